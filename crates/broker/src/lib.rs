@@ -1,0 +1,1 @@
+//! Listeners, connections, one file per API, purgatory, fetch sessions, wiring.

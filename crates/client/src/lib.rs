@@ -1,0 +1,1 @@
+//! Async Kafka client: connections, negotiation, metadata.

@@ -1,0 +1,1 @@
+//! The contract that every coordinator state machine plugs into: handle, replay, timers.

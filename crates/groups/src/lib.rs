@@ -1,0 +1,1 @@
+//! Group coordinator state machines: classic groups and offsets.

@@ -1,0 +1,1 @@
+//! Metadata image, config registry and the embedded controller's decisions.

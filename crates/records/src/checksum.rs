@@ -1,0 +1,15 @@
+//! CRC-32C (Castagnoli), the checksum of batches and producer snapshots.
+
+/// CRC-32C of `bytes`.
+#[inline]
+pub fn crc32c(bytes: &[u8]) -> u32 {
+    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn check_value_of_the_catalogue() {
+        assert_eq!(super::crc32c(b"123456789"), 0xe306_9283);
+    }
+}

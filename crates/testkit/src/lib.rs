@@ -1,0 +1,1 @@
+//! The broker inside a test process; record generators.

@@ -1,0 +1,2 @@
+//! Automation: schemas, codegen, test, tidy.
+fn main() {}
