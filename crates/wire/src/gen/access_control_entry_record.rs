@@ -1,0 +1,134 @@
+//! AccessControlEntryRecord, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `AccessControlEntryRecord`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct AccessControlEntryRecord {
+    pub id: Uuid,
+    pub resource_type: i8,
+    pub resource_name: String,
+    pub pattern_type: i8,
+    pub principal: String,
+    pub host: String,
+    pub operation: i8,
+    pub permission_type: i8,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for AccessControlEntryRecord {
+    fn default() -> Self {
+        Self {
+            id: Default::default(),
+            resource_type: 0,
+            resource_name: String::new(),
+            pattern_type: 0,
+            principal: String::new(),
+            host: String::new(),
+            operation: 0,
+            permission_type: 0,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl AccessControlEntryRecord {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.id = r.uuid()?;
+        m.resource_type = r.i8()?;
+        m.resource_name = r.string(true)?;
+        m.pattern_type = r.i8()?;
+        m.principal = r.string(true)?;
+        m.host = r.string(true)?;
+        m.operation = r.i8()?;
+        m.permission_type = r.i8()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.uuid(self.id);
+        w.i8(self.resource_type);
+        w.string(true, &self.resource_name)?;
+        w.i8(self.pattern_type);
+        w.string(true, &self.principal)?;
+        w.string(true, &self.host)?;
+        w.i8(self.operation);
+        w.i8(self.permission_type);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl AccessControlEntryRecord {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("id".into(), {
+            let v = &self.id;
+            v.to_string().into()
+        });
+        o.insert("resourceType".into(), {
+            let v = &self.resource_type;
+            (*v).into()
+        });
+        o.insert("resourceName".into(), {
+            let v = &self.resource_name;
+            v.as_str().into()
+        });
+        o.insert("patternType".into(), {
+            let v = &self.pattern_type;
+            (*v).into()
+        });
+        o.insert("principal".into(), {
+            let v = &self.principal;
+            v.as_str().into()
+        });
+        o.insert("host".into(), {
+            let v = &self.host;
+            v.as_str().into()
+        });
+        o.insert("operation".into(), {
+            let v = &self.operation;
+            (*v).into()
+        });
+        o.insert("permissionType".into(), {
+            let v = &self.permission_type;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for AccessControlEntryRecord {
+    const NAME: &'static str = "AccessControlEntryRecord";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl AccessControlEntryRecord {
+    /// Number of this record type.
+    pub const KEY: i16 = 18;
+}

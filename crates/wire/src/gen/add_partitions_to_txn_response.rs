@@ -1,0 +1,380 @@
+//! AddPartitionsToTxnResponse, versions 0 to 5.
+
+use super::prelude::*;
+
+/// `AddPartitionsToTxnResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct AddPartitionsToTxnResponse {
+    pub throttle_time_ms: i32,
+    pub error_code: ErrorCode,
+    pub results_by_transaction: Vec<AddPartitionsToTxnResult>,
+    pub results_by_topic_v3_and_below: Vec<AddPartitionsToTxnTopicResult>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for AddPartitionsToTxnResponse {
+    fn default() -> Self {
+        Self {
+            throttle_time_ms: 0,
+            error_code: ErrorCode(0),
+            results_by_transaction: Default::default(),
+            results_by_topic_v3_and_below: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl AddPartitionsToTxnResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 3;
+        let mut m = Self::default();
+        m.throttle_time_ms = r.i32()?;
+        if version >= 4 {
+            m.error_code = ErrorCode(r.i16()?);
+        }
+        if version >= 4 {
+            m.results_by_transaction =
+                r.vec(flex, |r| AddPartitionsToTxnResult::read(r, version))?;
+        }
+        if version <= 3 {
+            m.results_by_topic_v3_and_below =
+                r.vec(flex, |r| AddPartitionsToTxnTopicResult::read(r, version))?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 3;
+        w.i32(self.throttle_time_ms);
+        if version >= 4 {
+            w.i16(self.error_code.0);
+        }
+        if version >= 4 {
+            w.array(flex, Some(&self.results_by_transaction[..]), |w, v| v.write(w, version))?;
+        } else {
+            if !self.results_by_transaction.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "AddPartitionsToTxnResponse",
+                    field: "ResultsByTransaction",
+                    version,
+                });
+            }
+        }
+        if version <= 3 {
+            w.array(flex, Some(&self.results_by_topic_v3_and_below[..]), |w, v| {
+                v.write(w, version)
+            })?;
+        } else {
+            if !self.results_by_topic_v3_and_below.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "AddPartitionsToTxnResponse",
+                    field: "ResultsByTopicV3AndBelow",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "AddPartitionsToTxnResponse",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl AddPartitionsToTxnResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("throttleTimeMs".into(), {
+            let v = &self.throttle_time_ms;
+            (*v).into()
+        });
+        if version >= 4 {
+            o.insert("errorCode".into(), {
+                let v = &self.error_code;
+                v.0.into()
+            });
+        }
+        if version >= 4 {
+            o.insert("resultsByTransaction".into(), {
+                let v = &self.results_by_transaction;
+                serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+            });
+        }
+        if version <= 3 {
+            o.insert("resultsByTopicV3AndBelow".into(), {
+                let v = &self.results_by_topic_v3_and_below;
+                serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `AddPartitionsToTxnResult`, part of AddPartitionsToTxnResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct AddPartitionsToTxnResult {
+    pub transactional_id: String,
+    pub topic_results: Vec<AddPartitionsToTxnTopicResult>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for AddPartitionsToTxnResult {
+    fn default() -> Self {
+        Self {
+            transactional_id: String::new(),
+            topic_results: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl AddPartitionsToTxnResult {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 3;
+        let mut m = Self::default();
+        if version >= 4 {
+            m.transactional_id = r.string(flex)?;
+        }
+        if version >= 4 {
+            m.topic_results = r.vec(flex, |r| AddPartitionsToTxnTopicResult::read(r, version))?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 3;
+        if version >= 4 {
+            w.string(flex, &self.transactional_id)?;
+        } else {
+            if !self.transactional_id.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "AddPartitionsToTxnResult",
+                    field: "TransactionalId",
+                    version,
+                });
+            }
+        }
+        if version >= 4 {
+            w.array(flex, Some(&self.topic_results[..]), |w, v| v.write(w, version))?;
+        } else {
+            if !self.topic_results.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "AddPartitionsToTxnResult",
+                    field: "TopicResults",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "AddPartitionsToTxnResult",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl AddPartitionsToTxnResult {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 4 {
+            o.insert("transactionalId".into(), {
+                let v = &self.transactional_id;
+                v.as_str().into()
+            });
+        }
+        if version >= 4 {
+            o.insert("topicResults".into(), {
+                let v = &self.topic_results;
+                serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `AddPartitionsToTxnTopicResult`, part of AddPartitionsToTxnResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct AddPartitionsToTxnTopicResult {
+    pub name: String,
+    pub results_by_partition: Vec<AddPartitionsToTxnPartitionResult>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for AddPartitionsToTxnTopicResult {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            results_by_partition: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl AddPartitionsToTxnTopicResult {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 3;
+        let mut m = Self::default();
+        m.name = r.string(flex)?;
+        m.results_by_partition =
+            r.vec(flex, |r| AddPartitionsToTxnPartitionResult::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 3;
+        w.string(flex, &self.name)?;
+        w.array(flex, Some(&self.results_by_partition[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "AddPartitionsToTxnTopicResult",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl AddPartitionsToTxnTopicResult {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert("resultsByPartition".into(), {
+            let v = &self.results_by_partition;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `AddPartitionsToTxnPartitionResult`, part of AddPartitionsToTxnResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct AddPartitionsToTxnPartitionResult {
+    pub partition_index: i32,
+    pub partition_error_code: i16,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for AddPartitionsToTxnPartitionResult {
+    fn default() -> Self {
+        Self { partition_index: 0, partition_error_code: 0, unknown_tags: RawTags::default() }
+    }
+}
+
+impl AddPartitionsToTxnPartitionResult {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 3;
+        let mut m = Self::default();
+        m.partition_index = r.i32()?;
+        m.partition_error_code = r.i16()?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 3;
+        w.i32(self.partition_index);
+        w.i16(self.partition_error_code);
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "AddPartitionsToTxnPartitionResult",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl AddPartitionsToTxnPartitionResult {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("partitionErrorCode".into(), {
+            let v = &self.partition_error_code;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for AddPartitionsToTxnResponse {
+    const NAME: &'static str = "AddPartitionsToTxnResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 5;
+    const FLEXIBLE_FROM: i16 = 3;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

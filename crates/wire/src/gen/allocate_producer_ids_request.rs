@@ -1,0 +1,82 @@
+//! AllocateProducerIdsRequest, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `AllocateProducerIdsRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct AllocateProducerIdsRequest {
+    pub broker_id: i32,
+    pub broker_epoch: i64,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for AllocateProducerIdsRequest {
+    fn default() -> Self {
+        Self { broker_id: 0, broker_epoch: -1, unknown_tags: RawTags::default() }
+    }
+}
+
+impl AllocateProducerIdsRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.broker_id = r.i32()?;
+        m.broker_epoch = r.i64()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.broker_id);
+        w.i64(self.broker_epoch);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl AllocateProducerIdsRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("brokerId".into(), {
+            let v = &self.broker_id;
+            (*v).into()
+        });
+        o.insert("brokerEpoch".into(), {
+            let v = &self.broker_epoch;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for AllocateProducerIdsRequest {
+    const NAME: &'static str = "AllocateProducerIdsRequest";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for AllocateProducerIdsRequest {
+    const API_KEY: ApiKey = ApiKey(67);
+    type Response = super::allocate_producer_ids_response::AllocateProducerIdsResponse;
+}

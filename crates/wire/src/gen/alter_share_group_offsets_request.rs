@@ -1,0 +1,202 @@
+//! AlterShareGroupOffsetsRequest, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `AlterShareGroupOffsetsRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct AlterShareGroupOffsetsRequest {
+    pub group_id: String,
+    pub topics: Vec<AlterShareGroupOffsetsRequestTopic>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for AlterShareGroupOffsetsRequest {
+    fn default() -> Self {
+        Self {
+            group_id: String::new(),
+            topics: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl AlterShareGroupOffsetsRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.group_id = r.string(true)?;
+        m.topics = r.vec(true, |r| AlterShareGroupOffsetsRequestTopic::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.group_id)?;
+        w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl AlterShareGroupOffsetsRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("groupId".into(), {
+            let v = &self.group_id;
+            v.as_str().into()
+        });
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `AlterShareGroupOffsetsRequestTopic`, part of AlterShareGroupOffsetsRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct AlterShareGroupOffsetsRequestTopic {
+    pub topic_name: String,
+    pub partitions: Vec<AlterShareGroupOffsetsRequestPartition>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for AlterShareGroupOffsetsRequestTopic {
+    fn default() -> Self {
+        Self {
+            topic_name: String::new(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl AlterShareGroupOffsetsRequestTopic {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.topic_name = r.string(true)?;
+        m.partitions = r.vec(true, |r| AlterShareGroupOffsetsRequestPartition::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.topic_name)?;
+        w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl AlterShareGroupOffsetsRequestTopic {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topicName".into(), {
+            let v = &self.topic_name;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `AlterShareGroupOffsetsRequestPartition`, part of AlterShareGroupOffsetsRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct AlterShareGroupOffsetsRequestPartition {
+    pub partition_index: i32,
+    pub start_offset: i64,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for AlterShareGroupOffsetsRequestPartition {
+    fn default() -> Self {
+        Self { partition_index: 0, start_offset: 0, unknown_tags: RawTags::default() }
+    }
+}
+
+impl AlterShareGroupOffsetsRequestPartition {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.partition_index = r.i32()?;
+        m.start_offset = r.i64()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.partition_index);
+        w.i64(self.start_offset);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl AlterShareGroupOffsetsRequestPartition {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("startOffset".into(), {
+            let v = &self.start_offset;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for AlterShareGroupOffsetsRequest {
+    const NAME: &'static str = "AlterShareGroupOffsetsRequest";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for AlterShareGroupOffsetsRequest {
+    const API_KEY: ApiKey = ApiKey(91);
+    type Response = super::alter_share_group_offsets_response::AlterShareGroupOffsetsResponse;
+}

@@ -1,0 +1,226 @@
+//! AlterUserScramCredentialsRequest, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `AlterUserScramCredentialsRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct AlterUserScramCredentialsRequest {
+    pub deletions: Vec<ScramCredentialDeletion>,
+    pub upsertions: Vec<ScramCredentialUpsertion>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for AlterUserScramCredentialsRequest {
+    fn default() -> Self {
+        Self {
+            deletions: Default::default(),
+            upsertions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl AlterUserScramCredentialsRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.deletions = r.vec(true, |r| ScramCredentialDeletion::read(r, version))?;
+        m.upsertions = r.vec(true, |r| ScramCredentialUpsertion::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.array(true, Some(&self.deletions[..]), |w, v| v.write(w, version))?;
+        w.array(true, Some(&self.upsertions[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl AlterUserScramCredentialsRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("deletions".into(), {
+            let v = &self.deletions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("upsertions".into(), {
+            let v = &self.upsertions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `ScramCredentialDeletion`, part of AlterUserScramCredentialsRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ScramCredentialDeletion {
+    pub name: String,
+    pub mechanism: i8,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ScramCredentialDeletion {
+    fn default() -> Self {
+        Self { name: String::new(), mechanism: 0, unknown_tags: RawTags::default() }
+    }
+}
+
+impl ScramCredentialDeletion {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.name = r.string(true)?;
+        m.mechanism = r.i8()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.name)?;
+        w.i8(self.mechanism);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ScramCredentialDeletion {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert("mechanism".into(), {
+            let v = &self.mechanism;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `ScramCredentialUpsertion`, part of AlterUserScramCredentialsRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ScramCredentialUpsertion {
+    pub name: String,
+    pub mechanism: i8,
+    pub iterations: i32,
+    pub salt: Bytes,
+    pub salted_password: Bytes,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ScramCredentialUpsertion {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            mechanism: 0,
+            iterations: 0,
+            salt: Default::default(),
+            salted_password: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ScramCredentialUpsertion {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.name = r.string(true)?;
+        m.mechanism = r.i8()?;
+        m.iterations = r.i32()?;
+        m.salt = r.bytes(true)?;
+        m.salted_password = r.bytes(true)?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.name)?;
+        w.i8(self.mechanism);
+        w.i32(self.iterations);
+        w.bytes(true, &self.salt)?;
+        w.bytes(true, &self.salted_password)?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ScramCredentialUpsertion {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert("mechanism".into(), {
+            let v = &self.mechanism;
+            (*v).into()
+        });
+        o.insert("iterations".into(), {
+            let v = &self.iterations;
+            (*v).into()
+        });
+        o.insert("salt".into(), {
+            let v = &self.salt;
+            crate::json::base64(v).into()
+        });
+        o.insert("saltedPassword".into(), {
+            let v = &self.salted_password;
+            crate::json::base64(v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for AlterUserScramCredentialsRequest {
+    const NAME: &'static str = "AlterUserScramCredentialsRequest";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for AlterUserScramCredentialsRequest {
+    const API_KEY: ApiKey = ApiKey(51);
+    type Response = super::alter_user_scram_credentials_response::AlterUserScramCredentialsResponse;
+}

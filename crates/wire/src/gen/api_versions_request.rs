@@ -1,0 +1,108 @@
+//! ApiVersionsRequest, versions 0 to 4.
+
+use super::prelude::*;
+
+/// `ApiVersionsRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ApiVersionsRequest {
+    pub client_software_name: String,
+    pub client_software_version: String,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ApiVersionsRequest {
+    fn default() -> Self {
+        Self {
+            client_software_name: String::new(),
+            client_software_version: String::new(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ApiVersionsRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 3;
+        let mut m = Self::default();
+        if version >= 3 {
+            m.client_software_name = r.string(flex)?;
+        }
+        if version >= 3 {
+            m.client_software_version = r.string(flex)?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 3;
+        if version >= 3 {
+            w.string(flex, &self.client_software_name)?;
+        }
+        if version >= 3 {
+            w.string(flex, &self.client_software_version)?;
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "ApiVersionsRequest",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ApiVersionsRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 3 {
+            o.insert("clientSoftwareName".into(), {
+                let v = &self.client_software_name;
+                v.as_str().into()
+            });
+        }
+        if version >= 3 {
+            o.insert("clientSoftwareVersion".into(), {
+                let v = &self.client_software_version;
+                v.as_str().into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for ApiVersionsRequest {
+    const NAME: &'static str = "ApiVersionsRequest";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 4;
+    const FLEXIBLE_FROM: i16 = 3;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for ApiVersionsRequest {
+    const API_KEY: ApiKey = ApiKey(18);
+    type Response = super::api_versions_response::ApiVersionsResponse;
+}

@@ -1,0 +1,196 @@
+//! BrokerHeartbeatRequest, versions 0 to 2.
+
+use super::prelude::*;
+
+/// `BrokerHeartbeatRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct BrokerHeartbeatRequest {
+    pub broker_id: i32,
+    pub broker_epoch: i64,
+    pub current_metadata_offset: i64,
+    pub want_fence: bool,
+    pub want_shut_down: bool,
+    pub offline_log_dirs: Vec<Uuid>,
+    pub cordoned_log_dirs: Option<Vec<Uuid>>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for BrokerHeartbeatRequest {
+    fn default() -> Self {
+        Self {
+            broker_id: 0,
+            broker_epoch: -1,
+            current_metadata_offset: 0,
+            want_fence: false,
+            want_shut_down: false,
+            offline_log_dirs: Default::default(),
+            cordoned_log_dirs: None,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl BrokerHeartbeatRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.broker_id = r.i32()?;
+        m.broker_epoch = r.i64()?;
+        m.current_metadata_offset = r.i64()?;
+        m.want_fence = r.bool()?;
+        m.want_shut_down = r.bool()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |r, tag| {
+                match tag {
+                    0 => {
+                        if !(version >= 1) {
+                            return Err(DecodeError::TagNotInVersion { tag: 0, version });
+                        }
+                        m.offline_log_dirs = r.vec(true, |r| r.uuid())?;
+                    }
+                    1 => {
+                        if !(version >= 2) {
+                            return Err(DecodeError::TagNotInVersion { tag: 1, version });
+                        }
+                        m.cordoned_log_dirs = r.nullable_vec(true, |r| r.uuid())?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.broker_id);
+        w.i64(self.broker_epoch);
+        w.i64(self.current_metadata_offset);
+        w.bool(self.want_fence);
+        w.bool(self.want_shut_down);
+        let mut count = self.unknown_tags.len();
+        let tag_0 = version >= 1 && !self.offline_log_dirs.is_empty();
+        count += usize::from(tag_0);
+        let tag_1 = version >= 2 && self.cordoned_log_dirs.is_some();
+        count += usize::from(tag_1);
+        w.uvarint(count as u32);
+        let mut raw = self.unknown_tags.iter().peekable();
+        w.raw_tags_below(0, &mut raw);
+        if tag_0 {
+            let at = w.begin_tag(0);
+            w.array(true, Some(&self.offline_log_dirs[..]), |w, v| {
+                w.uuid(*v);
+                Ok(())
+            })?;
+            w.end_tag(at);
+        }
+        w.raw_tags_below(1, &mut raw);
+        if tag_1 {
+            let at = w.begin_tag(1);
+            w.array(true, self.cordoned_log_dirs.as_deref(), |w, v| {
+                w.uuid(*v);
+                Ok(())
+            })?;
+            w.end_tag(at);
+        }
+        w.raw_tags_below(u32::MAX, &mut raw);
+
+        if !(version >= 1) {
+            if !self.offline_log_dirs.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "BrokerHeartbeatRequest",
+                    field: "OfflineLogDirs",
+                    version,
+                });
+            }
+        }
+        if !(version >= 2) {
+            if self.cordoned_log_dirs.is_some() {
+                return Err(EncodeError::NotInVersion {
+                    message: "BrokerHeartbeatRequest",
+                    field: "CordonedLogDirs",
+                    version,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl BrokerHeartbeatRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("brokerId".into(), {
+            let v = &self.broker_id;
+            (*v).into()
+        });
+        o.insert("brokerEpoch".into(), {
+            let v = &self.broker_epoch;
+            (*v).into()
+        });
+        o.insert("currentMetadataOffset".into(), {
+            let v = &self.current_metadata_offset;
+            (*v).into()
+        });
+        o.insert("wantFence".into(), {
+            let v = &self.want_fence;
+            (*v).into()
+        });
+        o.insert("wantShutDown".into(), {
+            let v = &self.want_shut_down;
+            (*v).into()
+        });
+        if version >= 1 {
+            if !self.offline_log_dirs.is_empty() {
+                o.insert("offlineLogDirs".into(), {
+                    let v = &self.offline_log_dirs;
+                    serde_json::Value::Array(v.iter().map(|v| v.to_string().into()).collect())
+                });
+            }
+        }
+        if version >= 2 {
+            if self.cordoned_log_dirs.is_some() {
+                o.insert(
+                    "cordonedLogDirs".into(),
+                    match &self.cordoned_log_dirs {
+                        Some(v) => serde_json::Value::Array(
+                            v.iter().map(|v| v.to_string().into()).collect(),
+                        ),
+                        None => serde_json::Value::Null,
+                    },
+                );
+            }
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for BrokerHeartbeatRequest {
+    const NAME: &'static str = "BrokerHeartbeatRequest";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 2;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for BrokerHeartbeatRequest {
+    const API_KEY: ApiKey = ApiKey(63);
+    type Response = super::broker_heartbeat_response::BrokerHeartbeatResponse;
+}

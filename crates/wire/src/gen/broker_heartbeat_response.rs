@@ -1,0 +1,105 @@
+//! BrokerHeartbeatResponse, versions 0 to 2.
+
+use super::prelude::*;
+
+/// `BrokerHeartbeatResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct BrokerHeartbeatResponse {
+    pub throttle_time_ms: i32,
+    pub error_code: ErrorCode,
+    pub is_caught_up: bool,
+    pub is_fenced: bool,
+    pub should_shut_down: bool,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for BrokerHeartbeatResponse {
+    fn default() -> Self {
+        Self {
+            throttle_time_ms: 0,
+            error_code: ErrorCode(0),
+            is_caught_up: false,
+            is_fenced: true,
+            should_shut_down: false,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl BrokerHeartbeatResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.throttle_time_ms = r.i32()?;
+        m.error_code = ErrorCode(r.i16()?);
+        m.is_caught_up = r.bool()?;
+        m.is_fenced = r.bool()?;
+        m.should_shut_down = r.bool()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.throttle_time_ms);
+        w.i16(self.error_code.0);
+        w.bool(self.is_caught_up);
+        w.bool(self.is_fenced);
+        w.bool(self.should_shut_down);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl BrokerHeartbeatResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("throttleTimeMs".into(), {
+            let v = &self.throttle_time_ms;
+            (*v).into()
+        });
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert("isCaughtUp".into(), {
+            let v = &self.is_caught_up;
+            (*v).into()
+        });
+        o.insert("isFenced".into(), {
+            let v = &self.is_fenced;
+            (*v).into()
+        });
+        o.insert("shouldShutDown".into(), {
+            let v = &self.should_shut_down;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for BrokerHeartbeatResponse {
+    const NAME: &'static str = "BrokerHeartbeatResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 2;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

@@ -1,0 +1,165 @@
+//! ClientQuotaRecord, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `ClientQuotaRecord`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ClientQuotaRecord {
+    pub entity: Vec<EntityData>,
+    pub key: String,
+    pub value: f64,
+    pub remove: bool,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ClientQuotaRecord {
+    fn default() -> Self {
+        Self {
+            entity: Default::default(),
+            key: String::new(),
+            value: 0.0,
+            remove: false,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ClientQuotaRecord {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.entity = r.vec(true, |r| EntityData::read(r, version))?;
+        m.key = r.string(true)?;
+        m.value = r.f64()?;
+        m.remove = r.bool()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.array(true, Some(&self.entity[..]), |w, v| v.write(w, version))?;
+        w.string(true, &self.key)?;
+        w.f64(self.value);
+        w.bool(self.remove);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ClientQuotaRecord {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("entity".into(), {
+            let v = &self.entity;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("key".into(), {
+            let v = &self.key;
+            v.as_str().into()
+        });
+        o.insert("value".into(), {
+            let v = &self.value;
+            (*v).into()
+        });
+        o.insert("remove".into(), {
+            let v = &self.remove;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `EntityData`, part of ClientQuotaRecord.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct EntityData {
+    pub entity_type: String,
+    pub entity_name: Option<String>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for EntityData {
+    fn default() -> Self {
+        Self {
+            entity_type: String::new(),
+            entity_name: Some(String::new()),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl EntityData {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.entity_type = r.string(true)?;
+        m.entity_name = r.nullable_string(true)?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.entity_type)?;
+        w.nullable_string(true, self.entity_name.as_deref())?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl EntityData {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("entityType".into(), {
+            let v = &self.entity_type;
+            v.as_str().into()
+        });
+        o.insert(
+            "entityName".into(),
+            match &self.entity_name {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for ClientQuotaRecord {
+    const NAME: &'static str = "ClientQuotaRecord";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl ClientQuotaRecord {
+    /// Number of this record type.
+    pub const KEY: i16 = 14;
+}

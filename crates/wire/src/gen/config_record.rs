@@ -1,0 +1,105 @@
+//! ConfigRecord, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `ConfigRecord`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ConfigRecord {
+    pub resource_type: i8,
+    pub resource_name: String,
+    pub name: String,
+    pub value: Option<String>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ConfigRecord {
+    fn default() -> Self {
+        Self {
+            resource_type: 0,
+            resource_name: String::new(),
+            name: String::new(),
+            value: Some(String::new()),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ConfigRecord {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.resource_type = r.i8()?;
+        m.resource_name = r.string(true)?;
+        m.name = r.string(true)?;
+        m.value = r.nullable_string(true)?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i8(self.resource_type);
+        w.string(true, &self.resource_name)?;
+        w.string(true, &self.name)?;
+        w.nullable_string(true, self.value.as_deref())?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ConfigRecord {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("resourceType".into(), {
+            let v = &self.resource_type;
+            (*v).into()
+        });
+        o.insert("resourceName".into(), {
+            let v = &self.resource_name;
+            v.as_str().into()
+        });
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert(
+            "value".into(),
+            match &self.value {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for ConfigRecord {
+    const NAME: &'static str = "ConfigRecord";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl ConfigRecord {
+    /// Number of this record type.
+    pub const KEY: i16 = 4;
+}

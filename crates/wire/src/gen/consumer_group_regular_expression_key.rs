@@ -1,0 +1,74 @@
+//! ConsumerGroupRegularExpressionKey, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `ConsumerGroupRegularExpressionKey`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ConsumerGroupRegularExpressionKey {
+    pub group_id: String,
+    pub regular_expression: String,
+}
+
+impl Default for ConsumerGroupRegularExpressionKey {
+    fn default() -> Self {
+        Self { group_id: String::new(), regular_expression: String::new() }
+    }
+}
+
+impl ConsumerGroupRegularExpressionKey {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.group_id = r.string(false)?;
+        m.regular_expression = r.string(false)?;
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(false, &self.group_id)?;
+        w.string(false, &self.regular_expression)?;
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ConsumerGroupRegularExpressionKey {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("groupId".into(), {
+            let v = &self.group_id;
+            v.as_str().into()
+        });
+        o.insert("regularExpression".into(), {
+            let v = &self.regular_expression;
+            v.as_str().into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for ConsumerGroupRegularExpressionKey {
+    const NAME: &'static str = "ConsumerGroupRegularExpressionKey";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 32767;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl ConsumerGroupRegularExpressionKey {
+    /// Number of this record type.
+    pub const KEY: i16 = 16;
+}

@@ -1,0 +1,94 @@
+//! ConsumerGroupRegularExpressionValue, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `ConsumerGroupRegularExpressionValue`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ConsumerGroupRegularExpressionValue {
+    pub topics: Vec<String>,
+    pub version: i64,
+    pub timestamp: i64,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ConsumerGroupRegularExpressionValue {
+    fn default() -> Self {
+        Self {
+            topics: Default::default(),
+            version: 0,
+            timestamp: 0,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ConsumerGroupRegularExpressionValue {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.topics = r.vec(true, |r| r.string(true))?;
+        m.version = r.i64()?;
+        m.timestamp = r.i64()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.array(true, Some(&self.topics[..]), |w, v| w.string(true, v))?;
+        w.i64(self.version);
+        w.i64(self.timestamp);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ConsumerGroupRegularExpressionValue {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.as_str().into()).collect())
+        });
+        o.insert("version".into(), {
+            let v = &self.version;
+            (*v).into()
+        });
+        o.insert("timestamp".into(), {
+            let v = &self.timestamp;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for ConsumerGroupRegularExpressionValue {
+    const NAME: &'static str = "ConsumerGroupRegularExpressionValue";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl ConsumerGroupRegularExpressionValue {
+    /// Number of this record type.
+    pub const KEY: i16 = 16;
+}

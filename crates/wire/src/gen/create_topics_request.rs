@@ -1,0 +1,340 @@
+//! CreateTopicsRequest, versions 2 to 7.
+
+use super::prelude::*;
+
+/// `CreateTopicsRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct CreateTopicsRequest {
+    pub topics: Vec<CreatableTopic>,
+    pub timeout_ms: i32,
+    pub validate_only: bool,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for CreateTopicsRequest {
+    fn default() -> Self {
+        Self {
+            topics: Default::default(),
+            timeout_ms: 60000,
+            validate_only: false,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl CreateTopicsRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 5;
+        let mut m = Self::default();
+        m.topics = r.vec(flex, |r| CreatableTopic::read(r, version))?;
+        m.timeout_ms = r.i32()?;
+        m.validate_only = r.bool()?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 5;
+        w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        w.i32(self.timeout_ms);
+        w.bool(self.validate_only);
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "CreateTopicsRequest",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl CreateTopicsRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("timeoutMs".into(), {
+            let v = &self.timeout_ms;
+            (*v).into()
+        });
+        o.insert("validateOnly".into(), {
+            let v = &self.validate_only;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `CreatableTopic`, part of CreateTopicsRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct CreatableTopic {
+    pub name: String,
+    pub num_partitions: i32,
+    pub replication_factor: i16,
+    pub assignments: Vec<CreatableReplicaAssignment>,
+    pub configs: Vec<CreatableTopicConfig>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for CreatableTopic {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            num_partitions: 0,
+            replication_factor: 0,
+            assignments: Default::default(),
+            configs: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl CreatableTopic {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 5;
+        let mut m = Self::default();
+        m.name = r.string(flex)?;
+        m.num_partitions = r.i32()?;
+        m.replication_factor = r.i16()?;
+        m.assignments = r.vec(flex, |r| CreatableReplicaAssignment::read(r, version))?;
+        m.configs = r.vec(flex, |r| CreatableTopicConfig::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 5;
+        w.string(flex, &self.name)?;
+        w.i32(self.num_partitions);
+        w.i16(self.replication_factor);
+        w.array(flex, Some(&self.assignments[..]), |w, v| v.write(w, version))?;
+        w.array(flex, Some(&self.configs[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "CreatableTopic",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl CreatableTopic {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert("numPartitions".into(), {
+            let v = &self.num_partitions;
+            (*v).into()
+        });
+        o.insert("replicationFactor".into(), {
+            let v = &self.replication_factor;
+            (*v).into()
+        });
+        o.insert("assignments".into(), {
+            let v = &self.assignments;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("configs".into(), {
+            let v = &self.configs;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `CreatableReplicaAssignment`, part of CreateTopicsRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct CreatableReplicaAssignment {
+    pub partition_index: i32,
+    pub broker_ids: Vec<i32>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for CreatableReplicaAssignment {
+    fn default() -> Self {
+        Self {
+            partition_index: 0,
+            broker_ids: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl CreatableReplicaAssignment {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 5;
+        let mut m = Self::default();
+        m.partition_index = r.i32()?;
+        m.broker_ids = r.vec(flex, |r| r.i32())?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 5;
+        w.i32(self.partition_index);
+        w.array(flex, Some(&self.broker_ids[..]), |w, v| {
+            w.i32(*v);
+            Ok(())
+        })?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "CreatableReplicaAssignment",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl CreatableReplicaAssignment {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("brokerIds".into(), {
+            let v = &self.broker_ids;
+            serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `CreatableTopicConfig`, part of CreateTopicsRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct CreatableTopicConfig {
+    pub name: String,
+    pub value: Option<String>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for CreatableTopicConfig {
+    fn default() -> Self {
+        Self { name: String::new(), value: Some(String::new()), unknown_tags: RawTags::default() }
+    }
+}
+
+impl CreatableTopicConfig {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 5;
+        let mut m = Self::default();
+        m.name = r.string(flex)?;
+        m.value = r.nullable_string(flex)?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 5;
+        w.string(flex, &self.name)?;
+        w.nullable_string(flex, self.value.as_deref())?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "CreatableTopicConfig",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl CreatableTopicConfig {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert(
+            "value".into(),
+            match &self.value {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for CreateTopicsRequest {
+    const NAME: &'static str = "CreateTopicsRequest";
+    const MIN_VERSION: i16 = 2;
+    const MAX_VERSION: i16 = 7;
+    const FLEXIBLE_FROM: i16 = 5;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for CreateTopicsRequest {
+    const API_KEY: ApiKey = ApiKey(19);
+    type Response = super::create_topics_response::CreateTopicsResponse;
+}

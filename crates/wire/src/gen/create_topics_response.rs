@@ -1,0 +1,420 @@
+//! CreateTopicsResponse, versions 2 to 7.
+
+use super::prelude::*;
+
+/// `CreateTopicsResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct CreateTopicsResponse {
+    pub throttle_time_ms: i32,
+    pub topics: Vec<CreatableTopicResult>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for CreateTopicsResponse {
+    fn default() -> Self {
+        Self { throttle_time_ms: 0, topics: Default::default(), unknown_tags: RawTags::default() }
+    }
+}
+
+impl CreateTopicsResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 5;
+        let mut m = Self::default();
+        m.throttle_time_ms = r.i32()?;
+        m.topics = r.vec(flex, |r| CreatableTopicResult::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 5;
+        w.i32(self.throttle_time_ms);
+        w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "CreateTopicsResponse",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl CreateTopicsResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("throttleTimeMs".into(), {
+            let v = &self.throttle_time_ms;
+            (*v).into()
+        });
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `CreatableTopicResult`, part of CreateTopicsResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct CreatableTopicResult {
+    pub name: String,
+    pub topic_id: Uuid,
+    pub error_code: ErrorCode,
+    pub error_message: Option<String>,
+    pub topic_config_error_code: i16,
+    pub num_partitions: i32,
+    pub replication_factor: i16,
+    pub configs: Option<Vec<CreatableTopicConfigs>>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for CreatableTopicResult {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            topic_id: Default::default(),
+            error_code: ErrorCode(0),
+            error_message: Some(String::new()),
+            topic_config_error_code: 0,
+            num_partitions: -1,
+            replication_factor: -1,
+            configs: Some(Default::default()),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl CreatableTopicResult {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 5;
+        let mut m = Self::default();
+        m.name = r.string(flex)?;
+        if version >= 7 {
+            m.topic_id = r.uuid()?;
+        }
+        m.error_code = ErrorCode(r.i16()?);
+        m.error_message = r.nullable_string(flex)?;
+        if version >= 5 {
+            m.num_partitions = r.i32()?;
+        }
+        if version >= 5 {
+            m.replication_factor = r.i16()?;
+        }
+        if version >= 5 {
+            m.configs = r.nullable_vec(flex, |r| CreatableTopicConfigs::read(r, version))?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |r, tag| {
+                match tag {
+                    0 => {
+                        if !(version >= 5) {
+                            return Err(DecodeError::TagNotInVersion { tag: 0, version });
+                        }
+                        m.topic_config_error_code = r.i16()?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 5;
+        w.string(flex, &self.name)?;
+        if version >= 7 {
+            w.uuid(self.topic_id);
+        }
+        w.i16(self.error_code.0);
+        w.nullable_string(flex, self.error_message.as_deref())?;
+        if version >= 5 {
+            w.i32(self.num_partitions);
+        }
+        if version >= 5 {
+            w.i16(self.replication_factor);
+        }
+        if version >= 5 {
+            w.array(flex, self.configs.as_deref(), |w, v| v.write(w, version))?;
+        }
+        if flex {
+            let mut count = self.unknown_tags.len();
+            let tag_0 = version >= 5 && self.topic_config_error_code != 0;
+            count += usize::from(tag_0);
+            w.uvarint(count as u32);
+            let mut raw = self.unknown_tags.iter().peekable();
+            w.raw_tags_below(0, &mut raw);
+            if tag_0 {
+                let at = w.begin_tag(0);
+                w.i16(self.topic_config_error_code);
+                w.end_tag(at);
+            }
+            w.raw_tags_below(u32::MAX, &mut raw);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "CreatableTopicResult",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl CreatableTopicResult {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        if version >= 7 {
+            o.insert("topicId".into(), {
+                let v = &self.topic_id;
+                v.to_string().into()
+            });
+        }
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert(
+            "errorMessage".into(),
+            match &self.error_message {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        if version >= 5 {
+            if self.topic_config_error_code != 0 {
+                o.insert("topicConfigErrorCode".into(), {
+                    let v = &self.topic_config_error_code;
+                    (*v).into()
+                });
+            }
+        }
+        if version >= 5 {
+            o.insert("numPartitions".into(), {
+                let v = &self.num_partitions;
+                (*v).into()
+            });
+        }
+        if version >= 5 {
+            o.insert("replicationFactor".into(), {
+                let v = &self.replication_factor;
+                (*v).into()
+            });
+        }
+        if version >= 5 {
+            o.insert(
+                "configs".into(),
+                match &self.configs {
+                    Some(v) => {
+                        serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+                    }
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `CreatableTopicConfigs`, part of CreateTopicsResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct CreatableTopicConfigs {
+    pub name: String,
+    pub value: Option<String>,
+    pub read_only: bool,
+    pub config_source: i8,
+    pub is_sensitive: bool,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for CreatableTopicConfigs {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            value: Some(String::new()),
+            read_only: false,
+            config_source: -1,
+            is_sensitive: false,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl CreatableTopicConfigs {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 5;
+        let mut m = Self::default();
+        if version >= 5 {
+            m.name = r.string(flex)?;
+        }
+        if version >= 5 {
+            m.value = r.nullable_string(flex)?;
+        }
+        if version >= 5 {
+            m.read_only = r.bool()?;
+        }
+        if version >= 5 {
+            m.config_source = r.i8()?;
+        }
+        if version >= 5 {
+            m.is_sensitive = r.bool()?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 5;
+        if version >= 5 {
+            w.string(flex, &self.name)?;
+        } else {
+            if !self.name.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "CreatableTopicConfigs",
+                    field: "Name",
+                    version,
+                });
+            }
+        }
+        if version >= 5 {
+            w.nullable_string(flex, self.value.as_deref())?;
+        } else {
+            if !self.value.as_ref().is_some_and(|v| v.is_empty()) {
+                return Err(EncodeError::NotInVersion {
+                    message: "CreatableTopicConfigs",
+                    field: "Value",
+                    version,
+                });
+            }
+        }
+        if version >= 5 {
+            w.bool(self.read_only);
+        } else {
+            if self.read_only {
+                return Err(EncodeError::NotInVersion {
+                    message: "CreatableTopicConfigs",
+                    field: "ReadOnly",
+                    version,
+                });
+            }
+        }
+        if version >= 5 {
+            w.i8(self.config_source);
+        }
+        if version >= 5 {
+            w.bool(self.is_sensitive);
+        } else {
+            if self.is_sensitive {
+                return Err(EncodeError::NotInVersion {
+                    message: "CreatableTopicConfigs",
+                    field: "IsSensitive",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "CreatableTopicConfigs",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl CreatableTopicConfigs {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 5 {
+            o.insert("name".into(), {
+                let v = &self.name;
+                v.as_str().into()
+            });
+        }
+        if version >= 5 {
+            o.insert(
+                "value".into(),
+                match &self.value {
+                    Some(v) => v.as_str().into(),
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
+        if version >= 5 {
+            o.insert("readOnly".into(), {
+                let v = &self.read_only;
+                (*v).into()
+            });
+        }
+        if version >= 5 {
+            o.insert("configSource".into(), {
+                let v = &self.config_source;
+                (*v).into()
+            });
+        }
+        if version >= 5 {
+            o.insert("isSensitive".into(), {
+                let v = &self.is_sensitive;
+                (*v).into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for CreateTopicsResponse {
+    const NAME: &'static str = "CreateTopicsResponse";
+    const MIN_VERSION: i16 = 2;
+    const MAX_VERSION: i16 = 7;
+    const FLEXIBLE_FROM: i16 = 5;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

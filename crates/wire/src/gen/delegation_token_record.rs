@@ -1,0 +1,126 @@
+//! DelegationTokenRecord, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `DelegationTokenRecord`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DelegationTokenRecord {
+    pub owner: String,
+    pub requester: String,
+    pub renewers: Vec<String>,
+    pub issue_timestamp: i64,
+    pub max_timestamp: i64,
+    pub expiration_timestamp: i64,
+    pub token_id: String,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DelegationTokenRecord {
+    fn default() -> Self {
+        Self {
+            owner: String::new(),
+            requester: String::new(),
+            renewers: Default::default(),
+            issue_timestamp: 0,
+            max_timestamp: 0,
+            expiration_timestamp: 0,
+            token_id: String::new(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DelegationTokenRecord {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.owner = r.string(true)?;
+        m.requester = r.string(true)?;
+        m.renewers = r.vec(true, |r| r.string(true))?;
+        m.issue_timestamp = r.i64()?;
+        m.max_timestamp = r.i64()?;
+        m.expiration_timestamp = r.i64()?;
+        m.token_id = r.string(true)?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.owner)?;
+        w.string(true, &self.requester)?;
+        w.array(true, Some(&self.renewers[..]), |w, v| w.string(true, v))?;
+        w.i64(self.issue_timestamp);
+        w.i64(self.max_timestamp);
+        w.i64(self.expiration_timestamp);
+        w.string(true, &self.token_id)?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DelegationTokenRecord {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("owner".into(), {
+            let v = &self.owner;
+            v.as_str().into()
+        });
+        o.insert("requester".into(), {
+            let v = &self.requester;
+            v.as_str().into()
+        });
+        o.insert("renewers".into(), {
+            let v = &self.renewers;
+            serde_json::Value::Array(v.iter().map(|v| v.as_str().into()).collect())
+        });
+        o.insert("issueTimestamp".into(), {
+            let v = &self.issue_timestamp;
+            (*v).into()
+        });
+        o.insert("maxTimestamp".into(), {
+            let v = &self.max_timestamp;
+            (*v).into()
+        });
+        o.insert("expirationTimestamp".into(), {
+            let v = &self.expiration_timestamp;
+            (*v).into()
+        });
+        o.insert("tokenId".into(), {
+            let v = &self.token_id;
+            v.as_str().into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for DelegationTokenRecord {
+    const NAME: &'static str = "DelegationTokenRecord";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl DelegationTokenRecord {
+    /// Number of this record type.
+    pub const KEY: i16 = 10;
+}

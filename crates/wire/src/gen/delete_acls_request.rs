@@ -1,0 +1,204 @@
+//! DeleteAclsRequest, versions 1 to 3.
+
+use super::prelude::*;
+
+/// `DeleteAclsRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DeleteAclsRequest {
+    pub filters: Vec<DeleteAclsFilter>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DeleteAclsRequest {
+    fn default() -> Self {
+        Self { filters: Default::default(), unknown_tags: RawTags::default() }
+    }
+}
+
+impl DeleteAclsRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.filters = r.vec(flex, |r| DeleteAclsFilter::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.array(flex, Some(&self.filters[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DeleteAclsRequest",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DeleteAclsRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("filters".into(), {
+            let v = &self.filters;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `DeleteAclsFilter`, part of DeleteAclsRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DeleteAclsFilter {
+    pub resource_type_filter: i8,
+    pub resource_name_filter: Option<String>,
+    pub pattern_type_filter: i8,
+    pub principal_filter: Option<String>,
+    pub host_filter: Option<String>,
+    pub operation: i8,
+    pub permission_type: i8,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DeleteAclsFilter {
+    fn default() -> Self {
+        Self {
+            resource_type_filter: 0,
+            resource_name_filter: Some(String::new()),
+            pattern_type_filter: 3,
+            principal_filter: Some(String::new()),
+            host_filter: Some(String::new()),
+            operation: 0,
+            permission_type: 0,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DeleteAclsFilter {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.resource_type_filter = r.i8()?;
+        m.resource_name_filter = r.nullable_string(flex)?;
+        m.pattern_type_filter = r.i8()?;
+        m.principal_filter = r.nullable_string(flex)?;
+        m.host_filter = r.nullable_string(flex)?;
+        m.operation = r.i8()?;
+        m.permission_type = r.i8()?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.i8(self.resource_type_filter);
+        w.nullable_string(flex, self.resource_name_filter.as_deref())?;
+        w.i8(self.pattern_type_filter);
+        w.nullable_string(flex, self.principal_filter.as_deref())?;
+        w.nullable_string(flex, self.host_filter.as_deref())?;
+        w.i8(self.operation);
+        w.i8(self.permission_type);
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DeleteAclsFilter",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DeleteAclsFilter {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("resourceTypeFilter".into(), {
+            let v = &self.resource_type_filter;
+            (*v).into()
+        });
+        o.insert(
+            "resourceNameFilter".into(),
+            match &self.resource_name_filter {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("patternTypeFilter".into(), {
+            let v = &self.pattern_type_filter;
+            (*v).into()
+        });
+        o.insert(
+            "principalFilter".into(),
+            match &self.principal_filter {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert(
+            "hostFilter".into(),
+            match &self.host_filter {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("operation".into(), {
+            let v = &self.operation;
+            (*v).into()
+        });
+        o.insert("permissionType".into(), {
+            let v = &self.permission_type;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for DeleteAclsRequest {
+    const NAME: &'static str = "DeleteAclsRequest";
+    const MIN_VERSION: i16 = 1;
+    const MAX_VERSION: i16 = 3;
+    const FLEXIBLE_FROM: i16 = 2;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for DeleteAclsRequest {
+    const API_KEY: ApiKey = ApiKey(31);
+    type Response = super::delete_acls_response::DeleteAclsResponse;
+}

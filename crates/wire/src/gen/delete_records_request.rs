@@ -1,0 +1,228 @@
+//! DeleteRecordsRequest, versions 0 to 2.
+
+use super::prelude::*;
+
+/// `DeleteRecordsRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DeleteRecordsRequest {
+    pub topics: Vec<DeleteRecordsTopic>,
+    pub timeout_ms: i32,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DeleteRecordsRequest {
+    fn default() -> Self {
+        Self { topics: Default::default(), timeout_ms: 0, unknown_tags: RawTags::default() }
+    }
+}
+
+impl DeleteRecordsRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.topics = r.vec(flex, |r| DeleteRecordsTopic::read(r, version))?;
+        m.timeout_ms = r.i32()?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        w.i32(self.timeout_ms);
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DeleteRecordsRequest",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DeleteRecordsRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("timeoutMs".into(), {
+            let v = &self.timeout_ms;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `DeleteRecordsTopic`, part of DeleteRecordsRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DeleteRecordsTopic {
+    pub name: String,
+    pub partitions: Vec<DeleteRecordsPartition>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DeleteRecordsTopic {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DeleteRecordsTopic {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.name = r.string(flex)?;
+        m.partitions = r.vec(flex, |r| DeleteRecordsPartition::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.string(flex, &self.name)?;
+        w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DeleteRecordsTopic",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DeleteRecordsTopic {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `DeleteRecordsPartition`, part of DeleteRecordsRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DeleteRecordsPartition {
+    pub partition_index: i32,
+    pub offset: i64,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DeleteRecordsPartition {
+    fn default() -> Self {
+        Self { partition_index: 0, offset: 0, unknown_tags: RawTags::default() }
+    }
+}
+
+impl DeleteRecordsPartition {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.partition_index = r.i32()?;
+        m.offset = r.i64()?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.i32(self.partition_index);
+        w.i64(self.offset);
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DeleteRecordsPartition",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DeleteRecordsPartition {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("offset".into(), {
+            let v = &self.offset;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for DeleteRecordsRequest {
+    const NAME: &'static str = "DeleteRecordsRequest";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 2;
+    const FLEXIBLE_FROM: i16 = 2;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for DeleteRecordsRequest {
+    const API_KEY: ApiKey = ApiKey(21);
+    type Response = super::delete_records_response::DeleteRecordsResponse;
+}

@@ -1,0 +1,201 @@
+//! DeleteShareGroupStateResponse, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `DeleteShareGroupStateResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DeleteShareGroupStateResponse {
+    pub results: Vec<DeleteStateResult>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DeleteShareGroupStateResponse {
+    fn default() -> Self {
+        Self { results: Default::default(), unknown_tags: RawTags::default() }
+    }
+}
+
+impl DeleteShareGroupStateResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.results = r.vec(true, |r| DeleteStateResult::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.array(true, Some(&self.results[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DeleteShareGroupStateResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("results".into(), {
+            let v = &self.results;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `DeleteStateResult`, part of DeleteShareGroupStateResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DeleteStateResult {
+    pub topic_id: Uuid,
+    pub partitions: Vec<PartitionResult>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DeleteStateResult {
+    fn default() -> Self {
+        Self {
+            topic_id: Default::default(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DeleteStateResult {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.topic_id = r.uuid()?;
+        m.partitions = r.vec(true, |r| PartitionResult::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.uuid(self.topic_id);
+        w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DeleteStateResult {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topicId".into(), {
+            let v = &self.topic_id;
+            v.to_string().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `PartitionResult`, part of DeleteShareGroupStateResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct PartitionResult {
+    pub partition: i32,
+    pub error_code: ErrorCode,
+    pub error_message: Option<String>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for PartitionResult {
+    fn default() -> Self {
+        Self {
+            partition: 0,
+            error_code: ErrorCode(0),
+            error_message: None,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl PartitionResult {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.partition = r.i32()?;
+        m.error_code = ErrorCode(r.i16()?);
+        m.error_message = r.nullable_string(true)?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.partition);
+        w.i16(self.error_code.0);
+        w.nullable_string(true, self.error_message.as_deref())?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl PartitionResult {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partition".into(), {
+            let v = &self.partition;
+            (*v).into()
+        });
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert(
+            "errorMessage".into(),
+            match &self.error_message {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for DeleteShareGroupStateResponse {
+    const NAME: &'static str = "DeleteShareGroupStateResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

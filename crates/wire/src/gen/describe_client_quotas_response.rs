@@ -1,0 +1,322 @@
+//! DescribeClientQuotasResponse, versions 0 to 1.
+
+use super::prelude::*;
+
+/// `DescribeClientQuotasResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribeClientQuotasResponse {
+    pub throttle_time_ms: i32,
+    pub error_code: ErrorCode,
+    pub error_message: Option<String>,
+    pub entries: Option<Vec<EntryData>>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribeClientQuotasResponse {
+    fn default() -> Self {
+        Self {
+            throttle_time_ms: 0,
+            error_code: ErrorCode(0),
+            error_message: Some(String::new()),
+            entries: Some(Default::default()),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribeClientQuotasResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 1;
+        let mut m = Self::default();
+        m.throttle_time_ms = r.i32()?;
+        m.error_code = ErrorCode(r.i16()?);
+        m.error_message = r.nullable_string(flex)?;
+        m.entries = r.nullable_vec(flex, |r| EntryData::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 1;
+        w.i32(self.throttle_time_ms);
+        w.i16(self.error_code.0);
+        w.nullable_string(flex, self.error_message.as_deref())?;
+        w.array(flex, self.entries.as_deref(), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DescribeClientQuotasResponse",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribeClientQuotasResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("throttleTimeMs".into(), {
+            let v = &self.throttle_time_ms;
+            (*v).into()
+        });
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert(
+            "errorMessage".into(),
+            match &self.error_message {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert(
+            "entries".into(),
+            match &self.entries {
+                Some(v) => serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect()),
+                None => serde_json::Value::Null,
+            },
+        );
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `EntryData`, part of DescribeClientQuotasResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct EntryData {
+    pub entity: Vec<EntityData>,
+    pub values: Vec<ValueData>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for EntryData {
+    fn default() -> Self {
+        Self {
+            entity: Default::default(),
+            values: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl EntryData {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 1;
+        let mut m = Self::default();
+        m.entity = r.vec(flex, |r| EntityData::read(r, version))?;
+        m.values = r.vec(flex, |r| ValueData::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 1;
+        w.array(flex, Some(&self.entity[..]), |w, v| v.write(w, version))?;
+        w.array(flex, Some(&self.values[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "EntryData",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl EntryData {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("entity".into(), {
+            let v = &self.entity;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("values".into(), {
+            let v = &self.values;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `EntityData`, part of DescribeClientQuotasResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct EntityData {
+    pub entity_type: String,
+    pub entity_name: Option<String>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for EntityData {
+    fn default() -> Self {
+        Self {
+            entity_type: String::new(),
+            entity_name: Some(String::new()),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl EntityData {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 1;
+        let mut m = Self::default();
+        m.entity_type = r.string(flex)?;
+        m.entity_name = r.nullable_string(flex)?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 1;
+        w.string(flex, &self.entity_type)?;
+        w.nullable_string(flex, self.entity_name.as_deref())?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "EntityData",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl EntityData {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("entityType".into(), {
+            let v = &self.entity_type;
+            v.as_str().into()
+        });
+        o.insert(
+            "entityName".into(),
+            match &self.entity_name {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `ValueData`, part of DescribeClientQuotasResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ValueData {
+    pub key: String,
+    pub value: f64,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ValueData {
+    fn default() -> Self {
+        Self { key: String::new(), value: 0.0, unknown_tags: RawTags::default() }
+    }
+}
+
+impl ValueData {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 1;
+        let mut m = Self::default();
+        m.key = r.string(flex)?;
+        m.value = r.f64()?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 1;
+        w.string(flex, &self.key)?;
+        w.f64(self.value);
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "ValueData",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ValueData {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("key".into(), {
+            let v = &self.key;
+            v.as_str().into()
+        });
+        o.insert("value".into(), {
+            let v = &self.value;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for DescribeClientQuotasResponse {
+    const NAME: &'static str = "DescribeClientQuotasResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 1;
+    const FLEXIBLE_FROM: i16 = 1;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

@@ -1,0 +1,247 @@
+//! DescribeClusterResponse, versions 0 to 2.
+
+use super::prelude::*;
+
+/// `DescribeClusterResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribeClusterResponse {
+    pub throttle_time_ms: i32,
+    pub error_code: ErrorCode,
+    pub error_message: Option<String>,
+    pub endpoint_type: i8,
+    pub cluster_id: String,
+    pub controller_id: i32,
+    pub brokers: Vec<DescribeClusterBroker>,
+    pub cluster_authorized_operations: i32,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribeClusterResponse {
+    fn default() -> Self {
+        Self {
+            throttle_time_ms: 0,
+            error_code: ErrorCode(0),
+            error_message: None,
+            endpoint_type: 1,
+            cluster_id: String::new(),
+            controller_id: -1,
+            brokers: Default::default(),
+            cluster_authorized_operations: -2147483648,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribeClusterResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.throttle_time_ms = r.i32()?;
+        m.error_code = ErrorCode(r.i16()?);
+        m.error_message = r.nullable_string(true)?;
+        if version >= 1 {
+            m.endpoint_type = r.i8()?;
+        }
+        m.cluster_id = r.string(true)?;
+        m.controller_id = r.i32()?;
+        m.brokers = r.vec(true, |r| DescribeClusterBroker::read(r, version))?;
+        m.cluster_authorized_operations = r.i32()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.throttle_time_ms);
+        w.i16(self.error_code.0);
+        w.nullable_string(true, self.error_message.as_deref())?;
+        if version >= 1 {
+            w.i8(self.endpoint_type);
+        } else {
+            if self.endpoint_type != 1 {
+                return Err(EncodeError::NotInVersion {
+                    message: "DescribeClusterResponse",
+                    field: "EndpointType",
+                    version,
+                });
+            }
+        }
+        w.string(true, &self.cluster_id)?;
+        w.i32(self.controller_id);
+        w.array(true, Some(&self.brokers[..]), |w, v| v.write(w, version))?;
+        w.i32(self.cluster_authorized_operations);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribeClusterResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("throttleTimeMs".into(), {
+            let v = &self.throttle_time_ms;
+            (*v).into()
+        });
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert(
+            "errorMessage".into(),
+            match &self.error_message {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        if version >= 1 {
+            o.insert("endpointType".into(), {
+                let v = &self.endpoint_type;
+                (*v).into()
+            });
+        }
+        o.insert("clusterId".into(), {
+            let v = &self.cluster_id;
+            v.as_str().into()
+        });
+        o.insert("controllerId".into(), {
+            let v = &self.controller_id;
+            (*v).into()
+        });
+        o.insert("brokers".into(), {
+            let v = &self.brokers;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("clusterAuthorizedOperations".into(), {
+            let v = &self.cluster_authorized_operations;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `DescribeClusterBroker`, part of DescribeClusterResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribeClusterBroker {
+    pub broker_id: i32,
+    pub host: String,
+    pub port: i32,
+    pub rack: Option<String>,
+    pub is_fenced: bool,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribeClusterBroker {
+    fn default() -> Self {
+        Self {
+            broker_id: 0,
+            host: String::new(),
+            port: 0,
+            rack: None,
+            is_fenced: false,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribeClusterBroker {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.broker_id = r.i32()?;
+        m.host = r.string(true)?;
+        m.port = r.i32()?;
+        m.rack = r.nullable_string(true)?;
+        if version >= 2 {
+            m.is_fenced = r.bool()?;
+        }
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.broker_id);
+        w.string(true, &self.host)?;
+        w.i32(self.port);
+        w.nullable_string(true, self.rack.as_deref())?;
+        if version >= 2 {
+            w.bool(self.is_fenced);
+        } else {
+            if self.is_fenced {
+                return Err(EncodeError::NotInVersion {
+                    message: "DescribeClusterBroker",
+                    field: "IsFenced",
+                    version,
+                });
+            }
+        }
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribeClusterBroker {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("brokerId".into(), {
+            let v = &self.broker_id;
+            (*v).into()
+        });
+        o.insert("host".into(), {
+            let v = &self.host;
+            v.as_str().into()
+        });
+        o.insert("port".into(), {
+            let v = &self.port;
+            (*v).into()
+        });
+        o.insert(
+            "rack".into(),
+            match &self.rack {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        if version >= 2 {
+            o.insert("isFenced".into(), {
+                let v = &self.is_fenced;
+                (*v).into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for DescribeClusterResponse {
+    const NAME: &'static str = "DescribeClusterResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 2;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

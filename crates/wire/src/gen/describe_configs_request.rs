@@ -1,0 +1,199 @@
+//! DescribeConfigsRequest, versions 1 to 4.
+
+use super::prelude::*;
+
+/// `DescribeConfigsRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribeConfigsRequest {
+    pub resources: Vec<DescribeConfigsResource>,
+    pub include_synonyms: bool,
+    pub include_documentation: bool,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribeConfigsRequest {
+    fn default() -> Self {
+        Self {
+            resources: Default::default(),
+            include_synonyms: false,
+            include_documentation: false,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribeConfigsRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 4;
+        let mut m = Self::default();
+        m.resources = r.vec(flex, |r| DescribeConfigsResource::read(r, version))?;
+        m.include_synonyms = r.bool()?;
+        if version >= 3 {
+            m.include_documentation = r.bool()?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 4;
+        w.array(flex, Some(&self.resources[..]), |w, v| v.write(w, version))?;
+        w.bool(self.include_synonyms);
+        if version >= 3 {
+            w.bool(self.include_documentation);
+        } else {
+            if self.include_documentation {
+                return Err(EncodeError::NotInVersion {
+                    message: "DescribeConfigsRequest",
+                    field: "IncludeDocumentation",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DescribeConfigsRequest",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribeConfigsRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("resources".into(), {
+            let v = &self.resources;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("includeSynonyms".into(), {
+            let v = &self.include_synonyms;
+            (*v).into()
+        });
+        if version >= 3 {
+            o.insert("includeDocumentation".into(), {
+                let v = &self.include_documentation;
+                (*v).into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `DescribeConfigsResource`, part of DescribeConfigsRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribeConfigsResource {
+    pub resource_type: i8,
+    pub resource_name: String,
+    pub configuration_keys: Option<Vec<String>>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribeConfigsResource {
+    fn default() -> Self {
+        Self {
+            resource_type: 0,
+            resource_name: String::new(),
+            configuration_keys: Some(Default::default()),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribeConfigsResource {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 4;
+        let mut m = Self::default();
+        m.resource_type = r.i8()?;
+        m.resource_name = r.string(flex)?;
+        m.configuration_keys = r.nullable_vec(flex, |r| r.string(flex))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 4;
+        w.i8(self.resource_type);
+        w.string(flex, &self.resource_name)?;
+        w.array(flex, self.configuration_keys.as_deref(), |w, v| w.string(flex, v))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DescribeConfigsResource",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribeConfigsResource {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("resourceType".into(), {
+            let v = &self.resource_type;
+            (*v).into()
+        });
+        o.insert("resourceName".into(), {
+            let v = &self.resource_name;
+            v.as_str().into()
+        });
+        o.insert(
+            "configurationKeys".into(),
+            match &self.configuration_keys {
+                Some(v) => serde_json::Value::Array(v.iter().map(|v| v.as_str().into()).collect()),
+                None => serde_json::Value::Null,
+            },
+        );
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for DescribeConfigsRequest {
+    const NAME: &'static str = "DescribeConfigsRequest";
+    const MIN_VERSION: i16 = 1;
+    const MAX_VERSION: i16 = 4;
+    const FLEXIBLE_FROM: i16 = 4;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for DescribeConfigsRequest {
+    const API_KEY: ApiKey = ApiKey(32);
+    type Response = super::describe_configs_response::DescribeConfigsResponse;
+}

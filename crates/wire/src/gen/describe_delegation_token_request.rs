@@ -1,0 +1,158 @@
+//! DescribeDelegationTokenRequest, versions 1 to 3.
+
+use super::prelude::*;
+
+/// `DescribeDelegationTokenRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribeDelegationTokenRequest {
+    pub owners: Option<Vec<DescribeDelegationTokenOwner>>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribeDelegationTokenRequest {
+    fn default() -> Self {
+        Self { owners: Some(Default::default()), unknown_tags: RawTags::default() }
+    }
+}
+
+impl DescribeDelegationTokenRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.owners = r.nullable_vec(flex, |r| DescribeDelegationTokenOwner::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.array(flex, self.owners.as_deref(), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DescribeDelegationTokenRequest",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribeDelegationTokenRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert(
+            "owners".into(),
+            match &self.owners {
+                Some(v) => serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect()),
+                None => serde_json::Value::Null,
+            },
+        );
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `DescribeDelegationTokenOwner`, part of DescribeDelegationTokenRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribeDelegationTokenOwner {
+    pub principal_type: String,
+    pub principal_name: String,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribeDelegationTokenOwner {
+    fn default() -> Self {
+        Self {
+            principal_type: String::new(),
+            principal_name: String::new(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribeDelegationTokenOwner {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.principal_type = r.string(flex)?;
+        m.principal_name = r.string(flex)?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.string(flex, &self.principal_type)?;
+        w.string(flex, &self.principal_name)?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DescribeDelegationTokenOwner",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribeDelegationTokenOwner {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("principalType".into(), {
+            let v = &self.principal_type;
+            v.as_str().into()
+        });
+        o.insert("principalName".into(), {
+            let v = &self.principal_name;
+            v.as_str().into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for DescribeDelegationTokenRequest {
+    const NAME: &'static str = "DescribeDelegationTokenRequest";
+    const MIN_VERSION: i16 = 1;
+    const MAX_VERSION: i16 = 3;
+    const FLEXIBLE_FROM: i16 = 2;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for DescribeDelegationTokenRequest {
+    const API_KEY: ApiKey = ApiKey(41);
+    type Response = super::describe_delegation_token_response::DescribeDelegationTokenResponse;
+}

@@ -1,0 +1,331 @@
+//! DescribeDelegationTokenResponse, versions 1 to 3.
+
+use super::prelude::*;
+
+/// `DescribeDelegationTokenResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribeDelegationTokenResponse {
+    pub error_code: ErrorCode,
+    pub tokens: Vec<DescribedDelegationToken>,
+    pub throttle_time_ms: i32,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribeDelegationTokenResponse {
+    fn default() -> Self {
+        Self {
+            error_code: ErrorCode(0),
+            tokens: Default::default(),
+            throttle_time_ms: 0,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribeDelegationTokenResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.error_code = ErrorCode(r.i16()?);
+        m.tokens = r.vec(flex, |r| DescribedDelegationToken::read(r, version))?;
+        m.throttle_time_ms = r.i32()?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.i16(self.error_code.0);
+        w.array(flex, Some(&self.tokens[..]), |w, v| v.write(w, version))?;
+        w.i32(self.throttle_time_ms);
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DescribeDelegationTokenResponse",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribeDelegationTokenResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert("tokens".into(), {
+            let v = &self.tokens;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("throttleTimeMs".into(), {
+            let v = &self.throttle_time_ms;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `DescribedDelegationToken`, part of DescribeDelegationTokenResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribedDelegationToken {
+    pub principal_type: String,
+    pub principal_name: String,
+    pub token_requester_principal_type: String,
+    pub token_requester_principal_name: String,
+    pub issue_timestamp: i64,
+    pub expiry_timestamp: i64,
+    pub max_timestamp: i64,
+    pub token_id: String,
+    pub hmac: Bytes,
+    pub renewers: Vec<DescribedDelegationTokenRenewer>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribedDelegationToken {
+    fn default() -> Self {
+        Self {
+            principal_type: String::new(),
+            principal_name: String::new(),
+            token_requester_principal_type: String::new(),
+            token_requester_principal_name: String::new(),
+            issue_timestamp: 0,
+            expiry_timestamp: 0,
+            max_timestamp: 0,
+            token_id: String::new(),
+            hmac: Default::default(),
+            renewers: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribedDelegationToken {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.principal_type = r.string(flex)?;
+        m.principal_name = r.string(flex)?;
+        if version >= 3 {
+            m.token_requester_principal_type = r.string(flex)?;
+        }
+        if version >= 3 {
+            m.token_requester_principal_name = r.string(flex)?;
+        }
+        m.issue_timestamp = r.i64()?;
+        m.expiry_timestamp = r.i64()?;
+        m.max_timestamp = r.i64()?;
+        m.token_id = r.string(flex)?;
+        m.hmac = r.bytes(flex)?;
+        m.renewers = r.vec(flex, |r| DescribedDelegationTokenRenewer::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.string(flex, &self.principal_type)?;
+        w.string(flex, &self.principal_name)?;
+        if version >= 3 {
+            w.string(flex, &self.token_requester_principal_type)?;
+        } else {
+            if !self.token_requester_principal_type.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "DescribedDelegationToken",
+                    field: "TokenRequesterPrincipalType",
+                    version,
+                });
+            }
+        }
+        if version >= 3 {
+            w.string(flex, &self.token_requester_principal_name)?;
+        } else {
+            if !self.token_requester_principal_name.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "DescribedDelegationToken",
+                    field: "TokenRequesterPrincipalName",
+                    version,
+                });
+            }
+        }
+        w.i64(self.issue_timestamp);
+        w.i64(self.expiry_timestamp);
+        w.i64(self.max_timestamp);
+        w.string(flex, &self.token_id)?;
+        w.bytes(flex, &self.hmac)?;
+        w.array(flex, Some(&self.renewers[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DescribedDelegationToken",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribedDelegationToken {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("principalType".into(), {
+            let v = &self.principal_type;
+            v.as_str().into()
+        });
+        o.insert("principalName".into(), {
+            let v = &self.principal_name;
+            v.as_str().into()
+        });
+        if version >= 3 {
+            o.insert("tokenRequesterPrincipalType".into(), {
+                let v = &self.token_requester_principal_type;
+                v.as_str().into()
+            });
+        }
+        if version >= 3 {
+            o.insert("tokenRequesterPrincipalName".into(), {
+                let v = &self.token_requester_principal_name;
+                v.as_str().into()
+            });
+        }
+        o.insert("issueTimestamp".into(), {
+            let v = &self.issue_timestamp;
+            (*v).into()
+        });
+        o.insert("expiryTimestamp".into(), {
+            let v = &self.expiry_timestamp;
+            (*v).into()
+        });
+        o.insert("maxTimestamp".into(), {
+            let v = &self.max_timestamp;
+            (*v).into()
+        });
+        o.insert("tokenId".into(), {
+            let v = &self.token_id;
+            v.as_str().into()
+        });
+        o.insert("hmac".into(), {
+            let v = &self.hmac;
+            crate::json::base64(v).into()
+        });
+        o.insert("renewers".into(), {
+            let v = &self.renewers;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `DescribedDelegationTokenRenewer`, part of DescribeDelegationTokenResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribedDelegationTokenRenewer {
+    pub principal_type: String,
+    pub principal_name: String,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribedDelegationTokenRenewer {
+    fn default() -> Self {
+        Self {
+            principal_type: String::new(),
+            principal_name: String::new(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribedDelegationTokenRenewer {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.principal_type = r.string(flex)?;
+        m.principal_name = r.string(flex)?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.string(flex, &self.principal_type)?;
+        w.string(flex, &self.principal_name)?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DescribedDelegationTokenRenewer",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribedDelegationTokenRenewer {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("principalType".into(), {
+            let v = &self.principal_type;
+            v.as_str().into()
+        });
+        o.insert("principalName".into(), {
+            let v = &self.principal_name;
+            v.as_str().into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for DescribeDelegationTokenResponse {
+    const NAME: &'static str = "DescribeDelegationTokenResponse";
+    const MIN_VERSION: i16 = 1;
+    const MAX_VERSION: i16 = 3;
+    const FLEXIBLE_FROM: i16 = 2;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

@@ -1,0 +1,161 @@
+//! DescribeLogDirsRequest, versions 1 to 5.
+
+use super::prelude::*;
+
+/// `DescribeLogDirsRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribeLogDirsRequest {
+    pub topics: Option<Vec<DescribableLogDirTopic>>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribeLogDirsRequest {
+    fn default() -> Self {
+        Self { topics: Some(Default::default()), unknown_tags: RawTags::default() }
+    }
+}
+
+impl DescribeLogDirsRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.topics = r.nullable_vec(flex, |r| DescribableLogDirTopic::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.array(flex, self.topics.as_deref(), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DescribeLogDirsRequest",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribeLogDirsRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert(
+            "topics".into(),
+            match &self.topics {
+                Some(v) => serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect()),
+                None => serde_json::Value::Null,
+            },
+        );
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `DescribableLogDirTopic`, part of DescribeLogDirsRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribableLogDirTopic {
+    pub topic: String,
+    pub partitions: Vec<i32>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribableLogDirTopic {
+    fn default() -> Self {
+        Self {
+            topic: String::new(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribableLogDirTopic {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.topic = r.string(flex)?;
+        m.partitions = r.vec(flex, |r| r.i32())?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.string(flex, &self.topic)?;
+        w.array(flex, Some(&self.partitions[..]), |w, v| {
+            w.i32(*v);
+            Ok(())
+        })?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DescribableLogDirTopic",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribableLogDirTopic {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topic".into(), {
+            let v = &self.topic;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for DescribeLogDirsRequest {
+    const NAME: &'static str = "DescribeLogDirsRequest";
+    const MIN_VERSION: i16 = 1;
+    const MAX_VERSION: i16 = 5;
+    const FLEXIBLE_FROM: i16 = 2;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for DescribeLogDirsRequest {
+    const API_KEY: ApiKey = ApiKey(35);
+    type Response = super::describe_log_dirs_response::DescribeLogDirsResponse;
+}

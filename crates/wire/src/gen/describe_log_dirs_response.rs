@@ -1,0 +1,381 @@
+//! DescribeLogDirsResponse, versions 1 to 5.
+
+use super::prelude::*;
+
+/// `DescribeLogDirsResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribeLogDirsResponse {
+    pub throttle_time_ms: i32,
+    pub error_code: ErrorCode,
+    pub results: Vec<DescribeLogDirsResult>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribeLogDirsResponse {
+    fn default() -> Self {
+        Self {
+            throttle_time_ms: 0,
+            error_code: ErrorCode(0),
+            results: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribeLogDirsResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.throttle_time_ms = r.i32()?;
+        if version >= 3 {
+            m.error_code = ErrorCode(r.i16()?);
+        }
+        m.results = r.vec(flex, |r| DescribeLogDirsResult::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.i32(self.throttle_time_ms);
+        if version >= 3 {
+            w.i16(self.error_code.0);
+        }
+        w.array(flex, Some(&self.results[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DescribeLogDirsResponse",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribeLogDirsResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("throttleTimeMs".into(), {
+            let v = &self.throttle_time_ms;
+            (*v).into()
+        });
+        if version >= 3 {
+            o.insert("errorCode".into(), {
+                let v = &self.error_code;
+                v.0.into()
+            });
+        }
+        o.insert("results".into(), {
+            let v = &self.results;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `DescribeLogDirsResult`, part of DescribeLogDirsResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribeLogDirsResult {
+    pub error_code: ErrorCode,
+    pub log_dir: String,
+    pub topics: Vec<DescribeLogDirsTopic>,
+    pub total_bytes: i64,
+    pub usable_bytes: i64,
+    pub is_cordoned: bool,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribeLogDirsResult {
+    fn default() -> Self {
+        Self {
+            error_code: ErrorCode(0),
+            log_dir: String::new(),
+            topics: Default::default(),
+            total_bytes: -1,
+            usable_bytes: -1,
+            is_cordoned: false,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribeLogDirsResult {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.error_code = ErrorCode(r.i16()?);
+        m.log_dir = r.string(flex)?;
+        m.topics = r.vec(flex, |r| DescribeLogDirsTopic::read(r, version))?;
+        if version >= 4 {
+            m.total_bytes = r.i64()?;
+        }
+        if version >= 4 {
+            m.usable_bytes = r.i64()?;
+        }
+        if version >= 5 {
+            m.is_cordoned = r.bool()?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.i16(self.error_code.0);
+        w.string(flex, &self.log_dir)?;
+        w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        if version >= 4 {
+            w.i64(self.total_bytes);
+        }
+        if version >= 4 {
+            w.i64(self.usable_bytes);
+        }
+        if version >= 5 {
+            w.bool(self.is_cordoned);
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DescribeLogDirsResult",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribeLogDirsResult {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert("logDir".into(), {
+            let v = &self.log_dir;
+            v.as_str().into()
+        });
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        if version >= 4 {
+            o.insert("totalBytes".into(), {
+                let v = &self.total_bytes;
+                (*v).into()
+            });
+        }
+        if version >= 4 {
+            o.insert("usableBytes".into(), {
+                let v = &self.usable_bytes;
+                (*v).into()
+            });
+        }
+        if version >= 5 {
+            o.insert("isCordoned".into(), {
+                let v = &self.is_cordoned;
+                (*v).into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `DescribeLogDirsTopic`, part of DescribeLogDirsResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribeLogDirsTopic {
+    pub name: String,
+    pub partitions: Vec<DescribeLogDirsPartition>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribeLogDirsTopic {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribeLogDirsTopic {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.name = r.string(flex)?;
+        m.partitions = r.vec(flex, |r| DescribeLogDirsPartition::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.string(flex, &self.name)?;
+        w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DescribeLogDirsTopic",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribeLogDirsTopic {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `DescribeLogDirsPartition`, part of DescribeLogDirsResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribeLogDirsPartition {
+    pub partition_index: i32,
+    pub partition_size: i64,
+    pub offset_lag: i64,
+    pub is_future_key: bool,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribeLogDirsPartition {
+    fn default() -> Self {
+        Self {
+            partition_index: 0,
+            partition_size: 0,
+            offset_lag: 0,
+            is_future_key: false,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribeLogDirsPartition {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.partition_index = r.i32()?;
+        m.partition_size = r.i64()?;
+        m.offset_lag = r.i64()?;
+        m.is_future_key = r.bool()?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.i32(self.partition_index);
+        w.i64(self.partition_size);
+        w.i64(self.offset_lag);
+        w.bool(self.is_future_key);
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "DescribeLogDirsPartition",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribeLogDirsPartition {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("partitionSize".into(), {
+            let v = &self.partition_size;
+            (*v).into()
+        });
+        o.insert("offsetLag".into(), {
+            let v = &self.offset_lag;
+            (*v).into()
+        });
+        o.insert("isFutureKey".into(), {
+            let v = &self.is_future_key;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for DescribeLogDirsResponse {
+    const NAME: &'static str = "DescribeLogDirsResponse";
+    const MIN_VERSION: i16 = 1;
+    const MAX_VERSION: i16 = 5;
+    const FLEXIBLE_FROM: i16 = 2;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

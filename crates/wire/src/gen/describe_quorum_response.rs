@@ -1,0 +1,596 @@
+//! DescribeQuorumResponse, versions 0 to 2.
+
+use super::prelude::*;
+
+/// `DescribeQuorumResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribeQuorumResponse {
+    pub error_code: ErrorCode,
+    pub error_message: Option<String>,
+    pub topics: Vec<TopicData>,
+    pub nodes: Vec<Node>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribeQuorumResponse {
+    fn default() -> Self {
+        Self {
+            error_code: ErrorCode(0),
+            error_message: Some(String::new()),
+            topics: Default::default(),
+            nodes: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribeQuorumResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.error_code = ErrorCode(r.i16()?);
+        if version >= 2 {
+            m.error_message = r.nullable_string(true)?;
+        }
+        m.topics = r.vec(true, |r| TopicData::read(r, version))?;
+        if version >= 2 {
+            m.nodes = r.vec(true, |r| Node::read(r, version))?;
+        }
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i16(self.error_code.0);
+        if version >= 2 {
+            w.nullable_string(true, self.error_message.as_deref())?;
+        }
+        w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        if version >= 2 {
+            w.array(true, Some(&self.nodes[..]), |w, v| v.write(w, version))?;
+        } else {
+            if !self.nodes.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "DescribeQuorumResponse",
+                    field: "Nodes",
+                    version,
+                });
+            }
+        }
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribeQuorumResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        if version >= 2 {
+            o.insert(
+                "errorMessage".into(),
+                match &self.error_message {
+                    Some(v) => v.as_str().into(),
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        if version >= 2 {
+            o.insert("nodes".into(), {
+                let v = &self.nodes;
+                serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TopicData`, part of DescribeQuorumResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TopicData {
+    pub topic_name: String,
+    pub partitions: Vec<PartitionData>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TopicData {
+    fn default() -> Self {
+        Self {
+            topic_name: String::new(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TopicData {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.topic_name = r.string(true)?;
+        m.partitions = r.vec(true, |r| PartitionData::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.topic_name)?;
+        w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TopicData {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topicName".into(), {
+            let v = &self.topic_name;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `PartitionData`, part of DescribeQuorumResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct PartitionData {
+    pub partition_index: i32,
+    pub error_code: ErrorCode,
+    pub error_message: Option<String>,
+    pub leader_id: i32,
+    pub leader_epoch: i32,
+    pub high_watermark: i64,
+    pub current_voters: Vec<ReplicaState>,
+    pub observers: Vec<ReplicaState>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for PartitionData {
+    fn default() -> Self {
+        Self {
+            partition_index: 0,
+            error_code: ErrorCode(0),
+            error_message: Some(String::new()),
+            leader_id: 0,
+            leader_epoch: 0,
+            high_watermark: 0,
+            current_voters: Default::default(),
+            observers: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl PartitionData {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.partition_index = r.i32()?;
+        m.error_code = ErrorCode(r.i16()?);
+        if version >= 2 {
+            m.error_message = r.nullable_string(true)?;
+        }
+        m.leader_id = r.i32()?;
+        m.leader_epoch = r.i32()?;
+        m.high_watermark = r.i64()?;
+        m.current_voters = r.vec(true, |r| ReplicaState::read(r, version))?;
+        m.observers = r.vec(true, |r| ReplicaState::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.partition_index);
+        w.i16(self.error_code.0);
+        if version >= 2 {
+            w.nullable_string(true, self.error_message.as_deref())?;
+        }
+        w.i32(self.leader_id);
+        w.i32(self.leader_epoch);
+        w.i64(self.high_watermark);
+        w.array(true, Some(&self.current_voters[..]), |w, v| v.write(w, version))?;
+        w.array(true, Some(&self.observers[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl PartitionData {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        if version >= 2 {
+            o.insert(
+                "errorMessage".into(),
+                match &self.error_message {
+                    Some(v) => v.as_str().into(),
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
+        o.insert("leaderId".into(), {
+            let v = &self.leader_id;
+            (*v).into()
+        });
+        o.insert("leaderEpoch".into(), {
+            let v = &self.leader_epoch;
+            (*v).into()
+        });
+        o.insert("highWatermark".into(), {
+            let v = &self.high_watermark;
+            (*v).into()
+        });
+        o.insert("currentVoters".into(), {
+            let v = &self.current_voters;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("observers".into(), {
+            let v = &self.observers;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `Node`, part of DescribeQuorumResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Node {
+    pub node_id: i32,
+    pub listeners: Vec<Listener>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for Node {
+    fn default() -> Self {
+        Self { node_id: 0, listeners: Default::default(), unknown_tags: RawTags::default() }
+    }
+}
+
+impl Node {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        if version >= 2 {
+            m.node_id = r.i32()?;
+        }
+        if version >= 2 {
+            m.listeners = r.vec(true, |r| Listener::read(r, version))?;
+        }
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        if version >= 2 {
+            w.i32(self.node_id);
+        } else {
+            if self.node_id != 0 {
+                return Err(EncodeError::NotInVersion {
+                    message: "Node",
+                    field: "NodeId",
+                    version,
+                });
+            }
+        }
+        if version >= 2 {
+            w.array(true, Some(&self.listeners[..]), |w, v| v.write(w, version))?;
+        } else {
+            if !self.listeners.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "Node",
+                    field: "Listeners",
+                    version,
+                });
+            }
+        }
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl Node {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 2 {
+            o.insert("nodeId".into(), {
+                let v = &self.node_id;
+                (*v).into()
+            });
+        }
+        if version >= 2 {
+            o.insert("listeners".into(), {
+                let v = &self.listeners;
+                serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `Listener`, part of DescribeQuorumResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Listener {
+    pub name: String,
+    pub host: String,
+    pub port: u16,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for Listener {
+    fn default() -> Self {
+        Self { name: String::new(), host: String::new(), port: 0, unknown_tags: RawTags::default() }
+    }
+}
+
+impl Listener {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        if version >= 2 {
+            m.name = r.string(true)?;
+        }
+        if version >= 2 {
+            m.host = r.string(true)?;
+        }
+        if version >= 2 {
+            m.port = r.u16()?;
+        }
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        if version >= 2 {
+            w.string(true, &self.name)?;
+        } else {
+            if !self.name.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "Listener",
+                    field: "Name",
+                    version,
+                });
+            }
+        }
+        if version >= 2 {
+            w.string(true, &self.host)?;
+        } else {
+            if !self.host.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "Listener",
+                    field: "Host",
+                    version,
+                });
+            }
+        }
+        if version >= 2 {
+            w.u16(self.port);
+        } else {
+            if self.port != 0 {
+                return Err(EncodeError::NotInVersion {
+                    message: "Listener",
+                    field: "Port",
+                    version,
+                });
+            }
+        }
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl Listener {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 2 {
+            o.insert("name".into(), {
+                let v = &self.name;
+                v.as_str().into()
+            });
+        }
+        if version >= 2 {
+            o.insert("host".into(), {
+                let v = &self.host;
+                v.as_str().into()
+            });
+        }
+        if version >= 2 {
+            o.insert("port".into(), {
+                let v = &self.port;
+                (*v).into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `ReplicaState`, part of DescribeQuorumResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ReplicaState {
+    pub replica_id: i32,
+    pub replica_directory_id: Uuid,
+    pub log_end_offset: i64,
+    pub last_fetch_timestamp: i64,
+    pub last_caught_up_timestamp: i64,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ReplicaState {
+    fn default() -> Self {
+        Self {
+            replica_id: 0,
+            replica_directory_id: Default::default(),
+            log_end_offset: 0,
+            last_fetch_timestamp: -1,
+            last_caught_up_timestamp: -1,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ReplicaState {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.replica_id = r.i32()?;
+        if version >= 2 {
+            m.replica_directory_id = r.uuid()?;
+        }
+        m.log_end_offset = r.i64()?;
+        if version >= 1 {
+            m.last_fetch_timestamp = r.i64()?;
+        }
+        if version >= 1 {
+            m.last_caught_up_timestamp = r.i64()?;
+        }
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.replica_id);
+        if version >= 2 {
+            w.uuid(self.replica_directory_id);
+        } else {
+            if !self.replica_directory_id.is_zero() {
+                return Err(EncodeError::NotInVersion {
+                    message: "ReplicaState",
+                    field: "ReplicaDirectoryId",
+                    version,
+                });
+            }
+        }
+        w.i64(self.log_end_offset);
+        if version >= 1 {
+            w.i64(self.last_fetch_timestamp);
+        }
+        if version >= 1 {
+            w.i64(self.last_caught_up_timestamp);
+        }
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ReplicaState {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("replicaId".into(), {
+            let v = &self.replica_id;
+            (*v).into()
+        });
+        if version >= 2 {
+            o.insert("replicaDirectoryId".into(), {
+                let v = &self.replica_directory_id;
+                v.to_string().into()
+            });
+        }
+        o.insert("logEndOffset".into(), {
+            let v = &self.log_end_offset;
+            (*v).into()
+        });
+        if version >= 1 {
+            o.insert("lastFetchTimestamp".into(), {
+                let v = &self.last_fetch_timestamp;
+                (*v).into()
+            });
+        }
+        if version >= 1 {
+            o.insert("lastCaughtUpTimestamp".into(), {
+                let v = &self.last_caught_up_timestamp;
+                (*v).into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for DescribeQuorumResponse {
+    const NAME: &'static str = "DescribeQuorumResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 2;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

@@ -1,0 +1,326 @@
+//! DescribeShareGroupOffsetsResponse, versions 0 to 1.
+
+use super::prelude::*;
+
+/// `DescribeShareGroupOffsetsResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribeShareGroupOffsetsResponse {
+    pub throttle_time_ms: i32,
+    pub groups: Vec<DescribeShareGroupOffsetsResponseGroup>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribeShareGroupOffsetsResponse {
+    fn default() -> Self {
+        Self { throttle_time_ms: 0, groups: Default::default(), unknown_tags: RawTags::default() }
+    }
+}
+
+impl DescribeShareGroupOffsetsResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.throttle_time_ms = r.i32()?;
+        m.groups = r.vec(true, |r| DescribeShareGroupOffsetsResponseGroup::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.throttle_time_ms);
+        w.array(true, Some(&self.groups[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribeShareGroupOffsetsResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("throttleTimeMs".into(), {
+            let v = &self.throttle_time_ms;
+            (*v).into()
+        });
+        o.insert("groups".into(), {
+            let v = &self.groups;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `DescribeShareGroupOffsetsResponseGroup`, part of DescribeShareGroupOffsetsResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribeShareGroupOffsetsResponseGroup {
+    pub group_id: String,
+    pub topics: Vec<DescribeShareGroupOffsetsResponseTopic>,
+    pub error_code: ErrorCode,
+    pub error_message: Option<String>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribeShareGroupOffsetsResponseGroup {
+    fn default() -> Self {
+        Self {
+            group_id: String::new(),
+            topics: Default::default(),
+            error_code: ErrorCode(0),
+            error_message: None,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribeShareGroupOffsetsResponseGroup {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.group_id = r.string(true)?;
+        m.topics = r.vec(true, |r| DescribeShareGroupOffsetsResponseTopic::read(r, version))?;
+        m.error_code = ErrorCode(r.i16()?);
+        m.error_message = r.nullable_string(true)?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.group_id)?;
+        w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        w.i16(self.error_code.0);
+        w.nullable_string(true, self.error_message.as_deref())?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribeShareGroupOffsetsResponseGroup {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("groupId".into(), {
+            let v = &self.group_id;
+            v.as_str().into()
+        });
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert(
+            "errorMessage".into(),
+            match &self.error_message {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `DescribeShareGroupOffsetsResponseTopic`, part of DescribeShareGroupOffsetsResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribeShareGroupOffsetsResponseTopic {
+    pub topic_name: String,
+    pub topic_id: Uuid,
+    pub partitions: Vec<DescribeShareGroupOffsetsResponsePartition>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribeShareGroupOffsetsResponseTopic {
+    fn default() -> Self {
+        Self {
+            topic_name: String::new(),
+            topic_id: Default::default(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribeShareGroupOffsetsResponseTopic {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.topic_name = r.string(true)?;
+        m.topic_id = r.uuid()?;
+        m.partitions =
+            r.vec(true, |r| DescribeShareGroupOffsetsResponsePartition::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.topic_name)?;
+        w.uuid(self.topic_id);
+        w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribeShareGroupOffsetsResponseTopic {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topicName".into(), {
+            let v = &self.topic_name;
+            v.as_str().into()
+        });
+        o.insert("topicId".into(), {
+            let v = &self.topic_id;
+            v.to_string().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `DescribeShareGroupOffsetsResponsePartition`, part of DescribeShareGroupOffsetsResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribeShareGroupOffsetsResponsePartition {
+    pub partition_index: i32,
+    pub start_offset: i64,
+    pub leader_epoch: i32,
+    pub lag: i64,
+    pub error_code: ErrorCode,
+    pub error_message: Option<String>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribeShareGroupOffsetsResponsePartition {
+    fn default() -> Self {
+        Self {
+            partition_index: 0,
+            start_offset: 0,
+            leader_epoch: 0,
+            lag: -1,
+            error_code: ErrorCode(0),
+            error_message: None,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribeShareGroupOffsetsResponsePartition {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.partition_index = r.i32()?;
+        m.start_offset = r.i64()?;
+        m.leader_epoch = r.i32()?;
+        if version >= 1 {
+            m.lag = r.i64()?;
+        }
+        m.error_code = ErrorCode(r.i16()?);
+        m.error_message = r.nullable_string(true)?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.partition_index);
+        w.i64(self.start_offset);
+        w.i32(self.leader_epoch);
+        if version >= 1 {
+            w.i64(self.lag);
+        }
+        w.i16(self.error_code.0);
+        w.nullable_string(true, self.error_message.as_deref())?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribeShareGroupOffsetsResponsePartition {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("startOffset".into(), {
+            let v = &self.start_offset;
+            (*v).into()
+        });
+        o.insert("leaderEpoch".into(), {
+            let v = &self.leader_epoch;
+            (*v).into()
+        });
+        if version >= 1 {
+            o.insert("lag".into(), {
+                let v = &self.lag;
+                (*v).into()
+            });
+        }
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert(
+            "errorMessage".into(),
+            match &self.error_message {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for DescribeShareGroupOffsetsResponse {
+    const NAME: &'static str = "DescribeShareGroupOffsetsResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 1;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

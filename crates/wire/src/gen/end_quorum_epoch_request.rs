@@ -1,0 +1,505 @@
+//! EndQuorumEpochRequest, versions 0 to 1.
+
+use super::prelude::*;
+
+/// `EndQuorumEpochRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct EndQuorumEpochRequest {
+    pub cluster_id: Option<String>,
+    pub topics: Vec<TopicData>,
+    pub leader_endpoints: Vec<LeaderEndpoint>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for EndQuorumEpochRequest {
+    fn default() -> Self {
+        Self {
+            cluster_id: None,
+            topics: Default::default(),
+            leader_endpoints: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl EndQuorumEpochRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 1;
+        let mut m = Self::default();
+        m.cluster_id = r.nullable_string(flex)?;
+        m.topics = r.vec(flex, |r| TopicData::read(r, version))?;
+        if version >= 1 {
+            m.leader_endpoints = r.vec(flex, |r| LeaderEndpoint::read(r, version))?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 1;
+        w.nullable_string(flex, self.cluster_id.as_deref())?;
+        w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        if version >= 1 {
+            w.array(flex, Some(&self.leader_endpoints[..]), |w, v| v.write(w, version))?;
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "EndQuorumEpochRequest",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl EndQuorumEpochRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert(
+            "clusterId".into(),
+            match &self.cluster_id {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        if version >= 1 {
+            o.insert("leaderEndpoints".into(), {
+                let v = &self.leader_endpoints;
+                serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TopicData`, part of EndQuorumEpochRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TopicData {
+    pub topic_name: String,
+    pub partitions: Vec<PartitionData>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TopicData {
+    fn default() -> Self {
+        Self {
+            topic_name: String::new(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TopicData {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 1;
+        let mut m = Self::default();
+        m.topic_name = r.string(flex)?;
+        m.partitions = r.vec(flex, |r| PartitionData::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 1;
+        w.string(flex, &self.topic_name)?;
+        w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "TopicData",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TopicData {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topicName".into(), {
+            let v = &self.topic_name;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `PartitionData`, part of EndQuorumEpochRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct PartitionData {
+    pub partition_index: i32,
+    pub leader_id: i32,
+    pub leader_epoch: i32,
+    pub preferred_successors: Vec<i32>,
+    pub preferred_candidates: Vec<ReplicaInfo>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for PartitionData {
+    fn default() -> Self {
+        Self {
+            partition_index: 0,
+            leader_id: 0,
+            leader_epoch: 0,
+            preferred_successors: Default::default(),
+            preferred_candidates: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl PartitionData {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 1;
+        let mut m = Self::default();
+        m.partition_index = r.i32()?;
+        m.leader_id = r.i32()?;
+        m.leader_epoch = r.i32()?;
+        if version <= 0 {
+            m.preferred_successors = r.vec(flex, |r| r.i32())?;
+        }
+        if version >= 1 {
+            m.preferred_candidates = r.vec(flex, |r| ReplicaInfo::read(r, version))?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 1;
+        w.i32(self.partition_index);
+        w.i32(self.leader_id);
+        w.i32(self.leader_epoch);
+        if version <= 0 {
+            w.array(flex, Some(&self.preferred_successors[..]), |w, v| {
+                w.i32(*v);
+                Ok(())
+            })?;
+        }
+        if version >= 1 {
+            w.array(flex, Some(&self.preferred_candidates[..]), |w, v| v.write(w, version))?;
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "PartitionData",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl PartitionData {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("leaderId".into(), {
+            let v = &self.leader_id;
+            (*v).into()
+        });
+        o.insert("leaderEpoch".into(), {
+            let v = &self.leader_epoch;
+            (*v).into()
+        });
+        if version <= 0 {
+            o.insert("preferredSuccessors".into(), {
+                let v = &self.preferred_successors;
+                serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+            });
+        }
+        if version >= 1 {
+            o.insert("preferredCandidates".into(), {
+                let v = &self.preferred_candidates;
+                serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `ReplicaInfo`, part of EndQuorumEpochRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ReplicaInfo {
+    pub candidate_id: i32,
+    pub candidate_directory_id: Uuid,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ReplicaInfo {
+    fn default() -> Self {
+        Self {
+            candidate_id: 0,
+            candidate_directory_id: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ReplicaInfo {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 1;
+        let mut m = Self::default();
+        if version >= 1 {
+            m.candidate_id = r.i32()?;
+        }
+        if version >= 1 {
+            m.candidate_directory_id = r.uuid()?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 1;
+        if version >= 1 {
+            w.i32(self.candidate_id);
+        } else {
+            if self.candidate_id != 0 {
+                return Err(EncodeError::NotInVersion {
+                    message: "ReplicaInfo",
+                    field: "CandidateId",
+                    version,
+                });
+            }
+        }
+        if version >= 1 {
+            w.uuid(self.candidate_directory_id);
+        } else {
+            if !self.candidate_directory_id.is_zero() {
+                return Err(EncodeError::NotInVersion {
+                    message: "ReplicaInfo",
+                    field: "CandidateDirectoryId",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "ReplicaInfo",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ReplicaInfo {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 1 {
+            o.insert("candidateId".into(), {
+                let v = &self.candidate_id;
+                (*v).into()
+            });
+        }
+        if version >= 1 {
+            o.insert("candidateDirectoryId".into(), {
+                let v = &self.candidate_directory_id;
+                v.to_string().into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `LeaderEndpoint`, part of EndQuorumEpochRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct LeaderEndpoint {
+    pub name: String,
+    pub host: String,
+    pub port: u16,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for LeaderEndpoint {
+    fn default() -> Self {
+        Self { name: String::new(), host: String::new(), port: 0, unknown_tags: RawTags::default() }
+    }
+}
+
+impl LeaderEndpoint {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 1;
+        let mut m = Self::default();
+        if version >= 1 {
+            m.name = r.string(flex)?;
+        }
+        if version >= 1 {
+            m.host = r.string(flex)?;
+        }
+        if version >= 1 {
+            m.port = r.u16()?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 1;
+        if version >= 1 {
+            w.string(flex, &self.name)?;
+        } else {
+            if !self.name.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "LeaderEndpoint",
+                    field: "Name",
+                    version,
+                });
+            }
+        }
+        if version >= 1 {
+            w.string(flex, &self.host)?;
+        } else {
+            if !self.host.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "LeaderEndpoint",
+                    field: "Host",
+                    version,
+                });
+            }
+        }
+        if version >= 1 {
+            w.u16(self.port);
+        } else {
+            if self.port != 0 {
+                return Err(EncodeError::NotInVersion {
+                    message: "LeaderEndpoint",
+                    field: "Port",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "LeaderEndpoint",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl LeaderEndpoint {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 1 {
+            o.insert("name".into(), {
+                let v = &self.name;
+                v.as_str().into()
+            });
+        }
+        if version >= 1 {
+            o.insert("host".into(), {
+                let v = &self.host;
+                v.as_str().into()
+            });
+        }
+        if version >= 1 {
+            o.insert("port".into(), {
+                let v = &self.port;
+                (*v).into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for EndQuorumEpochRequest {
+    const NAME: &'static str = "EndQuorumEpochRequest";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 1;
+    const FLEXIBLE_FROM: i16 = 1;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for EndQuorumEpochRequest {
+    const API_KEY: ApiKey = ApiKey(54);
+    type Response = super::end_quorum_epoch_response::EndQuorumEpochResponse;
+}

@@ -1,0 +1,112 @@
+//! EndTxnRequest, versions 0 to 5.
+
+use super::prelude::*;
+
+/// `EndTxnRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct EndTxnRequest {
+    pub transactional_id: String,
+    pub producer_id: i64,
+    pub producer_epoch: i16,
+    pub committed: bool,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for EndTxnRequest {
+    fn default() -> Self {
+        Self {
+            transactional_id: String::new(),
+            producer_id: 0,
+            producer_epoch: 0,
+            committed: false,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl EndTxnRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 3;
+        let mut m = Self::default();
+        m.transactional_id = r.string(flex)?;
+        m.producer_id = r.i64()?;
+        m.producer_epoch = r.i16()?;
+        m.committed = r.bool()?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 3;
+        w.string(flex, &self.transactional_id)?;
+        w.i64(self.producer_id);
+        w.i16(self.producer_epoch);
+        w.bool(self.committed);
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "EndTxnRequest",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl EndTxnRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("transactionalId".into(), {
+            let v = &self.transactional_id;
+            v.as_str().into()
+        });
+        o.insert("producerId".into(), {
+            let v = &self.producer_id;
+            (*v).into()
+        });
+        o.insert("producerEpoch".into(), {
+            let v = &self.producer_epoch;
+            (*v).into()
+        });
+        o.insert("committed".into(), {
+            let v = &self.committed;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for EndTxnRequest {
+    const NAME: &'static str = "EndTxnRequest";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 5;
+    const FLEXIBLE_FROM: i16 = 3;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for EndTxnRequest {
+    const API_KEY: ApiKey = ApiKey(26);
+    type Response = super::end_txn_response::EndTxnResponse;
+}

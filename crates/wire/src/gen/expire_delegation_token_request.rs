@@ -1,0 +1,96 @@
+//! ExpireDelegationTokenRequest, versions 1 to 2.
+
+use super::prelude::*;
+
+/// `ExpireDelegationTokenRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ExpireDelegationTokenRequest {
+    pub hmac: Bytes,
+    pub expiry_time_period_ms: i64,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ExpireDelegationTokenRequest {
+    fn default() -> Self {
+        Self {
+            hmac: Default::default(),
+            expiry_time_period_ms: 0,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ExpireDelegationTokenRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.hmac = r.bytes(flex)?;
+        m.expiry_time_period_ms = r.i64()?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.bytes(flex, &self.hmac)?;
+        w.i64(self.expiry_time_period_ms);
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "ExpireDelegationTokenRequest",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ExpireDelegationTokenRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("hmac".into(), {
+            let v = &self.hmac;
+            crate::json::base64(v).into()
+        });
+        o.insert("expiryTimePeriodMs".into(), {
+            let v = &self.expiry_time_period_ms;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for ExpireDelegationTokenRequest {
+    const NAME: &'static str = "ExpireDelegationTokenRequest";
+    const MIN_VERSION: i16 = 1;
+    const MAX_VERSION: i16 = 2;
+    const FLEXIBLE_FROM: i16 = 2;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for ExpireDelegationTokenRequest {
+    const API_KEY: ApiKey = ApiKey(40);
+    type Response = super::expire_delegation_token_response::ExpireDelegationTokenResponse;
+}

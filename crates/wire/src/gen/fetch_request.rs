@@ -1,0 +1,1341 @@
+//! FetchRequest, versions 4 to 18.
+
+use super::prelude::*;
+
+/// `FetchRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct FetchRequest {
+    pub cluster_id: Option<String>,
+    pub replica_id: i32,
+    pub replica_state: ReplicaState,
+    pub max_wait_ms: i32,
+    pub min_bytes: i32,
+    pub max_bytes: i32,
+    pub isolation_level: i8,
+    pub session_id: i32,
+    pub session_epoch: i32,
+    pub topics: Vec<FetchTopic>,
+    pub forgotten_topics_data: Vec<ForgottenTopic>,
+    pub rack_id: String,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for FetchRequest {
+    fn default() -> Self {
+        Self {
+            cluster_id: None,
+            replica_id: -1,
+            replica_state: Default::default(),
+            max_wait_ms: 0,
+            min_bytes: 0,
+            max_bytes: 0x7fffffff,
+            isolation_level: 0,
+            session_id: 0,
+            session_epoch: -1,
+            topics: Default::default(),
+            forgotten_topics_data: Default::default(),
+            rack_id: String::new(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl FetchRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 12;
+        let mut m = Self::default();
+        if version <= 14 {
+            m.replica_id = r.i32()?;
+        }
+        m.max_wait_ms = r.i32()?;
+        m.min_bytes = r.i32()?;
+        m.max_bytes = r.i32()?;
+        m.isolation_level = r.i8()?;
+        if version >= 7 {
+            m.session_id = r.i32()?;
+        }
+        if version >= 7 {
+            m.session_epoch = r.i32()?;
+        }
+        m.topics = r.vec(flex, |r| FetchTopic::read(r, version))?;
+        if version >= 7 {
+            m.forgotten_topics_data = r.vec(flex, |r| ForgottenTopic::read(r, version))?;
+        }
+        if version >= 11 {
+            m.rack_id = r.string(flex)?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |r, tag| {
+                match tag {
+                    0 => {
+                        if !(version >= 12) {
+                            return Err(DecodeError::TagNotInVersion { tag: 0, version });
+                        }
+                        m.cluster_id = r.nullable_string(flex)?;
+                    }
+                    1 => {
+                        if !(version >= 15) {
+                            return Err(DecodeError::TagNotInVersion { tag: 1, version });
+                        }
+                        m.replica_state = ReplicaState::read(r, version)?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 12;
+        if version <= 14 {
+            w.i32(self.replica_id);
+        } else {
+            if self.replica_id != -1 {
+                return Err(EncodeError::NotInVersion {
+                    message: "FetchRequest",
+                    field: "ReplicaId",
+                    version,
+                });
+            }
+        }
+        w.i32(self.max_wait_ms);
+        w.i32(self.min_bytes);
+        w.i32(self.max_bytes);
+        w.i8(self.isolation_level);
+        if version >= 7 {
+            w.i32(self.session_id);
+        }
+        if version >= 7 {
+            w.i32(self.session_epoch);
+        }
+        w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        if version >= 7 {
+            w.array(flex, Some(&self.forgotten_topics_data[..]), |w, v| v.write(w, version))?;
+        } else {
+            if !self.forgotten_topics_data.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "FetchRequest",
+                    field: "ForgottenTopicsData",
+                    version,
+                });
+            }
+        }
+        if version >= 11 {
+            w.string(flex, &self.rack_id)?;
+        }
+        if flex {
+            let mut count = self.unknown_tags.len();
+            let tag_0 = version >= 12 && self.cluster_id.is_some();
+            count += usize::from(tag_0);
+            let tag_1 = version >= 15 && self.replica_state != Default::default();
+            count += usize::from(tag_1);
+            w.uvarint(count as u32);
+            let mut raw = self.unknown_tags.iter().peekable();
+            w.raw_tags_below(0, &mut raw);
+            if tag_0 {
+                let at = w.begin_tag(0);
+                w.nullable_string(flex, self.cluster_id.as_deref())?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(1, &mut raw);
+            if tag_1 {
+                let at = w.begin_tag(1);
+                self.replica_state.write(w, version)?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(u32::MAX, &mut raw);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "FetchRequest",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        if !(version >= 15) {
+            if self.replica_state != Default::default() {
+                return Err(EncodeError::NotInVersion {
+                    message: "FetchRequest",
+                    field: "ReplicaState",
+                    version,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl FetchRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 12 {
+            if self.cluster_id.is_some() {
+                o.insert(
+                    "clusterId".into(),
+                    match &self.cluster_id {
+                        Some(v) => v.as_str().into(),
+                        None => serde_json::Value::Null,
+                    },
+                );
+            }
+        }
+        if version <= 14 {
+            o.insert("replicaId".into(), {
+                let v = &self.replica_id;
+                (*v).into()
+            });
+        }
+        if version >= 15 {
+            if self.replica_state != Default::default() {
+                o.insert("replicaState".into(), {
+                    let v = &self.replica_state;
+                    v.json(version)
+                });
+            }
+        }
+        o.insert("maxWaitMs".into(), {
+            let v = &self.max_wait_ms;
+            (*v).into()
+        });
+        o.insert("minBytes".into(), {
+            let v = &self.min_bytes;
+            (*v).into()
+        });
+        o.insert("maxBytes".into(), {
+            let v = &self.max_bytes;
+            (*v).into()
+        });
+        o.insert("isolationLevel".into(), {
+            let v = &self.isolation_level;
+            (*v).into()
+        });
+        if version >= 7 {
+            o.insert("sessionId".into(), {
+                let v = &self.session_id;
+                (*v).into()
+            });
+        }
+        if version >= 7 {
+            o.insert("sessionEpoch".into(), {
+                let v = &self.session_epoch;
+                (*v).into()
+            });
+        }
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        if version >= 7 {
+            o.insert("forgottenTopicsData".into(), {
+                let v = &self.forgotten_topics_data;
+                serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+            });
+        }
+        if version >= 11 {
+            o.insert("rackId".into(), {
+                let v = &self.rack_id;
+                v.as_str().into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `FetchRequest` read in place, nothing copied.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct FetchRequestView<'a> {
+    pub cluster_id: Option<&'a str>,
+    pub replica_id: i32,
+    pub replica_state: ReplicaStateView<'a>,
+    pub max_wait_ms: i32,
+    pub min_bytes: i32,
+    pub max_bytes: i32,
+    pub isolation_level: i8,
+    pub session_id: i32,
+    pub session_epoch: i32,
+    pub topics: ArrayView<'a, FetchTopicView<'a>>,
+    pub forgotten_topics_data: ArrayView<'a, ForgottenTopicView<'a>>,
+    pub rack_id: &'a str,
+}
+
+impl Default for FetchRequestView<'_> {
+    fn default() -> Self {
+        Self {
+            cluster_id: None,
+            replica_id: -1,
+            replica_state: Default::default(),
+            max_wait_ms: 0,
+            min_bytes: 0,
+            max_bytes: 0x7fffffff,
+            isolation_level: 0,
+            session_id: 0,
+            session_epoch: -1,
+            topics: Default::default(),
+            forgotten_topics_data: Default::default(),
+            rack_id: "",
+        }
+    }
+}
+
+impl<'a> ViewElement<'a> for FetchRequestView<'a> {
+    #[inline]
+    #[allow(unused_variables)]
+    fn read(r: &mut Reader<'a>, version: i16) -> Decoded<Self> {
+        let flex = version >= 12;
+        let mut m = Self::default();
+        if version <= 14 {
+            m.replica_id = r.i32()?;
+        }
+        m.max_wait_ms = r.i32()?;
+        m.min_bytes = r.i32()?;
+        m.max_bytes = r.i32()?;
+        m.isolation_level = r.i8()?;
+        if version >= 7 {
+            m.session_id = r.i32()?;
+        }
+        if version >= 7 {
+            m.session_epoch = r.i32()?;
+        }
+        m.topics = r.array_view(flex, version)?;
+        if version >= 7 {
+            m.forgotten_topics_data = r.array_view(flex, version)?;
+        }
+        if version >= 11 {
+            m.rack_id = r.str(flex)?;
+        }
+        if flex {
+            r.tags(None, |r, tag| {
+                match tag {
+                    0 => {
+                        if !(version >= 12) {
+                            return Err(DecodeError::TagNotInVersion { tag: 0, version });
+                        }
+                        m.cluster_id = r.nullable_str(flex)?;
+                    }
+                    1 => {
+                        if !(version >= 15) {
+                            return Err(DecodeError::TagNotInVersion { tag: 1, version });
+                        }
+                        m.replica_state = ReplicaStateView::read(r, version)?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+        }
+        Ok(m)
+    }
+}
+
+impl<'a> FetchRequestView<'a> {
+    /// Reads and checks the whole message in place; no allocation.
+    pub fn parse(r: &mut Reader<'a>, version: i16) -> Decoded<Self> {
+        FetchRequest::check_version(version)?;
+        <Self as ViewElement>::read(r, version)
+    }
+}
+
+/// `FetchRequest` to be written from borrowed parts.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct FetchRequestRef<'a> {
+    pub cluster_id: Option<&'a str>,
+    pub replica_id: i32,
+    pub replica_state: ReplicaStateRef<'a>,
+    pub max_wait_ms: i32,
+    pub min_bytes: i32,
+    pub max_bytes: i32,
+    pub isolation_level: i8,
+    pub session_id: i32,
+    pub session_epoch: i32,
+    pub topics: &'a [FetchTopicRef<'a>],
+    pub forgotten_topics_data: &'a [ForgottenTopicRef<'a>],
+    pub rack_id: &'a str,
+}
+
+impl Default for FetchRequestRef<'_> {
+    fn default() -> Self {
+        Self {
+            cluster_id: None,
+            replica_id: -1,
+            replica_state: Default::default(),
+            max_wait_ms: 0,
+            min_bytes: 0,
+            max_bytes: 0x7fffffff,
+            isolation_level: 0,
+            session_id: 0,
+            session_epoch: -1,
+            topics: &[],
+            forgotten_topics_data: &[],
+            rack_id: "",
+        }
+    }
+}
+
+impl FetchRequestRef<'_> {
+    /// Appends the message in `version`'s form.
+    pub fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 12;
+        if version <= 14 {
+            w.i32(self.replica_id);
+        } else {
+            if self.replica_id != -1 {
+                return Err(EncodeError::NotInVersion {
+                    message: "FetchRequest",
+                    field: "ReplicaId",
+                    version,
+                });
+            }
+        }
+        w.i32(self.max_wait_ms);
+        w.i32(self.min_bytes);
+        w.i32(self.max_bytes);
+        w.i8(self.isolation_level);
+        if version >= 7 {
+            w.i32(self.session_id);
+        }
+        if version >= 7 {
+            w.i32(self.session_epoch);
+        }
+        w.array(flex, Some(self.topics), |w, v| v.write(w, version))?;
+        if version >= 7 {
+            w.array(flex, Some(self.forgotten_topics_data), |w, v| v.write(w, version))?;
+        } else {
+            if !self.forgotten_topics_data.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "FetchRequest",
+                    field: "ForgottenTopicsData",
+                    version,
+                });
+            }
+        }
+        if version >= 11 {
+            w.string(flex, self.rack_id)?;
+        }
+        if flex {
+            let mut count = 0;
+            let tag_0 = version >= 12 && self.cluster_id.is_some();
+            count += usize::from(tag_0);
+            let tag_1 = version >= 15 && self.replica_state != Default::default();
+            count += usize::from(tag_1);
+            w.uvarint(count as u32);
+            if tag_0 {
+                let at = w.begin_tag(0);
+                w.nullable_string(flex, self.cluster_id)?;
+                w.end_tag(at);
+            }
+            if tag_1 {
+                let at = w.begin_tag(1);
+                self.replica_state.write(w, version)?;
+                w.end_tag(at);
+            }
+        }
+        if !(version >= 15) {
+            if self.replica_state != Default::default() {
+                return Err(EncodeError::NotInVersion {
+                    message: "FetchRequest",
+                    field: "ReplicaState",
+                    version,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `ReplicaState`, part of FetchRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ReplicaState {
+    pub replica_id: i32,
+    pub replica_epoch: i64,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ReplicaState {
+    fn default() -> Self {
+        Self { replica_id: -1, replica_epoch: -1, unknown_tags: RawTags::default() }
+    }
+}
+
+impl ReplicaState {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 12;
+        let mut m = Self::default();
+        if version >= 15 {
+            m.replica_id = r.i32()?;
+        }
+        if version >= 15 {
+            m.replica_epoch = r.i64()?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 12;
+        if version >= 15 {
+            w.i32(self.replica_id);
+        } else {
+            if self.replica_id != -1 {
+                return Err(EncodeError::NotInVersion {
+                    message: "ReplicaState",
+                    field: "ReplicaId",
+                    version,
+                });
+            }
+        }
+        if version >= 15 {
+            w.i64(self.replica_epoch);
+        } else {
+            if self.replica_epoch != -1 {
+                return Err(EncodeError::NotInVersion {
+                    message: "ReplicaState",
+                    field: "ReplicaEpoch",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "ReplicaState",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ReplicaState {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 15 {
+            o.insert("replicaId".into(), {
+                let v = &self.replica_id;
+                (*v).into()
+            });
+        }
+        if version >= 15 {
+            o.insert("replicaEpoch".into(), {
+                let v = &self.replica_epoch;
+                (*v).into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `ReplicaState` read in place, nothing copied.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct ReplicaStateView<'a> {
+    pub replica_id: i32,
+    pub replica_epoch: i64,
+    _lifetime: std::marker::PhantomData<&'a ()>,
+}
+
+impl Default for ReplicaStateView<'_> {
+    fn default() -> Self {
+        Self { replica_id: -1, replica_epoch: -1, _lifetime: std::marker::PhantomData }
+    }
+}
+
+impl<'a> ViewElement<'a> for ReplicaStateView<'a> {
+    #[inline]
+    #[allow(unused_variables)]
+    fn read(r: &mut Reader<'a>, version: i16) -> Decoded<Self> {
+        let flex = version >= 12;
+        let mut m = Self::default();
+        if version >= 15 {
+            m.replica_id = r.i32()?;
+        }
+        if version >= 15 {
+            m.replica_epoch = r.i64()?;
+        }
+        if flex {
+            r.tags(None, |_, _| Ok(false))?;
+        }
+        Ok(m)
+    }
+}
+
+/// `ReplicaState` to be written from borrowed parts.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ReplicaStateRef<'a> {
+    pub replica_id: i32,
+    pub replica_epoch: i64,
+    #[doc(hidden)]
+    pub _lifetime: std::marker::PhantomData<&'a ()>,
+}
+
+impl Default for ReplicaStateRef<'_> {
+    fn default() -> Self {
+        Self { replica_id: -1, replica_epoch: -1, _lifetime: std::marker::PhantomData }
+    }
+}
+
+impl ReplicaStateRef<'_> {
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 12;
+        if version >= 15 {
+            w.i32(self.replica_id);
+        } else {
+            if self.replica_id != -1 {
+                return Err(EncodeError::NotInVersion {
+                    message: "ReplicaState",
+                    field: "ReplicaId",
+                    version,
+                });
+            }
+        }
+        if version >= 15 {
+            w.i64(self.replica_epoch);
+        } else {
+            if self.replica_epoch != -1 {
+                return Err(EncodeError::NotInVersion {
+                    message: "ReplicaState",
+                    field: "ReplicaEpoch",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.uvarint(0);
+        }
+        Ok(())
+    }
+}
+
+/// `FetchTopic`, part of FetchRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct FetchTopic {
+    pub topic: String,
+    pub topic_id: Uuid,
+    pub partitions: Vec<FetchPartition>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for FetchTopic {
+    fn default() -> Self {
+        Self {
+            topic: String::new(),
+            topic_id: Default::default(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl FetchTopic {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 12;
+        let mut m = Self::default();
+        if version <= 12 {
+            m.topic = r.string(flex)?;
+        }
+        if version >= 13 {
+            m.topic_id = r.uuid()?;
+        }
+        m.partitions = r.vec(flex, |r| FetchPartition::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 12;
+        if version <= 12 {
+            w.string(flex, &self.topic)?;
+        }
+        if version >= 13 {
+            w.uuid(self.topic_id);
+        }
+        w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "FetchTopic",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl FetchTopic {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version <= 12 {
+            o.insert("topic".into(), {
+                let v = &self.topic;
+                v.as_str().into()
+            });
+        }
+        if version >= 13 {
+            o.insert("topicId".into(), {
+                let v = &self.topic_id;
+                v.to_string().into()
+            });
+        }
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `FetchTopic` read in place, nothing copied.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct FetchTopicView<'a> {
+    pub topic: &'a str,
+    pub topic_id: Uuid,
+    pub partitions: ArrayView<'a, FetchPartitionView<'a>>,
+}
+
+impl Default for FetchTopicView<'_> {
+    fn default() -> Self {
+        Self { topic: "", topic_id: Default::default(), partitions: Default::default() }
+    }
+}
+
+impl<'a> ViewElement<'a> for FetchTopicView<'a> {
+    #[inline]
+    #[allow(unused_variables)]
+    fn read(r: &mut Reader<'a>, version: i16) -> Decoded<Self> {
+        let flex = version >= 12;
+        let mut m = Self::default();
+        if version <= 12 {
+            m.topic = r.str(flex)?;
+        }
+        if version >= 13 {
+            m.topic_id = r.uuid()?;
+        }
+        m.partitions = r.array_view(flex, version)?;
+        if flex {
+            r.tags(None, |_, _| Ok(false))?;
+        }
+        Ok(m)
+    }
+}
+
+/// `FetchTopic` to be written from borrowed parts.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct FetchTopicRef<'a> {
+    pub topic: &'a str,
+    pub topic_id: Uuid,
+    pub partitions: &'a [FetchPartitionRef<'a>],
+}
+
+impl Default for FetchTopicRef<'_> {
+    fn default() -> Self {
+        Self { topic: "", topic_id: Default::default(), partitions: &[] }
+    }
+}
+
+impl FetchTopicRef<'_> {
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 12;
+        if version <= 12 {
+            w.string(flex, self.topic)?;
+        }
+        if version >= 13 {
+            w.uuid(self.topic_id);
+        }
+        w.array(flex, Some(self.partitions), |w, v| v.write(w, version))?;
+        if flex {
+            w.uvarint(0);
+        }
+        Ok(())
+    }
+}
+
+/// `FetchPartition`, part of FetchRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct FetchPartition {
+    pub partition: i32,
+    pub current_leader_epoch: i32,
+    pub fetch_offset: i64,
+    pub last_fetched_epoch: i32,
+    pub log_start_offset: i64,
+    pub partition_max_bytes: i32,
+    pub replica_directory_id: Uuid,
+    pub high_watermark: i64,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for FetchPartition {
+    fn default() -> Self {
+        Self {
+            partition: 0,
+            current_leader_epoch: -1,
+            fetch_offset: 0,
+            last_fetched_epoch: -1,
+            log_start_offset: -1,
+            partition_max_bytes: 0,
+            replica_directory_id: Default::default(),
+            high_watermark: 9223372036854775807,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl FetchPartition {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 12;
+        let mut m = Self::default();
+        m.partition = r.i32()?;
+        if version >= 9 {
+            m.current_leader_epoch = r.i32()?;
+        }
+        m.fetch_offset = r.i64()?;
+        if version >= 12 {
+            m.last_fetched_epoch = r.i32()?;
+        }
+        if version >= 5 {
+            m.log_start_offset = r.i64()?;
+        }
+        m.partition_max_bytes = r.i32()?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |r, tag| {
+                match tag {
+                    0 => {
+                        if !(version >= 17) {
+                            return Err(DecodeError::TagNotInVersion { tag: 0, version });
+                        }
+                        m.replica_directory_id = r.uuid()?;
+                    }
+                    1 => {
+                        if !(version >= 18) {
+                            return Err(DecodeError::TagNotInVersion { tag: 1, version });
+                        }
+                        m.high_watermark = r.i64()?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 12;
+        w.i32(self.partition);
+        if version >= 9 {
+            w.i32(self.current_leader_epoch);
+        }
+        w.i64(self.fetch_offset);
+        if version >= 12 {
+            w.i32(self.last_fetched_epoch);
+        } else {
+            if self.last_fetched_epoch != -1 {
+                return Err(EncodeError::NotInVersion {
+                    message: "FetchPartition",
+                    field: "LastFetchedEpoch",
+                    version,
+                });
+            }
+        }
+        if version >= 5 {
+            w.i64(self.log_start_offset);
+        }
+        w.i32(self.partition_max_bytes);
+        if flex {
+            let mut count = self.unknown_tags.len();
+            let tag_0 = version >= 17 && !self.replica_directory_id.is_zero();
+            count += usize::from(tag_0);
+            let tag_1 = version >= 18 && self.high_watermark != 9223372036854775807;
+            count += usize::from(tag_1);
+            w.uvarint(count as u32);
+            let mut raw = self.unknown_tags.iter().peekable();
+            w.raw_tags_below(0, &mut raw);
+            if tag_0 {
+                let at = w.begin_tag(0);
+                w.uuid(self.replica_directory_id);
+                w.end_tag(at);
+            }
+            w.raw_tags_below(1, &mut raw);
+            if tag_1 {
+                let at = w.begin_tag(1);
+                w.i64(self.high_watermark);
+                w.end_tag(at);
+            }
+            w.raw_tags_below(u32::MAX, &mut raw);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "FetchPartition",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl FetchPartition {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partition".into(), {
+            let v = &self.partition;
+            (*v).into()
+        });
+        if version >= 9 {
+            o.insert("currentLeaderEpoch".into(), {
+                let v = &self.current_leader_epoch;
+                (*v).into()
+            });
+        }
+        o.insert("fetchOffset".into(), {
+            let v = &self.fetch_offset;
+            (*v).into()
+        });
+        if version >= 12 {
+            o.insert("lastFetchedEpoch".into(), {
+                let v = &self.last_fetched_epoch;
+                (*v).into()
+            });
+        }
+        if version >= 5 {
+            o.insert("logStartOffset".into(), {
+                let v = &self.log_start_offset;
+                (*v).into()
+            });
+        }
+        o.insert("partitionMaxBytes".into(), {
+            let v = &self.partition_max_bytes;
+            (*v).into()
+        });
+        if version >= 17 {
+            if !self.replica_directory_id.is_zero() {
+                o.insert("replicaDirectoryId".into(), {
+                    let v = &self.replica_directory_id;
+                    v.to_string().into()
+                });
+            }
+        }
+        if version >= 18 {
+            if self.high_watermark != 9223372036854775807 {
+                o.insert("highWatermark".into(), {
+                    let v = &self.high_watermark;
+                    (*v).into()
+                });
+            }
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `FetchPartition` read in place, nothing copied.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct FetchPartitionView<'a> {
+    pub partition: i32,
+    pub current_leader_epoch: i32,
+    pub fetch_offset: i64,
+    pub last_fetched_epoch: i32,
+    pub log_start_offset: i64,
+    pub partition_max_bytes: i32,
+    pub replica_directory_id: Uuid,
+    pub high_watermark: i64,
+    _lifetime: std::marker::PhantomData<&'a ()>,
+}
+
+impl Default for FetchPartitionView<'_> {
+    fn default() -> Self {
+        Self {
+            partition: 0,
+            current_leader_epoch: -1,
+            fetch_offset: 0,
+            last_fetched_epoch: -1,
+            log_start_offset: -1,
+            partition_max_bytes: 0,
+            replica_directory_id: Default::default(),
+            high_watermark: 9223372036854775807,
+            _lifetime: std::marker::PhantomData,
+        }
+    }
+}
+
+impl<'a> ViewElement<'a> for FetchPartitionView<'a> {
+    #[inline]
+    #[allow(unused_variables)]
+    fn read(r: &mut Reader<'a>, version: i16) -> Decoded<Self> {
+        let flex = version >= 12;
+        let mut m = Self::default();
+        m.partition = r.i32()?;
+        if version >= 9 {
+            m.current_leader_epoch = r.i32()?;
+        }
+        m.fetch_offset = r.i64()?;
+        if version >= 12 {
+            m.last_fetched_epoch = r.i32()?;
+        }
+        if version >= 5 {
+            m.log_start_offset = r.i64()?;
+        }
+        m.partition_max_bytes = r.i32()?;
+        if flex {
+            r.tags(None, |r, tag| {
+                match tag {
+                    0 => {
+                        if !(version >= 17) {
+                            return Err(DecodeError::TagNotInVersion { tag: 0, version });
+                        }
+                        m.replica_directory_id = r.uuid()?;
+                    }
+                    1 => {
+                        if !(version >= 18) {
+                            return Err(DecodeError::TagNotInVersion { tag: 1, version });
+                        }
+                        m.high_watermark = r.i64()?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+        }
+        Ok(m)
+    }
+}
+
+/// `FetchPartition` to be written from borrowed parts.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct FetchPartitionRef<'a> {
+    pub partition: i32,
+    pub current_leader_epoch: i32,
+    pub fetch_offset: i64,
+    pub last_fetched_epoch: i32,
+    pub log_start_offset: i64,
+    pub partition_max_bytes: i32,
+    pub replica_directory_id: Uuid,
+    pub high_watermark: i64,
+    #[doc(hidden)]
+    pub _lifetime: std::marker::PhantomData<&'a ()>,
+}
+
+impl Default for FetchPartitionRef<'_> {
+    fn default() -> Self {
+        Self {
+            partition: 0,
+            current_leader_epoch: -1,
+            fetch_offset: 0,
+            last_fetched_epoch: -1,
+            log_start_offset: -1,
+            partition_max_bytes: 0,
+            replica_directory_id: Default::default(),
+            high_watermark: 9223372036854775807,
+            _lifetime: std::marker::PhantomData,
+        }
+    }
+}
+
+impl FetchPartitionRef<'_> {
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 12;
+        w.i32(self.partition);
+        if version >= 9 {
+            w.i32(self.current_leader_epoch);
+        }
+        w.i64(self.fetch_offset);
+        if version >= 12 {
+            w.i32(self.last_fetched_epoch);
+        } else {
+            if self.last_fetched_epoch != -1 {
+                return Err(EncodeError::NotInVersion {
+                    message: "FetchPartition",
+                    field: "LastFetchedEpoch",
+                    version,
+                });
+            }
+        }
+        if version >= 5 {
+            w.i64(self.log_start_offset);
+        }
+        w.i32(self.partition_max_bytes);
+        if flex {
+            let mut count = 0;
+            let tag_0 = version >= 17 && !self.replica_directory_id.is_zero();
+            count += usize::from(tag_0);
+            let tag_1 = version >= 18 && self.high_watermark != 9223372036854775807;
+            count += usize::from(tag_1);
+            w.uvarint(count as u32);
+            if tag_0 {
+                let at = w.begin_tag(0);
+                w.uuid(self.replica_directory_id);
+                w.end_tag(at);
+            }
+            if tag_1 {
+                let at = w.begin_tag(1);
+                w.i64(self.high_watermark);
+                w.end_tag(at);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `ForgottenTopic`, part of FetchRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ForgottenTopic {
+    pub topic: String,
+    pub topic_id: Uuid,
+    pub partitions: Vec<i32>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ForgottenTopic {
+    fn default() -> Self {
+        Self {
+            topic: String::new(),
+            topic_id: Default::default(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ForgottenTopic {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 12;
+        let mut m = Self::default();
+        if (7..=12).contains(&version) {
+            m.topic = r.string(flex)?;
+        }
+        if version >= 13 {
+            m.topic_id = r.uuid()?;
+        }
+        if version >= 7 {
+            m.partitions = r.vec(flex, |r| r.i32())?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 12;
+        if (7..=12).contains(&version) {
+            w.string(flex, &self.topic)?;
+        }
+        if version >= 13 {
+            w.uuid(self.topic_id);
+        }
+        if version >= 7 {
+            w.array(flex, Some(&self.partitions[..]), |w, v| {
+                w.i32(*v);
+                Ok(())
+            })?;
+        } else {
+            if !self.partitions.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "ForgottenTopic",
+                    field: "Partitions",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "ForgottenTopic",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ForgottenTopic {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if (7..=12).contains(&version) {
+            o.insert("topic".into(), {
+                let v = &self.topic;
+                v.as_str().into()
+            });
+        }
+        if version >= 13 {
+            o.insert("topicId".into(), {
+                let v = &self.topic_id;
+                v.to_string().into()
+            });
+        }
+        if version >= 7 {
+            o.insert("partitions".into(), {
+                let v = &self.partitions;
+                serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `ForgottenTopic` read in place, nothing copied.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct ForgottenTopicView<'a> {
+    pub topic: &'a str,
+    pub topic_id: Uuid,
+    pub partitions: ArrayView<'a, i32>,
+}
+
+impl Default for ForgottenTopicView<'_> {
+    fn default() -> Self {
+        Self { topic: "", topic_id: Default::default(), partitions: Default::default() }
+    }
+}
+
+impl<'a> ViewElement<'a> for ForgottenTopicView<'a> {
+    #[inline]
+    #[allow(unused_variables)]
+    fn read(r: &mut Reader<'a>, version: i16) -> Decoded<Self> {
+        let flex = version >= 12;
+        let mut m = Self::default();
+        if (7..=12).contains(&version) {
+            m.topic = r.str(flex)?;
+        }
+        if version >= 13 {
+            m.topic_id = r.uuid()?;
+        }
+        if version >= 7 {
+            m.partitions = r.array_view(flex, version)?;
+        }
+        if flex {
+            r.tags(None, |_, _| Ok(false))?;
+        }
+        Ok(m)
+    }
+}
+
+/// `ForgottenTopic` to be written from borrowed parts.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ForgottenTopicRef<'a> {
+    pub topic: &'a str,
+    pub topic_id: Uuid,
+    pub partitions: &'a [i32],
+}
+
+impl Default for ForgottenTopicRef<'_> {
+    fn default() -> Self {
+        Self { topic: "", topic_id: Default::default(), partitions: &[] }
+    }
+}
+
+impl ForgottenTopicRef<'_> {
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 12;
+        if (7..=12).contains(&version) {
+            w.string(flex, self.topic)?;
+        }
+        if version >= 13 {
+            w.uuid(self.topic_id);
+        }
+        if version >= 7 {
+            w.array(flex, Some(self.partitions), |w, v| {
+                w.i32(*v);
+                Ok(())
+            })?;
+        } else {
+            if !self.partitions.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "ForgottenTopic",
+                    field: "Partitions",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.uvarint(0);
+        }
+        Ok(())
+    }
+}
+
+impl Message for FetchRequest {
+    const NAME: &'static str = "FetchRequest";
+    const MIN_VERSION: i16 = 4;
+    const MAX_VERSION: i16 = 18;
+    const FLEXIBLE_FROM: i16 = 12;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for FetchRequest {
+    const API_KEY: ApiKey = ApiKey(1);
+    type Response = super::fetch_response::FetchResponse;
+}

@@ -1,0 +1,350 @@
+//! FetchSnapshotRequest, versions 0 to 1.
+
+use super::prelude::*;
+
+/// `FetchSnapshotRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct FetchSnapshotRequest {
+    pub cluster_id: Option<String>,
+    pub replica_id: i32,
+    pub max_bytes: i32,
+    pub topics: Vec<TopicSnapshot>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for FetchSnapshotRequest {
+    fn default() -> Self {
+        Self {
+            cluster_id: None,
+            replica_id: -1,
+            max_bytes: 0x7fffffff,
+            topics: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl FetchSnapshotRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.replica_id = r.i32()?;
+        m.max_bytes = r.i32()?;
+        m.topics = r.vec(true, |r| TopicSnapshot::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |r, tag| {
+                match tag {
+                    0 => {
+                        m.cluster_id = r.nullable_string(true)?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.replica_id);
+        w.i32(self.max_bytes);
+        w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        let mut count = self.unknown_tags.len();
+        let tag_0 = self.cluster_id.is_some();
+        count += usize::from(tag_0);
+        w.uvarint(count as u32);
+        let mut raw = self.unknown_tags.iter().peekable();
+        w.raw_tags_below(0, &mut raw);
+        if tag_0 {
+            let at = w.begin_tag(0);
+            w.nullable_string(true, self.cluster_id.as_deref())?;
+            w.end_tag(at);
+        }
+        w.raw_tags_below(u32::MAX, &mut raw);
+
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl FetchSnapshotRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if self.cluster_id.is_some() {
+            o.insert(
+                "clusterId".into(),
+                match &self.cluster_id {
+                    Some(v) => v.as_str().into(),
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
+        o.insert("replicaId".into(), {
+            let v = &self.replica_id;
+            (*v).into()
+        });
+        o.insert("maxBytes".into(), {
+            let v = &self.max_bytes;
+            (*v).into()
+        });
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TopicSnapshot`, part of FetchSnapshotRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TopicSnapshot {
+    pub name: String,
+    pub partitions: Vec<PartitionSnapshot>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TopicSnapshot {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TopicSnapshot {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.name = r.string(true)?;
+        m.partitions = r.vec(true, |r| PartitionSnapshot::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.name)?;
+        w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TopicSnapshot {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `PartitionSnapshot`, part of FetchSnapshotRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct PartitionSnapshot {
+    pub partition: i32,
+    pub current_leader_epoch: i32,
+    pub snapshot_id: SnapshotId,
+    pub position: i64,
+    pub replica_directory_id: Uuid,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for PartitionSnapshot {
+    fn default() -> Self {
+        Self {
+            partition: 0,
+            current_leader_epoch: 0,
+            snapshot_id: Default::default(),
+            position: 0,
+            replica_directory_id: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl PartitionSnapshot {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.partition = r.i32()?;
+        m.current_leader_epoch = r.i32()?;
+        m.snapshot_id = SnapshotId::read(r, version)?;
+        m.position = r.i64()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |r, tag| {
+                match tag {
+                    0 => {
+                        if !(version >= 1) {
+                            return Err(DecodeError::TagNotInVersion { tag: 0, version });
+                        }
+                        m.replica_directory_id = r.uuid()?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.partition);
+        w.i32(self.current_leader_epoch);
+        self.snapshot_id.write(w, version)?;
+        w.i64(self.position);
+        let mut count = self.unknown_tags.len();
+        let tag_0 = version >= 1 && !self.replica_directory_id.is_zero();
+        count += usize::from(tag_0);
+        w.uvarint(count as u32);
+        let mut raw = self.unknown_tags.iter().peekable();
+        w.raw_tags_below(0, &mut raw);
+        if tag_0 {
+            let at = w.begin_tag(0);
+            w.uuid(self.replica_directory_id);
+            w.end_tag(at);
+        }
+        w.raw_tags_below(u32::MAX, &mut raw);
+
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl PartitionSnapshot {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partition".into(), {
+            let v = &self.partition;
+            (*v).into()
+        });
+        o.insert("currentLeaderEpoch".into(), {
+            let v = &self.current_leader_epoch;
+            (*v).into()
+        });
+        o.insert("snapshotId".into(), {
+            let v = &self.snapshot_id;
+            v.json(version)
+        });
+        o.insert("position".into(), {
+            let v = &self.position;
+            (*v).into()
+        });
+        if version >= 1 {
+            if !self.replica_directory_id.is_zero() {
+                o.insert("replicaDirectoryId".into(), {
+                    let v = &self.replica_directory_id;
+                    v.to_string().into()
+                });
+            }
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `SnapshotId`, part of FetchSnapshotRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct SnapshotId {
+    pub end_offset: i64,
+    pub epoch: i32,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for SnapshotId {
+    fn default() -> Self {
+        Self { end_offset: 0, epoch: 0, unknown_tags: RawTags::default() }
+    }
+}
+
+impl SnapshotId {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.end_offset = r.i64()?;
+        m.epoch = r.i32()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i64(self.end_offset);
+        w.i32(self.epoch);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl SnapshotId {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("endOffset".into(), {
+            let v = &self.end_offset;
+            (*v).into()
+        });
+        o.insert("epoch".into(), {
+            let v = &self.epoch;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for FetchSnapshotRequest {
+    const NAME: &'static str = "FetchSnapshotRequest";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 1;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for FetchSnapshotRequest {
+    const API_KEY: ApiKey = ApiKey(59);
+    type Response = super::fetch_snapshot_response::FetchSnapshotResponse;
+}

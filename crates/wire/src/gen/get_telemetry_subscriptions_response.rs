@@ -1,0 +1,140 @@
+//! GetTelemetrySubscriptionsResponse, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `GetTelemetrySubscriptionsResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct GetTelemetrySubscriptionsResponse {
+    pub throttle_time_ms: i32,
+    pub error_code: ErrorCode,
+    pub client_instance_id: Uuid,
+    pub subscription_id: i32,
+    pub accepted_compression_types: Vec<i8>,
+    pub push_interval_ms: i32,
+    pub telemetry_max_bytes: i32,
+    pub delta_temporality: bool,
+    pub requested_metrics: Vec<String>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for GetTelemetrySubscriptionsResponse {
+    fn default() -> Self {
+        Self {
+            throttle_time_ms: 0,
+            error_code: ErrorCode(0),
+            client_instance_id: Default::default(),
+            subscription_id: 0,
+            accepted_compression_types: Default::default(),
+            push_interval_ms: 0,
+            telemetry_max_bytes: 0,
+            delta_temporality: false,
+            requested_metrics: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl GetTelemetrySubscriptionsResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.throttle_time_ms = r.i32()?;
+        m.error_code = ErrorCode(r.i16()?);
+        m.client_instance_id = r.uuid()?;
+        m.subscription_id = r.i32()?;
+        m.accepted_compression_types = r.vec(true, |r| r.i8())?;
+        m.push_interval_ms = r.i32()?;
+        m.telemetry_max_bytes = r.i32()?;
+        m.delta_temporality = r.bool()?;
+        m.requested_metrics = r.vec(true, |r| r.string(true))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.throttle_time_ms);
+        w.i16(self.error_code.0);
+        w.uuid(self.client_instance_id);
+        w.i32(self.subscription_id);
+        w.array(true, Some(&self.accepted_compression_types[..]), |w, v| {
+            w.i8(*v);
+            Ok(())
+        })?;
+        w.i32(self.push_interval_ms);
+        w.i32(self.telemetry_max_bytes);
+        w.bool(self.delta_temporality);
+        w.array(true, Some(&self.requested_metrics[..]), |w, v| w.string(true, v))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl GetTelemetrySubscriptionsResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("throttleTimeMs".into(), {
+            let v = &self.throttle_time_ms;
+            (*v).into()
+        });
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert("clientInstanceId".into(), {
+            let v = &self.client_instance_id;
+            v.to_string().into()
+        });
+        o.insert("subscriptionId".into(), {
+            let v = &self.subscription_id;
+            (*v).into()
+        });
+        o.insert("acceptedCompressionTypes".into(), {
+            let v = &self.accepted_compression_types;
+            serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+        });
+        o.insert("pushIntervalMs".into(), {
+            let v = &self.push_interval_ms;
+            (*v).into()
+        });
+        o.insert("telemetryMaxBytes".into(), {
+            let v = &self.telemetry_max_bytes;
+            (*v).into()
+        });
+        o.insert("deltaTemporality".into(), {
+            let v = &self.delta_temporality;
+            (*v).into()
+        });
+        o.insert("requestedMetrics".into(), {
+            let v = &self.requested_metrics;
+            serde_json::Value::Array(v.iter().map(|v| v.as_str().into()).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for GetTelemetrySubscriptionsResponse {
+    const NAME: &'static str = "GetTelemetrySubscriptionsResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

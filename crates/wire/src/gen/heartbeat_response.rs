@@ -1,0 +1,93 @@
+//! HeartbeatResponse, versions 0 to 4.
+
+use super::prelude::*;
+
+/// `HeartbeatResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct HeartbeatResponse {
+    pub throttle_time_ms: i32,
+    pub error_code: ErrorCode,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for HeartbeatResponse {
+    fn default() -> Self {
+        Self { throttle_time_ms: 0, error_code: ErrorCode(0), unknown_tags: RawTags::default() }
+    }
+}
+
+impl HeartbeatResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 4;
+        let mut m = Self::default();
+        if version >= 1 {
+            m.throttle_time_ms = r.i32()?;
+        }
+        m.error_code = ErrorCode(r.i16()?);
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 4;
+        if version >= 1 {
+            w.i32(self.throttle_time_ms);
+        }
+        w.i16(self.error_code.0);
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "HeartbeatResponse",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl HeartbeatResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 1 {
+            o.insert("throttleTimeMs".into(), {
+                let v = &self.throttle_time_ms;
+                (*v).into()
+            });
+        }
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for HeartbeatResponse {
+    const NAME: &'static str = "HeartbeatResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 4;
+    const FLEXIBLE_FROM: i16 = 4;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

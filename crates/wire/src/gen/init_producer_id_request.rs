@@ -1,0 +1,187 @@
+//! InitProducerIdRequest, versions 0 to 6.
+
+use super::prelude::*;
+
+/// `InitProducerIdRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct InitProducerIdRequest {
+    pub transactional_id: Option<String>,
+    pub transaction_timeout_ms: i32,
+    pub producer_id: i64,
+    pub producer_epoch: i16,
+    pub enable2_pc: bool,
+    pub keep_prepared_txn: bool,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for InitProducerIdRequest {
+    fn default() -> Self {
+        Self {
+            transactional_id: Some(String::new()),
+            transaction_timeout_ms: 0,
+            producer_id: -1,
+            producer_epoch: -1,
+            enable2_pc: false,
+            keep_prepared_txn: false,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl InitProducerIdRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.transactional_id = r.nullable_string(flex)?;
+        m.transaction_timeout_ms = r.i32()?;
+        if version >= 3 {
+            m.producer_id = r.i64()?;
+        }
+        if version >= 3 {
+            m.producer_epoch = r.i16()?;
+        }
+        if version >= 6 {
+            m.enable2_pc = r.bool()?;
+        }
+        if version >= 6 {
+            m.keep_prepared_txn = r.bool()?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.nullable_string(flex, self.transactional_id.as_deref())?;
+        w.i32(self.transaction_timeout_ms);
+        if version >= 3 {
+            w.i64(self.producer_id);
+        } else {
+            if self.producer_id != -1 {
+                return Err(EncodeError::NotInVersion {
+                    message: "InitProducerIdRequest",
+                    field: "ProducerId",
+                    version,
+                });
+            }
+        }
+        if version >= 3 {
+            w.i16(self.producer_epoch);
+        } else {
+            if self.producer_epoch != -1 {
+                return Err(EncodeError::NotInVersion {
+                    message: "InitProducerIdRequest",
+                    field: "ProducerEpoch",
+                    version,
+                });
+            }
+        }
+        if version >= 6 {
+            w.bool(self.enable2_pc);
+        } else {
+            if self.enable2_pc {
+                return Err(EncodeError::NotInVersion {
+                    message: "InitProducerIdRequest",
+                    field: "Enable2Pc",
+                    version,
+                });
+            }
+        }
+        if version >= 6 {
+            w.bool(self.keep_prepared_txn);
+        } else {
+            if self.keep_prepared_txn {
+                return Err(EncodeError::NotInVersion {
+                    message: "InitProducerIdRequest",
+                    field: "KeepPreparedTxn",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "InitProducerIdRequest",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl InitProducerIdRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert(
+            "transactionalId".into(),
+            match &self.transactional_id {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("transactionTimeoutMs".into(), {
+            let v = &self.transaction_timeout_ms;
+            (*v).into()
+        });
+        if version >= 3 {
+            o.insert("producerId".into(), {
+                let v = &self.producer_id;
+                (*v).into()
+            });
+        }
+        if version >= 3 {
+            o.insert("producerEpoch".into(), {
+                let v = &self.producer_epoch;
+                (*v).into()
+            });
+        }
+        if version >= 6 {
+            o.insert("enable2Pc".into(), {
+                let v = &self.enable2_pc;
+                (*v).into()
+            });
+        }
+        if version >= 6 {
+            o.insert("keepPreparedTxn".into(), {
+                let v = &self.keep_prepared_txn;
+                (*v).into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for InitProducerIdRequest {
+    const NAME: &'static str = "InitProducerIdRequest";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 6;
+    const FLEXIBLE_FROM: i16 = 2;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for InitProducerIdRequest {
+    const API_KEY: ApiKey = ApiKey(22);
+    type Response = super::init_producer_id_response::InitProducerIdResponse;
+}

@@ -1,0 +1,151 @@
+//! InitProducerIdResponse, versions 0 to 6.
+
+use super::prelude::*;
+
+/// `InitProducerIdResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct InitProducerIdResponse {
+    pub throttle_time_ms: i32,
+    pub error_code: ErrorCode,
+    pub producer_id: i64,
+    pub producer_epoch: i16,
+    pub ongoing_txn_producer_id: i64,
+    pub ongoing_txn_producer_epoch: i16,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for InitProducerIdResponse {
+    fn default() -> Self {
+        Self {
+            throttle_time_ms: 0,
+            error_code: ErrorCode(0),
+            producer_id: -1,
+            producer_epoch: 0,
+            ongoing_txn_producer_id: -1,
+            ongoing_txn_producer_epoch: -1,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl InitProducerIdResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.throttle_time_ms = r.i32()?;
+        m.error_code = ErrorCode(r.i16()?);
+        m.producer_id = r.i64()?;
+        m.producer_epoch = r.i16()?;
+        if version >= 6 {
+            m.ongoing_txn_producer_id = r.i64()?;
+        }
+        if version >= 6 {
+            m.ongoing_txn_producer_epoch = r.i16()?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.i32(self.throttle_time_ms);
+        w.i16(self.error_code.0);
+        w.i64(self.producer_id);
+        w.i16(self.producer_epoch);
+        if version >= 6 {
+            w.i64(self.ongoing_txn_producer_id);
+        } else {
+            if self.ongoing_txn_producer_id != -1 {
+                return Err(EncodeError::NotInVersion {
+                    message: "InitProducerIdResponse",
+                    field: "OngoingTxnProducerId",
+                    version,
+                });
+            }
+        }
+        if version >= 6 {
+            w.i16(self.ongoing_txn_producer_epoch);
+        } else {
+            if self.ongoing_txn_producer_epoch != -1 {
+                return Err(EncodeError::NotInVersion {
+                    message: "InitProducerIdResponse",
+                    field: "OngoingTxnProducerEpoch",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "InitProducerIdResponse",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl InitProducerIdResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("throttleTimeMs".into(), {
+            let v = &self.throttle_time_ms;
+            (*v).into()
+        });
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert("producerId".into(), {
+            let v = &self.producer_id;
+            (*v).into()
+        });
+        o.insert("producerEpoch".into(), {
+            let v = &self.producer_epoch;
+            (*v).into()
+        });
+        if version >= 6 {
+            o.insert("ongoingTxnProducerId".into(), {
+                let v = &self.ongoing_txn_producer_id;
+                (*v).into()
+            });
+        }
+        if version >= 6 {
+            o.insert("ongoingTxnProducerEpoch".into(), {
+                let v = &self.ongoing_txn_producer_epoch;
+                (*v).into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for InitProducerIdResponse {
+    const NAME: &'static str = "InitProducerIdResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 6;
+    const FLEXIBLE_FROM: i16 = 2;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

@@ -1,0 +1,171 @@
+//! LeaderChangeMessage, versions 0 to 1.
+
+use super::prelude::*;
+
+/// `LeaderChangeMessage`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct LeaderChangeMessage {
+    pub version: i16,
+    pub leader_id: i32,
+    pub voters: Vec<Voter>,
+    pub granting_voters: Vec<Voter>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for LeaderChangeMessage {
+    fn default() -> Self {
+        Self {
+            version: 0,
+            leader_id: 0,
+            voters: Default::default(),
+            granting_voters: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl LeaderChangeMessage {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.version = r.i16()?;
+        m.leader_id = r.i32()?;
+        m.voters = r.vec(true, |r| Voter::read(r, version))?;
+        m.granting_voters = r.vec(true, |r| Voter::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i16(self.version);
+        w.i32(self.leader_id);
+        w.array(true, Some(&self.voters[..]), |w, v| v.write(w, version))?;
+        w.array(true, Some(&self.granting_voters[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl LeaderChangeMessage {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("version".into(), {
+            let v = &self.version;
+            (*v).into()
+        });
+        o.insert("leaderId".into(), {
+            let v = &self.leader_id;
+            (*v).into()
+        });
+        o.insert("voters".into(), {
+            let v = &self.voters;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("grantingVoters".into(), {
+            let v = &self.granting_voters;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `Voter`, part of LeaderChangeMessage.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Voter {
+    pub voter_id: i32,
+    pub voter_directory_id: Uuid,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for Voter {
+    fn default() -> Self {
+        Self {
+            voter_id: 0,
+            voter_directory_id: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl Voter {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.voter_id = r.i32()?;
+        if version >= 1 {
+            m.voter_directory_id = r.uuid()?;
+        }
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.voter_id);
+        if version >= 1 {
+            w.uuid(self.voter_directory_id);
+        } else {
+            if !self.voter_directory_id.is_zero() {
+                return Err(EncodeError::NotInVersion {
+                    message: "Voter",
+                    field: "VoterDirectoryId",
+                    version,
+                });
+            }
+        }
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl Voter {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("voterId".into(), {
+            let v = &self.voter_id;
+            (*v).into()
+        });
+        if version >= 1 {
+            o.insert("voterDirectoryId".into(), {
+                let v = &self.voter_directory_id;
+                v.to_string().into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for LeaderChangeMessage {
+    const NAME: &'static str = "LeaderChangeMessage";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 1;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

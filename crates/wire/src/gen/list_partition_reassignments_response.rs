@@ -1,0 +1,245 @@
+//! ListPartitionReassignmentsResponse, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `ListPartitionReassignmentsResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ListPartitionReassignmentsResponse {
+    pub throttle_time_ms: i32,
+    pub error_code: ErrorCode,
+    pub error_message: Option<String>,
+    pub topics: Vec<OngoingTopicReassignment>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ListPartitionReassignmentsResponse {
+    fn default() -> Self {
+        Self {
+            throttle_time_ms: 0,
+            error_code: ErrorCode(0),
+            error_message: Some(String::new()),
+            topics: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ListPartitionReassignmentsResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.throttle_time_ms = r.i32()?;
+        m.error_code = ErrorCode(r.i16()?);
+        m.error_message = r.nullable_string(true)?;
+        m.topics = r.vec(true, |r| OngoingTopicReassignment::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.throttle_time_ms);
+        w.i16(self.error_code.0);
+        w.nullable_string(true, self.error_message.as_deref())?;
+        w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ListPartitionReassignmentsResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("throttleTimeMs".into(), {
+            let v = &self.throttle_time_ms;
+            (*v).into()
+        });
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert(
+            "errorMessage".into(),
+            match &self.error_message {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `OngoingTopicReassignment`, part of ListPartitionReassignmentsResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct OngoingTopicReassignment {
+    pub name: String,
+    pub partitions: Vec<OngoingPartitionReassignment>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for OngoingTopicReassignment {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl OngoingTopicReassignment {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.name = r.string(true)?;
+        m.partitions = r.vec(true, |r| OngoingPartitionReassignment::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.name)?;
+        w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl OngoingTopicReassignment {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `OngoingPartitionReassignment`, part of ListPartitionReassignmentsResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct OngoingPartitionReassignment {
+    pub partition_index: i32,
+    pub replicas: Vec<i32>,
+    pub adding_replicas: Vec<i32>,
+    pub removing_replicas: Vec<i32>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for OngoingPartitionReassignment {
+    fn default() -> Self {
+        Self {
+            partition_index: 0,
+            replicas: Default::default(),
+            adding_replicas: Default::default(),
+            removing_replicas: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl OngoingPartitionReassignment {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.partition_index = r.i32()?;
+        m.replicas = r.vec(true, |r| r.i32())?;
+        m.adding_replicas = r.vec(true, |r| r.i32())?;
+        m.removing_replicas = r.vec(true, |r| r.i32())?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.partition_index);
+        w.array(true, Some(&self.replicas[..]), |w, v| {
+            w.i32(*v);
+            Ok(())
+        })?;
+        w.array(true, Some(&self.adding_replicas[..]), |w, v| {
+            w.i32(*v);
+            Ok(())
+        })?;
+        w.array(true, Some(&self.removing_replicas[..]), |w, v| {
+            w.i32(*v);
+            Ok(())
+        })?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl OngoingPartitionReassignment {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("replicas".into(), {
+            let v = &self.replicas;
+            serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+        });
+        o.insert("addingReplicas".into(), {
+            let v = &self.adding_replicas;
+            serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+        });
+        o.insert("removingReplicas".into(), {
+            let v = &self.removing_replicas;
+            serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for ListPartitionReassignmentsResponse {
+    const NAME: &'static str = "ListPartitionReassignmentsResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

@@ -1,0 +1,536 @@
+//! MetadataResponse, versions 0 to 13.
+
+use super::prelude::*;
+
+/// `MetadataResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct MetadataResponse {
+    pub throttle_time_ms: i32,
+    pub brokers: Vec<MetadataResponseBroker>,
+    pub cluster_id: Option<String>,
+    pub controller_id: i32,
+    pub topics: Vec<MetadataResponseTopic>,
+    pub cluster_authorized_operations: i32,
+    pub error_code: ErrorCode,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for MetadataResponse {
+    fn default() -> Self {
+        Self {
+            throttle_time_ms: 0,
+            brokers: Default::default(),
+            cluster_id: None,
+            controller_id: -1,
+            topics: Default::default(),
+            cluster_authorized_operations: -2147483648,
+            error_code: ErrorCode(0),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl MetadataResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 9;
+        let mut m = Self::default();
+        if version >= 3 {
+            m.throttle_time_ms = r.i32()?;
+        }
+        m.brokers = r.vec(flex, |r| MetadataResponseBroker::read(r, version))?;
+        if version >= 2 {
+            m.cluster_id = r.nullable_string(flex)?;
+        }
+        if version >= 1 {
+            m.controller_id = r.i32()?;
+        }
+        m.topics = r.vec(flex, |r| MetadataResponseTopic::read(r, version))?;
+        if (8..=10).contains(&version) {
+            m.cluster_authorized_operations = r.i32()?;
+        }
+        if version >= 13 {
+            m.error_code = ErrorCode(r.i16()?);
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 9;
+        if version >= 3 {
+            w.i32(self.throttle_time_ms);
+        }
+        w.array(flex, Some(&self.brokers[..]), |w, v| v.write(w, version))?;
+        if version >= 2 {
+            w.nullable_string(flex, self.cluster_id.as_deref())?;
+        }
+        if version >= 1 {
+            w.i32(self.controller_id);
+        }
+        w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        if (8..=10).contains(&version) {
+            w.i32(self.cluster_authorized_operations);
+        } else {
+            if self.cluster_authorized_operations != -2147483648 {
+                return Err(EncodeError::NotInVersion {
+                    message: "MetadataResponse",
+                    field: "ClusterAuthorizedOperations",
+                    version,
+                });
+            }
+        }
+        if version >= 13 {
+            w.i16(self.error_code.0);
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "MetadataResponse",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl MetadataResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 3 {
+            o.insert("throttleTimeMs".into(), {
+                let v = &self.throttle_time_ms;
+                (*v).into()
+            });
+        }
+        o.insert("brokers".into(), {
+            let v = &self.brokers;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        if version >= 2 {
+            o.insert(
+                "clusterId".into(),
+                match &self.cluster_id {
+                    Some(v) => v.as_str().into(),
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
+        if version >= 1 {
+            o.insert("controllerId".into(), {
+                let v = &self.controller_id;
+                (*v).into()
+            });
+        }
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        if (8..=10).contains(&version) {
+            o.insert("clusterAuthorizedOperations".into(), {
+                let v = &self.cluster_authorized_operations;
+                (*v).into()
+            });
+        }
+        if version >= 13 {
+            o.insert("errorCode".into(), {
+                let v = &self.error_code;
+                v.0.into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `MetadataResponseBroker`, part of MetadataResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct MetadataResponseBroker {
+    pub node_id: i32,
+    pub host: String,
+    pub port: i32,
+    pub rack: Option<String>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for MetadataResponseBroker {
+    fn default() -> Self {
+        Self {
+            node_id: 0,
+            host: String::new(),
+            port: 0,
+            rack: None,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl MetadataResponseBroker {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 9;
+        let mut m = Self::default();
+        m.node_id = r.i32()?;
+        m.host = r.string(flex)?;
+        m.port = r.i32()?;
+        if version >= 1 {
+            m.rack = r.nullable_string(flex)?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 9;
+        w.i32(self.node_id);
+        w.string(flex, &self.host)?;
+        w.i32(self.port);
+        if version >= 1 {
+            w.nullable_string(flex, self.rack.as_deref())?;
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "MetadataResponseBroker",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl MetadataResponseBroker {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("nodeId".into(), {
+            let v = &self.node_id;
+            (*v).into()
+        });
+        o.insert("host".into(), {
+            let v = &self.host;
+            v.as_str().into()
+        });
+        o.insert("port".into(), {
+            let v = &self.port;
+            (*v).into()
+        });
+        if version >= 1 {
+            o.insert(
+                "rack".into(),
+                match &self.rack {
+                    Some(v) => v.as_str().into(),
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `MetadataResponseTopic`, part of MetadataResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct MetadataResponseTopic {
+    pub error_code: ErrorCode,
+    pub name: Option<String>,
+    pub topic_id: Uuid,
+    pub is_internal: bool,
+    pub partitions: Vec<MetadataResponsePartition>,
+    pub topic_authorized_operations: i32,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for MetadataResponseTopic {
+    fn default() -> Self {
+        Self {
+            error_code: ErrorCode(0),
+            name: Some(String::new()),
+            topic_id: Default::default(),
+            is_internal: false,
+            partitions: Default::default(),
+            topic_authorized_operations: -2147483648,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl MetadataResponseTopic {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 9;
+        let mut m = Self::default();
+        m.error_code = ErrorCode(r.i16()?);
+        m.name = non_null_unless(version >= 12, r.nullable_string(flex)?, "Name")?;
+        if version >= 10 {
+            m.topic_id = r.uuid()?;
+        }
+        if version >= 1 {
+            m.is_internal = r.bool()?;
+        }
+        m.partitions = r.vec(flex, |r| MetadataResponsePartition::read(r, version))?;
+        if version >= 8 {
+            m.topic_authorized_operations = r.i32()?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 9;
+        w.i16(self.error_code.0);
+        if self.name.is_none() && !(version >= 12) {
+            return Err(EncodeError::Null {
+                message: "MetadataResponseTopic",
+                field: "Name",
+                version,
+            });
+        }
+        w.nullable_string(flex, self.name.as_deref())?;
+        if version >= 10 {
+            w.uuid(self.topic_id);
+        }
+        if version >= 1 {
+            w.bool(self.is_internal);
+        }
+        w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        if version >= 8 {
+            w.i32(self.topic_authorized_operations);
+        } else {
+            if self.topic_authorized_operations != -2147483648 {
+                return Err(EncodeError::NotInVersion {
+                    message: "MetadataResponseTopic",
+                    field: "TopicAuthorizedOperations",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "MetadataResponseTopic",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl MetadataResponseTopic {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert(
+            "name".into(),
+            match &self.name {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        if version >= 10 {
+            o.insert("topicId".into(), {
+                let v = &self.topic_id;
+                v.to_string().into()
+            });
+        }
+        if version >= 1 {
+            o.insert("isInternal".into(), {
+                let v = &self.is_internal;
+                (*v).into()
+            });
+        }
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        if version >= 8 {
+            o.insert("topicAuthorizedOperations".into(), {
+                let v = &self.topic_authorized_operations;
+                (*v).into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `MetadataResponsePartition`, part of MetadataResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct MetadataResponsePartition {
+    pub error_code: ErrorCode,
+    pub partition_index: i32,
+    pub leader_id: i32,
+    pub leader_epoch: i32,
+    pub replica_nodes: Vec<i32>,
+    pub isr_nodes: Vec<i32>,
+    pub offline_replicas: Vec<i32>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for MetadataResponsePartition {
+    fn default() -> Self {
+        Self {
+            error_code: ErrorCode(0),
+            partition_index: 0,
+            leader_id: 0,
+            leader_epoch: -1,
+            replica_nodes: Default::default(),
+            isr_nodes: Default::default(),
+            offline_replicas: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl MetadataResponsePartition {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 9;
+        let mut m = Self::default();
+        m.error_code = ErrorCode(r.i16()?);
+        m.partition_index = r.i32()?;
+        m.leader_id = r.i32()?;
+        if version >= 7 {
+            m.leader_epoch = r.i32()?;
+        }
+        m.replica_nodes = r.vec(flex, |r| r.i32())?;
+        m.isr_nodes = r.vec(flex, |r| r.i32())?;
+        if version >= 5 {
+            m.offline_replicas = r.vec(flex, |r| r.i32())?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 9;
+        w.i16(self.error_code.0);
+        w.i32(self.partition_index);
+        w.i32(self.leader_id);
+        if version >= 7 {
+            w.i32(self.leader_epoch);
+        }
+        w.array(flex, Some(&self.replica_nodes[..]), |w, v| {
+            w.i32(*v);
+            Ok(())
+        })?;
+        w.array(flex, Some(&self.isr_nodes[..]), |w, v| {
+            w.i32(*v);
+            Ok(())
+        })?;
+        if version >= 5 {
+            w.array(flex, Some(&self.offline_replicas[..]), |w, v| {
+                w.i32(*v);
+                Ok(())
+            })?;
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "MetadataResponsePartition",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl MetadataResponsePartition {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("leaderId".into(), {
+            let v = &self.leader_id;
+            (*v).into()
+        });
+        if version >= 7 {
+            o.insert("leaderEpoch".into(), {
+                let v = &self.leader_epoch;
+                (*v).into()
+            });
+        }
+        o.insert("replicaNodes".into(), {
+            let v = &self.replica_nodes;
+            serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+        });
+        o.insert("isrNodes".into(), {
+            let v = &self.isr_nodes;
+            serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+        });
+        if version >= 5 {
+            o.insert("offlineReplicas".into(), {
+                let v = &self.offline_replicas;
+                serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for MetadataResponse {
+    const NAME: &'static str = "MetadataResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 13;
+    const FLEXIBLE_FROM: i16 = 9;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

@@ -1,0 +1,249 @@
+//! OffsetCommitResponse, versions 2 to 10.
+
+use super::prelude::*;
+
+/// `OffsetCommitResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct OffsetCommitResponse {
+    pub throttle_time_ms: i32,
+    pub topics: Vec<OffsetCommitResponseTopic>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for OffsetCommitResponse {
+    fn default() -> Self {
+        Self { throttle_time_ms: 0, topics: Default::default(), unknown_tags: RawTags::default() }
+    }
+}
+
+impl OffsetCommitResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 8;
+        let mut m = Self::default();
+        if version >= 3 {
+            m.throttle_time_ms = r.i32()?;
+        }
+        m.topics = r.vec(flex, |r| OffsetCommitResponseTopic::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 8;
+        if version >= 3 {
+            w.i32(self.throttle_time_ms);
+        }
+        w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "OffsetCommitResponse",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl OffsetCommitResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 3 {
+            o.insert("throttleTimeMs".into(), {
+                let v = &self.throttle_time_ms;
+                (*v).into()
+            });
+        }
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `OffsetCommitResponseTopic`, part of OffsetCommitResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct OffsetCommitResponseTopic {
+    pub name: String,
+    pub topic_id: Uuid,
+    pub partitions: Vec<OffsetCommitResponsePartition>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for OffsetCommitResponseTopic {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            topic_id: Default::default(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl OffsetCommitResponseTopic {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 8;
+        let mut m = Self::default();
+        if version <= 9 {
+            m.name = r.string(flex)?;
+        }
+        if version >= 10 {
+            m.topic_id = r.uuid()?;
+        }
+        m.partitions = r.vec(flex, |r| OffsetCommitResponsePartition::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 8;
+        if version <= 9 {
+            w.string(flex, &self.name)?;
+        }
+        if version >= 10 {
+            w.uuid(self.topic_id);
+        }
+        w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "OffsetCommitResponseTopic",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl OffsetCommitResponseTopic {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version <= 9 {
+            o.insert("name".into(), {
+                let v = &self.name;
+                v.as_str().into()
+            });
+        }
+        if version >= 10 {
+            o.insert("topicId".into(), {
+                let v = &self.topic_id;
+                v.to_string().into()
+            });
+        }
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `OffsetCommitResponsePartition`, part of OffsetCommitResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct OffsetCommitResponsePartition {
+    pub partition_index: i32,
+    pub error_code: ErrorCode,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for OffsetCommitResponsePartition {
+    fn default() -> Self {
+        Self { partition_index: 0, error_code: ErrorCode(0), unknown_tags: RawTags::default() }
+    }
+}
+
+impl OffsetCommitResponsePartition {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 8;
+        let mut m = Self::default();
+        m.partition_index = r.i32()?;
+        m.error_code = ErrorCode(r.i16()?);
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 8;
+        w.i32(self.partition_index);
+        w.i16(self.error_code.0);
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "OffsetCommitResponsePartition",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl OffsetCommitResponsePartition {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for OffsetCommitResponse {
+    const NAME: &'static str = "OffsetCommitResponse";
+    const MIN_VERSION: i16 = 2;
+    const MAX_VERSION: i16 = 10;
+    const FLEXIBLE_FROM: i16 = 8;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

@@ -1,0 +1,164 @@
+//! OffsetCommitValue, versions 0 to 4.
+
+use super::prelude::*;
+
+/// `OffsetCommitValue`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct OffsetCommitValue {
+    pub offset: i64,
+    pub leader_epoch: i32,
+    pub metadata: String,
+    pub commit_timestamp: i64,
+    pub expire_timestamp: i64,
+    pub topic_id: Uuid,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for OffsetCommitValue {
+    fn default() -> Self {
+        Self {
+            offset: 0,
+            leader_epoch: -1,
+            metadata: String::new(),
+            commit_timestamp: 0,
+            expire_timestamp: -1,
+            topic_id: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl OffsetCommitValue {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 4;
+        let mut m = Self::default();
+        m.offset = r.i64()?;
+        if version >= 3 {
+            m.leader_epoch = r.i32()?;
+        }
+        m.metadata = r.string(flex)?;
+        m.commit_timestamp = r.i64()?;
+        if version == 1 {
+            m.expire_timestamp = r.i64()?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |r, tag| {
+                match tag {
+                    0 => {
+                        if !(version >= 4) {
+                            return Err(DecodeError::TagNotInVersion { tag: 0, version });
+                        }
+                        m.topic_id = r.uuid()?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 4;
+        w.i64(self.offset);
+        if version >= 3 {
+            w.i32(self.leader_epoch);
+        }
+        w.string(flex, &self.metadata)?;
+        w.i64(self.commit_timestamp);
+        if version == 1 {
+            w.i64(self.expire_timestamp);
+        }
+        if flex {
+            let mut count = self.unknown_tags.len();
+            let tag_0 = version >= 4 && !self.topic_id.is_zero();
+            count += usize::from(tag_0);
+            w.uvarint(count as u32);
+            let mut raw = self.unknown_tags.iter().peekable();
+            w.raw_tags_below(0, &mut raw);
+            if tag_0 {
+                let at = w.begin_tag(0);
+                w.uuid(self.topic_id);
+                w.end_tag(at);
+            }
+            w.raw_tags_below(u32::MAX, &mut raw);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "OffsetCommitValue",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl OffsetCommitValue {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("offset".into(), {
+            let v = &self.offset;
+            (*v).into()
+        });
+        if version >= 3 {
+            o.insert("leaderEpoch".into(), {
+                let v = &self.leader_epoch;
+                (*v).into()
+            });
+        }
+        o.insert("metadata".into(), {
+            let v = &self.metadata;
+            v.as_str().into()
+        });
+        o.insert("commitTimestamp".into(), {
+            let v = &self.commit_timestamp;
+            (*v).into()
+        });
+        if version == 1 {
+            o.insert("expireTimestamp".into(), {
+                let v = &self.expire_timestamp;
+                (*v).into()
+            });
+        }
+        if version >= 4 {
+            if !self.topic_id.is_zero() {
+                o.insert("topicId".into(), {
+                    let v = &self.topic_id;
+                    v.to_string().into()
+                });
+            }
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for OffsetCommitValue {
+    const NAME: &'static str = "OffsetCommitValue";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 4;
+    const FLEXIBLE_FROM: i16 = 4;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl OffsetCommitValue {
+    /// Number of this record type.
+    pub const KEY: i16 = 1;
+}

@@ -1,0 +1,787 @@
+//! OffsetFetchResponse, versions 1 to 10.
+
+use super::prelude::*;
+
+/// `OffsetFetchResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct OffsetFetchResponse {
+    pub throttle_time_ms: i32,
+    pub topics: Vec<OffsetFetchResponseTopic>,
+    pub error_code: ErrorCode,
+    pub groups: Vec<OffsetFetchResponseGroup>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for OffsetFetchResponse {
+    fn default() -> Self {
+        Self {
+            throttle_time_ms: 0,
+            topics: Default::default(),
+            error_code: ErrorCode(0),
+            groups: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl OffsetFetchResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 6;
+        let mut m = Self::default();
+        if version >= 3 {
+            m.throttle_time_ms = r.i32()?;
+        }
+        if version <= 7 {
+            m.topics = r.vec(flex, |r| OffsetFetchResponseTopic::read(r, version))?;
+        }
+        if (2..=7).contains(&version) {
+            m.error_code = ErrorCode(r.i16()?);
+        }
+        if version >= 8 {
+            m.groups = r.vec(flex, |r| OffsetFetchResponseGroup::read(r, version))?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 6;
+        if version >= 3 {
+            w.i32(self.throttle_time_ms);
+        }
+        if version <= 7 {
+            w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        } else {
+            if !self.topics.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "OffsetFetchResponse",
+                    field: "Topics",
+                    version,
+                });
+            }
+        }
+        if (2..=7).contains(&version) {
+            w.i16(self.error_code.0);
+        }
+        if version >= 8 {
+            w.array(flex, Some(&self.groups[..]), |w, v| v.write(w, version))?;
+        } else {
+            if !self.groups.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "OffsetFetchResponse",
+                    field: "Groups",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "OffsetFetchResponse",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl OffsetFetchResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 3 {
+            o.insert("throttleTimeMs".into(), {
+                let v = &self.throttle_time_ms;
+                (*v).into()
+            });
+        }
+        if version <= 7 {
+            o.insert("topics".into(), {
+                let v = &self.topics;
+                serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+            });
+        }
+        if (2..=7).contains(&version) {
+            o.insert("errorCode".into(), {
+                let v = &self.error_code;
+                v.0.into()
+            });
+        }
+        if version >= 8 {
+            o.insert("groups".into(), {
+                let v = &self.groups;
+                serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `OffsetFetchResponseTopic`, part of OffsetFetchResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct OffsetFetchResponseTopic {
+    pub name: String,
+    pub partitions: Vec<OffsetFetchResponsePartition>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for OffsetFetchResponseTopic {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl OffsetFetchResponseTopic {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 6;
+        let mut m = Self::default();
+        if version <= 7 {
+            m.name = r.string(flex)?;
+        }
+        if version <= 7 {
+            m.partitions = r.vec(flex, |r| OffsetFetchResponsePartition::read(r, version))?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 6;
+        if version <= 7 {
+            w.string(flex, &self.name)?;
+        } else {
+            if !self.name.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "OffsetFetchResponseTopic",
+                    field: "Name",
+                    version,
+                });
+            }
+        }
+        if version <= 7 {
+            w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        } else {
+            if !self.partitions.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "OffsetFetchResponseTopic",
+                    field: "Partitions",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "OffsetFetchResponseTopic",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl OffsetFetchResponseTopic {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version <= 7 {
+            o.insert("name".into(), {
+                let v = &self.name;
+                v.as_str().into()
+            });
+        }
+        if version <= 7 {
+            o.insert("partitions".into(), {
+                let v = &self.partitions;
+                serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `OffsetFetchResponsePartition`, part of OffsetFetchResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct OffsetFetchResponsePartition {
+    pub partition_index: i32,
+    pub committed_offset: i64,
+    pub committed_leader_epoch: i32,
+    pub metadata: Option<String>,
+    pub error_code: ErrorCode,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for OffsetFetchResponsePartition {
+    fn default() -> Self {
+        Self {
+            partition_index: 0,
+            committed_offset: 0,
+            committed_leader_epoch: -1,
+            metadata: Some(String::new()),
+            error_code: ErrorCode(0),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl OffsetFetchResponsePartition {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 6;
+        let mut m = Self::default();
+        if version <= 7 {
+            m.partition_index = r.i32()?;
+        }
+        if version <= 7 {
+            m.committed_offset = r.i64()?;
+        }
+        if (5..=7).contains(&version) {
+            m.committed_leader_epoch = r.i32()?;
+        }
+        if version <= 7 {
+            m.metadata = r.nullable_string(flex)?;
+        }
+        if version <= 7 {
+            m.error_code = ErrorCode(r.i16()?);
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 6;
+        if version <= 7 {
+            w.i32(self.partition_index);
+        } else {
+            if self.partition_index != 0 {
+                return Err(EncodeError::NotInVersion {
+                    message: "OffsetFetchResponsePartition",
+                    field: "PartitionIndex",
+                    version,
+                });
+            }
+        }
+        if version <= 7 {
+            w.i64(self.committed_offset);
+        } else {
+            if self.committed_offset != 0 {
+                return Err(EncodeError::NotInVersion {
+                    message: "OffsetFetchResponsePartition",
+                    field: "CommittedOffset",
+                    version,
+                });
+            }
+        }
+        if (5..=7).contains(&version) {
+            w.i32(self.committed_leader_epoch);
+        }
+        if version <= 7 {
+            w.nullable_string(flex, self.metadata.as_deref())?;
+        } else {
+            if !self.metadata.as_ref().is_some_and(|v| v.is_empty()) {
+                return Err(EncodeError::NotInVersion {
+                    message: "OffsetFetchResponsePartition",
+                    field: "Metadata",
+                    version,
+                });
+            }
+        }
+        if version <= 7 {
+            w.i16(self.error_code.0);
+        } else {
+            if self.error_code != ErrorCode(0) {
+                return Err(EncodeError::NotInVersion {
+                    message: "OffsetFetchResponsePartition",
+                    field: "ErrorCode",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "OffsetFetchResponsePartition",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl OffsetFetchResponsePartition {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version <= 7 {
+            o.insert("partitionIndex".into(), {
+                let v = &self.partition_index;
+                (*v).into()
+            });
+        }
+        if version <= 7 {
+            o.insert("committedOffset".into(), {
+                let v = &self.committed_offset;
+                (*v).into()
+            });
+        }
+        if (5..=7).contains(&version) {
+            o.insert("committedLeaderEpoch".into(), {
+                let v = &self.committed_leader_epoch;
+                (*v).into()
+            });
+        }
+        if version <= 7 {
+            o.insert(
+                "metadata".into(),
+                match &self.metadata {
+                    Some(v) => v.as_str().into(),
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
+        if version <= 7 {
+            o.insert("errorCode".into(), {
+                let v = &self.error_code;
+                v.0.into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `OffsetFetchResponseGroup`, part of OffsetFetchResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct OffsetFetchResponseGroup {
+    pub group_id: String,
+    pub topics: Vec<OffsetFetchResponseTopics>,
+    pub error_code: ErrorCode,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for OffsetFetchResponseGroup {
+    fn default() -> Self {
+        Self {
+            group_id: String::new(),
+            topics: Default::default(),
+            error_code: ErrorCode(0),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl OffsetFetchResponseGroup {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 6;
+        let mut m = Self::default();
+        if version >= 8 {
+            m.group_id = r.string(flex)?;
+        }
+        if version >= 8 {
+            m.topics = r.vec(flex, |r| OffsetFetchResponseTopics::read(r, version))?;
+        }
+        if version >= 8 {
+            m.error_code = ErrorCode(r.i16()?);
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 6;
+        if version >= 8 {
+            w.string(flex, &self.group_id)?;
+        } else {
+            if !self.group_id.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "OffsetFetchResponseGroup",
+                    field: "GroupId",
+                    version,
+                });
+            }
+        }
+        if version >= 8 {
+            w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        } else {
+            if !self.topics.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "OffsetFetchResponseGroup",
+                    field: "Topics",
+                    version,
+                });
+            }
+        }
+        if version >= 8 {
+            w.i16(self.error_code.0);
+        } else {
+            if self.error_code != ErrorCode(0) {
+                return Err(EncodeError::NotInVersion {
+                    message: "OffsetFetchResponseGroup",
+                    field: "ErrorCode",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "OffsetFetchResponseGroup",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl OffsetFetchResponseGroup {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 8 {
+            o.insert("groupId".into(), {
+                let v = &self.group_id;
+                v.as_str().into()
+            });
+        }
+        if version >= 8 {
+            o.insert("topics".into(), {
+                let v = &self.topics;
+                serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+            });
+        }
+        if version >= 8 {
+            o.insert("errorCode".into(), {
+                let v = &self.error_code;
+                v.0.into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `OffsetFetchResponseTopics`, part of OffsetFetchResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct OffsetFetchResponseTopics {
+    pub name: String,
+    pub topic_id: Uuid,
+    pub partitions: Vec<OffsetFetchResponsePartitions>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for OffsetFetchResponseTopics {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            topic_id: Default::default(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl OffsetFetchResponseTopics {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 6;
+        let mut m = Self::default();
+        if (8..=9).contains(&version) {
+            m.name = r.string(flex)?;
+        }
+        if version >= 10 {
+            m.topic_id = r.uuid()?;
+        }
+        if version >= 8 {
+            m.partitions = r.vec(flex, |r| OffsetFetchResponsePartitions::read(r, version))?;
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 6;
+        if (8..=9).contains(&version) {
+            w.string(flex, &self.name)?;
+        }
+        if version >= 10 {
+            w.uuid(self.topic_id);
+        }
+        if version >= 8 {
+            w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        } else {
+            if !self.partitions.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "OffsetFetchResponseTopics",
+                    field: "Partitions",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "OffsetFetchResponseTopics",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl OffsetFetchResponseTopics {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if (8..=9).contains(&version) {
+            o.insert("name".into(), {
+                let v = &self.name;
+                v.as_str().into()
+            });
+        }
+        if version >= 10 {
+            o.insert("topicId".into(), {
+                let v = &self.topic_id;
+                v.to_string().into()
+            });
+        }
+        if version >= 8 {
+            o.insert("partitions".into(), {
+                let v = &self.partitions;
+                serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `OffsetFetchResponsePartitions`, part of OffsetFetchResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct OffsetFetchResponsePartitions {
+    pub partition_index: i32,
+    pub committed_offset: i64,
+    pub committed_leader_epoch: i32,
+    pub metadata: Option<String>,
+    pub error_code: ErrorCode,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for OffsetFetchResponsePartitions {
+    fn default() -> Self {
+        Self {
+            partition_index: 0,
+            committed_offset: 0,
+            committed_leader_epoch: -1,
+            metadata: Some(String::new()),
+            error_code: ErrorCode(0),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl OffsetFetchResponsePartitions {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 6;
+        let mut m = Self::default();
+        if version >= 8 {
+            m.partition_index = r.i32()?;
+        }
+        if version >= 8 {
+            m.committed_offset = r.i64()?;
+        }
+        if version >= 8 {
+            m.committed_leader_epoch = r.i32()?;
+        }
+        if version >= 8 {
+            m.metadata = r.nullable_string(flex)?;
+        }
+        if version >= 8 {
+            m.error_code = ErrorCode(r.i16()?);
+        }
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 6;
+        if version >= 8 {
+            w.i32(self.partition_index);
+        } else {
+            if self.partition_index != 0 {
+                return Err(EncodeError::NotInVersion {
+                    message: "OffsetFetchResponsePartitions",
+                    field: "PartitionIndex",
+                    version,
+                });
+            }
+        }
+        if version >= 8 {
+            w.i64(self.committed_offset);
+        } else {
+            if self.committed_offset != 0 {
+                return Err(EncodeError::NotInVersion {
+                    message: "OffsetFetchResponsePartitions",
+                    field: "CommittedOffset",
+                    version,
+                });
+            }
+        }
+        if version >= 8 {
+            w.i32(self.committed_leader_epoch);
+        }
+        if version >= 8 {
+            w.nullable_string(flex, self.metadata.as_deref())?;
+        } else {
+            if !self.metadata.as_ref().is_some_and(|v| v.is_empty()) {
+                return Err(EncodeError::NotInVersion {
+                    message: "OffsetFetchResponsePartitions",
+                    field: "Metadata",
+                    version,
+                });
+            }
+        }
+        if version >= 8 {
+            w.i16(self.error_code.0);
+        } else {
+            if self.error_code != ErrorCode(0) {
+                return Err(EncodeError::NotInVersion {
+                    message: "OffsetFetchResponsePartitions",
+                    field: "ErrorCode",
+                    version,
+                });
+            }
+        }
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "OffsetFetchResponsePartitions",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl OffsetFetchResponsePartitions {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 8 {
+            o.insert("partitionIndex".into(), {
+                let v = &self.partition_index;
+                (*v).into()
+            });
+        }
+        if version >= 8 {
+            o.insert("committedOffset".into(), {
+                let v = &self.committed_offset;
+                (*v).into()
+            });
+        }
+        if version >= 8 {
+            o.insert("committedLeaderEpoch".into(), {
+                let v = &self.committed_leader_epoch;
+                (*v).into()
+            });
+        }
+        if version >= 8 {
+            o.insert(
+                "metadata".into(),
+                match &self.metadata {
+                    Some(v) => v.as_str().into(),
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
+        if version >= 8 {
+            o.insert("errorCode".into(), {
+                let v = &self.error_code;
+                v.0.into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for OffsetFetchResponse {
+    const NAME: &'static str = "OffsetFetchResponse";
+    const MIN_VERSION: i16 = 1;
+    const MAX_VERSION: i16 = 10;
+    const FLEXIBLE_FROM: i16 = 6;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

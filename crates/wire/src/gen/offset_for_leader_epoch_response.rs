@@ -1,0 +1,243 @@
+//! OffsetForLeaderEpochResponse, versions 2 to 4.
+
+use super::prelude::*;
+
+/// `OffsetForLeaderEpochResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct OffsetForLeaderEpochResponse {
+    pub throttle_time_ms: i32,
+    pub topics: Vec<OffsetForLeaderTopicResult>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for OffsetForLeaderEpochResponse {
+    fn default() -> Self {
+        Self { throttle_time_ms: 0, topics: Default::default(), unknown_tags: RawTags::default() }
+    }
+}
+
+impl OffsetForLeaderEpochResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 4;
+        let mut m = Self::default();
+        m.throttle_time_ms = r.i32()?;
+        m.topics = r.vec(flex, |r| OffsetForLeaderTopicResult::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 4;
+        w.i32(self.throttle_time_ms);
+        w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "OffsetForLeaderEpochResponse",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl OffsetForLeaderEpochResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("throttleTimeMs".into(), {
+            let v = &self.throttle_time_ms;
+            (*v).into()
+        });
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `OffsetForLeaderTopicResult`, part of OffsetForLeaderEpochResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct OffsetForLeaderTopicResult {
+    pub topic: String,
+    pub partitions: Vec<EpochEndOffset>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for OffsetForLeaderTopicResult {
+    fn default() -> Self {
+        Self {
+            topic: String::new(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl OffsetForLeaderTopicResult {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 4;
+        let mut m = Self::default();
+        m.topic = r.string(flex)?;
+        m.partitions = r.vec(flex, |r| EpochEndOffset::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 4;
+        w.string(flex, &self.topic)?;
+        w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "OffsetForLeaderTopicResult",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl OffsetForLeaderTopicResult {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topic".into(), {
+            let v = &self.topic;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `EpochEndOffset`, part of OffsetForLeaderEpochResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct EpochEndOffset {
+    pub error_code: ErrorCode,
+    pub partition: i32,
+    pub leader_epoch: i32,
+    pub end_offset: i64,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for EpochEndOffset {
+    fn default() -> Self {
+        Self {
+            error_code: ErrorCode(0),
+            partition: 0,
+            leader_epoch: -1,
+            end_offset: -1,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl EpochEndOffset {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 4;
+        let mut m = Self::default();
+        m.error_code = ErrorCode(r.i16()?);
+        m.partition = r.i32()?;
+        m.leader_epoch = r.i32()?;
+        m.end_offset = r.i64()?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 4;
+        w.i16(self.error_code.0);
+        w.i32(self.partition);
+        w.i32(self.leader_epoch);
+        w.i64(self.end_offset);
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "EpochEndOffset",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl EpochEndOffset {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert("partition".into(), {
+            let v = &self.partition;
+            (*v).into()
+        });
+        o.insert("leaderEpoch".into(), {
+            let v = &self.leader_epoch;
+            (*v).into()
+        });
+        o.insert("endOffset".into(), {
+            let v = &self.end_offset;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for OffsetForLeaderEpochResponse {
+    const NAME: &'static str = "OffsetForLeaderEpochResponse";
+    const MIN_VERSION: i16 = 2;
+    const MAX_VERSION: i16 = 4;
+    const FLEXIBLE_FROM: i16 = 4;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

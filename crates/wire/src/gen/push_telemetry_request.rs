@@ -1,0 +1,110 @@
+//! PushTelemetryRequest, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `PushTelemetryRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct PushTelemetryRequest {
+    pub client_instance_id: Uuid,
+    pub subscription_id: i32,
+    pub terminating: bool,
+    pub compression_type: i8,
+    pub metrics: Bytes,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for PushTelemetryRequest {
+    fn default() -> Self {
+        Self {
+            client_instance_id: Default::default(),
+            subscription_id: 0,
+            terminating: false,
+            compression_type: 0,
+            metrics: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl PushTelemetryRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.client_instance_id = r.uuid()?;
+        m.subscription_id = r.i32()?;
+        m.terminating = r.bool()?;
+        m.compression_type = r.i8()?;
+        m.metrics = r.bytes(true)?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.uuid(self.client_instance_id);
+        w.i32(self.subscription_id);
+        w.bool(self.terminating);
+        w.i8(self.compression_type);
+        w.bytes(true, &self.metrics)?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl PushTelemetryRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("clientInstanceId".into(), {
+            let v = &self.client_instance_id;
+            v.to_string().into()
+        });
+        o.insert("subscriptionId".into(), {
+            let v = &self.subscription_id;
+            (*v).into()
+        });
+        o.insert("terminating".into(), {
+            let v = &self.terminating;
+            (*v).into()
+        });
+        o.insert("compressionType".into(), {
+            let v = &self.compression_type;
+            (*v).into()
+        });
+        o.insert("metrics".into(), {
+            let v = &self.metrics;
+            crate::json::base64(v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for PushTelemetryRequest {
+    const NAME: &'static str = "PushTelemetryRequest";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for PushTelemetryRequest {
+    const API_KEY: ApiKey = ApiKey(72);
+    type Response = super::push_telemetry_response::PushTelemetryResponse;
+}

@@ -1,0 +1,245 @@
+//! QuorumStateData, versions 0 to 1.
+
+use super::prelude::*;
+
+/// `QuorumStateData`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct QuorumStateData {
+    pub cluster_id: String,
+    pub leader_id: i32,
+    pub leader_epoch: i32,
+    pub voted_id: i32,
+    pub voted_directory_id: Uuid,
+    pub applied_offset: i64,
+    pub current_voters: Option<Vec<Voter>>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for QuorumStateData {
+    fn default() -> Self {
+        Self {
+            cluster_id: String::new(),
+            leader_id: -1,
+            leader_epoch: -1,
+            voted_id: -1,
+            voted_directory_id: Default::default(),
+            applied_offset: 0,
+            current_voters: Some(Default::default()),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl QuorumStateData {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        if version <= 0 {
+            m.cluster_id = r.string(true)?;
+        }
+        m.leader_id = r.i32()?;
+        m.leader_epoch = r.i32()?;
+        m.voted_id = r.i32()?;
+        if version >= 1 {
+            m.voted_directory_id = r.uuid()?;
+        }
+        if version <= 0 {
+            m.applied_offset = r.i64()?;
+        }
+        if version <= 0 {
+            m.current_voters = r.nullable_vec(true, |r| Voter::read(r, version))?;
+        }
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        if version <= 0 {
+            w.string(true, &self.cluster_id)?;
+        } else {
+            if !self.cluster_id.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "QuorumStateData",
+                    field: "ClusterId",
+                    version,
+                });
+            }
+        }
+        w.i32(self.leader_id);
+        w.i32(self.leader_epoch);
+        w.i32(self.voted_id);
+        if version >= 1 {
+            w.uuid(self.voted_directory_id);
+        } else {
+            if !self.voted_directory_id.is_zero() {
+                return Err(EncodeError::NotInVersion {
+                    message: "QuorumStateData",
+                    field: "VotedDirectoryId",
+                    version,
+                });
+            }
+        }
+        if version <= 0 {
+            w.i64(self.applied_offset);
+        } else {
+            if self.applied_offset != 0 {
+                return Err(EncodeError::NotInVersion {
+                    message: "QuorumStateData",
+                    field: "AppliedOffset",
+                    version,
+                });
+            }
+        }
+        if version <= 0 {
+            w.array(true, self.current_voters.as_deref(), |w, v| v.write(w, version))?;
+        } else {
+            if !self.current_voters.as_ref().is_some_and(|v| v.is_empty()) {
+                return Err(EncodeError::NotInVersion {
+                    message: "QuorumStateData",
+                    field: "CurrentVoters",
+                    version,
+                });
+            }
+        }
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl QuorumStateData {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version <= 0 {
+            o.insert("clusterId".into(), {
+                let v = &self.cluster_id;
+                v.as_str().into()
+            });
+        }
+        o.insert("leaderId".into(), {
+            let v = &self.leader_id;
+            (*v).into()
+        });
+        o.insert("leaderEpoch".into(), {
+            let v = &self.leader_epoch;
+            (*v).into()
+        });
+        o.insert("votedId".into(), {
+            let v = &self.voted_id;
+            (*v).into()
+        });
+        if version >= 1 {
+            o.insert("votedDirectoryId".into(), {
+                let v = &self.voted_directory_id;
+                v.to_string().into()
+            });
+        }
+        if version <= 0 {
+            o.insert("appliedOffset".into(), {
+                let v = &self.applied_offset;
+                (*v).into()
+            });
+        }
+        if version <= 0 {
+            o.insert(
+                "currentVoters".into(),
+                match &self.current_voters {
+                    Some(v) => {
+                        serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+                    }
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `Voter`, part of QuorumStateData.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Voter {
+    pub voter_id: i32,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for Voter {
+    fn default() -> Self {
+        Self { voter_id: 0, unknown_tags: RawTags::default() }
+    }
+}
+
+impl Voter {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        if version <= 0 {
+            m.voter_id = r.i32()?;
+        }
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        if version <= 0 {
+            w.i32(self.voter_id);
+        } else {
+            if self.voter_id != 0 {
+                return Err(EncodeError::NotInVersion {
+                    message: "Voter",
+                    field: "VoterId",
+                    version,
+                });
+            }
+        }
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl Voter {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version <= 0 {
+            o.insert("voterId".into(), {
+                let v = &self.voter_id;
+                (*v).into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for QuorumStateData {
+    const NAME: &'static str = "QuorumStateData";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 1;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

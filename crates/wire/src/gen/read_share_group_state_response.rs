@@ -1,0 +1,301 @@
+//! ReadShareGroupStateResponse, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `ReadShareGroupStateResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ReadShareGroupStateResponse {
+    pub results: Vec<ReadStateResult>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ReadShareGroupStateResponse {
+    fn default() -> Self {
+        Self { results: Default::default(), unknown_tags: RawTags::default() }
+    }
+}
+
+impl ReadShareGroupStateResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.results = r.vec(true, |r| ReadStateResult::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.array(true, Some(&self.results[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ReadShareGroupStateResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("results".into(), {
+            let v = &self.results;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `ReadStateResult`, part of ReadShareGroupStateResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ReadStateResult {
+    pub topic_id: Uuid,
+    pub partitions: Vec<PartitionResult>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ReadStateResult {
+    fn default() -> Self {
+        Self {
+            topic_id: Default::default(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ReadStateResult {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.topic_id = r.uuid()?;
+        m.partitions = r.vec(true, |r| PartitionResult::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.uuid(self.topic_id);
+        w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ReadStateResult {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topicId".into(), {
+            let v = &self.topic_id;
+            v.to_string().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `PartitionResult`, part of ReadShareGroupStateResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct PartitionResult {
+    pub partition: i32,
+    pub error_code: ErrorCode,
+    pub error_message: Option<String>,
+    pub state_epoch: i32,
+    pub start_offset: i64,
+    pub state_batches: Vec<StateBatch>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for PartitionResult {
+    fn default() -> Self {
+        Self {
+            partition: 0,
+            error_code: ErrorCode(0),
+            error_message: None,
+            state_epoch: 0,
+            start_offset: 0,
+            state_batches: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl PartitionResult {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.partition = r.i32()?;
+        m.error_code = ErrorCode(r.i16()?);
+        m.error_message = r.nullable_string(true)?;
+        m.state_epoch = r.i32()?;
+        m.start_offset = r.i64()?;
+        m.state_batches = r.vec(true, |r| StateBatch::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.partition);
+        w.i16(self.error_code.0);
+        w.nullable_string(true, self.error_message.as_deref())?;
+        w.i32(self.state_epoch);
+        w.i64(self.start_offset);
+        w.array(true, Some(&self.state_batches[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl PartitionResult {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partition".into(), {
+            let v = &self.partition;
+            (*v).into()
+        });
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert(
+            "errorMessage".into(),
+            match &self.error_message {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("stateEpoch".into(), {
+            let v = &self.state_epoch;
+            (*v).into()
+        });
+        o.insert("startOffset".into(), {
+            let v = &self.start_offset;
+            (*v).into()
+        });
+        o.insert("stateBatches".into(), {
+            let v = &self.state_batches;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `StateBatch`, part of ReadShareGroupStateResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct StateBatch {
+    pub first_offset: i64,
+    pub last_offset: i64,
+    pub delivery_state: i8,
+    pub delivery_count: i16,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for StateBatch {
+    fn default() -> Self {
+        Self {
+            first_offset: 0,
+            last_offset: 0,
+            delivery_state: 0,
+            delivery_count: 0,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl StateBatch {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.first_offset = r.i64()?;
+        m.last_offset = r.i64()?;
+        m.delivery_state = r.i8()?;
+        m.delivery_count = r.i16()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i64(self.first_offset);
+        w.i64(self.last_offset);
+        w.i8(self.delivery_state);
+        w.i16(self.delivery_count);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl StateBatch {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("firstOffset".into(), {
+            let v = &self.first_offset;
+            (*v).into()
+        });
+        o.insert("lastOffset".into(), {
+            let v = &self.last_offset;
+            (*v).into()
+        });
+        o.insert("deliveryState".into(), {
+            let v = &self.delivery_state;
+            (*v).into()
+        });
+        o.insert("deliveryCount".into(), {
+            let v = &self.delivery_count;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for ReadShareGroupStateResponse {
+    const NAME: &'static str = "ReadShareGroupStateResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

@@ -1,0 +1,203 @@
+//! ReadShareGroupStateSummaryRequest, versions 0 to 1.
+
+use super::prelude::*;
+
+/// `ReadShareGroupStateSummaryRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ReadShareGroupStateSummaryRequest {
+    pub group_id: String,
+    pub topics: Vec<ReadStateSummaryData>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ReadShareGroupStateSummaryRequest {
+    fn default() -> Self {
+        Self {
+            group_id: String::new(),
+            topics: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ReadShareGroupStateSummaryRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.group_id = r.string(true)?;
+        m.topics = r.vec(true, |r| ReadStateSummaryData::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.group_id)?;
+        w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ReadShareGroupStateSummaryRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("groupId".into(), {
+            let v = &self.group_id;
+            v.as_str().into()
+        });
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `ReadStateSummaryData`, part of ReadShareGroupStateSummaryRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ReadStateSummaryData {
+    pub topic_id: Uuid,
+    pub partitions: Vec<PartitionData>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ReadStateSummaryData {
+    fn default() -> Self {
+        Self {
+            topic_id: Default::default(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ReadStateSummaryData {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.topic_id = r.uuid()?;
+        m.partitions = r.vec(true, |r| PartitionData::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.uuid(self.topic_id);
+        w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ReadStateSummaryData {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topicId".into(), {
+            let v = &self.topic_id;
+            v.to_string().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `PartitionData`, part of ReadShareGroupStateSummaryRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct PartitionData {
+    pub partition: i32,
+    pub leader_epoch: i32,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for PartitionData {
+    fn default() -> Self {
+        Self { partition: 0, leader_epoch: 0, unknown_tags: RawTags::default() }
+    }
+}
+
+impl PartitionData {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.partition = r.i32()?;
+        m.leader_epoch = r.i32()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.partition);
+        w.i32(self.leader_epoch);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl PartitionData {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partition".into(), {
+            let v = &self.partition;
+            (*v).into()
+        });
+        o.insert("leaderEpoch".into(), {
+            let v = &self.leader_epoch;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for ReadShareGroupStateSummaryRequest {
+    const NAME: &'static str = "ReadShareGroupStateSummaryRequest";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 1;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for ReadShareGroupStateSummaryRequest {
+    const API_KEY: ApiKey = ApiKey(87);
+    type Response =
+        super::read_share_group_state_summary_response::ReadShareGroupStateSummaryResponse;
+}

@@ -1,0 +1,254 @@
+//! RegisterControllerRecord, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `RegisterControllerRecord`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct RegisterControllerRecord {
+    pub controller_id: i32,
+    pub incarnation_id: Uuid,
+    pub zk_migration_ready: bool,
+    pub end_points: Vec<ControllerEndpoint>,
+    pub features: Vec<ControllerFeature>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for RegisterControllerRecord {
+    fn default() -> Self {
+        Self {
+            controller_id: 0,
+            incarnation_id: Default::default(),
+            zk_migration_ready: false,
+            end_points: Default::default(),
+            features: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl RegisterControllerRecord {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.controller_id = r.i32()?;
+        m.incarnation_id = r.uuid()?;
+        m.zk_migration_ready = r.bool()?;
+        m.end_points = r.vec(true, |r| ControllerEndpoint::read(r, version))?;
+        m.features = r.vec(true, |r| ControllerFeature::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.controller_id);
+        w.uuid(self.incarnation_id);
+        w.bool(self.zk_migration_ready);
+        w.array(true, Some(&self.end_points[..]), |w, v| v.write(w, version))?;
+        w.array(true, Some(&self.features[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl RegisterControllerRecord {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("controllerId".into(), {
+            let v = &self.controller_id;
+            (*v).into()
+        });
+        o.insert("incarnationId".into(), {
+            let v = &self.incarnation_id;
+            v.to_string().into()
+        });
+        o.insert("zkMigrationReady".into(), {
+            let v = &self.zk_migration_ready;
+            (*v).into()
+        });
+        o.insert("endPoints".into(), {
+            let v = &self.end_points;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("features".into(), {
+            let v = &self.features;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `ControllerEndpoint`, part of RegisterControllerRecord.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ControllerEndpoint {
+    pub name: String,
+    pub host: String,
+    pub port: u16,
+    pub security_protocol: i16,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ControllerEndpoint {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            host: String::new(),
+            port: 0,
+            security_protocol: 0,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ControllerEndpoint {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.name = r.string(true)?;
+        m.host = r.string(true)?;
+        m.port = r.u16()?;
+        m.security_protocol = r.i16()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.name)?;
+        w.string(true, &self.host)?;
+        w.u16(self.port);
+        w.i16(self.security_protocol);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ControllerEndpoint {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert("host".into(), {
+            let v = &self.host;
+            v.as_str().into()
+        });
+        o.insert("port".into(), {
+            let v = &self.port;
+            (*v).into()
+        });
+        o.insert("securityProtocol".into(), {
+            let v = &self.security_protocol;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `ControllerFeature`, part of RegisterControllerRecord.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ControllerFeature {
+    pub name: String,
+    pub min_supported_version: i16,
+    pub max_supported_version: i16,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ControllerFeature {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            min_supported_version: 0,
+            max_supported_version: 0,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ControllerFeature {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.name = r.string(true)?;
+        m.min_supported_version = r.i16()?;
+        m.max_supported_version = r.i16()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.name)?;
+        w.i16(self.min_supported_version);
+        w.i16(self.max_supported_version);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ControllerFeature {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert("minSupportedVersion".into(), {
+            let v = &self.min_supported_version;
+            (*v).into()
+        });
+        o.insert("maxSupportedVersion".into(), {
+            let v = &self.max_supported_version;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for RegisterControllerRecord {
+    const NAME: &'static str = "RegisterControllerRecord";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl RegisterControllerRecord {
+    /// Number of this record type.
+    pub const KEY: i16 = 27;
+}

@@ -1,0 +1,170 @@
+//! RemotePartitionDeleteMetadataRecord, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `RemotePartitionDeleteMetadataRecord`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct RemotePartitionDeleteMetadataRecord {
+    pub topic_id_partition: TopicIdPartitionEntry,
+    pub broker_id: i32,
+    pub event_timestamp_ms: i64,
+    pub remote_partition_delete_state: i8,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for RemotePartitionDeleteMetadataRecord {
+    fn default() -> Self {
+        Self {
+            topic_id_partition: Default::default(),
+            broker_id: 0,
+            event_timestamp_ms: 0,
+            remote_partition_delete_state: 0,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl RemotePartitionDeleteMetadataRecord {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.topic_id_partition = TopicIdPartitionEntry::read(r, version)?;
+        m.broker_id = r.i32()?;
+        m.event_timestamp_ms = r.i64()?;
+        m.remote_partition_delete_state = r.i8()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.topic_id_partition.write(w, version)?;
+        w.i32(self.broker_id);
+        w.i64(self.event_timestamp_ms);
+        w.i8(self.remote_partition_delete_state);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl RemotePartitionDeleteMetadataRecord {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topicIdPartition".into(), {
+            let v = &self.topic_id_partition;
+            v.json(version)
+        });
+        o.insert("brokerId".into(), {
+            let v = &self.broker_id;
+            (*v).into()
+        });
+        o.insert("eventTimestampMs".into(), {
+            let v = &self.event_timestamp_ms;
+            (*v).into()
+        });
+        o.insert("remotePartitionDeleteState".into(), {
+            let v = &self.remote_partition_delete_state;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TopicIdPartitionEntry`, part of RemotePartitionDeleteMetadataRecord.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TopicIdPartitionEntry {
+    pub name: String,
+    pub id: Uuid,
+    pub partition: i32,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TopicIdPartitionEntry {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            id: Default::default(),
+            partition: 0,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TopicIdPartitionEntry {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.name = r.string(true)?;
+        m.id = r.uuid()?;
+        m.partition = r.i32()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.name)?;
+        w.uuid(self.id);
+        w.i32(self.partition);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TopicIdPartitionEntry {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert("id".into(), {
+            let v = &self.id;
+            v.to_string().into()
+        });
+        o.insert("partition".into(), {
+            let v = &self.partition;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for RemotePartitionDeleteMetadataRecord {
+    const NAME: &'static str = "RemotePartitionDeleteMetadataRecord";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl RemotePartitionDeleteMetadataRecord {
+    /// Number of this record type.
+    pub const KEY: i16 = 2;
+}

@@ -1,0 +1,99 @@
+//! RenewDelegationTokenResponse, versions 1 to 2.
+
+use super::prelude::*;
+
+/// `RenewDelegationTokenResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct RenewDelegationTokenResponse {
+    pub error_code: ErrorCode,
+    pub expiry_timestamp_ms: i64,
+    pub throttle_time_ms: i32,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for RenewDelegationTokenResponse {
+    fn default() -> Self {
+        Self {
+            error_code: ErrorCode(0),
+            expiry_timestamp_ms: 0,
+            throttle_time_ms: 0,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl RenewDelegationTokenResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.error_code = ErrorCode(r.i16()?);
+        m.expiry_timestamp_ms = r.i64()?;
+        m.throttle_time_ms = r.i32()?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.i16(self.error_code.0);
+        w.i64(self.expiry_timestamp_ms);
+        w.i32(self.throttle_time_ms);
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "RenewDelegationTokenResponse",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl RenewDelegationTokenResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert("expiryTimestampMs".into(), {
+            let v = &self.expiry_timestamp_ms;
+            (*v).into()
+        });
+        o.insert("throttleTimeMs".into(), {
+            let v = &self.throttle_time_ms;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for RenewDelegationTokenResponse {
+    const NAME: &'static str = "RenewDelegationTokenResponse";
+    const MIN_VERSION: i16 = 1;
+    const MAX_VERSION: i16 = 2;
+    const FLEXIBLE_FROM: i16 = 2;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

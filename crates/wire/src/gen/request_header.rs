@@ -1,0 +1,110 @@
+//! RequestHeader, versions 1 to 2.
+
+use super::prelude::*;
+
+/// `RequestHeader`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct RequestHeader {
+    pub request_api_key: i16,
+    pub request_api_version: i16,
+    pub correlation_id: i32,
+    pub client_id: Option<String>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for RequestHeader {
+    fn default() -> Self {
+        Self {
+            request_api_key: 0,
+            request_api_version: 0,
+            correlation_id: 0,
+            client_id: Some(String::new()),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl RequestHeader {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 2;
+        let mut m = Self::default();
+        m.request_api_key = r.i16()?;
+        m.request_api_version = r.i16()?;
+        m.correlation_id = r.i32()?;
+        m.client_id = r.nullable_string(false)?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 2;
+        w.i16(self.request_api_key);
+        w.i16(self.request_api_version);
+        w.i32(self.correlation_id);
+        w.nullable_string(false, self.client_id.as_deref())?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "RequestHeader",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl RequestHeader {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("requestApiKey".into(), {
+            let v = &self.request_api_key;
+            (*v).into()
+        });
+        o.insert("requestApiVersion".into(), {
+            let v = &self.request_api_version;
+            (*v).into()
+        });
+        o.insert("correlationId".into(), {
+            let v = &self.correlation_id;
+            (*v).into()
+        });
+        o.insert(
+            "clientId".into(),
+            match &self.client_id {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for RequestHeader {
+    const NAME: &'static str = "RequestHeader";
+    const MIN_VERSION: i16 = 1;
+    const MAX_VERSION: i16 = 2;
+    const FLEXIBLE_FROM: i16 = 2;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

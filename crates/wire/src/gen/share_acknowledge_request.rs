@@ -1,0 +1,321 @@
+//! ShareAcknowledgeRequest, versions 1 to 2.
+
+use super::prelude::*;
+
+/// `ShareAcknowledgeRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ShareAcknowledgeRequest {
+    pub group_id: Option<String>,
+    pub member_id: Option<String>,
+    pub share_session_epoch: i32,
+    pub is_renew_ack: bool,
+    pub topics: Vec<AcknowledgeTopic>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ShareAcknowledgeRequest {
+    fn default() -> Self {
+        Self {
+            group_id: None,
+            member_id: Some(String::new()),
+            share_session_epoch: 0,
+            is_renew_ack: false,
+            topics: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ShareAcknowledgeRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.group_id = r.nullable_string(true)?;
+        m.member_id = r.nullable_string(true)?;
+        m.share_session_epoch = r.i32()?;
+        if version >= 2 {
+            m.is_renew_ack = r.bool()?;
+        }
+        m.topics = r.vec(true, |r| AcknowledgeTopic::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.nullable_string(true, self.group_id.as_deref())?;
+        w.nullable_string(true, self.member_id.as_deref())?;
+        w.i32(self.share_session_epoch);
+        if version >= 2 {
+            w.bool(self.is_renew_ack);
+        } else {
+            if self.is_renew_ack {
+                return Err(EncodeError::NotInVersion {
+                    message: "ShareAcknowledgeRequest",
+                    field: "IsRenewAck",
+                    version,
+                });
+            }
+        }
+        w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ShareAcknowledgeRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert(
+            "groupId".into(),
+            match &self.group_id {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert(
+            "memberId".into(),
+            match &self.member_id {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("shareSessionEpoch".into(), {
+            let v = &self.share_session_epoch;
+            (*v).into()
+        });
+        if version >= 2 {
+            o.insert("isRenewAck".into(), {
+                let v = &self.is_renew_ack;
+                (*v).into()
+            });
+        }
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `AcknowledgeTopic`, part of ShareAcknowledgeRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct AcknowledgeTopic {
+    pub topic_id: Uuid,
+    pub partitions: Vec<AcknowledgePartition>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for AcknowledgeTopic {
+    fn default() -> Self {
+        Self {
+            topic_id: Default::default(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl AcknowledgeTopic {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.topic_id = r.uuid()?;
+        m.partitions = r.vec(true, |r| AcknowledgePartition::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.uuid(self.topic_id);
+        w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl AcknowledgeTopic {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topicId".into(), {
+            let v = &self.topic_id;
+            v.to_string().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `AcknowledgePartition`, part of ShareAcknowledgeRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct AcknowledgePartition {
+    pub partition_index: i32,
+    pub acknowledgement_batches: Vec<AcknowledgementBatch>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for AcknowledgePartition {
+    fn default() -> Self {
+        Self {
+            partition_index: 0,
+            acknowledgement_batches: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl AcknowledgePartition {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.partition_index = r.i32()?;
+        m.acknowledgement_batches = r.vec(true, |r| AcknowledgementBatch::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.partition_index);
+        w.array(true, Some(&self.acknowledgement_batches[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl AcknowledgePartition {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("acknowledgementBatches".into(), {
+            let v = &self.acknowledgement_batches;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `AcknowledgementBatch`, part of ShareAcknowledgeRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct AcknowledgementBatch {
+    pub first_offset: i64,
+    pub last_offset: i64,
+    pub acknowledge_types: Vec<i8>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for AcknowledgementBatch {
+    fn default() -> Self {
+        Self {
+            first_offset: 0,
+            last_offset: 0,
+            acknowledge_types: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl AcknowledgementBatch {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.first_offset = r.i64()?;
+        m.last_offset = r.i64()?;
+        m.acknowledge_types = r.vec(true, |r| r.i8())?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i64(self.first_offset);
+        w.i64(self.last_offset);
+        w.array(true, Some(&self.acknowledge_types[..]), |w, v| {
+            w.i8(*v);
+            Ok(())
+        })?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl AcknowledgementBatch {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("firstOffset".into(), {
+            let v = &self.first_offset;
+            (*v).into()
+        });
+        o.insert("lastOffset".into(), {
+            let v = &self.last_offset;
+            (*v).into()
+        });
+        o.insert("acknowledgeTypes".into(), {
+            let v = &self.acknowledge_types;
+            serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for ShareAcknowledgeRequest {
+    const NAME: &'static str = "ShareAcknowledgeRequest";
+    const MIN_VERSION: i16 = 1;
+    const MAX_VERSION: i16 = 2;
+    const FLEXIBLE_FROM: i16 = 1;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for ShareAcknowledgeRequest {
+    const API_KEY: ApiKey = ApiKey(79);
+    type Response = super::share_acknowledge_response::ShareAcknowledgeResponse;
+}

@@ -1,0 +1,446 @@
+//! ShareFetchRequest, versions 1 to 2.
+
+use super::prelude::*;
+
+/// `ShareFetchRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ShareFetchRequest {
+    pub group_id: Option<String>,
+    pub member_id: Option<String>,
+    pub share_session_epoch: i32,
+    pub max_wait_ms: i32,
+    pub min_bytes: i32,
+    pub max_bytes: i32,
+    pub max_records: i32,
+    pub batch_size: i32,
+    pub share_acquire_mode: i8,
+    pub is_renew_ack: bool,
+    pub topics: Vec<FetchTopic>,
+    pub forgotten_topics_data: Vec<ForgottenTopic>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ShareFetchRequest {
+    fn default() -> Self {
+        Self {
+            group_id: None,
+            member_id: Some(String::new()),
+            share_session_epoch: 0,
+            max_wait_ms: 0,
+            min_bytes: 0,
+            max_bytes: 0x7fffffff,
+            max_records: 0,
+            batch_size: 0,
+            share_acquire_mode: 0,
+            is_renew_ack: false,
+            topics: Default::default(),
+            forgotten_topics_data: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ShareFetchRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.group_id = r.nullable_string(true)?;
+        m.member_id = r.nullable_string(true)?;
+        m.share_session_epoch = r.i32()?;
+        m.max_wait_ms = r.i32()?;
+        m.min_bytes = r.i32()?;
+        m.max_bytes = r.i32()?;
+        m.max_records = r.i32()?;
+        m.batch_size = r.i32()?;
+        if version >= 2 {
+            m.share_acquire_mode = r.i8()?;
+        }
+        if version >= 2 {
+            m.is_renew_ack = r.bool()?;
+        }
+        m.topics = r.vec(true, |r| FetchTopic::read(r, version))?;
+        m.forgotten_topics_data = r.vec(true, |r| ForgottenTopic::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.nullable_string(true, self.group_id.as_deref())?;
+        w.nullable_string(true, self.member_id.as_deref())?;
+        w.i32(self.share_session_epoch);
+        w.i32(self.max_wait_ms);
+        w.i32(self.min_bytes);
+        w.i32(self.max_bytes);
+        w.i32(self.max_records);
+        w.i32(self.batch_size);
+        if version >= 2 {
+            w.i8(self.share_acquire_mode);
+        }
+        if version >= 2 {
+            w.bool(self.is_renew_ack);
+        } else {
+            if self.is_renew_ack {
+                return Err(EncodeError::NotInVersion {
+                    message: "ShareFetchRequest",
+                    field: "IsRenewAck",
+                    version,
+                });
+            }
+        }
+        w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        w.array(true, Some(&self.forgotten_topics_data[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ShareFetchRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert(
+            "groupId".into(),
+            match &self.group_id {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert(
+            "memberId".into(),
+            match &self.member_id {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("shareSessionEpoch".into(), {
+            let v = &self.share_session_epoch;
+            (*v).into()
+        });
+        o.insert("maxWaitMs".into(), {
+            let v = &self.max_wait_ms;
+            (*v).into()
+        });
+        o.insert("minBytes".into(), {
+            let v = &self.min_bytes;
+            (*v).into()
+        });
+        o.insert("maxBytes".into(), {
+            let v = &self.max_bytes;
+            (*v).into()
+        });
+        o.insert("maxRecords".into(), {
+            let v = &self.max_records;
+            (*v).into()
+        });
+        o.insert("batchSize".into(), {
+            let v = &self.batch_size;
+            (*v).into()
+        });
+        if version >= 2 {
+            o.insert("shareAcquireMode".into(), {
+                let v = &self.share_acquire_mode;
+                (*v).into()
+            });
+        }
+        if version >= 2 {
+            o.insert("isRenewAck".into(), {
+                let v = &self.is_renew_ack;
+                (*v).into()
+            });
+        }
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("forgottenTopicsData".into(), {
+            let v = &self.forgotten_topics_data;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `FetchTopic`, part of ShareFetchRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct FetchTopic {
+    pub topic_id: Uuid,
+    pub partitions: Vec<FetchPartition>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for FetchTopic {
+    fn default() -> Self {
+        Self {
+            topic_id: Default::default(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl FetchTopic {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.topic_id = r.uuid()?;
+        m.partitions = r.vec(true, |r| FetchPartition::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.uuid(self.topic_id);
+        w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl FetchTopic {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topicId".into(), {
+            let v = &self.topic_id;
+            v.to_string().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `FetchPartition`, part of ShareFetchRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct FetchPartition {
+    pub partition_index: i32,
+    pub acknowledgement_batches: Vec<AcknowledgementBatch>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for FetchPartition {
+    fn default() -> Self {
+        Self {
+            partition_index: 0,
+            acknowledgement_batches: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl FetchPartition {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.partition_index = r.i32()?;
+        m.acknowledgement_batches = r.vec(true, |r| AcknowledgementBatch::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.partition_index);
+        w.array(true, Some(&self.acknowledgement_batches[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl FetchPartition {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("acknowledgementBatches".into(), {
+            let v = &self.acknowledgement_batches;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `AcknowledgementBatch`, part of ShareFetchRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct AcknowledgementBatch {
+    pub first_offset: i64,
+    pub last_offset: i64,
+    pub acknowledge_types: Vec<i8>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for AcknowledgementBatch {
+    fn default() -> Self {
+        Self {
+            first_offset: 0,
+            last_offset: 0,
+            acknowledge_types: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl AcknowledgementBatch {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.first_offset = r.i64()?;
+        m.last_offset = r.i64()?;
+        m.acknowledge_types = r.vec(true, |r| r.i8())?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i64(self.first_offset);
+        w.i64(self.last_offset);
+        w.array(true, Some(&self.acknowledge_types[..]), |w, v| {
+            w.i8(*v);
+            Ok(())
+        })?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl AcknowledgementBatch {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("firstOffset".into(), {
+            let v = &self.first_offset;
+            (*v).into()
+        });
+        o.insert("lastOffset".into(), {
+            let v = &self.last_offset;
+            (*v).into()
+        });
+        o.insert("acknowledgeTypes".into(), {
+            let v = &self.acknowledge_types;
+            serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `ForgottenTopic`, part of ShareFetchRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ForgottenTopic {
+    pub topic_id: Uuid,
+    pub partitions: Vec<i32>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ForgottenTopic {
+    fn default() -> Self {
+        Self {
+            topic_id: Default::default(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ForgottenTopic {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.topic_id = r.uuid()?;
+        m.partitions = r.vec(true, |r| r.i32())?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.uuid(self.topic_id);
+        w.array(true, Some(&self.partitions[..]), |w, v| {
+            w.i32(*v);
+            Ok(())
+        })?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ForgottenTopic {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topicId".into(), {
+            let v = &self.topic_id;
+            v.to_string().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for ShareFetchRequest {
+    const NAME: &'static str = "ShareFetchRequest";
+    const MIN_VERSION: i16 = 1;
+    const MAX_VERSION: i16 = 2;
+    const FLEXIBLE_FROM: i16 = 1;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for ShareFetchRequest {
+    const API_KEY: ApiKey = ApiKey(78);
+    type Response = super::share_fetch_response::ShareFetchResponse;
+}

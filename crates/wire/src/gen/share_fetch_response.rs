@@ -1,0 +1,493 @@
+//! ShareFetchResponse, versions 1 to 2.
+
+use super::prelude::*;
+
+/// `ShareFetchResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ShareFetchResponse {
+    pub throttle_time_ms: i32,
+    pub error_code: ErrorCode,
+    pub error_message: Option<String>,
+    pub acquisition_lock_timeout_ms: i32,
+    pub responses: Vec<ShareFetchableTopicResponse>,
+    pub node_endpoints: Vec<NodeEndpoint>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ShareFetchResponse {
+    fn default() -> Self {
+        Self {
+            throttle_time_ms: 0,
+            error_code: ErrorCode(0),
+            error_message: None,
+            acquisition_lock_timeout_ms: 0,
+            responses: Default::default(),
+            node_endpoints: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ShareFetchResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.throttle_time_ms = r.i32()?;
+        m.error_code = ErrorCode(r.i16()?);
+        m.error_message = r.nullable_string(true)?;
+        m.acquisition_lock_timeout_ms = r.i32()?;
+        m.responses = r.vec(true, |r| ShareFetchableTopicResponse::read(r, version))?;
+        m.node_endpoints = r.vec(true, |r| NodeEndpoint::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.throttle_time_ms);
+        w.i16(self.error_code.0);
+        w.nullable_string(true, self.error_message.as_deref())?;
+        w.i32(self.acquisition_lock_timeout_ms);
+        w.array(true, Some(&self.responses[..]), |w, v| v.write(w, version))?;
+        w.array(true, Some(&self.node_endpoints[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ShareFetchResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("throttleTimeMs".into(), {
+            let v = &self.throttle_time_ms;
+            (*v).into()
+        });
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert(
+            "errorMessage".into(),
+            match &self.error_message {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("acquisitionLockTimeoutMs".into(), {
+            let v = &self.acquisition_lock_timeout_ms;
+            (*v).into()
+        });
+        o.insert("responses".into(), {
+            let v = &self.responses;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("nodeEndpoints".into(), {
+            let v = &self.node_endpoints;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `ShareFetchableTopicResponse`, part of ShareFetchResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ShareFetchableTopicResponse {
+    pub topic_id: Uuid,
+    pub partitions: Vec<PartitionData>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ShareFetchableTopicResponse {
+    fn default() -> Self {
+        Self {
+            topic_id: Default::default(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ShareFetchableTopicResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.topic_id = r.uuid()?;
+        m.partitions = r.vec(true, |r| PartitionData::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.uuid(self.topic_id);
+        w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ShareFetchableTopicResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topicId".into(), {
+            let v = &self.topic_id;
+            v.to_string().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `PartitionData`, part of ShareFetchResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct PartitionData {
+    pub partition_index: i32,
+    pub error_code: ErrorCode,
+    pub error_message: Option<String>,
+    pub acknowledge_error_code: i16,
+    pub acknowledge_error_message: Option<String>,
+    pub current_leader: LeaderIdAndEpoch,
+    pub records: Bytes,
+    pub acquired_records: Vec<AcquiredRecords>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for PartitionData {
+    fn default() -> Self {
+        Self {
+            partition_index: 0,
+            error_code: ErrorCode(0),
+            error_message: None,
+            acknowledge_error_code: 0,
+            acknowledge_error_message: None,
+            current_leader: Default::default(),
+            records: Default::default(),
+            acquired_records: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl PartitionData {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.partition_index = r.i32()?;
+        m.error_code = ErrorCode(r.i16()?);
+        m.error_message = r.nullable_string(true)?;
+        m.acknowledge_error_code = r.i16()?;
+        m.acknowledge_error_message = r.nullable_string(true)?;
+        m.current_leader = LeaderIdAndEpoch::read(r, version)?;
+        m.records = r.bytes(true)?;
+        m.acquired_records = r.vec(true, |r| AcquiredRecords::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.partition_index);
+        w.i16(self.error_code.0);
+        w.nullable_string(true, self.error_message.as_deref())?;
+        w.i16(self.acknowledge_error_code);
+        w.nullable_string(true, self.acknowledge_error_message.as_deref())?;
+        self.current_leader.write(w, version)?;
+        w.shared_bytes(true, Some(&self.records))?;
+        w.array(true, Some(&self.acquired_records[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl PartitionData {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert(
+            "errorMessage".into(),
+            match &self.error_message {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("acknowledgeErrorCode".into(), {
+            let v = &self.acknowledge_error_code;
+            (*v).into()
+        });
+        o.insert(
+            "acknowledgeErrorMessage".into(),
+            match &self.acknowledge_error_message {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("currentLeader".into(), {
+            let v = &self.current_leader;
+            v.json(version)
+        });
+        o.insert("recordsSizeInBytes".into(), {
+            let v = &self.records;
+            v.len().into()
+        });
+        o.insert("acquiredRecords".into(), {
+            let v = &self.acquired_records;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `LeaderIdAndEpoch`, part of ShareFetchResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct LeaderIdAndEpoch {
+    pub leader_id: i32,
+    pub leader_epoch: i32,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for LeaderIdAndEpoch {
+    fn default() -> Self {
+        Self { leader_id: 0, leader_epoch: 0, unknown_tags: RawTags::default() }
+    }
+}
+
+impl LeaderIdAndEpoch {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.leader_id = r.i32()?;
+        m.leader_epoch = r.i32()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.leader_id);
+        w.i32(self.leader_epoch);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl LeaderIdAndEpoch {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("leaderId".into(), {
+            let v = &self.leader_id;
+            (*v).into()
+        });
+        o.insert("leaderEpoch".into(), {
+            let v = &self.leader_epoch;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `AcquiredRecords`, part of ShareFetchResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct AcquiredRecords {
+    pub first_offset: i64,
+    pub last_offset: i64,
+    pub delivery_count: i16,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for AcquiredRecords {
+    fn default() -> Self {
+        Self {
+            first_offset: 0,
+            last_offset: 0,
+            delivery_count: 0,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl AcquiredRecords {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.first_offset = r.i64()?;
+        m.last_offset = r.i64()?;
+        m.delivery_count = r.i16()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i64(self.first_offset);
+        w.i64(self.last_offset);
+        w.i16(self.delivery_count);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl AcquiredRecords {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("firstOffset".into(), {
+            let v = &self.first_offset;
+            (*v).into()
+        });
+        o.insert("lastOffset".into(), {
+            let v = &self.last_offset;
+            (*v).into()
+        });
+        o.insert("deliveryCount".into(), {
+            let v = &self.delivery_count;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `NodeEndpoint`, part of ShareFetchResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct NodeEndpoint {
+    pub node_id: i32,
+    pub host: String,
+    pub port: i32,
+    pub rack: Option<String>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for NodeEndpoint {
+    fn default() -> Self {
+        Self {
+            node_id: 0,
+            host: String::new(),
+            port: 0,
+            rack: None,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl NodeEndpoint {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.node_id = r.i32()?;
+        m.host = r.string(true)?;
+        m.port = r.i32()?;
+        m.rack = r.nullable_string(true)?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.node_id);
+        w.string(true, &self.host)?;
+        w.i32(self.port);
+        w.nullable_string(true, self.rack.as_deref())?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl NodeEndpoint {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("nodeId".into(), {
+            let v = &self.node_id;
+            (*v).into()
+        });
+        o.insert("host".into(), {
+            let v = &self.host;
+            v.as_str().into()
+        });
+        o.insert("port".into(), {
+            let v = &self.port;
+            (*v).into()
+        });
+        o.insert(
+            "rack".into(),
+            match &self.rack {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for ShareFetchResponse {
+    const NAME: &'static str = "ShareFetchResponse";
+    const MIN_VERSION: i16 = 1;
+    const MAX_VERSION: i16 = 2;
+    const FLEXIBLE_FROM: i16 = 1;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

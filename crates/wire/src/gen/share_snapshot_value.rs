@@ -1,0 +1,230 @@
+//! ShareSnapshotValue, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `ShareSnapshotValue`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ShareSnapshotValue {
+    pub snapshot_epoch: i32,
+    pub state_epoch: i32,
+    pub leader_epoch: i32,
+    pub start_offset: i64,
+    pub delivery_complete_count: i32,
+    pub create_timestamp: i64,
+    pub write_timestamp: i64,
+    pub state_batches: Vec<StateBatch>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for ShareSnapshotValue {
+    fn default() -> Self {
+        Self {
+            snapshot_epoch: 0,
+            state_epoch: 0,
+            leader_epoch: 0,
+            start_offset: 0,
+            delivery_complete_count: -1,
+            create_timestamp: 0,
+            write_timestamp: 0,
+            state_batches: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl ShareSnapshotValue {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.snapshot_epoch = r.i32()?;
+        m.state_epoch = r.i32()?;
+        m.leader_epoch = r.i32()?;
+        m.start_offset = r.i64()?;
+        m.create_timestamp = r.i64()?;
+        m.write_timestamp = r.i64()?;
+        m.state_batches = r.vec(true, |r| StateBatch::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |r, tag| {
+                match tag {
+                    0 => {
+                        m.delivery_complete_count = r.i32()?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.snapshot_epoch);
+        w.i32(self.state_epoch);
+        w.i32(self.leader_epoch);
+        w.i64(self.start_offset);
+        w.i64(self.create_timestamp);
+        w.i64(self.write_timestamp);
+        w.array(true, Some(&self.state_batches[..]), |w, v| v.write(w, version))?;
+        let mut count = self.unknown_tags.len();
+        let tag_0 = self.delivery_complete_count != -1;
+        count += usize::from(tag_0);
+        w.uvarint(count as u32);
+        let mut raw = self.unknown_tags.iter().peekable();
+        w.raw_tags_below(0, &mut raw);
+        if tag_0 {
+            let at = w.begin_tag(0);
+            w.i32(self.delivery_complete_count);
+            w.end_tag(at);
+        }
+        w.raw_tags_below(u32::MAX, &mut raw);
+
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ShareSnapshotValue {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("snapshotEpoch".into(), {
+            let v = &self.snapshot_epoch;
+            (*v).into()
+        });
+        o.insert("stateEpoch".into(), {
+            let v = &self.state_epoch;
+            (*v).into()
+        });
+        o.insert("leaderEpoch".into(), {
+            let v = &self.leader_epoch;
+            (*v).into()
+        });
+        o.insert("startOffset".into(), {
+            let v = &self.start_offset;
+            (*v).into()
+        });
+        if self.delivery_complete_count != -1 {
+            o.insert("deliveryCompleteCount".into(), {
+                let v = &self.delivery_complete_count;
+                (*v).into()
+            });
+        }
+        o.insert("createTimestamp".into(), {
+            let v = &self.create_timestamp;
+            (*v).into()
+        });
+        o.insert("writeTimestamp".into(), {
+            let v = &self.write_timestamp;
+            (*v).into()
+        });
+        o.insert("stateBatches".into(), {
+            let v = &self.state_batches;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `StateBatch`, part of ShareSnapshotValue.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct StateBatch {
+    pub first_offset: i64,
+    pub last_offset: i64,
+    pub delivery_state: i8,
+    pub delivery_count: i16,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for StateBatch {
+    fn default() -> Self {
+        Self {
+            first_offset: 0,
+            last_offset: 0,
+            delivery_state: 0,
+            delivery_count: 0,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl StateBatch {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.first_offset = r.i64()?;
+        m.last_offset = r.i64()?;
+        m.delivery_state = r.i8()?;
+        m.delivery_count = r.i16()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i64(self.first_offset);
+        w.i64(self.last_offset);
+        w.i8(self.delivery_state);
+        w.i16(self.delivery_count);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl StateBatch {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("firstOffset".into(), {
+            let v = &self.first_offset;
+            (*v).into()
+        });
+        o.insert("lastOffset".into(), {
+            let v = &self.last_offset;
+            (*v).into()
+        });
+        o.insert("deliveryState".into(), {
+            let v = &self.delivery_state;
+            (*v).into()
+        });
+        o.insert("deliveryCount".into(), {
+            let v = &self.delivery_count;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for ShareSnapshotValue {
+    const NAME: &'static str = "ShareSnapshotValue";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl ShareSnapshotValue {
+    /// Number of this record type.
+    pub const KEY: i16 = 0;
+}

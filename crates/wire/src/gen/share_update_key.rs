@@ -1,0 +1,81 @@
+//! ShareUpdateKey, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `ShareUpdateKey`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct ShareUpdateKey {
+    pub group_id: String,
+    pub topic_id: Uuid,
+    pub partition: i32,
+}
+
+impl Default for ShareUpdateKey {
+    fn default() -> Self {
+        Self { group_id: String::new(), topic_id: Default::default(), partition: 0 }
+    }
+}
+
+impl ShareUpdateKey {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.group_id = r.string(false)?;
+        m.topic_id = r.uuid()?;
+        m.partition = r.i32()?;
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(false, &self.group_id)?;
+        w.uuid(self.topic_id);
+        w.i32(self.partition);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl ShareUpdateKey {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("groupId".into(), {
+            let v = &self.group_id;
+            v.as_str().into()
+        });
+        o.insert("topicId".into(), {
+            let v = &self.topic_id;
+            v.to_string().into()
+        });
+        o.insert("partition".into(), {
+            let v = &self.partition;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for ShareUpdateKey {
+    const NAME: &'static str = "ShareUpdateKey";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 32767;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl ShareUpdateKey {
+    /// Number of this record type.
+    pub const KEY: i16 = 1;
+}

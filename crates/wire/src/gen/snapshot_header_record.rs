@@ -1,0 +1,77 @@
+//! SnapshotHeaderRecord, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `SnapshotHeaderRecord`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct SnapshotHeaderRecord {
+    pub version: i16,
+    pub last_contained_log_timestamp: i64,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for SnapshotHeaderRecord {
+    fn default() -> Self {
+        Self { version: 0, last_contained_log_timestamp: 0, unknown_tags: RawTags::default() }
+    }
+}
+
+impl SnapshotHeaderRecord {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.version = r.i16()?;
+        m.last_contained_log_timestamp = r.i64()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i16(self.version);
+        w.i64(self.last_contained_log_timestamp);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl SnapshotHeaderRecord {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("version".into(), {
+            let v = &self.version;
+            (*v).into()
+        });
+        o.insert("lastContainedLogTimestamp".into(), {
+            let v = &self.last_contained_log_timestamp;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for SnapshotHeaderRecord {
+    const NAME: &'static str = "SnapshotHeaderRecord";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

@@ -1,0 +1,241 @@
+//! StreamsGroupCurrentMemberAssignmentValue, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `StreamsGroupCurrentMemberAssignmentValue`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct StreamsGroupCurrentMemberAssignmentValue {
+    pub member_epoch: i32,
+    pub previous_member_epoch: i32,
+    pub state: i8,
+    pub active_tasks: Vec<TaskIds>,
+    pub standby_tasks: Vec<TaskIds>,
+    pub warmup_tasks: Vec<TaskIds>,
+    pub active_tasks_pending_revocation: Vec<TaskIds>,
+    pub standby_tasks_pending_revocation: Vec<TaskIds>,
+    pub warmup_tasks_pending_revocation: Vec<TaskIds>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for StreamsGroupCurrentMemberAssignmentValue {
+    fn default() -> Self {
+        Self {
+            member_epoch: 0,
+            previous_member_epoch: 0,
+            state: 0,
+            active_tasks: Default::default(),
+            standby_tasks: Default::default(),
+            warmup_tasks: Default::default(),
+            active_tasks_pending_revocation: Default::default(),
+            standby_tasks_pending_revocation: Default::default(),
+            warmup_tasks_pending_revocation: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl StreamsGroupCurrentMemberAssignmentValue {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.member_epoch = r.i32()?;
+        m.previous_member_epoch = r.i32()?;
+        m.state = r.i8()?;
+        m.active_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
+        m.standby_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
+        m.warmup_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
+        m.active_tasks_pending_revocation = r.vec(true, |r| TaskIds::read(r, version))?;
+        m.standby_tasks_pending_revocation = r.vec(true, |r| TaskIds::read(r, version))?;
+        m.warmup_tasks_pending_revocation = r.vec(true, |r| TaskIds::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.member_epoch);
+        w.i32(self.previous_member_epoch);
+        w.i8(self.state);
+        w.array(true, Some(&self.active_tasks[..]), |w, v| v.write(w, version))?;
+        w.array(true, Some(&self.standby_tasks[..]), |w, v| v.write(w, version))?;
+        w.array(true, Some(&self.warmup_tasks[..]), |w, v| v.write(w, version))?;
+        w.array(true, Some(&self.active_tasks_pending_revocation[..]), |w, v| v.write(w, version))?;
+        w.array(true, Some(&self.standby_tasks_pending_revocation[..]), |w, v| {
+            v.write(w, version)
+        })?;
+        w.array(true, Some(&self.warmup_tasks_pending_revocation[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl StreamsGroupCurrentMemberAssignmentValue {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("memberEpoch".into(), {
+            let v = &self.member_epoch;
+            (*v).into()
+        });
+        o.insert("previousMemberEpoch".into(), {
+            let v = &self.previous_member_epoch;
+            (*v).into()
+        });
+        o.insert("state".into(), {
+            let v = &self.state;
+            (*v).into()
+        });
+        o.insert("activeTasks".into(), {
+            let v = &self.active_tasks;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("standbyTasks".into(), {
+            let v = &self.standby_tasks;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("warmupTasks".into(), {
+            let v = &self.warmup_tasks;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("activeTasksPendingRevocation".into(), {
+            let v = &self.active_tasks_pending_revocation;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("standbyTasksPendingRevocation".into(), {
+            let v = &self.standby_tasks_pending_revocation;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("warmupTasksPendingRevocation".into(), {
+            let v = &self.warmup_tasks_pending_revocation;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TaskIds`, part of StreamsGroupCurrentMemberAssignmentValue.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TaskIds {
+    pub subtopology_id: String,
+    pub partitions: Vec<i32>,
+    pub assignment_epochs: Option<Vec<i32>>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TaskIds {
+    fn default() -> Self {
+        Self {
+            subtopology_id: String::new(),
+            partitions: Default::default(),
+            assignment_epochs: None,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TaskIds {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.subtopology_id = r.string(true)?;
+        m.partitions = r.vec(true, |r| r.i32())?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |r, tag| {
+                match tag {
+                    0 => {
+                        m.assignment_epochs = r.nullable_vec(true, |r| r.i32())?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.subtopology_id)?;
+        w.array(true, Some(&self.partitions[..]), |w, v| {
+            w.i32(*v);
+            Ok(())
+        })?;
+        let mut count = self.unknown_tags.len();
+        let tag_0 = self.assignment_epochs.is_some();
+        count += usize::from(tag_0);
+        w.uvarint(count as u32);
+        let mut raw = self.unknown_tags.iter().peekable();
+        w.raw_tags_below(0, &mut raw);
+        if tag_0 {
+            let at = w.begin_tag(0);
+            w.array(true, self.assignment_epochs.as_deref(), |w, v| {
+                w.i32(*v);
+                Ok(())
+            })?;
+            w.end_tag(at);
+        }
+        w.raw_tags_below(u32::MAX, &mut raw);
+
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TaskIds {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("subtopologyId".into(), {
+            let v = &self.subtopology_id;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+        });
+        if self.assignment_epochs.is_some() {
+            o.insert(
+                "assignmentEpochs".into(),
+                match &self.assignment_epochs {
+                    Some(v) => serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect()),
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for StreamsGroupCurrentMemberAssignmentValue {
+    const NAME: &'static str = "StreamsGroupCurrentMemberAssignmentValue";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl StreamsGroupCurrentMemberAssignmentValue {
+    /// Number of this record type.
+    pub const KEY: i16 = 22;
+}

@@ -1,0 +1,86 @@
+//! StreamsGroupDescribeRequest, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `StreamsGroupDescribeRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct StreamsGroupDescribeRequest {
+    pub group_ids: Vec<String>,
+    pub include_authorized_operations: bool,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for StreamsGroupDescribeRequest {
+    fn default() -> Self {
+        Self {
+            group_ids: Default::default(),
+            include_authorized_operations: false,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl StreamsGroupDescribeRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.group_ids = r.vec(true, |r| r.string(true))?;
+        m.include_authorized_operations = r.bool()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.array(true, Some(&self.group_ids[..]), |w, v| w.string(true, v))?;
+        w.bool(self.include_authorized_operations);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl StreamsGroupDescribeRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("groupIds".into(), {
+            let v = &self.group_ids;
+            serde_json::Value::Array(v.iter().map(|v| v.as_str().into()).collect())
+        });
+        o.insert("includeAuthorizedOperations".into(), {
+            let v = &self.include_authorized_operations;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for StreamsGroupDescribeRequest {
+    const NAME: &'static str = "StreamsGroupDescribeRequest";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for StreamsGroupDescribeRequest {
+    const API_KEY: ApiKey = ApiKey(89);
+    type Response = super::streams_group_describe_response::StreamsGroupDescribeResponse;
+}

@@ -1,0 +1,918 @@
+//! StreamsGroupDescribeResponse, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `StreamsGroupDescribeResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct StreamsGroupDescribeResponse {
+    pub throttle_time_ms: i32,
+    pub groups: Vec<DescribedGroup>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for StreamsGroupDescribeResponse {
+    fn default() -> Self {
+        Self { throttle_time_ms: 0, groups: Default::default(), unknown_tags: RawTags::default() }
+    }
+}
+
+impl StreamsGroupDescribeResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.throttle_time_ms = r.i32()?;
+        m.groups = r.vec(true, |r| DescribedGroup::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.throttle_time_ms);
+        w.array(true, Some(&self.groups[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl StreamsGroupDescribeResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("throttleTimeMs".into(), {
+            let v = &self.throttle_time_ms;
+            (*v).into()
+        });
+        o.insert("groups".into(), {
+            let v = &self.groups;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `DescribedGroup`, part of StreamsGroupDescribeResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct DescribedGroup {
+    pub error_code: ErrorCode,
+    pub error_message: Option<String>,
+    pub group_id: String,
+    pub group_state: String,
+    pub group_epoch: i32,
+    pub assignment_epoch: i32,
+    pub topology: Option<Topology>,
+    pub members: Vec<Member>,
+    pub authorized_operations: i32,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for DescribedGroup {
+    fn default() -> Self {
+        Self {
+            error_code: ErrorCode(0),
+            error_message: None,
+            group_id: String::new(),
+            group_state: String::new(),
+            group_epoch: 0,
+            assignment_epoch: 0,
+            topology: None,
+            members: Default::default(),
+            authorized_operations: -2147483648,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl DescribedGroup {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.error_code = ErrorCode(r.i16()?);
+        m.error_message = r.nullable_string(true)?;
+        m.group_id = r.string(true)?;
+        m.group_state = r.string(true)?;
+        m.group_epoch = r.i32()?;
+        m.assignment_epoch = r.i32()?;
+        m.topology = if r.i8()? >= 0 { Some(Topology::read(r, version)?) } else { None };
+        m.members = r.vec(true, |r| Member::read(r, version))?;
+        m.authorized_operations = r.i32()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i16(self.error_code.0);
+        w.nullable_string(true, self.error_message.as_deref())?;
+        w.string(true, &self.group_id)?;
+        w.string(true, &self.group_state)?;
+        w.i32(self.group_epoch);
+        w.i32(self.assignment_epoch);
+        match &self.topology {
+            Some(v) => {
+                w.i8(1);
+                v.write(w, version)?;
+            }
+            None => {
+                w.i8(-1);
+            }
+        }
+        w.array(true, Some(&self.members[..]), |w, v| v.write(w, version))?;
+        w.i32(self.authorized_operations);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl DescribedGroup {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert(
+            "errorMessage".into(),
+            match &self.error_message {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("groupId".into(), {
+            let v = &self.group_id;
+            v.as_str().into()
+        });
+        o.insert("groupState".into(), {
+            let v = &self.group_state;
+            v.as_str().into()
+        });
+        o.insert("groupEpoch".into(), {
+            let v = &self.group_epoch;
+            (*v).into()
+        });
+        o.insert("assignmentEpoch".into(), {
+            let v = &self.assignment_epoch;
+            (*v).into()
+        });
+        o.insert(
+            "topology".into(),
+            match &self.topology {
+                Some(v) => v.json(version),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("members".into(), {
+            let v = &self.members;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("authorizedOperations".into(), {
+            let v = &self.authorized_operations;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `Topology`, part of StreamsGroupDescribeResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Topology {
+    pub epoch: i32,
+    pub subtopologies: Option<Vec<Subtopology>>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for Topology {
+    fn default() -> Self {
+        Self { epoch: 0, subtopologies: None, unknown_tags: RawTags::default() }
+    }
+}
+
+impl Topology {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.epoch = r.i32()?;
+        m.subtopologies = r.nullable_vec(true, |r| Subtopology::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.epoch);
+        w.array(true, self.subtopologies.as_deref(), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl Topology {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("epoch".into(), {
+            let v = &self.epoch;
+            (*v).into()
+        });
+        o.insert(
+            "subtopologies".into(),
+            match &self.subtopologies {
+                Some(v) => serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect()),
+                None => serde_json::Value::Null,
+            },
+        );
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `Subtopology`, part of StreamsGroupDescribeResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Subtopology {
+    pub subtopology_id: String,
+    pub source_topics: Vec<String>,
+    pub repartition_sink_topics: Vec<String>,
+    pub state_changelog_topics: Vec<TopicInfo>,
+    pub repartition_source_topics: Vec<TopicInfo>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for Subtopology {
+    fn default() -> Self {
+        Self {
+            subtopology_id: String::new(),
+            source_topics: Default::default(),
+            repartition_sink_topics: Default::default(),
+            state_changelog_topics: Default::default(),
+            repartition_source_topics: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl Subtopology {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.subtopology_id = r.string(true)?;
+        m.source_topics = r.vec(true, |r| r.string(true))?;
+        m.repartition_sink_topics = r.vec(true, |r| r.string(true))?;
+        m.state_changelog_topics = r.vec(true, |r| TopicInfo::read(r, version))?;
+        m.repartition_source_topics = r.vec(true, |r| TopicInfo::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.subtopology_id)?;
+        w.array(true, Some(&self.source_topics[..]), |w, v| w.string(true, v))?;
+        w.array(true, Some(&self.repartition_sink_topics[..]), |w, v| w.string(true, v))?;
+        w.array(true, Some(&self.state_changelog_topics[..]), |w, v| v.write(w, version))?;
+        w.array(true, Some(&self.repartition_source_topics[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl Subtopology {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("subtopologyId".into(), {
+            let v = &self.subtopology_id;
+            v.as_str().into()
+        });
+        o.insert("sourceTopics".into(), {
+            let v = &self.source_topics;
+            serde_json::Value::Array(v.iter().map(|v| v.as_str().into()).collect())
+        });
+        o.insert("repartitionSinkTopics".into(), {
+            let v = &self.repartition_sink_topics;
+            serde_json::Value::Array(v.iter().map(|v| v.as_str().into()).collect())
+        });
+        o.insert("stateChangelogTopics".into(), {
+            let v = &self.state_changelog_topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("repartitionSourceTopics".into(), {
+            let v = &self.repartition_source_topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `Member`, part of StreamsGroupDescribeResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Member {
+    pub member_id: String,
+    pub member_epoch: i32,
+    pub instance_id: Option<String>,
+    pub rack_id: Option<String>,
+    pub client_id: String,
+    pub client_host: String,
+    pub topology_epoch: i32,
+    pub process_id: String,
+    pub user_endpoint: Option<Endpoint>,
+    pub client_tags: Vec<KeyValue>,
+    pub task_offsets: Vec<TaskOffset>,
+    pub task_end_offsets: Vec<TaskOffset>,
+    pub assignment: Assignment,
+    pub target_assignment: Assignment,
+    pub is_classic: bool,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for Member {
+    fn default() -> Self {
+        Self {
+            member_id: String::new(),
+            member_epoch: 0,
+            instance_id: None,
+            rack_id: None,
+            client_id: String::new(),
+            client_host: String::new(),
+            topology_epoch: 0,
+            process_id: String::new(),
+            user_endpoint: None,
+            client_tags: Default::default(),
+            task_offsets: Default::default(),
+            task_end_offsets: Default::default(),
+            assignment: Default::default(),
+            target_assignment: Default::default(),
+            is_classic: false,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl Member {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.member_id = r.string(true)?;
+        m.member_epoch = r.i32()?;
+        m.instance_id = r.nullable_string(true)?;
+        m.rack_id = r.nullable_string(true)?;
+        m.client_id = r.string(true)?;
+        m.client_host = r.string(true)?;
+        m.topology_epoch = r.i32()?;
+        m.process_id = r.string(true)?;
+        m.user_endpoint = if r.i8()? >= 0 { Some(Endpoint::read(r, version)?) } else { None };
+        m.client_tags = r.vec(true, |r| KeyValue::read(r, version))?;
+        m.task_offsets = r.vec(true, |r| TaskOffset::read(r, version))?;
+        m.task_end_offsets = r.vec(true, |r| TaskOffset::read(r, version))?;
+        m.assignment = Assignment::read(r, version)?;
+        m.target_assignment = Assignment::read(r, version)?;
+        m.is_classic = r.bool()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.member_id)?;
+        w.i32(self.member_epoch);
+        w.nullable_string(true, self.instance_id.as_deref())?;
+        w.nullable_string(true, self.rack_id.as_deref())?;
+        w.string(true, &self.client_id)?;
+        w.string(true, &self.client_host)?;
+        w.i32(self.topology_epoch);
+        w.string(true, &self.process_id)?;
+        match &self.user_endpoint {
+            Some(v) => {
+                w.i8(1);
+                v.write(w, version)?;
+            }
+            None => {
+                w.i8(-1);
+            }
+        }
+        w.array(true, Some(&self.client_tags[..]), |w, v| v.write(w, version))?;
+        w.array(true, Some(&self.task_offsets[..]), |w, v| v.write(w, version))?;
+        w.array(true, Some(&self.task_end_offsets[..]), |w, v| v.write(w, version))?;
+        self.assignment.write(w, version)?;
+        self.target_assignment.write(w, version)?;
+        w.bool(self.is_classic);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl Member {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("memberId".into(), {
+            let v = &self.member_id;
+            v.as_str().into()
+        });
+        o.insert("memberEpoch".into(), {
+            let v = &self.member_epoch;
+            (*v).into()
+        });
+        o.insert(
+            "instanceId".into(),
+            match &self.instance_id {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert(
+            "rackId".into(),
+            match &self.rack_id {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("clientId".into(), {
+            let v = &self.client_id;
+            v.as_str().into()
+        });
+        o.insert("clientHost".into(), {
+            let v = &self.client_host;
+            v.as_str().into()
+        });
+        o.insert("topologyEpoch".into(), {
+            let v = &self.topology_epoch;
+            (*v).into()
+        });
+        o.insert("processId".into(), {
+            let v = &self.process_id;
+            v.as_str().into()
+        });
+        o.insert(
+            "userEndpoint".into(),
+            match &self.user_endpoint {
+                Some(v) => v.json(version),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("clientTags".into(), {
+            let v = &self.client_tags;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("taskOffsets".into(), {
+            let v = &self.task_offsets;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("taskEndOffsets".into(), {
+            let v = &self.task_end_offsets;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("assignment".into(), {
+            let v = &self.assignment;
+            v.json(version)
+        });
+        o.insert("targetAssignment".into(), {
+            let v = &self.target_assignment;
+            v.json(version)
+        });
+        o.insert("isClassic".into(), {
+            let v = &self.is_classic;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `Endpoint`, part of StreamsGroupDescribeResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Endpoint {
+    pub host: String,
+    pub port: u16,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for Endpoint {
+    fn default() -> Self {
+        Self { host: String::new(), port: 0, unknown_tags: RawTags::default() }
+    }
+}
+
+impl Endpoint {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.host = r.string(true)?;
+        m.port = r.u16()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.host)?;
+        w.u16(self.port);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl Endpoint {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("host".into(), {
+            let v = &self.host;
+            v.as_str().into()
+        });
+        o.insert("port".into(), {
+            let v = &self.port;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TaskOffset`, part of StreamsGroupDescribeResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TaskOffset {
+    pub subtopology_id: String,
+    pub partition: i32,
+    pub offset: i64,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TaskOffset {
+    fn default() -> Self {
+        Self {
+            subtopology_id: String::new(),
+            partition: 0,
+            offset: 0,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TaskOffset {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.subtopology_id = r.string(true)?;
+        m.partition = r.i32()?;
+        m.offset = r.i64()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.subtopology_id)?;
+        w.i32(self.partition);
+        w.i64(self.offset);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TaskOffset {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("subtopologyId".into(), {
+            let v = &self.subtopology_id;
+            v.as_str().into()
+        });
+        o.insert("partition".into(), {
+            let v = &self.partition;
+            (*v).into()
+        });
+        o.insert("offset".into(), {
+            let v = &self.offset;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `Assignment`, part of StreamsGroupDescribeResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Assignment {
+    pub active_tasks: Vec<TaskIds>,
+    pub standby_tasks: Vec<TaskIds>,
+    pub warmup_tasks: Vec<TaskIds>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for Assignment {
+    fn default() -> Self {
+        Self {
+            active_tasks: Default::default(),
+            standby_tasks: Default::default(),
+            warmup_tasks: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl Assignment {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.active_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
+        m.standby_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
+        m.warmup_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.array(true, Some(&self.active_tasks[..]), |w, v| v.write(w, version))?;
+        w.array(true, Some(&self.standby_tasks[..]), |w, v| v.write(w, version))?;
+        w.array(true, Some(&self.warmup_tasks[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl Assignment {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("activeTasks".into(), {
+            let v = &self.active_tasks;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("standbyTasks".into(), {
+            let v = &self.standby_tasks;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("warmupTasks".into(), {
+            let v = &self.warmup_tasks;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TaskIds`, part of StreamsGroupDescribeResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TaskIds {
+    pub subtopology_id: String,
+    pub partitions: Vec<i32>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TaskIds {
+    fn default() -> Self {
+        Self {
+            subtopology_id: String::new(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TaskIds {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.subtopology_id = r.string(true)?;
+        m.partitions = r.vec(true, |r| r.i32())?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.subtopology_id)?;
+        w.array(true, Some(&self.partitions[..]), |w, v| {
+            w.i32(*v);
+            Ok(())
+        })?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TaskIds {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("subtopologyId".into(), {
+            let v = &self.subtopology_id;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `KeyValue`, part of StreamsGroupDescribeResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct KeyValue {
+    pub key: String,
+    pub value: String,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for KeyValue {
+    fn default() -> Self {
+        Self { key: String::new(), value: String::new(), unknown_tags: RawTags::default() }
+    }
+}
+
+impl KeyValue {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.key = r.string(true)?;
+        m.value = r.string(true)?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.key)?;
+        w.string(true, &self.value)?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl KeyValue {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("key".into(), {
+            let v = &self.key;
+            v.as_str().into()
+        });
+        o.insert("value".into(), {
+            let v = &self.value;
+            v.as_str().into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TopicInfo`, part of StreamsGroupDescribeResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TopicInfo {
+    pub name: String,
+    pub partitions: i32,
+    pub replication_factor: i16,
+    pub topic_configs: Vec<KeyValue>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TopicInfo {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            partitions: 0,
+            replication_factor: 0,
+            topic_configs: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TopicInfo {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.name = r.string(true)?;
+        m.partitions = r.i32()?;
+        m.replication_factor = r.i16()?;
+        m.topic_configs = r.vec(true, |r| KeyValue::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.name)?;
+        w.i32(self.partitions);
+        w.i16(self.replication_factor);
+        w.array(true, Some(&self.topic_configs[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TopicInfo {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            (*v).into()
+        });
+        o.insert("replicationFactor".into(), {
+            let v = &self.replication_factor;
+            (*v).into()
+        });
+        o.insert("topicConfigs".into(), {
+            let v = &self.topic_configs;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for StreamsGroupDescribeResponse {
+    const NAME: &'static str = "StreamsGroupDescribeResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

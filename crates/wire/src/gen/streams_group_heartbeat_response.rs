@@ -1,0 +1,502 @@
+//! StreamsGroupHeartbeatResponse, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `StreamsGroupHeartbeatResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct StreamsGroupHeartbeatResponse {
+    pub throttle_time_ms: i32,
+    pub error_code: ErrorCode,
+    pub error_message: Option<String>,
+    pub member_id: String,
+    pub member_epoch: i32,
+    pub heartbeat_interval_ms: i32,
+    pub acceptable_recovery_lag: i32,
+    pub task_offset_interval_ms: i32,
+    pub status: Option<Vec<Status>>,
+    pub active_tasks: Option<Vec<TaskIds>>,
+    pub standby_tasks: Option<Vec<TaskIds>>,
+    pub warmup_tasks: Option<Vec<TaskIds>>,
+    pub endpoint_information_epoch: i32,
+    pub partitions_by_user_endpoint: Option<Vec<EndpointToPartitions>>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for StreamsGroupHeartbeatResponse {
+    fn default() -> Self {
+        Self {
+            throttle_time_ms: 0,
+            error_code: ErrorCode(0),
+            error_message: None,
+            member_id: String::new(),
+            member_epoch: 0,
+            heartbeat_interval_ms: 0,
+            acceptable_recovery_lag: 0,
+            task_offset_interval_ms: 0,
+            status: Some(Default::default()),
+            active_tasks: None,
+            standby_tasks: None,
+            warmup_tasks: None,
+            endpoint_information_epoch: 0,
+            partitions_by_user_endpoint: None,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl StreamsGroupHeartbeatResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.throttle_time_ms = r.i32()?;
+        m.error_code = ErrorCode(r.i16()?);
+        m.error_message = r.nullable_string(true)?;
+        m.member_id = r.string(true)?;
+        m.member_epoch = r.i32()?;
+        m.heartbeat_interval_ms = r.i32()?;
+        m.acceptable_recovery_lag = r.i32()?;
+        m.task_offset_interval_ms = r.i32()?;
+        m.status = r.nullable_vec(true, |r| Status::read(r, version))?;
+        m.active_tasks = r.nullable_vec(true, |r| TaskIds::read(r, version))?;
+        m.standby_tasks = r.nullable_vec(true, |r| TaskIds::read(r, version))?;
+        m.warmup_tasks = r.nullable_vec(true, |r| TaskIds::read(r, version))?;
+        m.endpoint_information_epoch = r.i32()?;
+        m.partitions_by_user_endpoint =
+            r.nullable_vec(true, |r| EndpointToPartitions::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.throttle_time_ms);
+        w.i16(self.error_code.0);
+        w.nullable_string(true, self.error_message.as_deref())?;
+        w.string(true, &self.member_id)?;
+        w.i32(self.member_epoch);
+        w.i32(self.heartbeat_interval_ms);
+        w.i32(self.acceptable_recovery_lag);
+        w.i32(self.task_offset_interval_ms);
+        w.array(true, self.status.as_deref(), |w, v| v.write(w, version))?;
+        w.array(true, self.active_tasks.as_deref(), |w, v| v.write(w, version))?;
+        w.array(true, self.standby_tasks.as_deref(), |w, v| v.write(w, version))?;
+        w.array(true, self.warmup_tasks.as_deref(), |w, v| v.write(w, version))?;
+        w.i32(self.endpoint_information_epoch);
+        w.array(true, self.partitions_by_user_endpoint.as_deref(), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl StreamsGroupHeartbeatResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("throttleTimeMs".into(), {
+            let v = &self.throttle_time_ms;
+            (*v).into()
+        });
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert(
+            "errorMessage".into(),
+            match &self.error_message {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("memberId".into(), {
+            let v = &self.member_id;
+            v.as_str().into()
+        });
+        o.insert("memberEpoch".into(), {
+            let v = &self.member_epoch;
+            (*v).into()
+        });
+        o.insert("heartbeatIntervalMs".into(), {
+            let v = &self.heartbeat_interval_ms;
+            (*v).into()
+        });
+        o.insert("acceptableRecoveryLag".into(), {
+            let v = &self.acceptable_recovery_lag;
+            (*v).into()
+        });
+        o.insert("taskOffsetIntervalMs".into(), {
+            let v = &self.task_offset_interval_ms;
+            (*v).into()
+        });
+        o.insert(
+            "status".into(),
+            match &self.status {
+                Some(v) => serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect()),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert(
+            "activeTasks".into(),
+            match &self.active_tasks {
+                Some(v) => serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect()),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert(
+            "standbyTasks".into(),
+            match &self.standby_tasks {
+                Some(v) => serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect()),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert(
+            "warmupTasks".into(),
+            match &self.warmup_tasks {
+                Some(v) => serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect()),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("endpointInformationEpoch".into(), {
+            let v = &self.endpoint_information_epoch;
+            (*v).into()
+        });
+        o.insert(
+            "partitionsByUserEndpoint".into(),
+            match &self.partitions_by_user_endpoint {
+                Some(v) => serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect()),
+                None => serde_json::Value::Null,
+            },
+        );
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `EndpointToPartitions`, part of StreamsGroupHeartbeatResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct EndpointToPartitions {
+    pub user_endpoint: Endpoint,
+    pub active_partitions: Vec<TopicPartition>,
+    pub standby_partitions: Vec<TopicPartition>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for EndpointToPartitions {
+    fn default() -> Self {
+        Self {
+            user_endpoint: Default::default(),
+            active_partitions: Default::default(),
+            standby_partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl EndpointToPartitions {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.user_endpoint = Endpoint::read(r, version)?;
+        m.active_partitions = r.vec(true, |r| TopicPartition::read(r, version))?;
+        m.standby_partitions = r.vec(true, |r| TopicPartition::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.user_endpoint.write(w, version)?;
+        w.array(true, Some(&self.active_partitions[..]), |w, v| v.write(w, version))?;
+        w.array(true, Some(&self.standby_partitions[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl EndpointToPartitions {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("userEndpoint".into(), {
+            let v = &self.user_endpoint;
+            v.json(version)
+        });
+        o.insert("activePartitions".into(), {
+            let v = &self.active_partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("standbyPartitions".into(), {
+            let v = &self.standby_partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `Status`, part of StreamsGroupHeartbeatResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Status {
+    pub status_code: i8,
+    pub status_detail: String,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for Status {
+    fn default() -> Self {
+        Self { status_code: 0, status_detail: String::new(), unknown_tags: RawTags::default() }
+    }
+}
+
+impl Status {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.status_code = r.i8()?;
+        m.status_detail = r.string(true)?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i8(self.status_code);
+        w.string(true, &self.status_detail)?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl Status {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("statusCode".into(), {
+            let v = &self.status_code;
+            (*v).into()
+        });
+        o.insert("statusDetail".into(), {
+            let v = &self.status_detail;
+            v.as_str().into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TopicPartition`, part of StreamsGroupHeartbeatResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TopicPartition {
+    pub topic: String,
+    pub partitions: Vec<i32>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TopicPartition {
+    fn default() -> Self {
+        Self {
+            topic: String::new(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TopicPartition {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.topic = r.string(true)?;
+        m.partitions = r.vec(true, |r| r.i32())?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.topic)?;
+        w.array(true, Some(&self.partitions[..]), |w, v| {
+            w.i32(*v);
+            Ok(())
+        })?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TopicPartition {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topic".into(), {
+            let v = &self.topic;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TaskIds`, part of StreamsGroupHeartbeatResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TaskIds {
+    pub subtopology_id: String,
+    pub partitions: Vec<i32>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TaskIds {
+    fn default() -> Self {
+        Self {
+            subtopology_id: String::new(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TaskIds {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.subtopology_id = r.string(true)?;
+        m.partitions = r.vec(true, |r| r.i32())?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.subtopology_id)?;
+        w.array(true, Some(&self.partitions[..]), |w, v| {
+            w.i32(*v);
+            Ok(())
+        })?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TaskIds {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("subtopologyId".into(), {
+            let v = &self.subtopology_id;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `Endpoint`, part of StreamsGroupHeartbeatResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Endpoint {
+    pub host: String,
+    pub port: u16,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for Endpoint {
+    fn default() -> Self {
+        Self { host: String::new(), port: 0, unknown_tags: RawTags::default() }
+    }
+}
+
+impl Endpoint {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.host = r.string(true)?;
+        m.port = r.u16()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.host)?;
+        w.u16(self.port);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl Endpoint {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("host".into(), {
+            let v = &self.host;
+            v.as_str().into()
+        });
+        o.insert("port".into(), {
+            let v = &self.port;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for StreamsGroupHeartbeatResponse {
+    const NAME: &'static str = "StreamsGroupHeartbeatResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

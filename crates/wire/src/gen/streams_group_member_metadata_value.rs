@@ -1,0 +1,271 @@
+//! StreamsGroupMemberMetadataValue, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `StreamsGroupMemberMetadataValue`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct StreamsGroupMemberMetadataValue {
+    pub instance_id: Option<String>,
+    pub rack_id: Option<String>,
+    pub client_id: String,
+    pub client_host: String,
+    pub rebalance_timeout_ms: i32,
+    pub topology_epoch: i32,
+    pub process_id: String,
+    pub user_endpoint: Option<Endpoint>,
+    pub client_tags: Vec<KeyValue>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for StreamsGroupMemberMetadataValue {
+    fn default() -> Self {
+        Self {
+            instance_id: Some(String::new()),
+            rack_id: Some(String::new()),
+            client_id: String::new(),
+            client_host: String::new(),
+            rebalance_timeout_ms: -1,
+            topology_epoch: 0,
+            process_id: String::new(),
+            user_endpoint: None,
+            client_tags: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl StreamsGroupMemberMetadataValue {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.instance_id = r.nullable_string(true)?;
+        m.rack_id = r.nullable_string(true)?;
+        m.client_id = r.string(true)?;
+        m.client_host = r.string(true)?;
+        m.rebalance_timeout_ms = r.i32()?;
+        m.topology_epoch = r.i32()?;
+        m.process_id = r.string(true)?;
+        m.user_endpoint = if r.i8()? >= 0 { Some(Endpoint::read(r, version)?) } else { None };
+        m.client_tags = r.vec(true, |r| KeyValue::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.nullable_string(true, self.instance_id.as_deref())?;
+        w.nullable_string(true, self.rack_id.as_deref())?;
+        w.string(true, &self.client_id)?;
+        w.string(true, &self.client_host)?;
+        w.i32(self.rebalance_timeout_ms);
+        w.i32(self.topology_epoch);
+        w.string(true, &self.process_id)?;
+        match &self.user_endpoint {
+            Some(v) => {
+                w.i8(1);
+                v.write(w, version)?;
+            }
+            None => {
+                w.i8(-1);
+            }
+        }
+        w.array(true, Some(&self.client_tags[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl StreamsGroupMemberMetadataValue {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert(
+            "instanceId".into(),
+            match &self.instance_id {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert(
+            "rackId".into(),
+            match &self.rack_id {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("clientId".into(), {
+            let v = &self.client_id;
+            v.as_str().into()
+        });
+        o.insert("clientHost".into(), {
+            let v = &self.client_host;
+            v.as_str().into()
+        });
+        o.insert("rebalanceTimeoutMs".into(), {
+            let v = &self.rebalance_timeout_ms;
+            (*v).into()
+        });
+        o.insert("topologyEpoch".into(), {
+            let v = &self.topology_epoch;
+            (*v).into()
+        });
+        o.insert("processId".into(), {
+            let v = &self.process_id;
+            v.as_str().into()
+        });
+        o.insert(
+            "userEndpoint".into(),
+            match &self.user_endpoint {
+                Some(v) => v.json(version),
+                None => serde_json::Value::Null,
+            },
+        );
+        o.insert("clientTags".into(), {
+            let v = &self.client_tags;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `Endpoint`, part of StreamsGroupMemberMetadataValue.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Endpoint {
+    pub host: String,
+    pub port: u16,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for Endpoint {
+    fn default() -> Self {
+        Self { host: String::new(), port: 0, unknown_tags: RawTags::default() }
+    }
+}
+
+impl Endpoint {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.host = r.string(true)?;
+        m.port = r.u16()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.host)?;
+        w.u16(self.port);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl Endpoint {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("host".into(), {
+            let v = &self.host;
+            v.as_str().into()
+        });
+        o.insert("port".into(), {
+            let v = &self.port;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `KeyValue`, part of StreamsGroupMemberMetadataValue.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct KeyValue {
+    pub key: String,
+    pub value: String,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for KeyValue {
+    fn default() -> Self {
+        Self { key: String::new(), value: String::new(), unknown_tags: RawTags::default() }
+    }
+}
+
+impl KeyValue {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.key = r.string(true)?;
+        m.value = r.string(true)?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.key)?;
+        w.string(true, &self.value)?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl KeyValue {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("key".into(), {
+            let v = &self.key;
+            v.as_str().into()
+        });
+        o.insert("value".into(), {
+            let v = &self.value;
+            v.as_str().into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for StreamsGroupMemberMetadataValue {
+    const NAME: &'static str = "StreamsGroupMemberMetadataValue";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl StreamsGroupMemberMetadataValue {
+    /// Number of this record type.
+    pub const KEY: i16 = 19;
+}

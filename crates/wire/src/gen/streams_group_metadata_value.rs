@@ -1,0 +1,195 @@
+//! StreamsGroupMetadataValue, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `StreamsGroupMetadataValue`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct StreamsGroupMetadataValue {
+    pub epoch: i32,
+    pub metadata_hash: i64,
+    pub validated_topology_epoch: i32,
+    pub last_assignment_configs: Option<Vec<LastAssignmentConfig>>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for StreamsGroupMetadataValue {
+    fn default() -> Self {
+        Self {
+            epoch: 0,
+            metadata_hash: 0,
+            validated_topology_epoch: -1,
+            last_assignment_configs: None,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl StreamsGroupMetadataValue {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.epoch = r.i32()?;
+        m.metadata_hash = r.i64()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |r, tag| {
+                match tag {
+                    0 => {
+                        m.validated_topology_epoch = r.i32()?;
+                    }
+                    1 => {
+                        m.last_assignment_configs =
+                            r.nullable_vec(true, |r| LastAssignmentConfig::read(r, version))?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.epoch);
+        w.i64(self.metadata_hash);
+        let mut count = self.unknown_tags.len();
+        let tag_0 = self.validated_topology_epoch != -1;
+        count += usize::from(tag_0);
+        let tag_1 = self.last_assignment_configs.is_some();
+        count += usize::from(tag_1);
+        w.uvarint(count as u32);
+        let mut raw = self.unknown_tags.iter().peekable();
+        w.raw_tags_below(0, &mut raw);
+        if tag_0 {
+            let at = w.begin_tag(0);
+            w.i32(self.validated_topology_epoch);
+            w.end_tag(at);
+        }
+        w.raw_tags_below(1, &mut raw);
+        if tag_1 {
+            let at = w.begin_tag(1);
+            w.array(true, self.last_assignment_configs.as_deref(), |w, v| v.write(w, version))?;
+            w.end_tag(at);
+        }
+        w.raw_tags_below(u32::MAX, &mut raw);
+
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl StreamsGroupMetadataValue {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("epoch".into(), {
+            let v = &self.epoch;
+            (*v).into()
+        });
+        o.insert("metadataHash".into(), {
+            let v = &self.metadata_hash;
+            (*v).into()
+        });
+        if self.validated_topology_epoch != -1 {
+            o.insert("validatedTopologyEpoch".into(), {
+                let v = &self.validated_topology_epoch;
+                (*v).into()
+            });
+        }
+        if self.last_assignment_configs.is_some() {
+            o.insert(
+                "lastAssignmentConfigs".into(),
+                match &self.last_assignment_configs {
+                    Some(v) => {
+                        serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+                    }
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `LastAssignmentConfig`, part of StreamsGroupMetadataValue.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct LastAssignmentConfig {
+    pub key: String,
+    pub value: String,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for LastAssignmentConfig {
+    fn default() -> Self {
+        Self { key: String::new(), value: String::new(), unknown_tags: RawTags::default() }
+    }
+}
+
+impl LastAssignmentConfig {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.key = r.string(true)?;
+        m.value = r.string(true)?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.key)?;
+        w.string(true, &self.value)?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl LastAssignmentConfig {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("key".into(), {
+            let v = &self.key;
+            v.as_str().into()
+        });
+        o.insert("value".into(), {
+            let v = &self.value;
+            v.as_str().into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for StreamsGroupMetadataValue {
+    const NAME: &'static str = "StreamsGroupMetadataValue";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl StreamsGroupMetadataValue {
+    /// Number of this record type.
+    pub const KEY: i16 = 17;
+}

@@ -1,0 +1,67 @@
+//! StreamsGroupTopologyKey, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `StreamsGroupTopologyKey`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct StreamsGroupTopologyKey {
+    pub group_id: String,
+}
+
+impl Default for StreamsGroupTopologyKey {
+    fn default() -> Self {
+        Self { group_id: String::new() }
+    }
+}
+
+impl StreamsGroupTopologyKey {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.group_id = r.string(false)?;
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(false, &self.group_id)?;
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl StreamsGroupTopologyKey {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("groupId".into(), {
+            let v = &self.group_id;
+            v.as_str().into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for StreamsGroupTopologyKey {
+    const NAME: &'static str = "StreamsGroupTopologyKey";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 32767;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl StreamsGroupTopologyKey {
+    /// Number of this record type.
+    pub const KEY: i16 = 23;
+}

@@ -1,0 +1,391 @@
+//! StreamsGroupTopologyValue, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `StreamsGroupTopologyValue`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct StreamsGroupTopologyValue {
+    pub epoch: i32,
+    pub subtopologies: Vec<Subtopology>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for StreamsGroupTopologyValue {
+    fn default() -> Self {
+        Self { epoch: 0, subtopologies: Default::default(), unknown_tags: RawTags::default() }
+    }
+}
+
+impl StreamsGroupTopologyValue {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.epoch = r.i32()?;
+        m.subtopologies = r.vec(true, |r| Subtopology::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.epoch);
+        w.array(true, Some(&self.subtopologies[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl StreamsGroupTopologyValue {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("epoch".into(), {
+            let v = &self.epoch;
+            (*v).into()
+        });
+        o.insert("subtopologies".into(), {
+            let v = &self.subtopologies;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `Subtopology`, part of StreamsGroupTopologyValue.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Subtopology {
+    pub subtopology_id: String,
+    pub source_topics: Vec<String>,
+    pub source_topic_regex: Vec<String>,
+    pub state_changelog_topics: Vec<TopicInfo>,
+    pub repartition_sink_topics: Vec<String>,
+    pub repartition_source_topics: Vec<TopicInfo>,
+    pub copartition_groups: Vec<CopartitionGroup>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for Subtopology {
+    fn default() -> Self {
+        Self {
+            subtopology_id: String::new(),
+            source_topics: Default::default(),
+            source_topic_regex: Default::default(),
+            state_changelog_topics: Default::default(),
+            repartition_sink_topics: Default::default(),
+            repartition_source_topics: Default::default(),
+            copartition_groups: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl Subtopology {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.subtopology_id = r.string(true)?;
+        m.source_topics = r.vec(true, |r| r.string(true))?;
+        m.source_topic_regex = r.vec(true, |r| r.string(true))?;
+        m.state_changelog_topics = r.vec(true, |r| TopicInfo::read(r, version))?;
+        m.repartition_sink_topics = r.vec(true, |r| r.string(true))?;
+        m.repartition_source_topics = r.vec(true, |r| TopicInfo::read(r, version))?;
+        m.copartition_groups = r.vec(true, |r| CopartitionGroup::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.subtopology_id)?;
+        w.array(true, Some(&self.source_topics[..]), |w, v| w.string(true, v))?;
+        w.array(true, Some(&self.source_topic_regex[..]), |w, v| w.string(true, v))?;
+        w.array(true, Some(&self.state_changelog_topics[..]), |w, v| v.write(w, version))?;
+        w.array(true, Some(&self.repartition_sink_topics[..]), |w, v| w.string(true, v))?;
+        w.array(true, Some(&self.repartition_source_topics[..]), |w, v| v.write(w, version))?;
+        w.array(true, Some(&self.copartition_groups[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl Subtopology {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("subtopologyId".into(), {
+            let v = &self.subtopology_id;
+            v.as_str().into()
+        });
+        o.insert("sourceTopics".into(), {
+            let v = &self.source_topics;
+            serde_json::Value::Array(v.iter().map(|v| v.as_str().into()).collect())
+        });
+        o.insert("sourceTopicRegex".into(), {
+            let v = &self.source_topic_regex;
+            serde_json::Value::Array(v.iter().map(|v| v.as_str().into()).collect())
+        });
+        o.insert("stateChangelogTopics".into(), {
+            let v = &self.state_changelog_topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("repartitionSinkTopics".into(), {
+            let v = &self.repartition_sink_topics;
+            serde_json::Value::Array(v.iter().map(|v| v.as_str().into()).collect())
+        });
+        o.insert("repartitionSourceTopics".into(), {
+            let v = &self.repartition_source_topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        o.insert("copartitionGroups".into(), {
+            let v = &self.copartition_groups;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `CopartitionGroup`, part of StreamsGroupTopologyValue.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct CopartitionGroup {
+    pub source_topics: Vec<i16>,
+    pub source_topic_regex: Vec<i16>,
+    pub repartition_source_topics: Vec<i16>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for CopartitionGroup {
+    fn default() -> Self {
+        Self {
+            source_topics: Default::default(),
+            source_topic_regex: Default::default(),
+            repartition_source_topics: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl CopartitionGroup {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.source_topics = r.vec(true, |r| r.i16())?;
+        m.source_topic_regex = r.vec(true, |r| r.i16())?;
+        m.repartition_source_topics = r.vec(true, |r| r.i16())?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.array(true, Some(&self.source_topics[..]), |w, v| {
+            w.i16(*v);
+            Ok(())
+        })?;
+        w.array(true, Some(&self.source_topic_regex[..]), |w, v| {
+            w.i16(*v);
+            Ok(())
+        })?;
+        w.array(true, Some(&self.repartition_source_topics[..]), |w, v| {
+            w.i16(*v);
+            Ok(())
+        })?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl CopartitionGroup {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("sourceTopics".into(), {
+            let v = &self.source_topics;
+            serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+        });
+        o.insert("sourceTopicRegex".into(), {
+            let v = &self.source_topic_regex;
+            serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+        });
+        o.insert("repartitionSourceTopics".into(), {
+            let v = &self.repartition_source_topics;
+            serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TopicConfig`, part of StreamsGroupTopologyValue.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TopicConfig {
+    pub key: String,
+    pub value: String,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TopicConfig {
+    fn default() -> Self {
+        Self { key: String::new(), value: String::new(), unknown_tags: RawTags::default() }
+    }
+}
+
+impl TopicConfig {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.key = r.string(true)?;
+        m.value = r.string(true)?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.key)?;
+        w.string(true, &self.value)?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TopicConfig {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("key".into(), {
+            let v = &self.key;
+            v.as_str().into()
+        });
+        o.insert("value".into(), {
+            let v = &self.value;
+            v.as_str().into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TopicInfo`, part of StreamsGroupTopologyValue.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TopicInfo {
+    pub name: String,
+    pub partitions: i32,
+    pub replication_factor: i16,
+    pub topic_configs: Vec<TopicConfig>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TopicInfo {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            partitions: 0,
+            replication_factor: 0,
+            topic_configs: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TopicInfo {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.name = r.string(true)?;
+        m.partitions = r.i32()?;
+        m.replication_factor = r.i16()?;
+        m.topic_configs = r.vec(true, |r| TopicConfig::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.name)?;
+        w.i32(self.partitions);
+        w.i16(self.replication_factor);
+        w.array(true, Some(&self.topic_configs[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TopicInfo {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            (*v).into()
+        });
+        o.insert("replicationFactor".into(), {
+            let v = &self.replication_factor;
+            (*v).into()
+        });
+        o.insert("topicConfigs".into(), {
+            let v = &self.topic_configs;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for StreamsGroupTopologyValue {
+    const NAME: &'static str = "StreamsGroupTopologyValue";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl StreamsGroupTopologyValue {
+    /// Number of this record type.
+    pub const KEY: i16 = 23;
+}

@@ -1,0 +1,139 @@
+//! SyncGroupResponse, versions 0 to 5.
+
+use super::prelude::*;
+
+/// `SyncGroupResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct SyncGroupResponse {
+    pub throttle_time_ms: i32,
+    pub error_code: ErrorCode,
+    pub protocol_type: Option<String>,
+    pub protocol_name: Option<String>,
+    pub assignment: Bytes,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for SyncGroupResponse {
+    fn default() -> Self {
+        Self {
+            throttle_time_ms: 0,
+            error_code: ErrorCode(0),
+            protocol_type: None,
+            protocol_name: None,
+            assignment: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl SyncGroupResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 4;
+        let mut m = Self::default();
+        if version >= 1 {
+            m.throttle_time_ms = r.i32()?;
+        }
+        m.error_code = ErrorCode(r.i16()?);
+        if version >= 5 {
+            m.protocol_type = r.nullable_string(flex)?;
+        }
+        if version >= 5 {
+            m.protocol_name = r.nullable_string(flex)?;
+        }
+        m.assignment = r.bytes(flex)?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 4;
+        if version >= 1 {
+            w.i32(self.throttle_time_ms);
+        }
+        w.i16(self.error_code.0);
+        if version >= 5 {
+            w.nullable_string(flex, self.protocol_type.as_deref())?;
+        }
+        if version >= 5 {
+            w.nullable_string(flex, self.protocol_name.as_deref())?;
+        }
+        w.bytes(flex, &self.assignment)?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "SyncGroupResponse",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl SyncGroupResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 1 {
+            o.insert("throttleTimeMs".into(), {
+                let v = &self.throttle_time_ms;
+                (*v).into()
+            });
+        }
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        if version >= 5 {
+            o.insert(
+                "protocolType".into(),
+                match &self.protocol_type {
+                    Some(v) => v.as_str().into(),
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
+        if version >= 5 {
+            o.insert(
+                "protocolName".into(),
+                match &self.protocol_name {
+                    Some(v) => v.as_str().into(),
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
+        o.insert("assignment".into(), {
+            let v = &self.assignment;
+            crate::json::base64(v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for SyncGroupResponse {
+    const NAME: &'static str = "SyncGroupResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 5;
+    const FLEXIBLE_FROM: i16 = 4;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

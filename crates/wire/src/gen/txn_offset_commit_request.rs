@@ -1,0 +1,354 @@
+//! TxnOffsetCommitRequest, versions 0 to 5.
+
+use super::prelude::*;
+
+/// `TxnOffsetCommitRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TxnOffsetCommitRequest {
+    pub transactional_id: String,
+    pub group_id: String,
+    pub producer_id: i64,
+    pub producer_epoch: i16,
+    pub generation_id: i32,
+    pub member_id: String,
+    pub group_instance_id: Option<String>,
+    pub topics: Vec<TxnOffsetCommitRequestTopic>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TxnOffsetCommitRequest {
+    fn default() -> Self {
+        Self {
+            transactional_id: String::new(),
+            group_id: String::new(),
+            producer_id: 0,
+            producer_epoch: 0,
+            generation_id: -1,
+            member_id: String::new(),
+            group_instance_id: None,
+            topics: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TxnOffsetCommitRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 3;
+        let mut m = Self::default();
+        m.transactional_id = r.string(flex)?;
+        m.group_id = r.string(flex)?;
+        m.producer_id = r.i64()?;
+        m.producer_epoch = r.i16()?;
+        if version >= 3 {
+            m.generation_id = r.i32()?;
+        }
+        if version >= 3 {
+            m.member_id = r.string(flex)?;
+        }
+        if version >= 3 {
+            m.group_instance_id = r.nullable_string(flex)?;
+        }
+        m.topics = r.vec(flex, |r| TxnOffsetCommitRequestTopic::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 3;
+        w.string(flex, &self.transactional_id)?;
+        w.string(flex, &self.group_id)?;
+        w.i64(self.producer_id);
+        w.i16(self.producer_epoch);
+        if version >= 3 {
+            w.i32(self.generation_id);
+        } else {
+            if self.generation_id != -1 {
+                return Err(EncodeError::NotInVersion {
+                    message: "TxnOffsetCommitRequest",
+                    field: "GenerationId",
+                    version,
+                });
+            }
+        }
+        if version >= 3 {
+            w.string(flex, &self.member_id)?;
+        } else {
+            if !self.member_id.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "TxnOffsetCommitRequest",
+                    field: "MemberId",
+                    version,
+                });
+            }
+        }
+        if version >= 3 {
+            w.nullable_string(flex, self.group_instance_id.as_deref())?;
+        } else {
+            if self.group_instance_id.is_some() {
+                return Err(EncodeError::NotInVersion {
+                    message: "TxnOffsetCommitRequest",
+                    field: "GroupInstanceId",
+                    version,
+                });
+            }
+        }
+        w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "TxnOffsetCommitRequest",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TxnOffsetCommitRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("transactionalId".into(), {
+            let v = &self.transactional_id;
+            v.as_str().into()
+        });
+        o.insert("groupId".into(), {
+            let v = &self.group_id;
+            v.as_str().into()
+        });
+        o.insert("producerId".into(), {
+            let v = &self.producer_id;
+            (*v).into()
+        });
+        o.insert("producerEpoch".into(), {
+            let v = &self.producer_epoch;
+            (*v).into()
+        });
+        if version >= 3 {
+            o.insert("generationId".into(), {
+                let v = &self.generation_id;
+                (*v).into()
+            });
+        }
+        if version >= 3 {
+            o.insert("memberId".into(), {
+                let v = &self.member_id;
+                v.as_str().into()
+            });
+        }
+        if version >= 3 {
+            o.insert(
+                "groupInstanceId".into(),
+                match &self.group_instance_id {
+                    Some(v) => v.as_str().into(),
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TxnOffsetCommitRequestTopic`, part of TxnOffsetCommitRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TxnOffsetCommitRequestTopic {
+    pub name: String,
+    pub partitions: Vec<TxnOffsetCommitRequestPartition>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TxnOffsetCommitRequestTopic {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TxnOffsetCommitRequestTopic {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 3;
+        let mut m = Self::default();
+        m.name = r.string(flex)?;
+        m.partitions = r.vec(flex, |r| TxnOffsetCommitRequestPartition::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 3;
+        w.string(flex, &self.name)?;
+        w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "TxnOffsetCommitRequestTopic",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TxnOffsetCommitRequestTopic {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TxnOffsetCommitRequestPartition`, part of TxnOffsetCommitRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TxnOffsetCommitRequestPartition {
+    pub partition_index: i32,
+    pub committed_offset: i64,
+    pub committed_leader_epoch: i32,
+    pub committed_metadata: Option<String>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TxnOffsetCommitRequestPartition {
+    fn default() -> Self {
+        Self {
+            partition_index: 0,
+            committed_offset: 0,
+            committed_leader_epoch: -1,
+            committed_metadata: Some(String::new()),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TxnOffsetCommitRequestPartition {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 3;
+        let mut m = Self::default();
+        m.partition_index = r.i32()?;
+        m.committed_offset = r.i64()?;
+        if version >= 2 {
+            m.committed_leader_epoch = r.i32()?;
+        }
+        m.committed_metadata = r.nullable_string(flex)?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 3;
+        w.i32(self.partition_index);
+        w.i64(self.committed_offset);
+        if version >= 2 {
+            w.i32(self.committed_leader_epoch);
+        }
+        w.nullable_string(flex, self.committed_metadata.as_deref())?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "TxnOffsetCommitRequestPartition",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TxnOffsetCommitRequestPartition {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("committedOffset".into(), {
+            let v = &self.committed_offset;
+            (*v).into()
+        });
+        if version >= 2 {
+            o.insert("committedLeaderEpoch".into(), {
+                let v = &self.committed_leader_epoch;
+                (*v).into()
+            });
+        }
+        o.insert(
+            "committedMetadata".into(),
+            match &self.committed_metadata {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for TxnOffsetCommitRequest {
+    const NAME: &'static str = "TxnOffsetCommitRequest";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 5;
+    const FLEXIBLE_FROM: i16 = 3;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for TxnOffsetCommitRequest {
+    const API_KEY: ApiKey = ApiKey(28);
+    type Response = super::txn_offset_commit_response::TxnOffsetCommitResponse;
+}

@@ -1,0 +1,223 @@
+//! TxnOffsetCommitResponse, versions 0 to 5.
+
+use super::prelude::*;
+
+/// `TxnOffsetCommitResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TxnOffsetCommitResponse {
+    pub throttle_time_ms: i32,
+    pub topics: Vec<TxnOffsetCommitResponseTopic>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TxnOffsetCommitResponse {
+    fn default() -> Self {
+        Self { throttle_time_ms: 0, topics: Default::default(), unknown_tags: RawTags::default() }
+    }
+}
+
+impl TxnOffsetCommitResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 3;
+        let mut m = Self::default();
+        m.throttle_time_ms = r.i32()?;
+        m.topics = r.vec(flex, |r| TxnOffsetCommitResponseTopic::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 3;
+        w.i32(self.throttle_time_ms);
+        w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "TxnOffsetCommitResponse",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TxnOffsetCommitResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("throttleTimeMs".into(), {
+            let v = &self.throttle_time_ms;
+            (*v).into()
+        });
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TxnOffsetCommitResponseTopic`, part of TxnOffsetCommitResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TxnOffsetCommitResponseTopic {
+    pub name: String,
+    pub partitions: Vec<TxnOffsetCommitResponsePartition>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TxnOffsetCommitResponseTopic {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TxnOffsetCommitResponseTopic {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 3;
+        let mut m = Self::default();
+        m.name = r.string(flex)?;
+        m.partitions = r.vec(flex, |r| TxnOffsetCommitResponsePartition::read(r, version))?;
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 3;
+        w.string(flex, &self.name)?;
+        w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "TxnOffsetCommitResponseTopic",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TxnOffsetCommitResponseTopic {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TxnOffsetCommitResponsePartition`, part of TxnOffsetCommitResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TxnOffsetCommitResponsePartition {
+    pub partition_index: i32,
+    pub error_code: ErrorCode,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TxnOffsetCommitResponsePartition {
+    fn default() -> Self {
+        Self { partition_index: 0, error_code: ErrorCode(0), unknown_tags: RawTags::default() }
+    }
+}
+
+impl TxnOffsetCommitResponsePartition {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let flex = version >= 3;
+        let mut m = Self::default();
+        m.partition_index = r.i32()?;
+        m.error_code = ErrorCode(r.i16()?);
+        if flex {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let flex = version >= 3;
+        w.i32(self.partition_index);
+        w.i16(self.error_code.0);
+        if flex {
+            w.raw_tags(&self.unknown_tags);
+        } else if self.unknown_tags.len() > 0 {
+            return Err(EncodeError::NotInVersion {
+                message: "TxnOffsetCommitResponsePartition",
+                field: "unknown_tags",
+                version,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TxnOffsetCommitResponsePartition {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for TxnOffsetCommitResponse {
+    const NAME: &'static str = "TxnOffsetCommitResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 5;
+    const FLEXIBLE_FROM: i16 = 3;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

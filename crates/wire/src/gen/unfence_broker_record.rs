@@ -1,0 +1,82 @@
+//! UnfenceBrokerRecord, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `UnfenceBrokerRecord`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct UnfenceBrokerRecord {
+    pub id: i32,
+    pub epoch: i64,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for UnfenceBrokerRecord {
+    fn default() -> Self {
+        Self { id: 0, epoch: 0, unknown_tags: RawTags::default() }
+    }
+}
+
+impl UnfenceBrokerRecord {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.id = r.i32()?;
+        m.epoch = r.i64()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.id);
+        w.i64(self.epoch);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl UnfenceBrokerRecord {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("id".into(), {
+            let v = &self.id;
+            (*v).into()
+        });
+        o.insert("epoch".into(), {
+            let v = &self.epoch;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for UnfenceBrokerRecord {
+    const NAME: &'static str = "UnfenceBrokerRecord";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl UnfenceBrokerRecord {
+    /// Number of this record type.
+    pub const KEY: i16 = 8;
+}

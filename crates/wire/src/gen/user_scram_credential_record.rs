@@ -1,0 +1,118 @@
+//! UserScramCredentialRecord, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `UserScramCredentialRecord`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct UserScramCredentialRecord {
+    pub name: String,
+    pub mechanism: i8,
+    pub salt: Bytes,
+    pub stored_key: Bytes,
+    pub server_key: Bytes,
+    pub iterations: i32,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for UserScramCredentialRecord {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            mechanism: 0,
+            salt: Default::default(),
+            stored_key: Default::default(),
+            server_key: Default::default(),
+            iterations: 0,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl UserScramCredentialRecord {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.name = r.string(true)?;
+        m.mechanism = r.i8()?;
+        m.salt = r.bytes(true)?;
+        m.stored_key = r.bytes(true)?;
+        m.server_key = r.bytes(true)?;
+        m.iterations = r.i32()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.name)?;
+        w.i8(self.mechanism);
+        w.bytes(true, &self.salt)?;
+        w.bytes(true, &self.stored_key)?;
+        w.bytes(true, &self.server_key)?;
+        w.i32(self.iterations);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl UserScramCredentialRecord {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert("mechanism".into(), {
+            let v = &self.mechanism;
+            (*v).into()
+        });
+        o.insert("salt".into(), {
+            let v = &self.salt;
+            crate::json::base64(v).into()
+        });
+        o.insert("storedKey".into(), {
+            let v = &self.stored_key;
+            crate::json::base64(v).into()
+        });
+        o.insert("serverKey".into(), {
+            let v = &self.server_key;
+            crate::json::base64(v).into()
+        });
+        o.insert("iterations".into(), {
+            let v = &self.iterations;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for UserScramCredentialRecord {
+    const NAME: &'static str = "UserScramCredentialRecord";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl UserScramCredentialRecord {
+    /// Number of this record type.
+    pub const KEY: i16 = 11;
+}

@@ -1,0 +1,297 @@
+//! VoteRequest, versions 0 to 2.
+
+use super::prelude::*;
+
+/// `VoteRequest`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct VoteRequest {
+    pub cluster_id: Option<String>,
+    pub voter_id: i32,
+    pub topics: Vec<TopicData>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for VoteRequest {
+    fn default() -> Self {
+        Self {
+            cluster_id: None,
+            voter_id: -1,
+            topics: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl VoteRequest {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.cluster_id = r.nullable_string(true)?;
+        if version >= 1 {
+            m.voter_id = r.i32()?;
+        }
+        m.topics = r.vec(true, |r| TopicData::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.nullable_string(true, self.cluster_id.as_deref())?;
+        if version >= 1 {
+            w.i32(self.voter_id);
+        }
+        w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl VoteRequest {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert(
+            "clusterId".into(),
+            match &self.cluster_id {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        if version >= 1 {
+            o.insert("voterId".into(), {
+                let v = &self.voter_id;
+                (*v).into()
+            });
+        }
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TopicData`, part of VoteRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TopicData {
+    pub topic_name: String,
+    pub partitions: Vec<PartitionData>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TopicData {
+    fn default() -> Self {
+        Self {
+            topic_name: String::new(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TopicData {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.topic_name = r.string(true)?;
+        m.partitions = r.vec(true, |r| PartitionData::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.topic_name)?;
+        w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TopicData {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topicName".into(), {
+            let v = &self.topic_name;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `PartitionData`, part of VoteRequest.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct PartitionData {
+    pub partition_index: i32,
+    pub replica_epoch: i32,
+    pub replica_id: i32,
+    pub replica_directory_id: Uuid,
+    pub voter_directory_id: Uuid,
+    pub last_offset_epoch: i32,
+    pub last_offset: i64,
+    pub pre_vote: bool,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for PartitionData {
+    fn default() -> Self {
+        Self {
+            partition_index: 0,
+            replica_epoch: 0,
+            replica_id: 0,
+            replica_directory_id: Default::default(),
+            voter_directory_id: Default::default(),
+            last_offset_epoch: 0,
+            last_offset: 0,
+            pre_vote: false,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl PartitionData {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.partition_index = r.i32()?;
+        m.replica_epoch = r.i32()?;
+        m.replica_id = r.i32()?;
+        if version >= 1 {
+            m.replica_directory_id = r.uuid()?;
+        }
+        if version >= 1 {
+            m.voter_directory_id = r.uuid()?;
+        }
+        m.last_offset_epoch = r.i32()?;
+        m.last_offset = r.i64()?;
+        if version >= 2 {
+            m.pre_vote = r.bool()?;
+        }
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.partition_index);
+        w.i32(self.replica_epoch);
+        w.i32(self.replica_id);
+        if version >= 1 {
+            w.uuid(self.replica_directory_id);
+        }
+        if version >= 1 {
+            w.uuid(self.voter_directory_id);
+        }
+        w.i32(self.last_offset_epoch);
+        w.i64(self.last_offset);
+        if version >= 2 {
+            w.bool(self.pre_vote);
+        } else {
+            if self.pre_vote {
+                return Err(EncodeError::NotInVersion {
+                    message: "PartitionData",
+                    field: "PreVote",
+                    version,
+                });
+            }
+        }
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl PartitionData {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("replicaEpoch".into(), {
+            let v = &self.replica_epoch;
+            (*v).into()
+        });
+        o.insert("replicaId".into(), {
+            let v = &self.replica_id;
+            (*v).into()
+        });
+        if version >= 1 {
+            o.insert("replicaDirectoryId".into(), {
+                let v = &self.replica_directory_id;
+                v.to_string().into()
+            });
+        }
+        if version >= 1 {
+            o.insert("voterDirectoryId".into(), {
+                let v = &self.voter_directory_id;
+                v.to_string().into()
+            });
+        }
+        o.insert("lastOffsetEpoch".into(), {
+            let v = &self.last_offset_epoch;
+            (*v).into()
+        });
+        o.insert("lastOffset".into(), {
+            let v = &self.last_offset;
+            (*v).into()
+        });
+        if version >= 2 {
+            o.insert("preVote".into(), {
+                let v = &self.pre_vote;
+                (*v).into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for VoteRequest {
+    const NAME: &'static str = "VoteRequest";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 2;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
+
+impl Request for VoteRequest {
+    const API_KEY: ApiKey = ApiKey(52);
+    type Response = super::vote_response::VoteResponse;
+}

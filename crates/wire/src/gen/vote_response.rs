@@ -1,0 +1,372 @@
+//! VoteResponse, versions 0 to 2.
+
+use super::prelude::*;
+
+/// `VoteResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct VoteResponse {
+    pub error_code: ErrorCode,
+    pub topics: Vec<TopicData>,
+    pub node_endpoints: Vec<NodeEndpoint>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for VoteResponse {
+    fn default() -> Self {
+        Self {
+            error_code: ErrorCode(0),
+            topics: Default::default(),
+            node_endpoints: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl VoteResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.error_code = ErrorCode(r.i16()?);
+        m.topics = r.vec(true, |r| TopicData::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |r, tag| {
+                match tag {
+                    0 => {
+                        if !(version >= 1) {
+                            return Err(DecodeError::TagNotInVersion { tag: 0, version });
+                        }
+                        m.node_endpoints = r.vec(true, |r| NodeEndpoint::read(r, version))?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i16(self.error_code.0);
+        w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        let mut count = self.unknown_tags.len();
+        let tag_0 = version >= 1 && !self.node_endpoints.is_empty();
+        count += usize::from(tag_0);
+        w.uvarint(count as u32);
+        let mut raw = self.unknown_tags.iter().peekable();
+        w.raw_tags_below(0, &mut raw);
+        if tag_0 {
+            let at = w.begin_tag(0);
+            w.array(true, Some(&self.node_endpoints[..]), |w, v| v.write(w, version))?;
+            w.end_tag(at);
+        }
+        w.raw_tags_below(u32::MAX, &mut raw);
+
+        if !(version >= 1) {
+            if !self.node_endpoints.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "VoteResponse",
+                    field: "NodeEndpoints",
+                    version,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl VoteResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        if version >= 1 {
+            if !self.node_endpoints.is_empty() {
+                o.insert("nodeEndpoints".into(), {
+                    let v = &self.node_endpoints;
+                    serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+                });
+            }
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TopicData`, part of VoteResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TopicData {
+    pub topic_name: String,
+    pub partitions: Vec<PartitionData>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TopicData {
+    fn default() -> Self {
+        Self {
+            topic_name: String::new(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TopicData {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.topic_name = r.string(true)?;
+        m.partitions = r.vec(true, |r| PartitionData::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.topic_name)?;
+        w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl TopicData {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("topicName".into(), {
+            let v = &self.topic_name;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `PartitionData`, part of VoteResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct PartitionData {
+    pub partition_index: i32,
+    pub error_code: ErrorCode,
+    pub leader_id: i32,
+    pub leader_epoch: i32,
+    pub vote_granted: bool,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for PartitionData {
+    fn default() -> Self {
+        Self {
+            partition_index: 0,
+            error_code: ErrorCode(0),
+            leader_id: 0,
+            leader_epoch: 0,
+            vote_granted: false,
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl PartitionData {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.partition_index = r.i32()?;
+        m.error_code = ErrorCode(r.i16()?);
+        m.leader_id = r.i32()?;
+        m.leader_epoch = r.i32()?;
+        m.vote_granted = r.bool()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.partition_index);
+        w.i16(self.error_code.0);
+        w.i32(self.leader_id);
+        w.i32(self.leader_epoch);
+        w.bool(self.vote_granted);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl PartitionData {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert("leaderId".into(), {
+            let v = &self.leader_id;
+            (*v).into()
+        });
+        o.insert("leaderEpoch".into(), {
+            let v = &self.leader_epoch;
+            (*v).into()
+        });
+        o.insert("voteGranted".into(), {
+            let v = &self.vote_granted;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `NodeEndpoint`, part of VoteResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct NodeEndpoint {
+    pub node_id: i32,
+    pub host: String,
+    pub port: u16,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for NodeEndpoint {
+    fn default() -> Self {
+        Self { node_id: 0, host: String::new(), port: 0, unknown_tags: RawTags::default() }
+    }
+}
+
+impl NodeEndpoint {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        if version >= 1 {
+            m.node_id = r.i32()?;
+        }
+        if version >= 1 {
+            m.host = r.string(true)?;
+        }
+        if version >= 1 {
+            m.port = r.u16()?;
+        }
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        if version >= 1 {
+            w.i32(self.node_id);
+        } else {
+            if self.node_id != 0 {
+                return Err(EncodeError::NotInVersion {
+                    message: "NodeEndpoint",
+                    field: "NodeId",
+                    version,
+                });
+            }
+        }
+        if version >= 1 {
+            w.string(true, &self.host)?;
+        } else {
+            if !self.host.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "NodeEndpoint",
+                    field: "Host",
+                    version,
+                });
+            }
+        }
+        if version >= 1 {
+            w.u16(self.port);
+        } else {
+            if self.port != 0 {
+                return Err(EncodeError::NotInVersion {
+                    message: "NodeEndpoint",
+                    field: "Port",
+                    version,
+                });
+            }
+        }
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl NodeEndpoint {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 1 {
+            o.insert("nodeId".into(), {
+                let v = &self.node_id;
+                (*v).into()
+            });
+        }
+        if version >= 1 {
+            o.insert("host".into(), {
+                let v = &self.host;
+                v.as_str().into()
+            });
+        }
+        if version >= 1 {
+            o.insert("port".into(), {
+                let v = &self.port;
+                (*v).into()
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for VoteResponse {
+    const NAME: &'static str = "VoteResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 2;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

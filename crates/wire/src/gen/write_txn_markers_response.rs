@@ -1,0 +1,242 @@
+//! WriteTxnMarkersResponse, versions 1 to 2.
+
+use super::prelude::*;
+
+/// `WriteTxnMarkersResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct WriteTxnMarkersResponse {
+    pub markers: Vec<WritableTxnMarkerResult>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for WriteTxnMarkersResponse {
+    fn default() -> Self {
+        Self { markers: Default::default(), unknown_tags: RawTags::default() }
+    }
+}
+
+impl WriteTxnMarkersResponse {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.markers = r.vec(true, |r| WritableTxnMarkerResult::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.array(true, Some(&self.markers[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl WriteTxnMarkersResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("markers".into(), {
+            let v = &self.markers;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `WritableTxnMarkerResult`, part of WriteTxnMarkersResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct WritableTxnMarkerResult {
+    pub producer_id: i64,
+    pub topics: Vec<WritableTxnMarkerTopicResult>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for WritableTxnMarkerResult {
+    fn default() -> Self {
+        Self { producer_id: 0, topics: Default::default(), unknown_tags: RawTags::default() }
+    }
+}
+
+impl WritableTxnMarkerResult {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.producer_id = r.i64()?;
+        m.topics = r.vec(true, |r| WritableTxnMarkerTopicResult::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i64(self.producer_id);
+        w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl WritableTxnMarkerResult {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("producerId".into(), {
+            let v = &self.producer_id;
+            (*v).into()
+        });
+        o.insert("topics".into(), {
+            let v = &self.topics;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `WritableTxnMarkerTopicResult`, part of WriteTxnMarkersResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct WritableTxnMarkerTopicResult {
+    pub name: String,
+    pub partitions: Vec<WritableTxnMarkerPartitionResult>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for WritableTxnMarkerTopicResult {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            partitions: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl WritableTxnMarkerTopicResult {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.name = r.string(true)?;
+        m.partitions = r.vec(true, |r| WritableTxnMarkerPartitionResult::read(r, version))?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.string(true, &self.name)?;
+        w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl WritableTxnMarkerTopicResult {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("name".into(), {
+            let v = &self.name;
+            v.as_str().into()
+        });
+        o.insert("partitions".into(), {
+            let v = &self.partitions;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `WritableTxnMarkerPartitionResult`, part of WriteTxnMarkersResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct WritableTxnMarkerPartitionResult {
+    pub partition_index: i32,
+    pub error_code: ErrorCode,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for WritableTxnMarkerPartitionResult {
+    fn default() -> Self {
+        Self { partition_index: 0, error_code: ErrorCode(0), unknown_tags: RawTags::default() }
+    }
+}
+
+impl WritableTxnMarkerPartitionResult {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.partition_index = r.i32()?;
+        m.error_code = ErrorCode(r.i16()?);
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i32(self.partition_index);
+        w.i16(self.error_code.0);
+        w.raw_tags(&self.unknown_tags);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "json")]
+impl WritableTxnMarkerPartitionResult {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("partitionIndex".into(), {
+            let v = &self.partition_index;
+            (*v).into()
+        });
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for WriteTxnMarkersResponse {
+    const NAME: &'static str = "WriteTxnMarkersResponse";
+    const MIN_VERSION: i16 = 1;
+    const MAX_VERSION: i16 = 2;
+    const FLEXIBLE_FROM: i16 = 1;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        self.write(w, version)
+    }
+    #[cfg(feature = "json")]
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}

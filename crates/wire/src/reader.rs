@@ -1,0 +1,301 @@
+//! Reads primitives from the front of a buffer.
+//!
+//! Invariants: no length is believed before it is compared with the bytes that remain; memory for
+//! arrays is charged to an allowance before it is taken, so that a small frame cannot ask for a
+//! large decoded form.
+
+use bytes::Bytes;
+
+use crate::error::{DecodeError, Decoded};
+use crate::raw_tags::RawTags;
+use crate::uuid::Uuid;
+use crate::varint;
+use crate::view::{ArrayView, ViewElement};
+
+/// Decoded bytes allowed per byte of input: an element's fixed part may be some tens of times its
+/// shortest form on the wire (an empty string is one byte there and 24 here).
+const ALLOWANCE_PER_BYTE: usize = 64;
+/// Upper bound of the allowance, unless the input alone is larger than a quarter of it.
+const ALLOWANCE_MAX: usize = 512 << 20;
+
+/// A cursor over bytes that were received.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    buf: &'a [u8],
+    backing: Option<&'a Bytes>,
+    allowance: usize,
+    len: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Over plain bytes; fields of type bytes are copied out.
+    pub fn new(buf: &'a [u8]) -> Reader<'a> {
+        let allowance =
+            buf.len().saturating_mul(ALLOWANCE_PER_BYTE).min(ALLOWANCE_MAX.max(buf.len() * 4));
+        Reader { buf, backing: None, allowance: allowance + 4096, len: buf.len() }
+    }
+
+    /// Over shared bytes; fields of type bytes share them.
+    pub fn shared(buf: &'a Bytes) -> Reader<'a> {
+        Reader { backing: Some(buf), ..Reader::new(buf) }
+    }
+
+    /// Bytes left.
+    #[inline]
+    pub fn remaining(&self) -> usize {
+        self.buf.len()
+    }
+
+    /// The bytes left, unread.
+    #[inline]
+    pub fn rest(&self) -> &'a [u8] {
+        self.buf
+    }
+
+    /// The next `n` bytes.
+    #[inline]
+    pub fn take(&mut self, n: usize) -> Decoded<&'a [u8]> {
+        match self.buf.split_at_checked(n) {
+            Some((head, tail)) => {
+                self.buf = tail;
+                Ok(head)
+            }
+            None => Err(DecodeError::Truncated { need: n, have: self.buf.len() }),
+        }
+    }
+
+    #[inline]
+    fn fixed<const N: usize>(&mut self) -> Decoded<[u8; N]> {
+        match self.buf.split_first_chunk::<N>() {
+            Some((head, tail)) => {
+                self.buf = tail;
+                Ok(*head)
+            }
+            None => Err(DecodeError::Truncated { need: N, have: self.buf.len() }),
+        }
+    }
+
+    /// A byte that is false when zero.
+    #[inline]
+    pub fn bool(&mut self) -> Decoded<bool> {
+        Ok(self.fixed::<1>()?[0] != 0)
+    }
+    /// A signed byte.
+    #[inline]
+    pub fn i8(&mut self) -> Decoded<i8> {
+        Ok(self.fixed::<1>()?[0] as i8)
+    }
+    /// A big-endian integer.
+    #[inline]
+    pub fn i16(&mut self) -> Decoded<i16> {
+        Ok(i16::from_be_bytes(self.fixed()?))
+    }
+    /// A big-endian integer.
+    #[inline]
+    pub fn u16(&mut self) -> Decoded<u16> {
+        Ok(u16::from_be_bytes(self.fixed()?))
+    }
+    /// A big-endian integer.
+    #[inline]
+    pub fn i32(&mut self) -> Decoded<i32> {
+        Ok(i32::from_be_bytes(self.fixed()?))
+    }
+    /// A big-endian integer.
+    #[inline]
+    pub fn u32(&mut self) -> Decoded<u32> {
+        Ok(u32::from_be_bytes(self.fixed()?))
+    }
+    /// A big-endian integer.
+    #[inline]
+    pub fn i64(&mut self) -> Decoded<i64> {
+        Ok(i64::from_be_bytes(self.fixed()?))
+    }
+    /// A big-endian IEEE 754 number.
+    #[inline]
+    pub fn f64(&mut self) -> Decoded<f64> {
+        Ok(f64::from_be_bytes(self.fixed()?))
+    }
+    /// Sixteen bytes.
+    #[inline]
+    pub fn uuid(&mut self) -> Decoded<Uuid> {
+        Ok(Uuid(self.fixed()?))
+    }
+
+    /// An unsigned variable-length integer.
+    #[inline]
+    pub fn uvarint(&mut self) -> Decoded<u32> {
+        let (value, n) = varint::read_u32(self.buf).ok_or_else(|| {
+            if self.buf.len() < varint::MAX_LEN_32 {
+                DecodeError::Truncated { need: self.buf.len() + 1, have: self.buf.len() }
+            } else {
+                DecodeError::BadVarint
+            }
+        })?;
+        self.buf = &self.buf[n..];
+        Ok(value)
+    }
+
+    /// Length in front of a string (16 bits, or a varint of length + 1); `None` is null.
+    #[inline]
+    fn string_len(&mut self, flex: bool) -> Decoded<Option<usize>> {
+        let len = if flex { i64::from(self.uvarint()?) - 1 } else { i64::from(self.i16()?) };
+        match len {
+            0..=0x7fff => Ok(Some(len as usize)),
+            len if len < 0 => Ok(None),
+            len => Err(DecodeError::BadLength(len)),
+        }
+    }
+
+    /// Length in front of bytes or an array (32 bits, or a varint of length + 1); `None` is null.
+    #[inline]
+    fn wide_len(&mut self, flex: bool) -> Decoded<Option<usize>> {
+        // The varint is taken as Java takes it: values past i32 wrap to a negative length, null.
+        let len = if flex { (self.uvarint()? as i32).wrapping_sub(1) } else { self.i32()? };
+        Ok(usize::try_from(len).ok())
+    }
+
+    /// Text, borrowed; bytes that are not UTF-8 read as one replacement character, which no
+    /// resource can be named.
+    #[inline]
+    pub fn nullable_str(&mut self, flex: bool) -> Decoded<Option<&'a str>> {
+        let Some(len) = self.string_len(flex)? else { return Ok(None) };
+        let bytes = self.take(len)?;
+        Ok(Some(std::str::from_utf8(bytes).unwrap_or("\u{fffd}")))
+    }
+    /// Text that cannot be null.
+    #[inline]
+    pub fn str(&mut self, flex: bool) -> Decoded<&'a str> {
+        self.nullable_str(flex)?.ok_or(DecodeError::BadLength(-1))
+    }
+    /// Text, owned; what is not UTF-8 is replaced as Java does.
+    pub fn nullable_string(&mut self, flex: bool) -> Decoded<Option<String>> {
+        let Some(len) = self.string_len(flex)? else { return Ok(None) };
+        Ok(Some(String::from_utf8_lossy(self.take(len)?).into_owned()))
+    }
+    /// Text that cannot be null, owned.
+    pub fn string(&mut self, flex: bool) -> Decoded<String> {
+        self.nullable_string(flex)?.ok_or(DecodeError::BadLength(-1))
+    }
+
+    /// Bytes, borrowed.
+    #[inline]
+    pub fn nullable_slice(&mut self, flex: bool) -> Decoded<Option<&'a [u8]>> {
+        match self.wide_len(flex)? {
+            Some(len) => self.take(len).map(Some),
+            None => Ok(None),
+        }
+    }
+    /// Bytes that cannot be null, borrowed.
+    #[inline]
+    pub fn slice(&mut self, flex: bool) -> Decoded<&'a [u8]> {
+        self.nullable_slice(flex)?.ok_or(DecodeError::BadLength(-1))
+    }
+    /// Bytes; shared with the buffer where it is shared.
+    pub fn nullable_bytes(&mut self, flex: bool) -> Decoded<Option<Bytes>> {
+        Ok(self.nullable_slice(flex)?.map(|slice| self.share(slice)))
+    }
+    /// Bytes that cannot be null.
+    pub fn bytes(&mut self, flex: bool) -> Decoded<Bytes> {
+        self.nullable_bytes(flex)?.ok_or(DecodeError::BadLength(-1))
+    }
+
+    fn share(&self, slice: &'a [u8]) -> Bytes {
+        match self.backing {
+            Some(backing) => backing.slice_ref(slice),
+            None => Bytes::copy_from_slice(slice),
+        }
+    }
+
+    /// Element count of an array; `None` is null. An element takes at least one byte, so a count
+    /// above the bytes that remain is refused.
+    #[inline]
+    pub fn array_len(&mut self, flex: bool) -> Decoded<Option<usize>> {
+        match self.wide_len(flex)? {
+            Some(count) if count > self.buf.len() => {
+                Err(DecodeError::TooManyElements { count, have: self.buf.len() })
+            }
+            other => Ok(other),
+        }
+    }
+
+    fn charge(&mut self, bytes: usize) -> Decoded<()> {
+        self.allowance =
+            self.allowance.checked_sub(bytes).ok_or(DecodeError::OverBudget(self.len))?;
+        Ok(())
+    }
+
+    /// An array, owned.
+    pub fn nullable_vec<T>(
+        &mut self,
+        flex: bool,
+        mut element: impl FnMut(&mut Self) -> Decoded<T>,
+    ) -> Decoded<Option<Vec<T>>> {
+        let Some(count) = self.array_len(flex)? else { return Ok(None) };
+        self.charge(count.saturating_mul(size_of::<T>()))?;
+        let mut out = Vec::with_capacity(count);
+        for _ in 0..count {
+            out.push(element(self)?);
+        }
+        Ok(Some(out))
+    }
+    /// An array that cannot be null, owned.
+    pub fn vec<T>(
+        &mut self,
+        flex: bool,
+        element: impl FnMut(&mut Self) -> Decoded<T>,
+    ) -> Decoded<Vec<T>> {
+        self.nullable_vec(flex, element)?.ok_or(DecodeError::BadLength(-1))
+    }
+
+    /// An array read in place: every element is checked now, and decoded again when iterated.
+    #[inline]
+    pub fn nullable_array_view<T: ViewElement<'a>>(
+        &mut self,
+        flex: bool,
+        version: i16,
+    ) -> Decoded<Option<ArrayView<'a, T>>> {
+        let Some(count) = self.array_len(flex)? else { return Ok(None) };
+        let start = self.buf;
+        for _ in 0..count {
+            T::skip(self, version)?;
+        }
+        let used = start.len() - self.buf.len();
+        Ok(Some(ArrayView::new(&start[..used], count, version)))
+    }
+    /// An array that cannot be null, read in place.
+    #[inline]
+    pub fn array_view<T: ViewElement<'a>>(
+        &mut self,
+        flex: bool,
+        version: i16,
+    ) -> Decoded<ArrayView<'a, T>> {
+        self.nullable_array_view(flex, version)?.ok_or(DecodeError::BadLength(-1))
+    }
+
+    /// The tagged section: `known` reads a tag it knows and says so; others are kept or skipped.
+    #[inline]
+    pub fn tags(
+        &mut self,
+        mut unknown: Option<&mut RawTags>,
+        mut known: impl FnMut(&mut Self, u32) -> Decoded<bool>,
+    ) -> Decoded<()> {
+        let count = self.uvarint()?;
+        for _ in 0..count {
+            let tag = self.uvarint()?;
+            let size = self.uvarint()? as usize;
+            let body = self.take(size)?;
+            let rest = std::mem::replace(&mut self.buf, body);
+            if known(self, tag)? {
+                if !self.buf.is_empty() {
+                    return Err(DecodeError::BadLength(size as i64));
+                }
+            } else if let Some(raw) = unknown.as_deref_mut() {
+                self.charge(size + size_of::<(u32, Bytes)>())?;
+                let bytes = self.share(body);
+                raw.push(tag, bytes);
+            }
+            self.buf = rest;
+        }
+        Ok(())
+    }
+}
