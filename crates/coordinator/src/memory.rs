@@ -1,0 +1,149 @@
+//! A log and a clock in memory, to run a shard in tests.
+
+use thalweg_wire::ErrorCode;
+
+use crate::shard::{CoordinatorRecord, KeyValue, Position, Shard, Token};
+use crate::{Now, Runner, RunnerConfig};
+
+/// A runner with a log, a high watermark and a clock that only moves when told to.
+///
+/// Records go through their encoded form on the way into the log and out of it, so that what a test
+/// sees after [`reload`](MemoryRunner::reload) is what a restart would see.
+pub struct MemoryRunner<S: Shard> {
+    /// The runner.
+    pub runner: Runner<S>,
+    /// The log: one record per offset, from 0.
+    pub log: Vec<KeyValue>,
+    /// The clock.
+    pub now: Now,
+    /// Whether what is written is committed at once.
+    pub auto_commit: bool,
+    /// Whether queued appends are written at once.
+    pub auto_append: bool,
+    /// Errors for the next appends, in order.
+    pub failures: Vec<ErrorCode>,
+    answers: Vec<(Token, S::Response)>,
+}
+
+impl<S: Shard> MemoryRunner<S> {
+    /// A shard on an empty log.
+    pub fn new(shard: S, now: Now) -> Self {
+        Self::with_log(shard, now, Vec::new())
+    }
+
+    /// A shard on an existing log, loaded.
+    pub fn with_log(shard: S, now: Now, log: Vec<KeyValue>) -> Self {
+        let mut runner = Runner::new(shard, RunnerConfig::default());
+        for (offset, record) in (0i64..).zip(&log) {
+            match S::Record::decode(&record.key, record.value.as_deref()) {
+                Ok(Some(decoded)) => {
+                    runner.load_record(Position { offset, producer_id: None }, &decoded);
+                }
+                Ok(None) => {}
+                Err(error) => panic!("record at offset {offset}: {error}"),
+            }
+        }
+        let end = i64::try_from(log.len()).unwrap_or(i64::MAX);
+        runner.load_finished(end, end, now);
+        let mut memory = MemoryRunner {
+            runner,
+            log,
+            now,
+            auto_commit: true,
+            auto_append: true,
+            failures: Vec::new(),
+            answers: Vec::new(),
+        };
+        memory.settle();
+        memory
+    }
+
+    /// The same log under a new shard, as after a restart.
+    pub fn reload(&mut self, shard: S) {
+        let log = std::mem::take(&mut self.log);
+        *self = Self::with_log(shard, self.now, log);
+    }
+
+    /// Submits a request.
+    pub fn submit(&mut self, request: S::Request) -> Token {
+        let token = self.runner.submit(request, self.now);
+        self.settle();
+        token
+    }
+
+    /// Moves the clock by `ms`, firing each timer at its own moment.
+    pub fn advance(&mut self, ms: u64) {
+        let end = self.now.plus_ms(ms);
+        while let Some(at) = self.runner.wake_at_ms() {
+            if at > end.monotonic_ms {
+                break;
+            }
+            let step = at.saturating_sub(self.now.monotonic_ms);
+            self.now = self.now.plus_ms(step);
+            self.runner.advance(self.now);
+            self.settle();
+        }
+        self.now = end;
+    }
+
+    /// Writes one queued append, or fails it if a failure was asked for. False if none was queued.
+    pub fn append_one(&mut self) -> bool {
+        let Some(append) = self.runner.poll_append() else { return false };
+        if !self.failures.is_empty() {
+            let error = self.failures.remove(0);
+            self.runner.append_failed(append.id, error, self.now);
+            return true;
+        }
+        let base = i64::try_from(self.log.len()).unwrap_or(i64::MAX);
+        for record in &append.records {
+            match record.encode() {
+                Ok(bytes) => self.log.push(bytes),
+                Err(error) => panic!("record of append {}: {error}", append.id),
+            }
+        }
+        if let Err(error) = self.runner.appended(append.id, base) {
+            panic!("{error}");
+        }
+        true
+    }
+
+    /// Raises the high watermark to `offset`.
+    pub fn commit(&mut self, offset: i64) {
+        self.runner.high_watermark(offset, self.now);
+        self.settle();
+    }
+
+    /// Writes and commits what is queued, as far as the switches say, and collects answers.
+    pub fn settle(&mut self) {
+        loop {
+            let appended = self.auto_append && self.append_one();
+            if self.auto_commit {
+                let end = i64::try_from(self.log.len()).unwrap_or(i64::MAX);
+                self.runner.high_watermark(end, self.now);
+            }
+            if !appended && !(self.auto_append && self.runner.queued_appends() > 0) {
+                break;
+            }
+        }
+        while let Some(answer) = self.runner.poll_answer() {
+            self.answers.push(answer);
+        }
+    }
+
+    /// Takes the answers given since the last call.
+    pub fn take_answers(&mut self) -> Vec<(Token, S::Response)> {
+        std::mem::take(&mut self.answers)
+    }
+
+    /// Takes the answer to `token`, if it has been given.
+    pub fn take_answer(&mut self, token: Token) -> Option<S::Response> {
+        let at = self.answers.iter().position(|(answered, _)| *answered == token)?;
+        Some(self.answers.remove(at).1)
+    }
+
+    /// Unloads the shard.
+    pub fn close(&mut self, error: ErrorCode) {
+        self.runner.close(error);
+        self.settle();
+    }
+}
