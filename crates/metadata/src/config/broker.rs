@@ -1,0 +1,876 @@
+//! The configuration of one broker: what its file says, what dynamic configs change, what follows.
+//!
+//! A [`BrokerConfig`] is immutable and whole: every value is read and checked, listeners are
+//! parsed, and the rules between values hold. A dynamic change makes a new one. Precedence is
+//! Kafka's: dynamic for this broker, dynamic default of all brokers, file, default.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use super::broker_check;
+use super::error::{ConfigError, HIDDEN};
+use super::listeners::{self, Endpoint, ProtocolMap, SecurityProtocol};
+use super::properties::Properties;
+use super::synonyms::{broker_synonyms, listener_config};
+use super::table::{Acts, BROKER, Default, broker_key};
+use super::validator::Voter;
+use super::value::{ConfigType, Value, split_list};
+
+/// Whose rules a configuration must meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Kafka's, to the letter.
+    Kafka,
+    /// Those of a node whose controller runs in the same process: Kafka's, but roles, node id and
+    /// the controller's listener need not be named, the quorum need not be configured - and what
+    /// cannot be honoured yet is refused.
+    Embedded,
+}
+
+/// Something about a configuration that its owner should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Report {
+    /// Kafka 4.3 has no such config.
+    Unknown {
+        /// The name as it was given.
+        name: String,
+    },
+    /// The config is set to something else than its default, and does not act yet.
+    NotYet {
+        /// The config.
+        name: String,
+        /// Its value; hidden for sensitive configs.
+        value: String,
+        /// Why it does not act.
+        reason: &'static str,
+    },
+    /// A value is allowed, but not what anybody would want.
+    Doubtful {
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Report::Unknown { name } => write!(f, "unknown config {name} is ignored"),
+            Report::NotYet { name, value, reason } => {
+                write!(f, "config {name}={value} does not act yet: {reason}")
+            }
+            Report::Doubtful { message } => f.write_str(message),
+        }
+    }
+}
+
+/// What this node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Roles {
+    /// It serves clients.
+    pub broker: bool,
+    /// It is a controller.
+    pub controller: bool,
+}
+
+/// The whole configuration of one broker.
+#[derive(Debug, Clone)]
+pub struct BrokerConfig {
+    mode: Mode,
+    static_props: Properties,
+    dynamic_default: Properties,
+    dynamic_broker: Properties,
+    /// The texts in force: file and dynamic configs, without defaults.
+    props: Properties,
+    /// Values in the order of the registry.
+    values: Vec<Option<Value>>,
+    roles: Roles,
+    protocols: ProtocolMap,
+    listeners: Vec<Endpoint>,
+    advertised: Vec<Endpoint>,
+    advertised_controller: Vec<Endpoint>,
+    inter_broker: (String, SecurityProtocol),
+    per_ip_overrides: Vec<(IpOrName, i32)>,
+}
+
+/// An entry of `max.connections.per.ip.overrides`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IpOrName {
+    /// An address.
+    Ip(IpAddr),
+    /// A host name, to be looked up by the broker.
+    Name(String),
+}
+
+/// Names and values a node needs when nobody configured it: both roles, one replica of everything.
+///
+/// These stand where `server.properties` would; what a user sets goes before them.
+pub fn embedded_defaults() -> Properties {
+    [
+        ("process.roles", "broker,controller"),
+        ("node.id", "1"),
+        ("controller.listener.names", "CONTROLLER"),
+        ("offsets.topic.replication.factor", "1"),
+        ("transaction.state.log.replication.factor", "1"),
+        ("transaction.state.log.min.isr", "1"),
+        ("share.coordinator.state.topic.replication.factor", "1"),
+        ("share.coordinator.state.topic.min.isr", "1"),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .collect()
+}
+
+macro_rules! getters {
+    ($($(#[$doc:meta])* $method:ident: $kind:ident = $name:literal;)*) => {
+        impl BrokerConfig {
+            $($(#[$doc])* pub fn $method(&self) -> getters!(@type $kind) { self.$kind($name) })*
+        }
+
+        #[cfg(test)]
+        fn call_every_getter(config: &BrokerConfig) {
+            $(let _ = config.$method();)*
+        }
+    };
+    (@type int) => { i32 };
+    (@type short) => { i16 };
+    (@type long) => { i64 };
+    (@type boolean) => { bool };
+    (@type text) => { &str };
+    (@type list) => { &[String] };
+    (@type long_or_none) => { Option<i64> };
+    (@type int_or_none) => { Option<i32> };
+    (@type text_or_none) => { Option<&str> };
+}
+
+getters! {
+    /// `node.id`.
+    node_id: int = "node.id";
+    /// `broker.rack`.
+    rack: text_or_none = "broker.rack";
+    /// `auto.create.topics.enable`.
+    auto_create_topics: boolean = "auto.create.topics.enable";
+    /// `delete.topic.enable`.
+    delete_topics: boolean = "delete.topic.enable";
+    /// `num.partitions`.
+    num_partitions: int = "num.partitions";
+    /// `default.replication.factor`.
+    default_replication_factor: int = "default.replication.factor";
+    /// `min.insync.replicas`.
+    min_insync_replicas: int = "min.insync.replicas";
+    /// `message.max.bytes`.
+    message_max_bytes: int = "message.max.bytes";
+    /// `fetch.max.bytes`.
+    fetch_max_bytes: int = "fetch.max.bytes";
+    /// `max.incremental.fetch.session.cache.slots`.
+    fetch_session_slots: int = "max.incremental.fetch.session.cache.slots";
+    /// `max.request.partition.size.limit`.
+    max_request_partitions: int = "max.request.partition.size.limit";
+    /// `request.timeout.ms`.
+    request_timeout_ms: int = "request.timeout.ms";
+    /// `socket.send.buffer.bytes`; -1 leaves it to the system.
+    socket_send_buffer_bytes: int = "socket.send.buffer.bytes";
+    /// `socket.receive.buffer.bytes`; -1 leaves it to the system.
+    socket_receive_buffer_bytes: int = "socket.receive.buffer.bytes";
+    /// `socket.request.max.bytes`.
+    socket_request_max_bytes: int = "socket.request.max.bytes";
+    /// `socket.listen.backlog.size`.
+    socket_listen_backlog: int = "socket.listen.backlog.size";
+    /// `queued.max.request.bytes`; -1 for no limit of its own.
+    queued_max_request_bytes: long = "queued.max.request.bytes";
+    /// `connections.max.idle.ms`; negative for never.
+    connections_max_idle_ms: long = "connections.max.idle.ms";
+    /// `max.connections`.
+    max_connections: int = "max.connections";
+    /// `max.connections.per.ip`.
+    max_connections_per_ip: int = "max.connections.per.ip";
+    /// `max.connection.creation.rate`, per second.
+    max_connection_creation_rate: int = "max.connection.creation.rate";
+    /// `num.recovery.threads.per.data.dir`.
+    recovery_threads_per_dir: int = "num.recovery.threads.per.data.dir";
+    /// `log.flush.scheduler.interval.ms`.
+    flush_scheduler_interval_ms: long = "log.flush.scheduler.interval.ms";
+    /// `log.flush.offset.checkpoint.interval.ms`.
+    flush_offset_checkpoint_interval_ms: int = "log.flush.offset.checkpoint.interval.ms";
+    /// `log.flush.start.offset.checkpoint.interval.ms`.
+    flush_start_offset_checkpoint_interval_ms: int = "log.flush.start.offset.checkpoint.interval.ms";
+    /// `log.retention.check.interval.ms`.
+    retention_check_interval_ms: long = "log.retention.check.interval.ms";
+    /// `log.initial.task.delay.ms`.
+    initial_task_delay_ms: long = "log.initial.task.delay.ms";
+    /// `replica.high.watermark.checkpoint.interval.ms`.
+    high_watermark_checkpoint_interval_ms: long = "replica.high.watermark.checkpoint.interval.ms";
+    /// `producer.id.expiration.ms`.
+    producer_id_expiration_ms: int = "producer.id.expiration.ms";
+    /// `producer.id.expiration.check.interval.ms`.
+    producer_id_expiration_check_interval_ms: int = "producer.id.expiration.check.interval.ms";
+    /// `transaction.partition.verification.enable`.
+    transaction_partition_verification: boolean = "transaction.partition.verification.enable";
+    /// `transaction.max.timeout.ms`.
+    transaction_max_timeout_ms: int = "transaction.max.timeout.ms";
+    /// `offset.metadata.max.bytes`.
+    offset_metadata_max_bytes: int = "offset.metadata.max.bytes";
+    /// `offsets.commit.timeout.ms`.
+    offsets_commit_timeout_ms: int = "offsets.commit.timeout.ms";
+    /// `offsets.load.buffer.size`.
+    offsets_load_buffer_size: int = "offsets.load.buffer.size";
+    /// `offsets.retention.minutes`.
+    offsets_retention_minutes: int = "offsets.retention.minutes";
+    /// `offsets.retention.check.interval.ms`.
+    offsets_retention_check_interval_ms: long = "offsets.retention.check.interval.ms";
+    /// `offsets.topic.num.partitions`.
+    offsets_topic_partitions: int = "offsets.topic.num.partitions";
+    /// `offsets.topic.replication.factor`.
+    offsets_topic_replication_factor: short = "offsets.topic.replication.factor";
+    /// `offsets.topic.segment.bytes`.
+    offsets_topic_segment_bytes: int = "offsets.topic.segment.bytes";
+    /// `group.initial.rebalance.delay.ms`.
+    group_initial_rebalance_delay_ms: int = "group.initial.rebalance.delay.ms";
+    /// `group.min.session.timeout.ms`.
+    group_min_session_timeout_ms: int = "group.min.session.timeout.ms";
+    /// `group.max.session.timeout.ms`.
+    group_max_session_timeout_ms: int = "group.max.session.timeout.ms";
+    /// `group.max.size`.
+    group_max_size: int = "group.max.size";
+    /// `group.coordinator.append.linger.ms`; -1 adapts.
+    group_append_linger_ms: int = "group.coordinator.append.linger.ms";
+    /// `metadata.log.segment.bytes`.
+    metadata_segment_bytes: int = "metadata.log.segment.bytes";
+    /// `metadata.log.segment.ms`.
+    metadata_segment_ms: long = "metadata.log.segment.ms";
+    /// `metadata.max.retention.bytes`.
+    metadata_retention_bytes: long = "metadata.max.retention.bytes";
+    /// `metadata.max.retention.ms`.
+    metadata_retention_ms: long = "metadata.max.retention.ms";
+    /// `metadata.log.max.record.bytes.between.snapshots`.
+    metadata_snapshot_record_bytes: long = "metadata.log.max.record.bytes.between.snapshots";
+    /// `metadata.log.max.snapshot.interval.ms`; 0 for no such limit.
+    metadata_snapshot_interval_ms: long = "metadata.log.max.snapshot.interval.ms";
+    /// `controller.listener.names`.
+    controller_listener_names: list = "controller.listener.names";
+    /// `controller.quorum.bootstrap.servers`.
+    quorum_bootstrap_servers: list = "controller.quorum.bootstrap.servers";
+    /// `controller.socket.timeout.ms`.
+    controller_socket_timeout_ms: int = "controller.socket.timeout.ms";
+    /// `replica.lag.time.max.ms`.
+    replica_lag_time_max_ms: long = "replica.lag.time.max.ms";
+}
+
+impl BrokerConfig {
+    /// Reads and checks a configuration.
+    pub fn new(props: Properties, mode: Mode) -> Result<BrokerConfig, ConfigError> {
+        let mut static_props = if mode == Mode::Embedded {
+            let mut whole = embedded_defaults();
+            if props.contains_key("broker.id") {
+                whole.remove("node.id");
+            }
+            whole.extend(props);
+            whole
+        } else {
+            props
+        };
+        for (from, to) in [("broker.id", "node.id"), ("node.id", "broker.id")] {
+            if !static_props.contains_key(to)
+                && let Some(id) = static_props.get(from).cloned()
+            {
+                static_props.insert(to.to_owned(), id);
+            }
+        }
+        let props = static_props.clone();
+        Self::build(mode, static_props, Properties::new(), Properties::new(), props)
+    }
+
+    /// The same configuration under other dynamic configs.
+    ///
+    /// `default` are those of all brokers, `broker` those of this one. Names that cannot be dynamic
+    /// must have been taken out ([`super::dynamic::usable`]).
+    pub fn with_dynamic(
+        &self,
+        default: Properties,
+        broker: Properties,
+    ) -> Result<BrokerConfig, ConfigError> {
+        let mut props = self.static_props.clone();
+        for overrides in [&default, &broker] {
+            for (name, value) in overrides {
+                // A dynamic value in one unit goes before a static one in any other.
+                for synonym in broker_synonyms(name, false) {
+                    props.remove(synonym);
+                }
+                props.insert(name.clone(), value.clone());
+            }
+        }
+        clamp_assignment_intervals(&mut props)?;
+        Self::build(self.mode, self.static_props.clone(), default, broker, props)
+    }
+
+    fn build(
+        mode: Mode,
+        static_props: Properties,
+        dynamic_default: Properties,
+        dynamic_broker: Properties,
+        props: Properties,
+    ) -> Result<BrokerConfig, ConfigError> {
+        let mut values = Vec::with_capacity(BROKER.keys().len());
+        for key in BROKER.keys() {
+            values.push(match (props.get(key.name), &key.default) {
+                (Some(text), _) => Some(key.parse(text)?),
+                (None, Default::Value(value)) => Some(value.clone()),
+                (None, Default::Null) => None,
+                (None, Default::Required) => return Err(ConfigError::Missing { name: key.name }),
+            });
+        }
+        let mut config = BrokerConfig {
+            mode,
+            static_props,
+            dynamic_default,
+            dynamic_broker,
+            props,
+            values,
+            roles: Roles { broker: false, controller: false },
+            protocols: ProtocolMap::new(),
+            listeners: Vec::new(),
+            advertised: Vec::new(),
+            advertised_controller: Vec::new(),
+            inter_broker: (String::new(), SecurityProtocol::Plaintext),
+            per_ip_overrides: Vec::new(),
+        };
+        let roles = config.list("process.roles");
+        config.roles = Roles {
+            broker: roles.iter().any(|role| role == "broker"),
+            controller: roles.iter().any(|role| role == "controller"),
+        };
+        config.protocols = config.read_protocols()?;
+        config.listeners = listeners::parse_endpoints(
+            "listeners",
+            config.list("listeners"),
+            &config.protocols,
+            false,
+        )?;
+        let advertised = match config.value("advertised.listeners") {
+            Some(Value::List(entries)) => listeners::parse_endpoints(
+                "advertised.listeners",
+                entries,
+                &config.protocols,
+                true,
+            )?,
+            _ => config.listeners.clone(),
+        };
+        let controllers = config.controller_listener_names().to_vec();
+        let is_controller = |endpoint: &Endpoint| controllers.contains(&endpoint.listener);
+        config.advertised =
+            advertised.iter().filter(|endpoint| !is_controller(endpoint)).cloned().collect();
+        config.advertised_controller = config.read_advertised_controller(&advertised)?;
+        config.inter_broker = config.read_inter_broker()?;
+        config.per_ip_overrides = config.read_per_ip_overrides()?;
+        if mode == Mode::Embedded {
+            // First: what is missing in Thalweg says more than a rule that is broken besides.
+            broker_check::check_honourable(&config)?;
+        }
+        broker_check::check(&config)?;
+        Ok(config)
+    }
+
+    /// Whose rules this configuration met.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The configs of the file, with what was added to them.
+    pub fn static_props(&self) -> &Properties {
+        &self.static_props
+    }
+
+    /// The dynamic configs of all brokers.
+    pub fn dynamic_default(&self) -> &Properties {
+        &self.dynamic_default
+    }
+
+    /// The dynamic configs of this broker.
+    pub fn dynamic_broker(&self) -> &Properties {
+        &self.dynamic_broker
+    }
+
+    /// The texts in force: file and dynamic configs, without defaults.
+    pub fn props(&self) -> &Properties {
+        &self.props
+    }
+
+    /// The value of a config; `None` if it is unset or unknown.
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        let at = BROKER.keys().binary_search_by(|key| key.name.cmp(name)).ok()?;
+        self.values.get(at)?.as_ref()
+    }
+
+    /// What this node is.
+    pub fn roles(&self) -> Roles {
+        self.roles
+    }
+
+    /// All listeners, those of the controller included.
+    pub fn listeners(&self) -> &[Endpoint] {
+        &self.listeners
+    }
+
+    /// The listeners for clients and brokers.
+    pub fn broker_listeners(&self) -> Vec<&Endpoint> {
+        let controllers = self.controller_listener_names();
+        self.listeners.iter().filter(|endpoint| !controllers.contains(&endpoint.listener)).collect()
+    }
+
+    /// The addresses clients and brokers are given.
+    pub fn advertised_listeners(&self) -> &[Endpoint] {
+        &self.advertised
+    }
+
+    /// The addresses of the controller in the quorum's voter set.
+    pub fn advertised_controller_listeners(&self) -> &[Endpoint] {
+        &self.advertised_controller
+    }
+
+    /// The protocol of each listener name.
+    pub fn protocols(&self) -> &ProtocolMap {
+        &self.protocols
+    }
+
+    /// The listener that brokers use among themselves, and its protocol.
+    pub fn inter_broker_listener(&self) -> (&str, SecurityProtocol) {
+        (&self.inter_broker.0, self.inter_broker.1)
+    }
+
+    /// Limits on connections for single addresses.
+    pub fn per_ip_overrides(&self) -> &[(IpOrName, i32)] {
+        &self.per_ip_overrides
+    }
+
+    /// The log directories: `log.dirs`, or else `log.dir`.
+    pub fn log_dirs(&self) -> &[String] {
+        match self.value("log.dirs") {
+            Some(Value::List(dirs)) => dirs,
+            _ => self.list("log.dir"),
+        }
+    }
+
+    /// The log directories that get no new replicas.
+    pub fn cordoned_log_dirs(&self) -> &[String] {
+        let cordoned = self.list("cordoned.log.dirs");
+        if cordoned.iter().any(|dir| dir == "*") { self.log_dirs() } else { cordoned }
+    }
+
+    /// The directory of the metadata log.
+    pub fn metadata_log_dir(&self) -> &str {
+        match self.text_or_none("metadata.log.dir") {
+            Some(dir) => dir,
+            None => self.log_dirs().first().map_or("", String::as_str),
+        }
+    }
+
+    /// The voters of a static quorum.
+    pub fn voters(&self) -> Vec<Voter> {
+        // The entries were checked when they were read.
+        self.list("controller.quorum.voters")
+            .iter()
+            .filter_map(|entry| Voter::parse(entry).ok())
+            .collect()
+    }
+
+    /// `log.roll.ms`, or `log.roll.hours`.
+    pub fn log_roll_ms(&self) -> i64 {
+        self.long_or_none("log.roll.ms")
+            .unwrap_or_else(|| i64::from(self.int("log.roll.hours")) * 3_600_000)
+    }
+
+    /// `log.roll.jitter.ms`, or `log.roll.jitter.hours`.
+    pub fn log_roll_jitter_ms(&self) -> i64 {
+        self.long_or_none("log.roll.jitter.ms")
+            .unwrap_or_else(|| i64::from(self.int("log.roll.jitter.hours")) * 3_600_000)
+    }
+
+    /// `log.retention.ms`, or the minutes, or the hours; -1 for no limit.
+    pub fn log_retention_ms(&self) -> i64 {
+        let millis = self.long_or_none("log.retention.ms").unwrap_or_else(|| {
+            match self.int_or_none("log.retention.minutes") {
+                Some(minutes) => i64::from(minutes) * 60_000,
+                None => i64::from(self.int("log.retention.hours")) * 3_600_000,
+            }
+        });
+        if millis < 0 { -1 } else { millis }
+    }
+
+    /// `log.flush.interval.ms`, or the scheduler's interval.
+    pub fn log_flush_interval_ms(&self) -> i64 {
+        self.long_or_none("log.flush.interval.ms")
+            .unwrap_or_else(|| self.flush_scheduler_interval_ms())
+    }
+
+    /// What the owner of this configuration should know.
+    pub fn reports(&self) -> Vec<Report> {
+        let mut reports = Vec::new();
+        let added = match self.mode {
+            Mode::Embedded => embedded_defaults(),
+            Mode::Kafka => Properties::new(),
+        };
+        for (name, text) in &self.props {
+            if added.get(name) == Some(text) {
+                continue;
+            }
+            let base = listener_config(name).filter(|_| broker_key(name).is_none());
+            let key = broker_key(name).or_else(|| {
+                // Behind a listener's name may stand a mechanism's name.
+                let base = base?;
+                broker_key(base).or_else(|| {
+                    let synonym = broker_synonyms(name, true).get(1).copied()?;
+                    broker_key(synonym)
+                })
+            });
+            let Some(key) = key else {
+                reports.push(Report::Unknown { name: name.clone() });
+                continue;
+            };
+            let reason = match key.acts {
+                Acts::NotYet(reason) => reason,
+                Acts::Yes if base.is_some() => "settings of single listeners are not served yet",
+                Acts::Yes => continue,
+            };
+            let is_default = key.parse(text).ok().as_ref() == key.default_value();
+            if !is_default || base.is_some() {
+                let value = if key.is_sensitive() { HIDDEN.to_owned() } else { text.clone() };
+                reports.push(Report::NotYet { name: name.clone(), value, reason });
+            }
+        }
+        if self.list("log.cleanup.policy").iter().any(|policy| policy == "compact") {
+            reports.push(Report::NotYet {
+                name: "log.cleanup.policy".into(),
+                value: self.list("log.cleanup.policy").join(","),
+                reason: "compacted topics keep every record until the cleaner is built",
+            });
+        }
+        for endpoint in &self.listeners {
+            if self.mode == Mode::Embedded
+                && self.controller_listener_names().contains(&endpoint.listener)
+            {
+                reports.push(Report::NotYet {
+                    name: "listeners".into(),
+                    value: endpoint.to_string(),
+                    reason: "the embedded controller is asked in process and opens no port",
+                });
+            }
+        }
+        let heartbeat = i64::from(self.int("broker.heartbeat.interval.ms"));
+        let session = i64::from(self.int("broker.session.timeout.ms"));
+        if heartbeat * 2 > session {
+            reports.push(Report::Doubtful {
+                message: format!(
+                    "broker.heartbeat.interval.ms={heartbeat} is more than half of \
+                     broker.session.timeout.ms={session}"
+                ),
+            });
+        }
+        reports
+    }
+
+    pub(crate) fn boolean(&self, name: &str) -> bool {
+        match self.value(name) {
+            Some(Value::Boolean(value)) => *value,
+            _ => unreachable!("{name} is not a boolean config"),
+        }
+    }
+
+    pub(crate) fn int(&self, name: &str) -> i32 {
+        self.int_or_none(name).unwrap_or_else(|| unreachable!("{name} is not an int config"))
+    }
+
+    pub(crate) fn int_or_none(&self, name: &str) -> Option<i32> {
+        match self.value(name) {
+            Some(Value::Int(value)) => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn short(&self, name: &str) -> i16 {
+        match self.value(name) {
+            Some(Value::Short(value)) => *value,
+            _ => unreachable!("{name} is not a short config"),
+        }
+    }
+
+    pub(crate) fn long(&self, name: &str) -> i64 {
+        self.long_or_none(name).unwrap_or_else(|| unreachable!("{name} is not a long config"))
+    }
+
+    pub(crate) fn long_or_none(&self, name: &str) -> Option<i64> {
+        match self.value(name) {
+            Some(Value::Long(value)) => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.text_or_none(name).unwrap_or_else(|| unreachable!("{name} is not a string config"))
+    }
+
+    pub(crate) fn text_or_none(&self, name: &str) -> Option<&str> {
+        match self.value(name) {
+            Some(Value::String(value) | Value::Class(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The members of a list; none if it is unset.
+    pub(crate) fn list(&self, name: &str) -> &[String] {
+        match self.value(name) {
+            Some(Value::List(values)) => values,
+            _ => &[],
+        }
+    }
+
+    fn read_protocols(&self) -> Result<ProtocolMap, ConfigError> {
+        let mut map = listeners::parse_protocol_map(self.text("listener.security.protocol.map"))?;
+        if self.props.contains_key("listener.security.protocol.map") {
+            return Ok(map);
+        }
+        let secure = |name: &str| matches!(name, "SSL" | "SASL_SSL" | "SASL_PLAINTEXT");
+        let mut names = Vec::new();
+        for entry in self.list("listeners") {
+            let (name, _) = entry.split_once(':').ok_or_else(|| {
+                let reason = "an entry is not of the form NAME://host:port";
+                ConfigError::invalid("listeners", format!("{entry:?}"), reason)
+            })?;
+            names.push(name.to_uppercase());
+        }
+        let controllers = self.controller_listener_names();
+        if controllers.iter().any(|name| secure(name)) || names.iter().any(|name| secure(name)) {
+            return Ok(map);
+        }
+        for name in controllers.iter().filter(|name| *name != "PLAINTEXT") {
+            map.insert(name.clone(), SecurityProtocol::Plaintext);
+        }
+        Ok(map)
+    }
+
+    fn read_advertised_controller(
+        &self,
+        advertised: &[Endpoint],
+    ) -> Result<Vec<Endpoint>, ConfigError> {
+        let explicit = self.value("advertised.listeners").is_some();
+        let controllers = self.controller_listener_names();
+        let mut out = Vec::new();
+        for (at, name) in controllers.iter().enumerate() {
+            let upper = listeners::listener_name("controller.listener.names", name)?;
+            let named = |endpoint: &&Endpoint| {
+                endpoint.listener == upper && controllers.contains(&endpoint.listener)
+            };
+            if let Some(endpoint) = advertised.iter().find(named).filter(|_| explicit) {
+                out.push(endpoint.clone());
+                continue;
+            }
+            let Some(endpoint) = self.listeners.iter().find(named) else { continue };
+            let mut endpoint = endpoint.clone();
+            let anywhere = matches!(endpoint.host.as_deref(), None | Some("0.0.0.0"));
+            let voter = self.voters().into_iter().find(|voter| voter.id == self.node_id());
+            match voter {
+                Some(voter) if at == 0 && anywhere => {
+                    endpoint.host = Some(voter.host);
+                    endpoint.port = voter.port;
+                }
+                _ if anywhere => endpoint.host = None,
+                _ => {}
+            }
+            out.push(endpoint);
+        }
+        Ok(out)
+    }
+
+    fn read_inter_broker(&self) -> Result<(String, SecurityProtocol), ConfigError> {
+        const NAME: &str = "inter.broker.listener.name";
+        let Some(name) = self.text_or_none(NAME) else {
+            let protocol = self.text("security.inter.broker.protocol");
+            let protocol = SecurityProtocol::from_name(protocol).ok_or_else(|| {
+                ConfigError::invalid("security.inter.broker.protocol", protocol, "no such protocol")
+            })?;
+            return Ok((protocol.name().to_owned(), protocol));
+        };
+        if self.props.contains_key("security.inter.broker.protocol") {
+            return Err(ConfigError::conflict(
+                "inter.broker.listener.name and security.inter.broker.protocol must not both be set",
+            ));
+        }
+        let listener = listeners::listener_name(NAME, name)?;
+        let protocol = self.protocols.get(&listener).copied().ok_or_else(|| {
+            let reason = "listener.security.protocol.map has no such listener";
+            ConfigError::invalid(NAME, format!("{name:?}"), reason)
+        })?;
+        Ok((listener, protocol))
+    }
+
+    fn read_per_ip_overrides(&self) -> Result<Vec<(IpOrName, i32)>, ConfigError> {
+        const NAME: &str = "max.connections.per.ip.overrides";
+        let text = self.text(NAME);
+        let refuse = |reason| ConfigError::invalid(NAME, format!("{text:?}"), reason);
+        let mut overrides = Vec::new();
+        for (host, count) in listeners::parse_pairs(NAME, text)? {
+            let count = count.parse().map_err(|_| refuse(format!("{count:?} is not a count")))?;
+            if !super::validator::is_host(&host) {
+                return Err(refuse(format!("{host:?} is neither an address nor a host name")));
+            }
+            let host = match host.parse() {
+                Ok(address) => IpOrName::Ip(address),
+                Err(_) => IpOrName::Name(host),
+            };
+            overrides.push((host, count));
+        }
+        Ok(overrides)
+    }
+}
+
+/// Puts assignment intervals that were set dynamically within their static bounds.
+fn clamp_assignment_intervals(props: &mut Properties) -> Result<(), ConfigError> {
+    for kind in ["consumer", "share", "streams"] {
+        let name = format!("group.{kind}.assignment.interval.ms");
+        let Some(text) = props.get(&name) else { continue };
+        let bound = |which: &str| -> Result<i32, ConfigError> {
+            let name = format!("group.{kind}.{which}.assignment.interval.ms");
+            let key = BROKER.require(&name)?;
+            let value = match props.get(&name) {
+                Some(text) => Some(key.parse(text)?),
+                None => key.default_value().cloned(),
+            };
+            match value {
+                Some(Value::Int(bound)) => Ok(bound),
+                _ => Err(ConfigError::Missing { name: key.name }),
+            }
+        };
+        let (min, max) = (bound("min")?, bound("max")?);
+        if let Value::Int(value) = BROKER.require(&name)?.parse(text)? {
+            // Not `clamp`, which panics when the bounds contradict each other.
+            let clamped = if value < min { min } else { value.min(max.max(min)) };
+            if clamped != value {
+                props.insert(name, clamped.to_string());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads the text of a list config, such as a value from the metadata.
+pub fn list_members(text: &str) -> Vec<String> {
+    match ConfigType::List.parse(text) {
+        Ok(Value::List(members)) => members,
+        _ => split_list(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn props(pairs: &[(&str, &str)]) -> Properties {
+        pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    }
+
+    fn embedded(pairs: &[(&str, &str)]) -> Result<BrokerConfig, ConfigError> {
+        BrokerConfig::new(props(pairs), Mode::Embedded)
+    }
+
+    #[test]
+    fn nothing_configured_is_enough() {
+        let config = embedded(&[]).expect("a config");
+        call_every_getter(&config);
+        assert_eq!(config.node_id(), 1);
+        assert_eq!(config.log_retention_ms(), 604_800_000);
+        assert_eq!(config.advertised_listeners().len(), 1);
+        assert_eq!(config.reports(), []);
+        let config = embedded(&[("broker.id", "7")]).expect("a config");
+        assert_eq!(config.node_id(), 7);
+    }
+
+    #[test]
+    fn kafkas_rules_need_roles() {
+        let refused = BrokerConfig::new(Properties::new(), Mode::Kafka);
+        assert!(matches!(refused, Err(ConfigError::Missing { .. })), "{refused:?}");
+        BrokerConfig::new(
+            props(&[
+                ("process.roles", "broker,controller"),
+                ("node.id", "1"),
+                ("listeners", "PLAINTEXT://:9092,CONTROLLER://:9093"),
+                ("controller.listener.names", "CONTROLLER"),
+                ("controller.quorum.bootstrap.servers", "localhost:9093"),
+            ]),
+            Mode::Kafka,
+        )
+        .expect("Kafka's own example");
+    }
+
+    #[test]
+    fn units_and_precedence() {
+        let config = embedded(&[("log.retention.hours", "1"), ("log.retention.minutes", "3")])
+            .expect("a config");
+        assert_eq!(config.log_retention_ms(), 180_000);
+        let dynamic = config
+            .with_dynamic(props(&[("log.retention.ms", "9")]), Properties::new())
+            .expect("a config");
+        assert_eq!(dynamic.log_retention_ms(), 9);
+        let dynamic = config
+            .with_dynamic(props(&[("log.retention.ms", "9")]), props(&[("log.retention.ms", "8")]))
+            .expect("a config");
+        assert_eq!(dynamic.log_retention_ms(), 8);
+        let back = dynamic.with_dynamic(Properties::new(), Properties::new()).expect("a config");
+        assert_eq!(back.log_retention_ms(), 180_000);
+    }
+
+    #[test]
+    fn what_cannot_be_honoured_stops_the_start() {
+        for (name, value) in [
+            ("listeners", "SSL://:9092"),
+            ("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
+            ("process.roles", "broker"),
+            ("create.topic.policy.class.name", "a.Policy"),
+            ("controller.quorum.voters", "1@a:1,2@b:1"),
+            ("remote.log.storage.system.enable", "true"),
+        ] {
+            let refused = embedded(&[(name, value)]);
+            let Err(ConfigError::CannotHonour { .. }) = refused else {
+                panic!("{name}={value}: {refused:?}");
+            };
+        }
+        let refused = embedded(&[
+            ("listeners", "CLIENTS://:9092"),
+            ("listener.security.protocol.map", "CLIENTS:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT"),
+            ("inter.broker.listener.name", "CLIENTS"),
+            ("sasl.mechanism.inter.broker.protocol", "PLAIN"),
+            ("sasl.enabled.mechanisms", "PLAIN"),
+        ]);
+        assert!(matches!(refused, Err(ConfigError::CannotHonour { .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn reports() {
+        let config = embedded(&[
+            ("num.network.threads", "3"),
+            ("num.io.threads", "4"),
+            ("foo.bar", "x"),
+            ("listener.name.plaintext.ssl.key.password", "secret"),
+        ])
+        .expect("a config");
+        let reports: Vec<String> = config.reports().iter().map(Report::to_string).collect();
+        assert_eq!(
+            reports,
+            [
+                "unknown config foo.bar is ignored",
+                "config listener.name.plaintext.ssl.key.password=[hidden] does not act yet: TLS, \
+                 SASL and authorization are not served yet",
+                "config num.io.threads=4 does not act yet: there is no such thread pool, queue or \
+                 sweep",
+            ]
+        );
+    }
+
+    #[test]
+    fn overrides_per_address() {
+        let config =
+            embedded(&[("max.connections.per.ip.overrides", "::1:5, host:6")]).expect("a config");
+        assert_eq!(config.per_ip_overrides().len(), 2);
+        assert_eq!(config.per_ip_overrides()[0].1, 5);
+        for bad in ["a", "a:b", "a b:1", "a:99999999999"] {
+            assert!(embedded(&[("max.connections.per.ip.overrides", bad)]).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The config registry: what Kafka 4.3 can be told, how it is checked, where a value comes from.
+//!
+//! The facts stand in `tables/`; everything else here works from them. Nothing in here reads files
+//! or the environment: texts come in, values, errors and reports go out.
+
+pub mod broker;
+mod broker_check;
+pub mod client_metrics;
+pub mod describe;
+pub mod dynamic;
+mod error;
+pub mod group;
+pub mod listeners;
+pub mod properties;
+pub mod synonyms;
+mod table;
+pub mod topic;
+mod validator;
+mod value;
+
+pub use broker::BrokerConfig;
+pub use error::{ConfigError, HIDDEN};
+pub use properties::Properties;
+pub use table::{
+    Acts, BROKER, BROKER_DYNAMIC_ONLY, CLIENT_METRICS, ConfigKey, Default, GROUP, Importance,
+    NOT_YET, Registry, TOPIC, Update, broker_key,
+};
+pub use topic::TopicConfig;
+pub use validator::{Valid, Voter};
+pub use value::{ConfigType, Value};

@@ -1,0 +1,336 @@
+//! A topic's configuration: what the topic sets itself, and the broker's defaults for the rest.
+
+use std::collections::BTreeMap;
+
+use super::broker::BrokerConfig;
+use super::error::ConfigError;
+use super::properties::Properties;
+use super::table::TOPIC;
+use super::value::Value;
+
+/// Codec in which a topic's batches are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TopicCompression {
+    /// As the producer sent them.
+    Producer,
+    /// Not compressed.
+    Uncompressed,
+    /// gzip.
+    Gzip,
+    /// Snappy.
+    Snappy,
+    /// LZ4.
+    Lz4,
+    /// Zstandard.
+    Zstd,
+}
+
+impl TopicCompression {
+    fn from_name(name: &str) -> TopicCompression {
+        match name {
+            "uncompressed" => TopicCompression::Uncompressed,
+            "gzip" => TopicCompression::Gzip,
+            "snappy" => TopicCompression::Snappy,
+            "lz4" => TopicCompression::Lz4,
+            "zstd" => TopicCompression::Zstd,
+            // The registry lets no other name through.
+            _ => TopicCompression::Producer,
+        }
+    }
+}
+
+/// The configuration a topic runs under.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TopicConfig {
+    /// Values in the order of the registry.
+    values: Vec<Option<Value>>,
+    /// `cleanup.policy` contains `delete`.
+    pub delete: bool,
+    /// `cleanup.policy` contains `compact`.
+    pub compact: bool,
+    /// `compression.type`.
+    pub compression: TopicCompression,
+    /// `compression.gzip.level`; -1 for the codec's default.
+    pub gzip_level: i32,
+    /// `compression.lz4.level`.
+    pub lz4_level: i32,
+    /// `compression.zstd.level`.
+    pub zstd_level: i32,
+    /// `delete.retention.ms`.
+    pub delete_retention_ms: i64,
+    /// `file.delete.delay.ms`.
+    pub file_delete_delay_ms: i64,
+    /// `flush.messages`.
+    pub flush_messages: i64,
+    /// `flush.ms`.
+    pub flush_ms: i64,
+    /// `index.interval.bytes`.
+    pub index_interval_bytes: i32,
+    /// `max.message.bytes`.
+    pub max_message_bytes: i32,
+    /// `message.timestamp.after.max.ms`.
+    pub timestamp_after_max_ms: i64,
+    /// `message.timestamp.before.max.ms`.
+    pub timestamp_before_max_ms: i64,
+    /// `message.timestamp.type` is `LogAppendTime`.
+    pub log_append_time: bool,
+    /// `min.insync.replicas`.
+    pub min_insync_replicas: i32,
+    /// `preallocate`.
+    pub preallocate: bool,
+    /// `retention.bytes`; negative for no limit.
+    pub retention_bytes: i64,
+    /// `retention.ms`; -1 for no limit.
+    pub retention_ms: i64,
+    /// `segment.bytes`, or `internal.segment.bytes` where that is set.
+    pub segment_bytes: i32,
+    /// `segment.index.bytes`.
+    pub segment_index_bytes: i32,
+    /// `segment.jitter.ms`.
+    pub segment_jitter_ms: i64,
+    /// `segment.ms`.
+    pub segment_ms: i64,
+    /// `unclean.leader.election.enable`.
+    pub unclean_leader_election: bool,
+}
+
+/// The values that the broker's configuration gives topics, by the topic configs' names.
+pub fn broker_values(broker: &BrokerConfig) -> BTreeMap<&'static str, Value> {
+    let mut values = BTreeMap::new();
+    for (topic, synonyms) in super::synonyms::TOPIC_SYNONYMS {
+        let value = match *topic {
+            "segment.ms" => Some(Value::Long(broker.log_roll_ms())),
+            "segment.jitter.ms" => Some(Value::Long(broker.log_roll_jitter_ms())),
+            "flush.ms" => Some(Value::Long(broker.log_flush_interval_ms())),
+            "retention.ms" => Some(Value::Long(broker.log_retention_ms())),
+            _ => synonyms.first().and_then(|(name, _)| broker.value(name)).cloned(),
+        };
+        if let Some(value) = value {
+            values.insert(*topic, value);
+        }
+    }
+    values
+}
+
+impl TopicConfig {
+    /// The configuration of a topic that sets `overrides`.
+    ///
+    /// Names that no topic config has are left alone, values that are not valid are an error.
+    pub fn new(broker: &BrokerConfig, overrides: &Properties) -> Result<TopicConfig, ConfigError> {
+        let mut defaults = broker_values(broker);
+        let mut values = Vec::with_capacity(TOPIC.keys().len());
+        for key in TOPIC.keys() {
+            values.push(match overrides.get(key.name) {
+                Some(text) => Some(key.parse(text)?),
+                None => defaults.remove(key.name).or_else(|| key.default_value().cloned()),
+            });
+        }
+        let read = Reader { values: &values };
+        let policy = read.list("cleanup.policy");
+        let config = TopicConfig {
+            delete: policy.iter().any(|policy| policy == "delete"),
+            compact: policy.iter().any(|policy| policy == "compact"),
+            compression: TopicCompression::from_name(read.text("compression.type")),
+            gzip_level: read.int("compression.gzip.level"),
+            lz4_level: read.int("compression.lz4.level"),
+            zstd_level: read.int("compression.zstd.level"),
+            delete_retention_ms: read.long("delete.retention.ms"),
+            file_delete_delay_ms: read.long("file.delete.delay.ms"),
+            flush_messages: read.long("flush.messages"),
+            flush_ms: read.long("flush.ms"),
+            index_interval_bytes: read.int("index.interval.bytes"),
+            max_message_bytes: read.int("max.message.bytes"),
+            timestamp_after_max_ms: read.long("message.timestamp.after.max.ms"),
+            timestamp_before_max_ms: read.long("message.timestamp.before.max.ms"),
+            log_append_time: read.text("message.timestamp.type") == "LogAppendTime",
+            min_insync_replicas: read.int("min.insync.replicas"),
+            preallocate: read.boolean("preallocate"),
+            retention_bytes: read.long("retention.bytes"),
+            retention_ms: read.long("retention.ms"),
+            segment_bytes: match read.get("internal.segment.bytes") {
+                Some(Value::Int(bytes)) => *bytes,
+                _ => read.int("segment.bytes"),
+            },
+            segment_index_bytes: read.int("segment.index.bytes"),
+            segment_jitter_ms: read.long("segment.jitter.ms"),
+            segment_ms: read.long("segment.ms"),
+            unclean_leader_election: read.boolean("unclean.leader.election.enable"),
+            values,
+        };
+        Ok(config)
+    }
+
+    /// The value of a config; `None` if it is unset or unknown.
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        Reader { values: &self.values }.get(name)
+    }
+}
+
+struct Reader<'a> {
+    values: &'a [Option<Value>],
+}
+
+impl<'a> Reader<'a> {
+    fn get(&self, name: &str) -> Option<&'a Value> {
+        let at = TOPIC.keys().binary_search_by(|key| key.name.cmp(name)).ok()?;
+        self.values.get(at)?.as_ref()
+    }
+
+    fn int(&self, name: &str) -> i32 {
+        match self.get(name) {
+            Some(Value::Int(value)) => *value,
+            other => unreachable!("{name} is not an int config: {other:?}"),
+        }
+    }
+
+    fn long(&self, name: &str) -> i64 {
+        match self.get(name) {
+            Some(Value::Long(value)) => *value,
+            other => unreachable!("{name} is not a long config: {other:?}"),
+        }
+    }
+
+    fn boolean(&self, name: &str) -> bool {
+        match self.get(name) {
+            Some(Value::Boolean(value)) => *value,
+            other => unreachable!("{name} is not a boolean config: {other:?}"),
+        }
+    }
+
+    fn text(&self, name: &str) -> &'a str {
+        match self.get(name) {
+            Some(Value::String(value)) => value,
+            other => unreachable!("{name} is not a string config: {other:?}"),
+        }
+    }
+
+    fn list(&self, name: &str) -> &'a [String] {
+        match self.get(name) {
+            Some(Value::List(values)) => values,
+            other => unreachable!("{name} is not a list config: {other:?}"),
+        }
+    }
+}
+
+/// Checks what a topic is to be configured with: names, values, and the rules between them.
+///
+/// `existing` is what it is configured with now.
+pub fn validate(
+    broker: &BrokerConfig,
+    existing: &Properties,
+    configs: &Properties,
+) -> Result<(), ConfigError> {
+    for name in configs.keys() {
+        TOPIC.require(name)?;
+    }
+    let config = TopicConfig::new(broker, configs)?;
+    let read = Reader { values: &config.values };
+    let min = read.long("min.compaction.lag.ms");
+    let max = read.long("max.compaction.lag.ms");
+    if min > max {
+        return Err(ConfigError::conflict(format!(
+            "min.compaction.lag.ms={min} must not exceed max.compaction.lag.ms={max}"
+        )));
+    }
+    if read.boolean("remote.storage.enable") {
+        return validate_remote(broker, &config, &read);
+    }
+    let was_remote =
+        existing.get("remote.storage.enable").is_some_and(|text| text.eq_ignore_ascii_case("true"));
+    if was_remote && !read.boolean("remote.log.delete.on.disable") {
+        return Err(ConfigError::conflict(
+            "remote.storage.enable=false needs remote.log.delete.on.disable=true, which deletes \
+             the remote data; remote.log.copy.disable=true keeps it readable",
+        ));
+    }
+    Ok(())
+}
+
+fn validate_remote(
+    broker: &BrokerConfig,
+    config: &TopicConfig,
+    read: &Reader<'_>,
+) -> Result<(), ConfigError> {
+    if !broker.boolean("remote.log.storage.system.enable") {
+        return Err(ConfigError::conflict(
+            "remote.storage.enable=true needs remote.log.storage.system.enable=true on the broker",
+        ));
+    }
+    let policy = read.list("cleanup.policy");
+    if !policy.is_empty() && policy != ["delete"] {
+        return Err(ConfigError::conflict(format!(
+            "remote.storage.enable=true needs cleanup.policy=delete, not {}",
+            policy.join(",")
+        )));
+    }
+    for (name, local_name, limit) in [
+        ("retention.bytes", "local.retention.bytes", config.retention_bytes),
+        ("retention.ms", "local.retention.ms", config.retention_ms),
+    ] {
+        let local = read.long(local_name);
+        let unlimited = if name == "retention.ms" { limit == -1 } else { limit < 0 };
+        if !unlimited && local != -2 && (local == -1 || local > limit) {
+            return Err(ConfigError::conflict(format!(
+                "{local_name}={local} must not exceed {name}={limit}"
+            )));
+        }
+        if read.boolean("remote.log.copy.disable") && local != -2 && local != limit {
+            return Err(ConfigError::conflict(format!(
+                "remote.log.copy.disable=true needs {local_name}={local} to equal {name}={limit}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::broker::Mode;
+    use super::*;
+
+    fn props(pairs: &[(&str, &str)]) -> Properties {
+        pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    }
+
+    #[test]
+    fn defaults_come_from_the_broker() {
+        let broker = BrokerConfig::new(
+            props(&[("log.retention.hours", "1"), ("message.max.bytes", "77")]),
+            Mode::Embedded,
+        )
+        .expect("a broker config");
+        let config = TopicConfig::new(&broker, &Properties::new()).expect("a topic config");
+        assert_eq!(config.retention_ms, 3_600_000);
+        assert_eq!(config.max_message_bytes, 77);
+        assert_eq!(config.segment_bytes, 1 << 30);
+        assert!(config.delete && !config.compact);
+        let config = TopicConfig::new(
+            &broker,
+            &props(&[("retention.ms", "5"), ("internal.segment.bytes", "9"), ("strange", "x")]),
+        )
+        .expect("a topic config");
+        assert_eq!((config.retention_ms, config.segment_bytes), (5, 9));
+    }
+
+    #[test]
+    fn verdicts() {
+        let broker = BrokerConfig::new(Properties::new(), Mode::Embedded).expect("a broker config");
+        let check = |pairs: &[(&str, &str)]| validate(&broker, &Properties::new(), &props(pairs));
+        assert_eq!(check(&[("cleanup.policy", "compact,delete,compact")]), Ok(()));
+        assert_eq!(check(&[("cleanup.policy", "")]), Ok(()));
+        for bad in [
+            ("cleanup.policy", "keep"),
+            ("cleanup.policy", "delete,"),
+            ("segment.bytes", "1"),
+            ("retention.ms", "-2"),
+            ("compression.gzip.level", "0"),
+            ("compression.type", "none"),
+            ("unknown.config", "1"),
+            ("remote.storage.enable", "true"),
+            ("min.compaction.lag.ms", "x"),
+        ] {
+            assert!(check(&[bad]).is_err(), "{bad:?}");
+        }
+        assert!(check(&[("min.compaction.lag.ms", "2"), ("max.compaction.lag.ms", "1")]).is_err());
+    }
+}
