@@ -1,1 +1,39 @@
 //! Async Kafka client: connections, negotiation, metadata.
+//!
+//! Two layers. [`core`] is pure: frames, requests in flight, version negotiation and the metadata
+//! cache, without sockets or clocks. On top of it stand three drivers for tokio:
+//!
+//! - [`RawConnection`]: one negotiated connection that its owner drives by hand, also with frames
+//!   built beforehand; what load generators want.
+//! - [`Connection`]: the same connection shared by many callers, with requests pipelined.
+//! - [`Cluster`]: finds brokers from bootstrap addresses, keeps metadata, opens connections when
+//!   they are first needed.
+//!
+//! Messages are those of `thalweg_wire`; responses are decoded, but errors inside them are the
+//! caller's to judge.
+//!
+//! ```no_run
+//! use thalweg::{Cluster, Options};
+//! use thalweg_wire::messages::DescribeClusterRequest;
+//!
+//! # async fn example() -> Result<(), thalweg::Error> {
+//! let cluster = Cluster::connect("127.0.0.1:9092", Options::default()).await?;
+//! let answer = cluster.send_any(&DescribeClusterRequest::default()).await?;
+//! println!("{} brokers", answer.brokers.len());
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod cluster;
+pub mod connection;
+pub mod core;
+pub mod error;
+pub mod options;
+pub mod raw;
+mod transport;
+
+pub use cluster::Cluster;
+pub use connection::Connection;
+pub use error::Error;
+pub use options::Options;
+pub use raw::{RawConnection, RawReceiver, RawSender};

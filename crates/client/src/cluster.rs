@@ -1,0 +1,200 @@
+//! A cluster: bootstrap addresses, metadata, and one connection per broker, opened when it is
+//! first needed and again when it was lost.
+//!
+//! What this does not do: retry requests or refresh metadata by itself. Who sends knows what an
+//! error means for him.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use thalweg_wire::messages::MetadataRequest;
+use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
+use thalweg_wire::{ErrorCode, Request};
+
+use crate::connection::Connection;
+use crate::core::Metadata;
+use crate::error::Error;
+use crate::options::Options;
+
+/// A cluster; clones are handles to the same one.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    bootstrap: Vec<String>,
+    options: Options,
+    state: Mutex<State>,
+    /// Held while a connection is opened, so that each is opened once.
+    opening: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    metadata: Arc<Metadata>,
+    /// By address: a broker that moves gets a new connection.
+    connections: HashMap<String, Connection>,
+}
+
+impl Cluster {
+    /// Connects to the first of `bootstrap` (`host:port,host:port`) that answers and learns the
+    /// cluster's brokers.
+    pub async fn connect(bootstrap: &str, options: Options) -> Result<Cluster, Error> {
+        let addresses = parse_addresses(bootstrap)?;
+        let shared = Shared {
+            bootstrap: addresses,
+            options,
+            state: Mutex::default(),
+            opening: tokio::sync::Mutex::new(()),
+        };
+        let cluster = Cluster { shared: Arc::new(shared) };
+        cluster.refresh(&[]).await?;
+        Ok(cluster)
+    }
+
+    /// How connections behave.
+    pub fn options(&self) -> &Options {
+        &self.shared.options
+    }
+
+    /// What is known of the cluster.
+    pub fn metadata(&self) -> Arc<Metadata> {
+        self.shared.lock().metadata.clone()
+    }
+
+    /// Asks for the cluster's brokers and the topics named. Topics are not created by being asked
+    /// for. Returns what is known then, and the topics that came with an error.
+    pub async fn refresh(
+        &self,
+        topics: &[&str],
+    ) -> Result<(Arc<Metadata>, Vec<(String, ErrorCode)>), Error> {
+        let topic = |name: &&str| MetadataRequestTopic {
+            name: Some((*name).to_owned()),
+            ..MetadataRequestTopic::default()
+        };
+        let request = MetadataRequest {
+            topics: Some(topics.iter().map(topic).collect()),
+            allow_auto_topic_creation: false,
+            ..MetadataRequest::default()
+        };
+        let response = self.send_any(&request).await?;
+        let mut state = self.shared.lock();
+        let mut metadata = (*state.metadata).clone();
+        let failed = metadata.apply(&response);
+        state.metadata = Arc::new(metadata);
+        Ok((state.metadata.clone(), failed))
+    }
+
+    /// The connection to a broker.
+    pub async fn broker(&self, id: i32) -> Result<Connection, Error> {
+        let address = self.metadata().brokers.get(&id).ok_or(Error::UnknownBroker(id))?.address();
+        self.connection(&address).await
+    }
+
+    /// Sends a request to a broker.
+    pub async fn send_to<R: Request>(&self, id: i32, request: &R) -> Result<R::Response, Error> {
+        self.broker(id).await?.send(request).await
+    }
+
+    /// Sends a request to the broker that stands for the controller, or to any where none is named.
+    pub async fn send_controller<R: Request>(&self, request: &R) -> Result<R::Response, Error> {
+        match self.metadata().controller_id {
+            Some(id) => self.send_to(id, request).await,
+            None => self.send_any(request).await,
+        }
+    }
+
+    /// Sends a request to whichever broker answers: those connected first, then the others that
+    /// are known, then the bootstrap addresses.
+    pub async fn send_any<R: Request>(&self, request: &R) -> Result<R::Response, Error> {
+        let mut last = None;
+        for address in self.candidates() {
+            let sent = match self.connection(&address).await {
+                Ok(connection) => connection.send(request).await,
+                Err(error) => Err(error),
+            };
+            match sent {
+                // Another broker would not do better with what cannot be written or read.
+                Ok(_)
+                | Err(Error::Version { .. } | Error::Encode { .. } | Error::Decode { .. }) => {
+                    return sent;
+                }
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(match last {
+            Some(error) => Error::NoBootstrap(Box::new(error)),
+            None => Error::BadAddress(String::new()),
+        })
+    }
+
+    fn candidates(&self) -> Vec<String> {
+        let state = self.shared.lock();
+        let live = state.connections.iter().filter(|(_, c)| c.over().is_none());
+        let mut addresses: Vec<String> = live.map(|(address, _)| address.clone()).collect();
+        let known = state.metadata.brokers.values().map(|broker| broker.address());
+        for address in known.chain(self.shared.bootstrap.iter().cloned()) {
+            if !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+        addresses
+    }
+
+    /// The connection to an address; opened when there is none that works.
+    async fn connection(&self, address: &str) -> Result<Connection, Error> {
+        if let Some(connection) = self.shared.live(address) {
+            return Ok(connection);
+        }
+        let _opening = self.shared.opening.lock().await;
+        if let Some(connection) = self.shared.live(address) {
+            return Ok(connection);
+        }
+        let connection = Connection::open(address, &self.shared.options).await?;
+        self.shared.lock().connections.insert(address.to_owned(), connection.clone());
+        Ok(connection)
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn live(&self, address: &str) -> Option<Connection> {
+        let state = self.lock();
+        state.connections.get(address).filter(|c| c.over().is_none()).cloned()
+    }
+}
+
+/// Splits `host:port,host:port`; hosts may be names, IPv4 or bracketed IPv6 addresses.
+fn parse_addresses(list: &str) -> Result<Vec<String>, Error> {
+    let addresses: Vec<String> =
+        list.split(',').map(str::trim).filter(|a| !a.is_empty()).map(str::to_owned).collect();
+    let valid = |address: &String| {
+        address.rsplit_once(':').is_some_and(|(host, port)| {
+            !host.is_empty()
+                && (!host.contains(':') || (host.starts_with('[') && host.ends_with(']')))
+                && port.parse::<u16>().is_ok_and(|port| port != 0)
+        })
+    };
+    if addresses.is_empty() || !addresses.iter().all(valid) {
+        return Err(Error::BadAddress(list.to_owned()));
+    }
+    Ok(addresses)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_addresses() {
+        assert_eq!(parse_addresses("a:1, b:2,[::1]:3").unwrap(), ["a:1", "b:2", "[::1]:3"]);
+        for bad in ["", ",", "a", "a:", ":1", "a:0", "a:99999", "::1:9092", "a:1,b"] {
+            assert!(parse_addresses(bad).is_err(), "{bad}");
+        }
+    }
+}

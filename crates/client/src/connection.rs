@@ -1,0 +1,269 @@
+//! One negotiated connection shared by many callers. Requests are written in the order they come
+//! and answered in that order; a bounded number is in flight, further callers wait their turn.
+//!
+//! Two tasks drive it, one per direction, so that a broker that answers before it reads on cannot
+//! lock both sides up. They end with the last handle, or with the first error, which everybody who
+//! waits then gets. A request that takes too long ends the connection: the answers behind it could
+//! not be told apart otherwise.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use thalweg_wire::{ApiKey, Request, Writer};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use crate::core::pipeline::{self, Pipeline};
+use crate::core::{ApiVersions, PipelineError};
+use crate::error::Error;
+use crate::options::Options;
+use crate::raw::{self, RawConnection, RawReceiver, RawSender};
+
+type Reply = oneshot::Sender<Result<Bytes, Error>>;
+
+/// A shared connection; clones are handles to the same one.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    handle: Arc<Handle>,
+}
+
+/// Ends the tasks when the last clone goes.
+#[derive(Debug)]
+struct Handle {
+    shared: Arc<Shared>,
+    requests: mpsc::Sender<Outgoing>,
+    tasks: [AbortHandle; 2],
+}
+
+#[derive(Debug)]
+struct Shared {
+    addr: Arc<str>,
+    versions: Arc<ApiVersions>,
+    options: Options,
+    /// One permit per request that may be in flight.
+    room: Semaphore,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    pipeline: Pipeline,
+    /// Who waits, in the pipeline's order.
+    waiting: VecDeque<Reply>,
+    /// Why the connection is over.
+    over: Option<Error>,
+}
+
+#[derive(Debug)]
+struct Outgoing {
+    frame: Writer,
+    api: ApiKey,
+    version: i16,
+    /// `None` for a request that is not answered (Produce with acks=0).
+    reply: Option<Reply>,
+}
+
+impl Connection {
+    /// Connects to `host:port` and negotiates.
+    pub async fn open(addr: &str, options: &Options) -> Result<Connection, Error> {
+        Ok(Connection::drive(RawConnection::open(addr, options).await?, options))
+    }
+
+    /// Takes over a raw connection on which nothing is in flight.
+    pub fn drive(raw: RawConnection, options: &Options) -> Connection {
+        let addr = raw.addr().clone();
+        let (sender, receiver, versions, pipeline) = raw.into_parts();
+        let state = State { pipeline, waiting: VecDeque::new(), over: None };
+        let shared = Arc::new(Shared {
+            addr,
+            versions,
+            options: options.clone(),
+            room: Semaphore::new(options.max_in_flight.max(1)),
+            state: Mutex::new(state),
+        });
+        let (requests, outgoing) = mpsc::channel(options.max_in_flight.max(1));
+        let tasks = [
+            tokio::spawn(write_requests(shared.clone(), sender, outgoing)).abort_handle(),
+            tokio::spawn(read_responses(shared.clone(), receiver)).abort_handle(),
+        ];
+        Connection { handle: Arc::new(Handle { shared, requests, tasks }) }
+    }
+
+    /// The broker's address, as it was given.
+    pub fn addr(&self) -> &Arc<str> {
+        &self.handle.shared.addr
+    }
+
+    /// What the broker speaks.
+    pub fn versions(&self) -> &ApiVersions {
+        &self.handle.shared.versions
+    }
+
+    /// Why the connection is over; `None` while it can be used.
+    pub fn over(&self) -> Option<Error> {
+        self.handle.shared.lock().over.clone()
+    }
+
+    /// Version that [`Self::send`] would use for a request.
+    pub fn version_of<R: Request>(&self) -> Result<i16, Error> {
+        self.versions()
+            .pick_for::<R>()
+            .map_err(|source| Error::Version { addr: self.addr().clone(), source })
+    }
+
+    /// Sends a request in the highest common version and waits for its answer. When the caller
+    /// gives up waiting (drops the future), the request stays sent and its answer is dropped.
+    pub async fn send<R: Request>(&self, request: &R) -> Result<R::Response, Error> {
+        let version = self.version_of::<R>()?;
+        let frame = raw::encode(self.addr(), request, version, &self.handle.shared.options)?;
+        let body = self.send_frame(frame, R::API_KEY, version).await?;
+        raw::decode::<R>(self.addr(), &body, version)
+    }
+
+    /// Sends a request frame built with [`pipeline::begin_request`] and waits for the body of its
+    /// answer.
+    pub async fn send_frame(
+        &self,
+        frame: Writer,
+        api: ApiKey,
+        version: i16,
+    ) -> Result<Bytes, Error> {
+        let (reply, answer) = oneshot::channel();
+        let outgoing = Outgoing { frame, api, version, reply: Some(reply) };
+        let wait = async {
+            self.handle.requests.send(outgoing).await.map_err(|_| self.reason())?;
+            answer.await.unwrap_or_else(|_| Err(self.reason()))
+        };
+        let shared = &self.handle.shared;
+        let after = shared.options.request_timeout;
+        match timeout(after, wait).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                let addr = shared.addr.clone();
+                let error = Error::Timeout { addr, what: api.to_string(), after };
+                self.handle.end(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    /// Sends a request that is not answered; returns once it is queued.
+    pub async fn send_unanswered(
+        &self,
+        frame: Writer,
+        api: ApiKey,
+        version: i16,
+    ) -> Result<(), Error> {
+        let outgoing = Outgoing { frame, api, version, reply: None };
+        self.handle.requests.send(outgoing).await.map_err(|_| self.reason())
+    }
+
+    /// Closes the connection for every handle; whoever waits gets [`Error::ShutDown`].
+    pub fn close(&self) {
+        self.handle.end(Error::ShutDown { addr: self.addr().clone() });
+    }
+
+    fn reason(&self) -> Error {
+        self.over().unwrap_or(Error::ShutDown { addr: self.addr().clone() })
+    }
+}
+
+impl Handle {
+    fn end(&self, error: Error) {
+        self.shared.end(error);
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while the lock is held; were it to, the state is still whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records the reason and gives it to everybody who waits.
+    fn end(&self, error: Error) {
+        let mut state = self.lock();
+        let error = state.over.get_or_insert(error).clone();
+        for reply in state.waiting.drain(..) {
+            let _ = reply.send(Err(error.clone()));
+        }
+        self.room.close();
+    }
+}
+
+async fn write_requests(
+    shared: Arc<Shared>,
+    mut sender: RawSender,
+    mut outgoing: mpsc::Receiver<Outgoing>,
+) {
+    while let Some(mut request) = outgoing.recv().await {
+        if request.reply.is_some() {
+            match shared.room.acquire().await {
+                // Given back when the answer comes.
+                Ok(permit) => permit.forget(),
+                Err(_) => return,
+            }
+        }
+        {
+            let mut state = shared.lock();
+            let correlation_id = match request.reply {
+                Some(reply) => {
+                    if let Some(error) = &state.over {
+                        let _ = reply.send(Err(error.clone()));
+                        return;
+                    }
+                    state.waiting.push_back(reply);
+                    state.pipeline.enter(request.api, request.version)
+                }
+                None => state.pipeline.unanswered(),
+            };
+            pipeline::set_correlation_id(request.frame.inline_mut(), correlation_id);
+        }
+        if let Err(error) = sender.send_segments(&request.frame).await {
+            return shared.end(error);
+        }
+    }
+}
+
+async fn read_responses(shared: Arc<Shared>, mut receiver: RawReceiver) {
+    loop {
+        let mut frame = match receiver.take().await {
+            Ok(frame) => frame,
+            Err(Error::Closed { addr, .. }) => {
+                let api = shared.lock().pipeline.oldest().map(|oldest| oldest.api);
+                return shared.end(Error::Closed { addr, api });
+            }
+            Err(error) => return shared.end(error),
+        };
+        let accepted = {
+            let mut state = shared.lock();
+            state.pipeline.accept(&frame).and_then(|(answered, body_at)| {
+                let unasked = PipelineError::Unasked(answered.correlation_id);
+                Ok((body_at, state.waiting.pop_front().ok_or(unasked)?))
+            })
+        };
+        match accepted {
+            Ok((body_at, reply)) => {
+                shared.room.add_permits(1);
+                // The caller may have given up waiting.
+                let _ = reply.send(Ok(frame.split_off(body_at)));
+            }
+            Err(source) => {
+                return shared.end(Error::Pipeline { addr: shared.addr.clone(), source });
+            }
+        }
+    }
+}

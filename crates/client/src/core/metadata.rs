@@ -1,0 +1,236 @@
+//! What is known of a cluster: brokers, topics with their ids, and who leads each partition.
+//!
+//! Invariant: a partition's leader epoch never goes back while the topic's id stays the same, so
+//! that an answer from a broker that lags behind does not undo what is known.
+
+use std::collections::{BTreeMap, HashMap};
+
+use thalweg_wire::messages::MetadataResponse;
+use thalweg_wire::messages::metadata_response::{MetadataResponsePartition, MetadataResponseTopic};
+use thalweg_wire::{ErrorCode, Uuid};
+
+/// A broker and where it listens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Broker {
+    /// Its id.
+    pub id: i32,
+    /// Host name or address, as the broker advertises it.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Rack, where it is set.
+    pub rack: Option<String>,
+}
+
+impl Broker {
+    /// `host:port`, with brackets around an IPv6 address.
+    pub fn address(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// Who leads a partition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leader {
+    /// The broker's id.
+    pub id: i32,
+    /// Epoch of its leadership; -1 from brokers too old to tell.
+    pub epoch: i32,
+}
+
+/// A partition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Partition {
+    /// Its leader; `None` while there is none.
+    pub leader: Option<Leader>,
+    /// Brokers that have a replica.
+    pub replicas: Vec<i32>,
+    /// Replicas in sync.
+    pub isr: Vec<i32>,
+}
+
+/// A topic.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Topic {
+    /// Its id; zero from brokers too old to tell.
+    pub id: Uuid,
+    /// Whether it is one of Kafka's own.
+    pub internal: bool,
+    /// By index.
+    pub partitions: BTreeMap<i32, Partition>,
+}
+
+/// What is known of a cluster.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Metadata {
+    /// The cluster's id.
+    pub cluster_id: Option<String>,
+    /// The broker that stands for the controller, where one is known.
+    pub controller_id: Option<i32>,
+    /// Brokers by id.
+    pub brokers: BTreeMap<i32, Broker>,
+    /// Topics by name.
+    pub topics: HashMap<String, Topic>,
+}
+
+impl Metadata {
+    /// Takes in an answer. Brokers are replaced; of topics, those in the answer are. Returns the
+    /// topics that came with an error, which are forgotten where the error says they are gone.
+    pub fn apply(&mut self, response: &MetadataResponse) -> Vec<(String, ErrorCode)> {
+        self.cluster_id.clone_from(&response.cluster_id);
+        self.controller_id = (response.controller_id >= 0).then_some(response.controller_id);
+        self.brokers = response
+            .brokers
+            .iter()
+            .filter_map(|broker| {
+                // A port out of range cannot be connected to; the broker is as good as absent.
+                let port = u16::try_from(broker.port).ok()?;
+                let (host, rack) = (broker.host.clone(), broker.rack.clone());
+                Some((broker.node_id, Broker { id: broker.node_id, host, port, rack }))
+            })
+            .collect();
+        let mut failed = Vec::new();
+        for topic in &response.topics {
+            // Topics asked for by id that nobody has come without a name.
+            let Some(name) = &topic.name else { continue };
+            if topic.error_code == ErrorCode::NONE {
+                let known = self.topics.remove(name);
+                self.topics.insert(name.clone(), merge(known, topic));
+                continue;
+            }
+            if topic.error_code == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION {
+                self.topics.remove(name);
+            }
+            failed.push((name.clone(), topic.error_code));
+        }
+        failed
+    }
+
+    /// Who leads a partition, when that is known.
+    pub fn leader(&self, topic: &str, partition: i32) -> Option<Leader> {
+        self.topics.get(topic)?.partitions.get(&partition)?.leader
+    }
+
+    /// Takes a hint from a Produce or Fetch response (KIP-951). Only that one partition changes
+    /// (KAFKA-16012), and only to a newer epoch; says whether it did.
+    pub fn hint_leader(&mut self, topic: &str, partition: i32, leader: Leader) -> bool {
+        let Some(partition) =
+            self.topics.get_mut(topic).and_then(|topic| topic.partitions.get_mut(&partition))
+        else {
+            return false;
+        };
+        let newer = partition.leader.is_none_or(|known| leader.epoch > known.epoch);
+        if newer && leader.id >= 0 {
+            partition.leader = Some(leader);
+            return true;
+        }
+        false
+    }
+}
+
+fn merge(known: Option<Topic>, topic: &MetadataResponseTopic) -> Topic {
+    let known = known.filter(|known| known.id == topic.topic_id);
+    let partitions = topic
+        .partitions
+        .iter()
+        .map(|partition| {
+            let index = partition.partition_index;
+            let before = known.as_ref().and_then(|known| known.partitions.get(&index));
+            (index, merge_partition(before, partition))
+        })
+        .collect();
+    Topic { id: topic.topic_id, internal: topic.is_internal, partitions }
+}
+
+fn merge_partition(before: Option<&Partition>, now: &MetadataResponsePartition) -> Partition {
+    let leader =
+        (now.leader_id >= 0).then_some(Leader { id: now.leader_id, epoch: now.leader_epoch });
+    let leader = match before.and_then(|before| before.leader) {
+        Some(known) if now.leader_epoch >= 0 && known.epoch > now.leader_epoch => Some(known),
+        _ => leader,
+    };
+    Partition { leader, replicas: now.replica_nodes.clone(), isr: now.isr_nodes.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use thalweg_wire::messages::metadata_response::MetadataResponseBroker;
+
+    use super::*;
+
+    fn partition(index: i32, leader: i32, epoch: i32) -> MetadataResponsePartition {
+        MetadataResponsePartition {
+            partition_index: index,
+            leader_id: leader,
+            leader_epoch: epoch,
+            ..MetadataResponsePartition::default()
+        }
+    }
+
+    fn answer(id: u128, partitions: Vec<MetadataResponsePartition>) -> MetadataResponse {
+        MetadataResponse {
+            brokers: vec![MetadataResponseBroker {
+                node_id: 1,
+                host: "::1".into(),
+                port: 9092,
+                ..MetadataResponseBroker::default()
+            }],
+            topics: vec![MetadataResponseTopic {
+                name: Some("t".into()),
+                topic_id: Uuid::from_u128(id),
+                partitions,
+                ..MetadataResponseTopic::default()
+            }],
+            ..MetadataResponse::default()
+        }
+    }
+
+    #[test]
+    fn leaders_never_go_back_to_an_older_epoch() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&answer(7, vec![partition(0, 1, 5)]));
+        metadata.apply(&answer(7, vec![partition(0, 2, 4)]));
+        assert_eq!(metadata.leader("t", 0), Some(Leader { id: 1, epoch: 5 }));
+        metadata.apply(&answer(7, vec![partition(0, 2, 6)]));
+        assert_eq!(metadata.leader("t", 0), Some(Leader { id: 2, epoch: 6 }));
+        // A topic of the same name with another id starts over.
+        metadata.apply(&answer(8, vec![partition(0, 1, 0)]));
+        assert_eq!(metadata.leader("t", 0), Some(Leader { id: 1, epoch: 0 }));
+    }
+
+    #[test]
+    fn hints_change_one_partition_and_only_forward() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&answer(7, vec![partition(0, 1, 5), partition(1, 1, 5)]));
+        assert!(!metadata.hint_leader("t", 0, Leader { id: 2, epoch: 5 }));
+        assert!(!metadata.hint_leader("t", 0, Leader { id: -1, epoch: 9 }));
+        assert!(!metadata.hint_leader("t", 9, Leader { id: 2, epoch: 9 }));
+        assert!(metadata.hint_leader("t", 0, Leader { id: 2, epoch: 6 }));
+        assert_eq!(metadata.leader("t", 0), Some(Leader { id: 2, epoch: 6 }));
+        assert_eq!(metadata.leader("t", 1), Some(Leader { id: 1, epoch: 5 }));
+    }
+
+    #[test]
+    fn deleted_topics_are_forgotten_and_reported() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&answer(7, vec![partition(0, 1, 5)]));
+        let mut gone = answer(0, vec![]);
+        gone.topics[0].error_code = ErrorCode::LEADER_NOT_AVAILABLE;
+        assert_eq!(metadata.apply(&gone), [("t".into(), ErrorCode::LEADER_NOT_AVAILABLE)]);
+        assert!(metadata.topics.contains_key("t"), "a passing error forgets nothing");
+        gone.topics[0].error_code = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
+        metadata.apply(&gone);
+        assert!(metadata.topics.is_empty());
+    }
+
+    #[test]
+    fn addresses_can_be_connected_to() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&answer(7, vec![]));
+        assert_eq!(metadata.brokers[&1].address(), "[::1]:9092");
+    }
+}

@@ -1,0 +1,146 @@
+//! What goes wrong between this client and a cluster.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thalweg_wire::{ApiKey, DecodeError, EncodeError, ErrorCode};
+
+use crate::core::versions::NegotiationError;
+use crate::core::{FrameError, PipelineError, VersionError};
+
+/// An error, with the address and the API it happened on. Cheap to clone: when a connection ends,
+/// everybody who waits on it gets the reason.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// No connection came about.
+    #[error("cannot connect to {addr}: {source}")]
+    Connect {
+        /// The broker's address.
+        addr: Arc<str>,
+        /// Why.
+        source: Arc<io::Error>,
+    },
+    /// The broker's versions could not be found out.
+    #[error("cannot negotiate with {addr}: {source}")]
+    Negotiate {
+        /// The broker's address.
+        addr: Arc<str>,
+        /// Why.
+        source: NegotiationError,
+    },
+    /// Something took too long.
+    #[error("{what} on {addr} took longer than {} ms", after.as_millis())]
+    Timeout {
+        /// The broker's address.
+        addr: Arc<str>,
+        /// What was waited for.
+        what: String,
+        /// How long.
+        after: Duration,
+    },
+    /// Reading or writing failed.
+    #[error("connection to {addr} failed: {source}")]
+    Io {
+        /// The broker's address.
+        addr: Arc<str>,
+        /// Why.
+        source: Arc<io::Error>,
+    },
+    /// The broker closed the connection.
+    #[error("{addr} closed the connection{}", waiting_for(*.api))]
+    Closed {
+        /// The broker's address.
+        addr: Arc<str>,
+        /// The request that was to be answered next.
+        api: Option<ApiKey>,
+    },
+    /// This side closed the connection.
+    #[error("connection to {addr} was shut down")]
+    ShutDown {
+        /// The broker's address.
+        addr: Arc<str>,
+    },
+    /// What came is not a frame.
+    #[error("{addr} sent what is not a frame: {source}")]
+    Frame {
+        /// The broker's address.
+        addr: Arc<str>,
+        /// Why.
+        source: FrameError,
+    },
+    /// A response does not answer what was asked.
+    #[error("{addr} sent an answer out of turn: {source}")]
+    Pipeline {
+        /// The broker's address.
+        addr: Arc<str>,
+        /// Why.
+        source: PipelineError,
+    },
+    /// A response cannot be read.
+    #[error("{api} version {version} from {addr} cannot be read: {source}")]
+    Decode {
+        /// The broker's address.
+        addr: Arc<str>,
+        /// The API.
+        api: ApiKey,
+        /// The response's version.
+        version: i16,
+        /// Why.
+        source: DecodeError,
+    },
+    /// A request cannot be written in the version that the broker speaks.
+    #[error("{api} cannot be sent to {addr} in version {version}: {source}")]
+    Encode {
+        /// The broker's address.
+        addr: Arc<str>,
+        /// The API.
+        api: ApiKey,
+        /// The version.
+        version: i16,
+        /// Why.
+        source: EncodeError,
+    },
+    /// The broker does not speak a version of the API that this client does.
+    #[error("{addr}: {source}")]
+    Version {
+        /// The broker's address.
+        addr: Arc<str>,
+        /// Why.
+        source: VersionError,
+    },
+    /// The broker answered with an error that concerns the whole request.
+    #[error("{api} was answered by {addr} with {}{}", code_name(*.code), suffix(.message))]
+    Broker {
+        /// The broker's address.
+        addr: Arc<str>,
+        /// The API.
+        api: ApiKey,
+        /// The code.
+        code: ErrorCode,
+        /// What the broker says about it.
+        message: Option<String>,
+    },
+    /// An address is not `host:port`.
+    #[error("'{0}' is not a list of host:port")]
+    BadAddress(String),
+    /// None of the bootstrap addresses answered; the reason is that of the last.
+    #[error("no bootstrap server answered; the last: {0}")]
+    NoBootstrap(Box<Error>),
+    /// No broker with this id is known.
+    #[error("broker {0} is not part of the cluster's metadata")]
+    UnknownBroker(i32),
+}
+
+fn waiting_for(api: Option<ApiKey>) -> String {
+    api.map_or_else(String::new, |api| format!(" while {api} was to be answered"))
+}
+
+fn suffix(message: &Option<String>) -> String {
+    message.as_ref().map_or_else(String::new, |message| format!(": {message}"))
+}
+
+/// Kafka's name of a code, or its number.
+pub fn code_name(code: ErrorCode) -> String {
+    code.name().map_or_else(|| format!("error code {}", code.0), str::to_owned)
+}

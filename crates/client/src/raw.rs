@@ -1,0 +1,240 @@
+//! One negotiated connection, driven by its owner: no task, no queue, no copy. It does one call at
+//! a time, or is split into halves over which the owner sends frames built beforehand and counts
+//! the answers himself.
+
+use std::sync::Arc;
+
+use thalweg_wire::messages::ApiVersionsRequest;
+use thalweg_wire::{Message, Reader, Request, Writer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::timeout;
+
+use crate::core::pipeline::{self, Pipeline};
+use crate::core::versions::Step;
+use crate::core::{ApiVersions, FrameBuffer, Negotiation};
+use crate::error::Error;
+use crate::options::Options;
+use crate::transport;
+
+/// A connection on which the broker's versions are known.
+#[derive(Debug)]
+pub struct RawConnection {
+    sender: RawSender,
+    receiver: RawReceiver,
+    versions: Arc<ApiVersions>,
+    pipeline: Pipeline,
+    options: Options,
+}
+
+impl RawConnection {
+    /// Connects to `host:port` and negotiates.
+    pub async fn open(addr: &str, options: &Options) -> Result<RawConnection, Error> {
+        let addr: Arc<str> = addr.into();
+        let stream = transport::connect(&addr, options).await?;
+        let mut connection = RawConnection::over(stream, addr.clone(), options.clone());
+        let after = options.connect_timeout;
+        timeout(after, connection.negotiate()).await.map_err(|_| Error::Timeout {
+            addr,
+            what: "negotiating".into(),
+            after,
+        })??;
+        Ok(connection)
+    }
+
+    fn over(stream: TcpStream, addr: Arc<str>, options: Options) -> RawConnection {
+        let (read, write) = stream.into_split();
+        RawConnection {
+            sender: RawSender { stream: write, addr: addr.clone() },
+            receiver: RawReceiver {
+                stream: read,
+                buffer: FrameBuffer::new(options.max_response_bytes),
+                lent: false,
+                addr,
+            },
+            versions: Arc::default(),
+            pipeline: Pipeline::new(options.max_in_flight),
+            options,
+        }
+    }
+
+    async fn negotiate(&mut self) -> Result<(), Error> {
+        let request = ApiVersionsRequest {
+            client_software_name: self.options.software_name.to_string(),
+            client_software_version: self.options.software_version.to_string(),
+            ..ApiVersionsRequest::default()
+        };
+        let mut negotiation = Negotiation::default();
+        loop {
+            let body = self.exchange(&request, negotiation.version()).await?;
+            let step = negotiation
+                .on_response(&body)
+                .map_err(|source| Error::Negotiate { addr: self.addr().clone(), source })?;
+            if let Step::Done(versions) = step {
+                self.versions = Arc::new(versions);
+                return Ok(());
+            }
+        }
+    }
+
+    /// The broker's address, as it was given.
+    pub fn addr(&self) -> &Arc<str> {
+        &self.sender.addr
+    }
+
+    /// What the broker speaks.
+    pub fn versions(&self) -> &Arc<ApiVersions> {
+        &self.versions
+    }
+
+    /// Version to use for a request.
+    pub fn version_of<R: Request>(&self) -> Result<i16, Error> {
+        self.versions
+            .pick_for::<R>()
+            .map_err(|source| Error::Version { addr: self.addr().clone(), source })
+    }
+
+    /// Sends a request and waits for its answer. After an error other than [`Error::Version`] and
+    /// [`Error::Encode`] the connection is of no more use.
+    pub async fn call<R: Request>(&mut self, request: &R) -> Result<R::Response, Error> {
+        let version = self.version_of::<R>()?;
+        let after = self.options.request_timeout;
+        let body = timeout(after, self.exchange(request, version)).await.map_err(|_| {
+            Error::Timeout { addr: self.addr().clone(), what: R::API_KEY.to_string(), after }
+        })??;
+        decode::<R>(self.addr(), &body, version)
+    }
+
+    /// Sends a request in `version`; returns the answer's body.
+    async fn exchange<R: Request>(
+        &mut self,
+        request: &R,
+        version: i16,
+    ) -> Result<bytes::Bytes, Error> {
+        let mut frame = encode(self.addr(), request, version, &self.options)?;
+        let correlation_id = self.pipeline.enter(R::API_KEY, version);
+        pipeline::set_correlation_id(frame.inline_mut(), correlation_id);
+        self.sender.send_segments(&frame).await?;
+        let mut frame = self.receiver.take().await.map_err(|error| match error {
+            Error::Closed { addr, .. } => Error::Closed { addr, api: Some(R::API_KEY) },
+            error => error,
+        })?;
+        let (_, body_at) = self
+            .pipeline
+            .accept(&frame)
+            .map_err(|source| Error::Pipeline { addr: self.addr().clone(), source })?;
+        Ok(frame.split_off(body_at))
+    }
+
+    /// The two halves, for an owner who sends frames built beforehand and matches answers himself.
+    pub fn split(self) -> (RawSender, RawReceiver) {
+        (self.sender, self.receiver)
+    }
+
+    pub(crate) fn into_parts(self) -> (RawSender, RawReceiver, Arc<ApiVersions>, Pipeline) {
+        (self.sender, self.receiver, self.versions, self.pipeline)
+    }
+}
+
+/// Writes a request frame; the correlation id is still 0.
+pub(crate) fn encode<R: Request>(
+    addr: &Arc<str>,
+    request: &R,
+    version: i16,
+    options: &Options,
+) -> Result<Writer, Error> {
+    let mut frame = Writer::new();
+    pipeline::encode_request(&mut frame, request, version, &options.client_id)
+        .map_err(|source| Error::Encode { addr: addr.clone(), api: R::API_KEY, version, source })?;
+    Ok(frame)
+}
+
+/// Reads the body of a response.
+pub(crate) fn decode<R: Request>(
+    addr: &Arc<str>,
+    body: &bytes::Bytes,
+    version: i16,
+) -> Result<R::Response, Error> {
+    R::Response::decode(&mut Reader::shared(body), version).map_err(|source| Error::Decode {
+        addr: addr.clone(),
+        api: R::API_KEY,
+        version,
+        source,
+    })
+}
+
+/// The sending half of a [`RawConnection`].
+#[derive(Debug)]
+pub struct RawSender {
+    stream: OwnedWriteHalf,
+    addr: Arc<str>,
+}
+
+impl RawSender {
+    /// Sends whole frames, lengths included.
+    pub async fn send(&mut self, frames: &[u8]) -> Result<(), Error> {
+        self.stream.write_all(frames).await.map_err(|source| self.failed(source))
+    }
+
+    /// Sends one frame that may have segments.
+    pub async fn send_segments(&mut self, frame: &Writer) -> Result<(), Error> {
+        transport::write_frame(&mut self.stream, frame).await.map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: std::io::Error) -> Error {
+        Error::Io { addr: self.addr.clone(), source: Arc::new(source) }
+    }
+}
+
+/// The receiving half of a [`RawConnection`].
+#[derive(Debug)]
+pub struct RawReceiver {
+    stream: OwnedReadHalf,
+    buffer: FrameBuffer,
+    /// Whether the frame at the front of the buffer was handed out.
+    lent: bool,
+    addr: Arc<str>,
+}
+
+impl RawReceiver {
+    /// The next frame without its length, lent until the next call. Safe to cancel: what was
+    /// received stays in the buffer.
+    pub async fn recv(&mut self) -> Result<&[u8], Error> {
+        self.fill().await?;
+        self.lent = true;
+        match self.buffer.peek() {
+            Ok(Some(frame)) => Ok(frame),
+            Ok(None) => Err(Error::Closed { addr: self.addr.clone(), api: None }),
+            Err(source) => Err(Error::Frame { addr: self.addr.clone(), source }),
+        }
+    }
+
+    /// The next frame without its length, to be kept. Safe to cancel.
+    pub async fn take(&mut self) -> Result<bytes::Bytes, Error> {
+        self.fill().await?;
+        match self.buffer.take() {
+            Ok(Some(frame)) => Ok(frame),
+            Ok(None) => Err(Error::Closed { addr: self.addr.clone(), api: None }),
+            Err(source) => Err(Error::Frame { addr: self.addr.clone(), source }),
+        }
+    }
+
+    /// Reads until a whole frame, or an error, is at the front of the buffer.
+    async fn fill(&mut self) -> Result<(), Error> {
+        if self.lent {
+            self.buffer.consume();
+            self.lent = false;
+        }
+        // A frame error is seen by the caller's own look.
+        while let Ok(None) = self.buffer.peek() {
+            let n = self.stream.read_buf(self.buffer.space()).await.map_err(|source| {
+                Error::Io { addr: self.addr.clone(), source: Arc::new(source) }
+            })?;
+            if n == 0 {
+                return Err(Error::Closed { addr: self.addr.clone(), api: None });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,253 @@
+//! Connections against a broker that misbehaves on request.
+
+use std::time::Duration;
+
+use thalweg::{Cluster, Connection, Error, Options, RawConnection};
+use thalweg_wire::messages::api_versions_response::ApiVersion;
+use thalweg_wire::messages::metadata_response::MetadataResponseBroker;
+use thalweg_wire::messages::{
+    ApiVersionsResponse, DescribeClusterRequest, FetchRequest, MetadataRequest, MetadataResponse,
+    RequestHeader,
+};
+use thalweg_wire::{ApiKey, Message, Reader, Request, Writer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// What the fake does with Metadata requests once ApiVersions is answered.
+#[derive(Clone, Copy, PartialEq)]
+enum Manner {
+    /// Answers each.
+    Proper,
+    /// Reads this many before it answers them all.
+    Batched(usize),
+    /// Never answers.
+    Silent,
+    /// Closes the connection when asked.
+    Closing,
+    /// Answers under another number.
+    WrongNumber,
+    /// Answers with bytes that are no Metadata response.
+    Garbled,
+    /// Announces a frame of 2 GiB.
+    Huge,
+}
+
+struct Fake {
+    addr: String,
+    _task: JoinHandle<()>,
+}
+
+async fn fake(manner: Manner) -> Fake {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let task = tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(serve(stream, manner, port));
+        }
+    });
+    Fake { addr: format!("127.0.0.1:{port}"), _task: task }
+}
+
+async fn serve(mut stream: TcpStream, manner: Manner, port: u16) -> Option<()> {
+    let mut held = Vec::new();
+    loop {
+        let len = stream.read_i32().await.ok()?;
+        let mut frame = vec![0; len as usize];
+        stream.read_exact(&mut frame).await.ok()?;
+        let api = ApiKey(i16::from_be_bytes([frame[0], frame[1]]));
+        let version = i16::from_be_bytes([frame[2], frame[3]]);
+        let header_version = api.request_header_version(version);
+        let header = RequestHeader::decode(&mut Reader::new(&frame), header_version).unwrap();
+        let mut id = header.correlation_id;
+        let mut w = Writer::new();
+        w.begin_frame();
+        if api == ApiKey::API_VERSIONS {
+            w.i32(id);
+            api_versions().encode(&mut w, version).unwrap();
+            w.end_frame().unwrap();
+            stream.write_all(&w.to_vec()).await.ok()?;
+            continue;
+        }
+        assert_eq!(api, ApiKey::METADATA);
+        match manner {
+            Manner::Silent => continue,
+            Manner::Closing => return None,
+            Manner::Huge => {
+                stream.write_i32(i32::MAX).await.ok()?;
+                continue;
+            }
+            Manner::WrongNumber => id += 1,
+            _ => {}
+        }
+        w.i32(id);
+        w.uvarint(0);
+        if manner == Manner::Garbled {
+            w.raw(&[0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x07]);
+        } else {
+            // The answer says which request it belongs to.
+            let response = MetadataResponse {
+                throttle_time_ms: id,
+                controller_id: 5,
+                brokers: vec![MetadataResponseBroker {
+                    node_id: 5,
+                    host: "127.0.0.1".into(),
+                    port: port.into(),
+                    ..MetadataResponseBroker::default()
+                }],
+                ..MetadataResponse::default()
+            };
+            response.encode(&mut w, version).unwrap();
+        }
+        w.end_frame().unwrap();
+        held.extend(w.to_vec());
+        if let Manner::Batched(n) = manner
+            && id < n as i32
+        {
+            continue;
+        }
+        stream.write_all(&held).await.ok()?;
+        held.clear();
+    }
+}
+
+fn api_versions() -> ApiVersionsResponse {
+    let range = |api: ApiKey, max_version| ApiVersion {
+        api_key: api.0,
+        min_version: 0,
+        max_version,
+        ..ApiVersion::default()
+    };
+    ApiVersionsResponse {
+        api_keys: vec![range(ApiKey::API_VERSIONS, 4), range(MetadataRequest::API_KEY, 12)],
+        ..ApiVersionsResponse::default()
+    }
+}
+
+fn quick() -> Options {
+    Options {
+        connect_timeout: Duration::from_secs(5),
+        request_timeout: Duration::from_millis(300),
+        ..Options::default()
+    }
+}
+
+#[tokio::test]
+async fn raw_connections_do_one_call_at_a_time() {
+    let fake = fake(Manner::Proper).await;
+    let mut connection = RawConnection::open(&fake.addr, &quick()).await.unwrap();
+    for id in 1..5 {
+        let response = connection.call(&MetadataRequest::default()).await.unwrap();
+        assert_eq!(response.throttle_time_ms, id);
+    }
+    // What the broker does not offer is refused without harm to the connection.
+    let refused = connection.call(&FetchRequest::default()).await.unwrap_err();
+    assert!(matches!(refused, Error::Version { .. }), "{refused}");
+    assert!(connection.call(&MetadataRequest::default()).await.is_ok());
+}
+
+#[tokio::test]
+async fn callers_get_their_own_answers() {
+    // The fake answers only once it has all five: they must be in flight together.
+    let fake = fake(Manner::Batched(5)).await;
+    let connection = Connection::open(&fake.addr, &quick()).await.unwrap();
+    let calls: Vec<_> = (0..5)
+        .map(|_| {
+            let connection = connection.clone();
+            tokio::spawn(async move { connection.send(&MetadataRequest::default()).await })
+        })
+        .collect();
+    let mut numbers = Vec::new();
+    for call in calls {
+        numbers.push(call.await.unwrap().unwrap().throttle_time_ms);
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, [1, 2, 3, 4, 5]);
+}
+
+#[tokio::test]
+async fn more_callers_than_room_wait_their_turn() {
+    let fake = fake(Manner::Proper).await;
+    let options = Options { max_in_flight: 2, ..quick() };
+    let connection = Connection::open(&fake.addr, &options).await.unwrap();
+    let calls: Vec<_> = (0..100)
+        .map(|_| {
+            let connection = connection.clone();
+            tokio::spawn(async move { connection.send(&MetadataRequest::default()).await })
+        })
+        .collect();
+    for call in calls {
+        call.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_silent_broker_times_out_and_ends_the_connection() {
+    let fake = fake(Manner::Silent).await;
+    let connection = Connection::open(&fake.addr, &quick()).await.unwrap();
+    let second = tokio::spawn({
+        let connection = connection.clone();
+        async move {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            connection.send(&MetadataRequest::default()).await
+        }
+    });
+    let error = connection.send(&MetadataRequest::default()).await.unwrap_err();
+    assert!(matches!(error, Error::Timeout { .. }), "{error}");
+    assert!(error.to_string().contains("Metadata"), "{error}");
+    assert!(error.to_string().contains(&fake.addr), "{error}");
+    assert!(connection.over().is_some());
+    // The other one learns at once, not after its own timeout.
+    let error = second.await.unwrap().unwrap_err();
+    assert!(matches!(error, Error::Timeout { .. }), "{error}");
+    assert!(connection.send(&MetadataRequest::default()).await.is_err());
+}
+
+#[tokio::test]
+async fn what_ends_a_connection_reaches_the_caller() {
+    for (manner, text) in [
+        (Manner::Closing, "closed the connection while Metadata"),
+        (Manner::WrongNumber, "out of turn"),
+        (Manner::Garbled, "cannot be read"),
+        (Manner::Huge, "above the limit"),
+    ] {
+        let fake = fake(manner).await;
+        let connection = Connection::open(&fake.addr, &quick()).await.unwrap();
+        let error = connection.send(&MetadataRequest::default()).await.unwrap_err().to_string();
+        assert!(error.contains(text) && error.contains(&fake.addr), "{error}");
+        let mut raw = RawConnection::open(&fake.addr, &quick()).await.unwrap();
+        let error = raw.call(&MetadataRequest::default()).await.unwrap_err().to_string();
+        assert!(error.contains(text) && error.contains(&fake.addr), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_closed_handle_is_closed_for_all() {
+    let fake = fake(Manner::Silent).await;
+    let connection = Connection::open(&fake.addr, &Options::default()).await.unwrap();
+    let waiting = tokio::spawn({
+        let connection = connection.clone();
+        async move { connection.send(&MetadataRequest::default()).await }
+    });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    connection.close();
+    let error = waiting.await.unwrap().unwrap_err();
+    assert!(matches!(error, Error::ShutDown { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn clusters_go_on_to_the_next_address() {
+    let fake = fake(Manner::Proper).await;
+    // Nothing listens on a port that was just given back.
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let bootstrap = format!("{free},{}", fake.addr);
+    let cluster = Cluster::connect(&bootstrap, quick()).await.unwrap();
+    assert_eq!(cluster.metadata().controller_id, Some(5));
+    assert!(cluster.send_to(5, &MetadataRequest::default()).await.is_ok());
+    let error = cluster.send_to(6, &MetadataRequest::default()).await.unwrap_err();
+    assert!(matches!(error, Error::UnknownBroker(6)));
+    let error = cluster.send_any(&DescribeClusterRequest::default()).await.unwrap_err();
+    assert!(matches!(error, Error::Version { .. }), "{error}");
+    let error = Cluster::connect(&free.to_string(), quick()).await.unwrap_err();
+    assert!(error.to_string().contains(&free.to_string()), "{error}");
+}
