@@ -40,6 +40,7 @@ const LOG_APPEND_TIME_BIT: i16 = 0x08;
 const TRANSACTIONAL_BIT: i16 = 0x10;
 const CONTROL_BIT: i16 = 0x20;
 const DELETE_HORIZON_BIT: i16 = 0x40;
+const DEFINED_BITS: i16 = 0x7f;
 
 /// Which codec a batch's records are compressed with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -319,15 +320,97 @@ pub fn set_partition_leader_epoch(batch: &mut [u8], epoch: i32) {
     batch[LEADER_EPOCH_AT..LEADER_EPOCH_AT + 4].copy_from_slice(&epoch.to_be_bytes());
 }
 
-/// Sets timestamp type and max timestamp, and the CRC over the result.
+/// Sets timestamp type and max timestamp, and the CRC over the result. `batch` is exactly one batch.
 pub fn set_max_timestamp(batch: &mut [u8], kind: TimestampType, max_timestamp: i64) {
     let mut attributes = field!(i16, batch, ATTRIBUTES_AT);
-    match kind {
-        TimestampType::CreateTime => attributes &= !LOG_APPEND_TIME_BIT,
-        TimestampType::LogAppendTime => attributes |= LOG_APPEND_TIME_BIT,
+    // As Kafka does it: bits without a meaning do not outlive a change.
+    attributes &= DEFINED_BITS & !LOG_APPEND_TIME_BIT;
+    if kind == TimestampType::LogAppendTime {
+        attributes |= LOG_APPEND_TIME_BIT;
     }
     batch[ATTRIBUTES_AT..ATTRIBUTES_AT + 2].copy_from_slice(&attributes.to_be_bytes());
     batch[MAX_TIMESTAMP_AT..MAX_TIMESTAMP_AT + 8].copy_from_slice(&max_timestamp.to_be_bytes());
+    seal(batch);
+}
+
+/// Computes and sets the CRC of exactly one batch.
+pub fn seal(batch: &mut [u8]) {
     let crc = crc32c(&batch[ATTRIBUTES_AT..]);
     batch[CRC_AT..CRC_AT + 4].copy_from_slice(&crc.to_be_bytes());
+}
+
+/// The attributes field for these properties.
+pub const fn attributes(
+    compression: Compression,
+    timestamp_type: TimestampType,
+    transactional: bool,
+    control: bool,
+) -> i16 {
+    let mut bits = compression as i16;
+    if matches!(timestamp_type, TimestampType::LogAppendTime) {
+        bits |= LOG_APPEND_TIME_BIT;
+    }
+    if transactional {
+        bits |= TRANSACTIONAL_BIT;
+    }
+    if control {
+        bits |= CONTROL_BIT;
+    }
+    bits
+}
+
+/// The fields of a header, to be written in front of records. Nothing is checked: tests write
+/// broken batches with it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BatchHeader {
+    /// See [`BatchView::base_offset`].
+    pub base_offset: i64,
+    /// See [`BatchView::partition_leader_epoch`].
+    pub partition_leader_epoch: i32,
+    /// See [`BatchView::attributes`] and [`attributes`].
+    pub attributes: i16,
+    /// See [`BatchView::last_offset_delta`].
+    pub last_offset_delta: i32,
+    /// See [`BatchView::base_timestamp`].
+    pub base_timestamp: i64,
+    /// See [`BatchView::max_timestamp`].
+    pub max_timestamp: i64,
+    /// See [`BatchView::producer_id`].
+    pub producer_id: i64,
+    /// See [`BatchView::producer_epoch`].
+    pub producer_epoch: i16,
+    /// See [`BatchView::base_sequence`].
+    pub base_sequence: i32,
+    /// See [`BatchView::record_count`].
+    pub record_count: i32,
+}
+
+impl BatchHeader {
+    /// Writes header, length and CRC into `batch`, whose first [`HEADER_LEN`] bytes are room for
+    /// them and whose others are the records.
+    pub fn write(&self, batch: &mut [u8]) {
+        let length = i32::try_from(batch.len() - LOG_OVERHEAD).unwrap_or(i32::MAX);
+        let mut put = |at: usize, bytes: &[u8]| batch[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &self.base_offset.to_be_bytes());
+        put(8, &length.to_be_bytes());
+        put(LEADER_EPOCH_AT, &self.partition_leader_epoch.to_be_bytes());
+        put(MAGIC_AT, &MAGIC.to_be_bytes());
+        put(ATTRIBUTES_AT, &self.attributes.to_be_bytes());
+        put(LAST_OFFSET_DELTA_AT, &self.last_offset_delta.to_be_bytes());
+        put(BASE_TIMESTAMP_AT, &self.base_timestamp.to_be_bytes());
+        put(MAX_TIMESTAMP_AT, &self.max_timestamp.to_be_bytes());
+        put(PRODUCER_ID_AT, &self.producer_id.to_be_bytes());
+        put(PRODUCER_EPOCH_AT, &self.producer_epoch.to_be_bytes());
+        put(BASE_SEQUENCE_AT, &self.base_sequence.to_be_bytes());
+        put(RECORD_COUNT_AT, &self.record_count.to_be_bytes());
+        seal(batch);
+    }
+
+    /// A whole batch: this header and `records` behind it.
+    pub fn assemble(&self, records: &[u8]) -> Vec<u8> {
+        let mut batch = vec![0; HEADER_LEN];
+        batch.extend_from_slice(records);
+        self.write(&mut batch);
+        batch
+    }
 }
