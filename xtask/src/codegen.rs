@@ -459,14 +459,7 @@ impl Emitter<'_> {
         let mut arms = String::new();
         for field in fields {
             let Some(tag) = field.tag else { continue };
-            let guard = match self.present(field) {
-                Presence::If(e) => {
-                    format!(
-                        "if !({e}) {{ return Err(DecodeError::TagNotInVersion {{ tag: {tag}, version }}); }}"
-                    )
-                }
-                _ => String::new(),
-            };
+            let guard = self.tag_guard(field);
             let _ = writeln!(
                 arms,
                 "{tag} => {{ {guard} m.{} = {}; }}",
@@ -491,6 +484,16 @@ impl Emitter<'_> {
             _ => ("", ""),
         };
         let _ = writeln!(self.out, "{open} {pre} r.tags({keep}, {body})?; {post} }}");
+    }
+
+    /// Refuses a tagged field in versions that do not have it.
+    fn tag_guard(&self, field: &Field) -> String {
+        match (field.tag, self.present(field)) {
+            (Some(tag), Presence::If(e)) => format!(
+                "if !({e}) {{ return Err(DecodeError::TagNotInVersion {{ tag: {tag}, version }}); }}"
+            ),
+            _ => String::new(),
+        }
     }
 
     /// The flexibility flag a field is read and written with.
@@ -575,20 +578,71 @@ impl Emitter<'_> {
         }
     }
 
+    /// Bytes of a field that always takes as many.
+    fn fixed_size(field: &Field) -> Option<usize> {
+        if field.array {
+            return None;
+        }
+        Some(match field.kind.as_str() {
+            "bool" | "int8" => 1,
+            "int16" | "uint16" => 2,
+            "int32" | "uint32" => 4,
+            "int64" | "float64" => 8,
+            "uuid" => 16,
+            _ => return None,
+        })
+    }
+
+    /// Splits fields so that neighbours of fixed size that the same versions have stay together:
+    /// they are bounds-checked once.
+    fn runs<'f>(&self, fields: &'f [&'f Field]) -> Vec<&'f [&'f Field]> {
+        fields
+            .chunk_by(|a, b| {
+                Self::fixed_size(a).is_some()
+                    && Self::fixed_size(b).is_some()
+                    && self.present(a) == self.present(b)
+            })
+            .collect()
+    }
+
+    /// Writes a run of fields of fixed size at once.
+    fn write_fixed(run: &[&Field]) -> String {
+        let mut at = 0;
+        let mut body = String::new();
+        for field in run {
+            let size = Self::fixed_size(field).unwrap_or(0);
+            let value = format!("self.{}", snake(&field.name));
+            let bytes = match Self::scalar(field) {
+                Some("ErrorCode" | "Uuid") if size == 16 => format!("{value}.0"),
+                Some("ErrorCode") => format!("{value}.0.to_be_bytes()"),
+                Some("bool") => format!("[u8::from({value})]"),
+                _ => format!("{value}.to_be_bytes()"),
+            };
+            let _ = write!(body, "b[{at}..{}].copy_from_slice(&{bytes});", at + size);
+            at += size;
+        }
+        format!("let mut b = [0; {at}]; {body} w.raw(&b);")
+    }
+
     fn writer(&mut self, name: &str, fields: &[Field], form: Form) {
         let _ = writeln!(
             self.out,
             "#[allow(unused_variables)]\npub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {{"
         );
         self.flex_line(fields, self.has_tags());
-        for field in fields.iter().filter(|f| f.tag.is_none()) {
-            let body = self.write_stmt(name, field, form);
-            let absent = self.absent_check(name, field, form);
-            match self.present(field) {
+        let untagged: Vec<&Field> = fields.iter().filter(|f| f.tag.is_none()).collect();
+        for run in self.runs(&untagged) {
+            let body = match run {
+                [field] => self.write_stmt(name, field, form),
+                fields => Self::write_fixed(fields),
+            };
+            let absent: String =
+                run.iter().map(|field| self.absent_check(name, field, form)).collect();
+            match self.present(run[0]) {
                 Presence::If(e) if !absent.is_empty() => {
                     let _ = writeln!(self.out, "if {e} {{ {body} }} else {{ {absent} }}");
                 }
-                _ => self.guarded(field, &body),
+                _ => self.guarded(run[0], &body),
             }
         }
         if self.has_tags() {
@@ -602,7 +656,7 @@ impl Emitter<'_> {
             let start = if unknown { "self.unknown_tags.len()" } else { "0" };
             if tagged.is_empty() {
                 body.push_str(if unknown {
-                    "w.raw_tags(&self.unknown_tags);"
+                    "w.raw_tags(&self.unknown_tags)?;"
                 } else {
                     "w.uvarint(0);"
                 });
@@ -618,12 +672,12 @@ impl Emitter<'_> {
                 }
                 body.push_str("w.uvarint(count as u32);\n");
                 if unknown {
-                    body.push_str("let mut raw = self.unknown_tags.iter().peekable();\n");
+                    body.push_str("let mut raw = self.unknown_tags.as_slice();\n");
                 }
                 for (i, field) in tagged.iter().enumerate() {
                     let tag = field.tag.unwrap_or(0);
                     if unknown {
-                        let _ = writeln!(body, "w.raw_tags_below({tag}, &mut raw);");
+                        let _ = writeln!(body, "w.raw_tags_below(Some({tag}), &mut raw)?;");
                     }
                     let stmt = self.write_stmt(name, field, form);
                     let _ = writeln!(
@@ -632,7 +686,7 @@ impl Emitter<'_> {
                     );
                 }
                 if unknown {
-                    body.push_str("w.raw_tags_below(u32::MAX, &mut raw);\n");
+                    body.push_str("w.raw_tags_below(None, &mut raw)?;\n");
                 }
             }
             if self.flex() == "true" {
@@ -824,7 +878,10 @@ impl Emitter<'_> {
             self.guarded(field, &body);
         }
         self.read_tags(fields, Form::View);
-        self.out.push_str("Ok(m)\n}\n}\n\n");
+        self.out.push_str("Ok(m)\n}\n\n");
+        self.skip(fields);
+        self.out.push_str("}\n\n");
+        self.view_to_owned(name, fields);
         if top {
             let owned = &self.message.name;
             let _ = writeln!(
@@ -832,6 +889,93 @@ impl Emitter<'_> {
                 "impl<'a> {name}View<'a> {{\n/// Reads and checks the whole message in place; no allocation.\npub fn parse(r: &mut Reader<'a>, version: i16) -> Decoded<Self> {{\n{owned}::check_version(version)?;\n<Self as ViewElement>::read(r, version)\n}}\n}}\n"
             );
         }
+    }
+
+    /// Goes past an element: every length is checked as when it is read, nothing is built.
+    fn skip(&mut self, fields: &[Field]) {
+        self.out.push_str(
+            "#[inline]\n#[allow(unused_variables)]\nfn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {\n",
+        );
+        self.flex_line(fields, self.has_tags());
+        let untagged: Vec<&Field> = fields.iter().filter(|f| f.tag.is_none()).collect();
+        for run in self.runs(&untagged) {
+            let size: usize = run.iter().filter_map(|f| Self::fixed_size(f)).sum();
+            let body = if size > 0 { format!("r.skip({size})?;") } else { self.skip_stmt(run[0]) };
+            self.guarded(run[0], &body);
+        }
+        if fields.iter().any(|f| f.tag.is_some()) {
+            let mut arms = String::new();
+            for field in fields {
+                let Some(tag) = field.tag else { continue };
+                let stmt = match Self::fixed_size(field) {
+                    Some(size) => format!("r.skip({size})?;"),
+                    None => self.skip_stmt(field),
+                };
+                let _ = writeln!(arms, "{tag} => {{ {} {stmt} }}", self.tag_guard(field));
+            }
+            let tags = format!(
+                "r.tags(None, |r, tag| {{ match tag {{ {arms} _ => return Ok(false), }} Ok(true) }})?;"
+            );
+            let _ = match self.flex() {
+                "true" => writeln!(self.out, "{tags}"),
+                _ => writeln!(self.out, "if flex {{ {tags} }}"),
+            };
+        } else if self.has_tags() {
+            let _ = match self.flex() {
+                "true" => writeln!(self.out, "r.skip_tags()?;"),
+                _ => writeln!(self.out, "if flex {{ r.skip_tags()?; }}"),
+            };
+        }
+        self.out.push_str("Ok(())\n}\n");
+    }
+
+    fn skip_stmt(&self, field: &Field) -> String {
+        let flex = self.field_flex(field);
+        let nullable = self.nullable(field);
+        let always_or_never_null = !self.null_checked(field, String::new()).contains("non_null");
+        if field.array && always_or_never_null {
+            let element = self.base_type(field, Form::View);
+            return format!("r.skip_array::<{element}>({flex}, version, {nullable})?;");
+        }
+        match field.kind.as_str() {
+            "string" if always_or_never_null => format!("r.skip_str({flex}, {nullable})?;"),
+            kind if Self::is_struct(kind) && !nullable && !field.array => {
+                format!("{kind}View::skip(r, version)?;")
+            }
+            _ => format!(
+                "let _: {} = {};",
+                self.field_type(field, Form::View),
+                self.read_expr(field, Form::View)
+            ),
+        }
+    }
+
+    fn view_to_owned(&mut self, name: &str, fields: &[Field]) {
+        let _ = writeln!(
+            self.out,
+            "impl {name}View<'_> {{\n/// Copies everything out. Tagged fields this version does not know are not in a view.\npub fn owned(&self) -> {name} {{\n{name} {{"
+        );
+        for field in fields {
+            let at = format!("self.{}", snake(&field.name));
+            let one = |v: &str| match field.kind.as_str() {
+                _ if Self::scalar(field).is_some() => v.to_owned(),
+                "string" => format!("{v}.to_owned()"),
+                "bytes" | "records" => format!("Bytes::copy_from_slice({v})"),
+                _ => format!("{v}.owned()"),
+            };
+            let plain = |v: &str| match (field.array, Self::scalar(field)) {
+                (true, Some(_)) => format!("{v}.iter().collect()"),
+                (true, None) => format!("{v}.iter().map(|v| {}).collect()", one("v")),
+                (false, _) => one(v),
+            };
+            let value =
+                if self.nullable(field) { format!("{at}.map(|v| {})", plain("v")) } else { plain(&at) };
+            let _ = writeln!(self.out, "{}: {value},", snake(&field.name));
+        }
+        if self.has_tags() {
+            self.out.push_str("unknown_tags: RawTags::default(),\n");
+        }
+        self.out.push_str("}\n}\n}\n\n");
     }
 
     fn by_ref(&mut self, name: &str, fields: &[Field]) {
@@ -866,7 +1010,7 @@ impl Emitter<'_> {
         if name == self.message.name {
             let _ = writeln!(
                 self.out,
-                "/// Appends the message in `version`'s form.\npub fn encode(&self, w: &mut Writer, version: i16) -> Encoded {{ self.write(w, version) }}"
+                "/// Appends the message in `version`'s form.\npub fn encode(&self, w: &mut Writer, version: i16) -> Encoded {{\n{name}::check_written_version(version)?;\nself.write(w, version)\n}}"
             );
         }
         self.writer(name, fields, Form::Ref);
@@ -903,6 +1047,13 @@ impl Emitter<'_> {
                 format!("{{ let {var} = &{at}; {value} }}")
             };
             let mut body = format!("o.insert({key:?}.into(), {expr});");
+            // Kafka shows the size of records, but under the field's own name that there are none.
+            if field.kind == "records" && nullable {
+                body = format!(
+                    "match &{at} {{ Some(v) => o.insert({key:?}.into(), {value}), None => o.insert({:?}.into(), serde_json::Value::Null) }};",
+                    camel(&field.name)
+                );
+            }
             if field.tag.is_some() {
                 body = format!("if {} {{ {body} }}", self.set_expr(field, Form::Owned));
             }
@@ -937,7 +1088,7 @@ impl Emitter<'_> {
             self.out,
             "impl Message for {name} {{\nconst NAME: &'static str = {name:?};\nconst MIN_VERSION: i16 = {};\nconst MAX_VERSION: i16 = {};\nconst FLEXIBLE_FROM: i16 = {flexible};\n\
              fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {{ Self::check_version(version)?; Self::read(r, version) }}\n\
-             fn encode(&self, w: &mut Writer, version: i16) -> Encoded {{ self.write(w, version) }}\n\
+             fn encode(&self, w: &mut Writer, version: i16) -> Encoded {{ Self::check_written_version(version)?; self.write(w, version) }}\n\
              #[cfg(feature = \"json\")]\nfn to_json(&self, version: i16) -> serde_json::Value {{ self.json(version) }}\n}}\n",
             m.versions.lo, m.versions.hi
         );
@@ -1123,6 +1274,11 @@ fn json_table(messages: &BTreeMap<String, Message>) -> String {
     );
     for m in messages.values() {
         let _ = writeln!(out, "{:?} => one::<super::{}>(bytes, version),", m.name, m.name);
+    }
+    out.push_str("_ => return None,\n})\n}\n");
+    out.push_str("\n/// A message written, or why it cannot be.\npub type Written = Result<Vec<u8>, EncodeError>;\n\nfn again<M: Message>(bytes: Option<&Bytes>, from: i16, to: i16) -> Decoded<Written> {\nlet m = match bytes {\nSome(bytes) => M::decode(&mut Reader::shared(bytes), from)?,\nNone => M::default(),\n};\nlet mut w = Writer::new();\nOk(m.encode(&mut w, to).map(|()| w.to_vec()))\n}\n\n/// Reads `bytes` as the named message in version `from`, or takes its default where there are none, and writes it in version `to`.\npub fn transcode(name: &str, bytes: Option<&Bytes>, from: i16, to: i16) -> Option<Decoded<Written>> {\nSome(match name {\n");
+    for m in messages.values() {
+        let _ = writeln!(out, "{:?} => again::<super::{}>(bytes, from, to),", m.name, m.name);
     }
     out.push_str("_ => return None,\n})\n}\n");
     out.push_str(

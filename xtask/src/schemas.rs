@@ -109,7 +109,8 @@ fn fields(out: &mut String, depth: usize, list: &Value, message: &str) -> Result
             let _ = write!(out, " tag={tag}@{tagged}");
         }
         match &field["default"] {
-            Value::Null if field.get("default").is_some() => out.push_str(" default=null"),
+            // Only the text "null" makes null the default; to Kafka's generator a bare null is as if
+            // nothing stood there.
             Value::Null => {}
             Value::String(s) if s.is_empty() => {}
             Value::String(s) => {

@@ -78,6 +78,17 @@ pub enum EncodeError {
         /// The version asked for.
         version: i16,
     },
+    /// The message does not exist in this version.
+    #[error("{message} has no version {version}")]
+    UnsupportedVersion {
+        /// The message.
+        message: &'static str,
+        /// The version asked for.
+        version: i16,
+    },
+    /// An unknown tagged field has the tag of a known one, or does not come in ascending order.
+    #[error("unknown tagged field {0} is out of order or has a known field's tag")]
+    BadTag(u32),
     /// A value is longer than its length field can say.
     #[error("a value of {0} bytes or elements is too long for its field")]
     TooLong(usize),

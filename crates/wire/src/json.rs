@@ -1,6 +1,6 @@
 //! Any message as JSON, for tools and tests.
 
-pub use crate::r#gen::json_table::{MESSAGES, inspect};
+pub use crate::r#gen::json_table::{MESSAGES, Written, inspect, transcode};
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

@@ -1,7 +1,7 @@
 //! What every generated message has in common.
 
 use crate::api::ApiKey;
-use crate::error::{DecodeError, Decoded, Encoded};
+use crate::error::{DecodeError, Decoded, EncodeError, Encoded};
 use crate::reader::Reader;
 use crate::writer::Writer;
 
@@ -19,7 +19,7 @@ pub trait Message: Sized + Default {
     /// Reads the message; what follows it is left in the reader.
     fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self>;
 
-    /// Appends the message.
+    /// Appends the message. After an error the writer holds part of it.
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded;
 
     /// The message as Kafka's JSON converters show it.
@@ -33,6 +33,16 @@ pub trait Message: Sized + Default {
             Ok(())
         } else {
             Err(DecodeError::UnsupportedVersion { message: Self::NAME, version })
+        }
+    }
+
+    /// Refuses to write versions that do not exist.
+    #[inline]
+    fn check_written_version(version: i16) -> Encoded {
+        if (Self::MIN_VERSION..=Self::MAX_VERSION).contains(&version) {
+            Ok(())
+        } else {
+            Err(EncodeError::UnsupportedVersion { message: Self::NAME, version })
         }
     }
 }

@@ -4,14 +4,19 @@
 //! arrays is charged to an allowance before it is taken, so that a small frame cannot ask for a
 //! large decoded form.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 
 use crate::error::{DecodeError, Decoded};
 use crate::raw_tags::RawTags;
+use crate::text;
 use crate::uuid::Uuid;
 use crate::varint;
 use crate::view::{ArrayView, ViewElement};
 
+/// Decoded bytes allowed for any input, on top of what its length allows.
+const ALLOWANCE_MIN: usize = 4096;
 /// Decoded bytes allowed per byte of input: an element's fixed part may be some tens of times its
 /// shortest form on the wire (an empty string is one byte there and 24 here).
 const ALLOWANCE_PER_BYTE: usize = 64;
@@ -32,12 +37,23 @@ impl<'a> Reader<'a> {
     pub fn new(buf: &'a [u8]) -> Reader<'a> {
         let allowance =
             buf.len().saturating_mul(ALLOWANCE_PER_BYTE).min(ALLOWANCE_MAX.max(buf.len() * 4));
-        Reader { buf, backing: None, allowance: allowance + 4096, len: buf.len() }
+        Reader { buf, backing: None, allowance: allowance + ALLOWANCE_MIN, len: buf.len() }
+    }
+
+    /// Over bytes that only views are read from, which take no memory.
+    #[inline]
+    pub(crate) fn in_place(buf: &'a [u8]) -> Reader<'a> {
+        Reader { buf, backing: None, allowance: 0, len: 0 }
     }
 
     /// Over shared bytes; fields of type bytes share them.
     pub fn shared(buf: &'a Bytes) -> Reader<'a> {
         Reader { backing: Some(buf), ..Reader::new(buf) }
+    }
+
+    /// Memory that decoding may still take, in bytes: [`DecodeError::OverBudget`] before it does.
+    pub fn allowance(&self) -> usize {
+        self.allowance
     }
 
     /// Bytes left.
@@ -62,6 +78,12 @@ impl<'a> Reader<'a> {
             }
             None => Err(DecodeError::Truncated { need: n, have: self.buf.len() }),
         }
+    }
+
+    /// Goes past `n` bytes.
+    #[inline]
+    pub fn skip(&mut self, n: usize) -> Decoded<()> {
+        self.take(n).map(|_| ())
     }
 
     #[inline]
@@ -170,7 +192,10 @@ impl<'a> Reader<'a> {
     /// Text, owned; what is not UTF-8 is replaced as Java does.
     pub fn nullable_string(&mut self, flex: bool) -> Decoded<Option<String>> {
         let Some(len) = self.string_len(flex)? else { return Ok(None) };
-        Ok(Some(String::from_utf8_lossy(self.take(len)?).into_owned()))
+        let text = text::lossy(self.take(len)?);
+        // Repaired text may have outgrown its room once.
+        self.charge(if matches!(text, Cow::Borrowed(_)) { len } else { 6 * len })?;
+        Ok(Some(text.into_owned()))
     }
     /// Text that cannot be null, owned.
     pub fn string(&mut self, flex: bool) -> Decoded<String> {
@@ -192,17 +217,23 @@ impl<'a> Reader<'a> {
     }
     /// Bytes; shared with the buffer where it is shared.
     pub fn nullable_bytes(&mut self, flex: bool) -> Decoded<Option<Bytes>> {
-        Ok(self.nullable_slice(flex)?.map(|slice| self.share(slice)))
+        match self.nullable_slice(flex)? {
+            Some(slice) => self.share(slice).map(Some),
+            None => Ok(None),
+        }
     }
     /// Bytes that cannot be null.
     pub fn bytes(&mut self, flex: bool) -> Decoded<Bytes> {
         self.nullable_bytes(flex)?.ok_or(DecodeError::BadLength(-1))
     }
 
-    fn share(&self, slice: &'a [u8]) -> Bytes {
+    fn share(&mut self, slice: &'a [u8]) -> Decoded<Bytes> {
         match self.backing {
-            Some(backing) => backing.slice_ref(slice),
-            None => Bytes::copy_from_slice(slice),
+            Some(backing) => Ok(backing.slice_ref(slice)),
+            None => {
+                self.charge(slice.len())?;
+                Ok(Bytes::copy_from_slice(slice))
+            }
         }
     }
 
@@ -272,6 +303,43 @@ impl<'a> Reader<'a> {
         self.nullable_array_view(flex, version)?.ok_or(DecodeError::BadLength(-1))
     }
 
+    /// Goes past text.
+    #[inline]
+    pub fn skip_str(&mut self, flex: bool, nullable: bool) -> Decoded<()> {
+        match self.string_len(flex)? {
+            Some(len) => self.skip(len),
+            None if nullable => Ok(()),
+            None => Err(DecodeError::BadLength(-1)),
+        }
+    }
+
+    /// Goes past an array and checks every element.
+    #[inline]
+    pub fn skip_array<T: ViewElement<'a>>(
+        &mut self,
+        flex: bool,
+        version: i16,
+        nullable: bool,
+    ) -> Decoded<()> {
+        match self.array_len(flex)? {
+            Some(count) => (0..count).try_for_each(|_| T::skip(self, version)),
+            None if nullable => Ok(()),
+            None => Err(DecodeError::BadLength(-1)),
+        }
+    }
+
+    /// Goes past a tagged section of which no field is known.
+    #[inline]
+    pub fn skip_tags(&mut self) -> Decoded<()> {
+        let count = self.uvarint()?;
+        for _ in 0..count {
+            self.uvarint()?;
+            let size = self.uvarint()?;
+            self.skip(size as usize)?;
+        }
+        Ok(())
+    }
+
     /// The tagged section: `known` reads a tag it knows and says so; others are kept or skipped.
     #[inline]
     pub fn tags(
@@ -290,9 +358,9 @@ impl<'a> Reader<'a> {
                     return Err(DecodeError::BadLength(size as i64));
                 }
             } else if let Some(raw) = unknown.as_deref_mut() {
-                self.charge(size + size_of::<(u32, Bytes)>())?;
-                let bytes = self.share(body);
-                raw.push(tag, bytes);
+                self.charge(raw.cost())?;
+                let value = self.share(body)?;
+                raw.push(tag, value);
             }
             self.buf = rest;
         }

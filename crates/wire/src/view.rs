@@ -68,7 +68,7 @@ impl<'a, T: ViewElement<'a>> ArrayView<'a, T> {
     #[inline]
     pub fn iter(&self) -> ArrayIter<'a, T> {
         ArrayIter {
-            reader: Reader::new(self.bytes),
+            reader: Reader::in_place(self.bytes),
             left: self.count,
             version: self.version,
             element: PhantomData,

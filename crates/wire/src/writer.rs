@@ -1,8 +1,6 @@
 //! Writes primitives into a frame that is a list of segments: bytes written here, bytes shared from
 //! elsewhere, and ranges that only the shell can reach (files). Record bytes are never copied.
 
-use std::iter::Peekable;
-
 use bytes::Bytes;
 
 use crate::error::{EncodeError, Encoded};
@@ -115,6 +113,11 @@ impl Writer {
         self.buf.clear();
         self.segments.clear();
         self.segment_bytes = 0;
+    }
+
+    /// Inline bytes the frame has room for without growing.
+    pub fn capacity(&self) -> usize {
+        self.buf.capacity()
     }
 
     /// Bytes of the frame, segments included.
@@ -367,21 +370,32 @@ impl Writer {
     }
 
     /// The whole tagged section, all of it unknown fields.
-    pub fn raw_tags(&mut self, tags: &RawTags) {
+    #[inline]
+    pub fn raw_tags(&mut self, tags: &RawTags) -> Encoded {
         self.uvarint(tags.len() as u32);
-        self.raw_tags_below(u32::MAX, &mut tags.iter().peekable());
+        self.raw_tags_below(None, &mut tags.as_slice())
     }
 
-    /// Unknown fields whose tags come before `below`.
-    pub fn raw_tags_below(
-        &mut self,
-        below: u32,
-        tags: &mut Peekable<std::slice::Iter<'_, (u32, Bytes)>>,
-    ) {
-        while let Some((tag, value)) = tags.next_if(|(tag, _)| *tag < below) {
+    /// Unknown fields whose tags come before `below`, or all that are left.
+    #[inline]
+    pub fn raw_tags_below(&mut self, below: Option<u32>, tags: &mut &[(u32, Bytes)]) -> Encoded {
+        while let [(tag, value), rest @ ..] = *tags {
+            match below {
+                Some(below) if *tag > below => break,
+                Some(below) if *tag == below => return Err(EncodeError::BadTag(*tag)),
+                _ => {}
+            }
+            if let Some((next, _)) = rest.first()
+                && next <= tag
+            {
+                return Err(EncodeError::BadTag(*next));
+            }
+            let len = i32::try_from(value.len()).map_err(|_| EncodeError::TooLong(value.len()))?;
             self.uvarint(*tag);
-            self.uvarint(value.len() as u32);
-            self.buf.extend_from_slice(value);
+            self.uvarint(len as u32);
+            self.raw(value);
+            *tags = rest;
         }
+        Ok(())
     }
 }

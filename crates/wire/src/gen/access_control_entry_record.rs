@@ -56,15 +56,19 @@ impl AccessControlEntryRecord {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.uuid(self.id);
-        w.i8(self.resource_type);
+        let mut b = [0; 17];
+        b[0..16].copy_from_slice(&self.id.0);
+        b[16..17].copy_from_slice(&self.resource_type.to_be_bytes());
+        w.raw(&b);
         w.string(true, &self.resource_name)?;
         w.i8(self.pattern_type);
         w.string(true, &self.principal)?;
         w.string(true, &self.host)?;
-        w.i8(self.operation);
-        w.i8(self.permission_type);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 2];
+        b[0..1].copy_from_slice(&self.operation.to_be_bytes());
+        b[1..2].copy_from_slice(&self.permission_type.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -120,6 +124,7 @@ impl Message for AccessControlEntryRecord {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

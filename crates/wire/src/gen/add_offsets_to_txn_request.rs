@@ -47,11 +47,13 @@ impl AddOffsetsToTxnRequest {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 3;
         w.string(flex, &self.transactional_id)?;
-        w.i64(self.producer_id);
-        w.i16(self.producer_epoch);
+        let mut b = [0; 10];
+        b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+        b[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
+        w.raw(&b);
         w.string(flex, &self.group_id)?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AddOffsetsToTxnRequest",
@@ -98,6 +100,7 @@ impl Message for AddOffsetsToTxnRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -82,7 +82,10 @@ impl AddPartitionsToTxnRequest {
             }
         }
         if version <= 3 {
-            w.i64(self.v3_and_below_producer_id);
+            let mut b = [0; 10];
+            b[0..8].copy_from_slice(&self.v3_and_below_producer_id.to_be_bytes());
+            b[8..10].copy_from_slice(&self.v3_and_below_producer_epoch.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.v3_and_below_producer_id != 0 {
                 return Err(EncodeError::NotInVersion {
@@ -91,10 +94,6 @@ impl AddPartitionsToTxnRequest {
                     version,
                 });
             }
-        }
-        if version <= 3 {
-            w.i16(self.v3_and_below_producer_epoch);
-        } else {
             if self.v3_and_below_producer_epoch != 0 {
                 return Err(EncodeError::NotInVersion {
                     message: "AddPartitionsToTxnRequest",
@@ -115,7 +114,7 @@ impl AddPartitionsToTxnRequest {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AddPartitionsToTxnRequest",
@@ -235,7 +234,11 @@ impl AddPartitionsToTxnTransaction {
             }
         }
         if version >= 4 {
-            w.i64(self.producer_id);
+            let mut b = [0; 11];
+            b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+            b[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
+            b[10..11].copy_from_slice(&[u8::from(self.verify_only)]);
+            w.raw(&b);
         } else {
             if self.producer_id != 0 {
                 return Err(EncodeError::NotInVersion {
@@ -244,10 +247,6 @@ impl AddPartitionsToTxnTransaction {
                     version,
                 });
             }
-        }
-        if version >= 4 {
-            w.i16(self.producer_epoch);
-        } else {
             if self.producer_epoch != 0 {
                 return Err(EncodeError::NotInVersion {
                     message: "AddPartitionsToTxnTransaction",
@@ -255,10 +254,6 @@ impl AddPartitionsToTxnTransaction {
                     version,
                 });
             }
-        }
-        if version >= 4 {
-            w.bool(self.verify_only);
-        } else {
             if self.verify_only {
                 return Err(EncodeError::NotInVersion {
                     message: "AddPartitionsToTxnTransaction",
@@ -279,7 +274,7 @@ impl AddPartitionsToTxnTransaction {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AddPartitionsToTxnTransaction",
@@ -374,7 +369,7 @@ impl AddPartitionsToTxnTopic {
             Ok(())
         })?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AddPartitionsToTxnTopic",
@@ -413,6 +408,7 @@ impl Message for AddPartitionsToTxnRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

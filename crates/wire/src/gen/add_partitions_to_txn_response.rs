@@ -83,7 +83,7 @@ impl AddPartitionsToTxnResponse {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AddPartitionsToTxnResponse",
@@ -191,7 +191,7 @@ impl AddPartitionsToTxnResult {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AddPartitionsToTxnResult",
@@ -266,7 +266,7 @@ impl AddPartitionsToTxnTopicResult {
         w.string(flex, &self.name)?;
         w.array(flex, Some(&self.results_by_partition[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AddPartitionsToTxnTopicResult",
@@ -329,10 +329,12 @@ impl AddPartitionsToTxnPartitionResult {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 3;
-        w.i32(self.partition_index);
-        w.i16(self.partition_error_code);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..6].copy_from_slice(&self.partition_error_code.to_be_bytes());
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AddPartitionsToTxnPartitionResult",
@@ -371,6 +373,7 @@ impl Message for AddPartitionsToTxnResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

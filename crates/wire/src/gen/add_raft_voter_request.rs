@@ -53,9 +53,11 @@ impl AddRaftVoterRequest {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.nullable_string(true, self.cluster_id.as_deref())?;
-        w.i32(self.timeout_ms);
-        w.i32(self.voter_id);
-        w.uuid(self.voter_directory_id);
+        let mut b = [0; 24];
+        b[0..4].copy_from_slice(&self.timeout_ms.to_be_bytes());
+        b[4..8].copy_from_slice(&self.voter_id.to_be_bytes());
+        b[8..24].copy_from_slice(&self.voter_directory_id.0);
+        w.raw(&b);
         w.array(true, Some(&self.listeners[..]), |w, v| v.write(w, version))?;
         if version >= 1 {
             w.bool(self.ack_when_committed);
@@ -68,7 +70,7 @@ impl AddRaftVoterRequest {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -148,7 +150,7 @@ impl Listener {
         w.string(true, &self.name)?;
         w.string(true, &self.host)?;
         w.u16(self.port);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -184,6 +186,7 @@ impl Message for AddRaftVoterRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -44,11 +44,13 @@ impl AllocateProducerIdsResponse {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.throttle_time_ms);
-        w.i16(self.error_code.0);
-        w.i64(self.producer_id_start);
-        w.i32(self.producer_id_len);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 18];
+        b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        b[6..14].copy_from_slice(&self.producer_id_start.to_be_bytes());
+        b[14..18].copy_from_slice(&self.producer_id_len.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -88,6 +90,7 @@ impl Message for AllocateProducerIdsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -39,7 +39,7 @@ impl AlterClientQuotasRequest {
         w.array(flex, Some(&self.entries[..]), |w, v| v.write(w, version))?;
         w.bool(self.validate_only);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AlterClientQuotasRequest",
@@ -109,7 +109,7 @@ impl EntryData {
         w.array(flex, Some(&self.entity[..]), |w, v| v.write(w, version))?;
         w.array(flex, Some(&self.ops[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "EntryData",
@@ -179,7 +179,7 @@ impl EntityData {
         w.string(flex, &self.entity_type)?;
         w.nullable_string(flex, self.entity_name.as_deref())?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "EntityData",
@@ -248,10 +248,12 @@ impl OpData {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 1;
         w.string(flex, &self.key)?;
-        w.f64(self.value);
-        w.bool(self.remove);
+        let mut b = [0; 9];
+        b[0..8].copy_from_slice(&self.value.to_be_bytes());
+        b[8..9].copy_from_slice(&[u8::from(self.remove)]);
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "OpData",
@@ -294,6 +296,7 @@ impl Message for AlterClientQuotasRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

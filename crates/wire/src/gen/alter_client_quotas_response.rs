@@ -39,7 +39,7 @@ impl AlterClientQuotasResponse {
         w.i32(self.throttle_time_ms);
         w.array(flex, Some(&self.entries[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AlterClientQuotasResponse",
@@ -113,7 +113,7 @@ impl EntryData {
         w.nullable_string(flex, self.error_message.as_deref())?;
         w.array(flex, Some(&self.entity[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "EntryData",
@@ -190,7 +190,7 @@ impl EntityData {
         w.string(flex, &self.entity_type)?;
         w.nullable_string(flex, self.entity_name.as_deref())?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "EntityData",
@@ -232,6 +232,7 @@ impl Message for AlterClientQuotasResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -43,7 +43,7 @@ impl AlterConfigsRequest {
         w.array(flex, Some(&self.resources[..]), |w, v| v.write(w, version))?;
         w.bool(self.validate_only);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AlterConfigsRequest",
@@ -117,7 +117,7 @@ impl AlterConfigsResource {
         w.string(flex, &self.resource_name)?;
         w.array(flex, Some(&self.configs[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AlterConfigsResource",
@@ -187,7 +187,7 @@ impl AlterableConfig {
         w.string(flex, &self.name)?;
         w.nullable_string(flex, self.value.as_deref())?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AlterableConfig",
@@ -229,6 +229,7 @@ impl Message for AlterConfigsRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -43,7 +43,7 @@ impl AlterConfigsResponse {
         w.i32(self.throttle_time_ms);
         w.array(flex, Some(&self.responses[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AlterConfigsResponse",
@@ -121,7 +121,7 @@ impl AlterConfigsResourceResponse {
         w.i8(self.resource_type);
         w.string(flex, &self.resource_name)?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AlterConfigsResourceResponse",
@@ -171,6 +171,7 @@ impl Message for AlterConfigsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -41,10 +41,12 @@ impl AlterPartitionRequest {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.broker_id);
-        w.i64(self.broker_epoch);
+        let mut b = [0; 12];
+        b[0..4].copy_from_slice(&self.broker_id.to_be_bytes());
+        b[4..12].copy_from_slice(&self.broker_epoch.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -108,7 +110,7 @@ impl TopicData {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -182,8 +184,10 @@ impl PartitionData {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.partition_index);
-        w.i32(self.leader_epoch);
+        let mut b = [0; 8];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        w.raw(&b);
         if version <= 2 {
             w.array(true, Some(&self.new_isr[..]), |w, v| {
                 w.i32(*v);
@@ -209,9 +213,11 @@ impl PartitionData {
                 });
             }
         }
-        w.i8(self.leader_recovery_state);
-        w.i32(self.partition_epoch);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 5];
+        b[0..1].copy_from_slice(&self.leader_recovery_state.to_be_bytes());
+        b[1..5].copy_from_slice(&self.partition_epoch.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -290,7 +296,10 @@ impl BrokerState {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         if version >= 3 {
-            w.i32(self.broker_id);
+            let mut b = [0; 12];
+            b[0..4].copy_from_slice(&self.broker_id.to_be_bytes());
+            b[4..12].copy_from_slice(&self.broker_epoch.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.broker_id != 0 {
                 return Err(EncodeError::NotInVersion {
@@ -299,10 +308,6 @@ impl BrokerState {
                     version,
                 });
             }
-        }
-        if version >= 3 {
-            w.i64(self.broker_epoch);
-        } else {
             if self.broker_epoch != -1 {
                 return Err(EncodeError::NotInVersion {
                     message: "BrokerState",
@@ -311,7 +316,7 @@ impl BrokerState {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -347,6 +352,7 @@ impl Message for AlterPartitionRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

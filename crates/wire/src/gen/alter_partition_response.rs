@@ -41,10 +41,12 @@ impl AlterPartitionResponse {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.throttle_time_ms);
-        w.i16(self.error_code.0);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -108,7 +110,7 @@ impl TopicData {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -181,17 +183,21 @@ impl PartitionData {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.partition_index);
-        w.i16(self.error_code.0);
-        w.i32(self.leader_id);
-        w.i32(self.leader_epoch);
+        let mut b = [0; 14];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        b[6..10].copy_from_slice(&self.leader_id.to_be_bytes());
+        b[10..14].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.isr[..]), |w, v| {
             w.i32(*v);
             Ok(())
         })?;
-        w.i8(self.leader_recovery_state);
-        w.i32(self.partition_epoch);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 5];
+        b[0..1].copy_from_slice(&self.leader_recovery_state.to_be_bytes());
+        b[1..5].copy_from_slice(&self.partition_epoch.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -243,6 +249,7 @@ impl Message for AlterPartitionResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

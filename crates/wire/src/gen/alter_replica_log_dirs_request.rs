@@ -36,7 +36,7 @@ impl AlterReplicaLogDirsRequest {
         let flex = version >= 2;
         w.array(flex, Some(&self.dirs[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AlterReplicaLogDirsRequest",
@@ -98,7 +98,7 @@ impl AlterReplicaLogDir {
         w.string(flex, &self.path)?;
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AlterReplicaLogDir",
@@ -171,7 +171,7 @@ impl AlterReplicaLogDirTopic {
             Ok(())
         })?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AlterReplicaLogDirTopic",
@@ -210,6 +210,7 @@ impl Message for AlterReplicaLogDirsRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -40,7 +40,7 @@ impl AlterShareGroupOffsetsRequest {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.group_id)?;
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -100,7 +100,7 @@ impl AlterShareGroupOffsetsRequestTopic {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.topic_name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -154,9 +154,11 @@ impl AlterShareGroupOffsetsRequestPartition {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.partition_index);
-        w.i64(self.start_offset);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 12];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..12].copy_from_slice(&self.start_offset.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -188,6 +190,7 @@ impl Message for AlterShareGroupOffsetsRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

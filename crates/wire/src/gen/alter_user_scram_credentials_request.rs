@@ -40,7 +40,7 @@ impl AlterUserScramCredentialsRequest {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.deletions[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.upsertions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -96,7 +96,7 @@ impl ScramCredentialDeletion {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.i8(self.mechanism);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -164,11 +164,13 @@ impl ScramCredentialUpsertion {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
-        w.i8(self.mechanism);
-        w.i32(self.iterations);
+        let mut b = [0; 5];
+        b[0..1].copy_from_slice(&self.mechanism.to_be_bytes());
+        b[1..5].copy_from_slice(&self.iterations.to_be_bytes());
+        w.raw(&b);
         w.bytes(true, &self.salt)?;
         w.bytes(true, &self.salted_password)?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -212,6 +214,7 @@ impl Message for AlterUserScramCredentialsRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -51,7 +51,7 @@ impl ApiVersionsRequest {
             w.string(flex, &self.client_software_version)?;
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ApiVersionsRequest",
@@ -94,6 +94,7 @@ impl Message for ApiVersionsRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

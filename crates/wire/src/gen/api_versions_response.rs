@@ -100,32 +100,32 @@ impl ApiVersionsResponse {
             let tag_3 = version >= 3 && self.zk_migration_ready;
             count += usize::from(tag_3);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.iter().peekable();
-            w.raw_tags_below(0, &mut raw);
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
             if tag_0 {
                 let at = w.begin_tag(0);
                 w.array(flex, Some(&self.supported_features[..]), |w, v| v.write(w, version))?;
                 w.end_tag(at);
             }
-            w.raw_tags_below(1, &mut raw);
+            w.raw_tags_below(Some(1), &mut raw)?;
             if tag_1 {
                 let at = w.begin_tag(1);
                 w.i64(self.finalized_features_epoch);
                 w.end_tag(at);
             }
-            w.raw_tags_below(2, &mut raw);
+            w.raw_tags_below(Some(2), &mut raw)?;
             if tag_2 {
                 let at = w.begin_tag(2);
                 w.array(flex, Some(&self.finalized_features[..]), |w, v| v.write(w, version))?;
                 w.end_tag(at);
             }
-            w.raw_tags_below(3, &mut raw);
+            w.raw_tags_below(Some(3), &mut raw)?;
             if tag_3 {
                 let at = w.begin_tag(3);
                 w.bool(self.zk_migration_ready);
                 w.end_tag(at);
             }
-            w.raw_tags_below(u32::MAX, &mut raw);
+            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ApiVersionsResponse",
@@ -228,11 +228,13 @@ impl ApiVersion {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 3;
-        w.i16(self.api_key);
-        w.i16(self.min_version);
-        w.i16(self.max_version);
+        let mut b = [0; 6];
+        b[0..2].copy_from_slice(&self.api_key.to_be_bytes());
+        b[2..4].copy_from_slice(&self.min_version.to_be_bytes());
+        b[4..6].copy_from_slice(&self.max_version.to_be_bytes());
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ApiVersion",
@@ -324,7 +326,10 @@ impl SupportedFeatureKey {
             }
         }
         if version >= 3 {
-            w.i16(self.min_version);
+            let mut b = [0; 4];
+            b[0..2].copy_from_slice(&self.min_version.to_be_bytes());
+            b[2..4].copy_from_slice(&self.max_version.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.min_version != 0 {
                 return Err(EncodeError::NotInVersion {
@@ -333,10 +338,6 @@ impl SupportedFeatureKey {
                     version,
                 });
             }
-        }
-        if version >= 3 {
-            w.i16(self.max_version);
-        } else {
             if self.max_version != 0 {
                 return Err(EncodeError::NotInVersion {
                     message: "SupportedFeatureKey",
@@ -346,7 +347,7 @@ impl SupportedFeatureKey {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "SupportedFeatureKey",
@@ -444,7 +445,10 @@ impl FinalizedFeatureKey {
             }
         }
         if version >= 3 {
-            w.i16(self.max_version_level);
+            let mut b = [0; 4];
+            b[0..2].copy_from_slice(&self.max_version_level.to_be_bytes());
+            b[2..4].copy_from_slice(&self.min_version_level.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.max_version_level != 0 {
                 return Err(EncodeError::NotInVersion {
@@ -453,10 +457,6 @@ impl FinalizedFeatureKey {
                     version,
                 });
             }
-        }
-        if version >= 3 {
-            w.i16(self.min_version_level);
-        } else {
             if self.min_version_level != 0 {
                 return Err(EncodeError::NotInVersion {
                     message: "FinalizedFeatureKey",
@@ -466,7 +466,7 @@ impl FinalizedFeatureKey {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "FinalizedFeatureKey",
@@ -515,6 +515,7 @@ impl Message for ApiVersionsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -59,7 +59,7 @@ impl BeginQuorumEpochRequest {
             w.array(flex, Some(&self.leader_endpoints[..]), |w, v| v.write(w, version))?;
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "BeginQuorumEpochRequest",
@@ -144,7 +144,7 @@ impl TopicData {
         w.string(flex, &self.topic_name)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "TopicData",
@@ -223,10 +223,12 @@ impl PartitionData {
         if version >= 1 {
             w.uuid(self.voter_directory_id);
         }
-        w.i32(self.leader_id);
-        w.i32(self.leader_epoch);
+        let mut b = [0; 8];
+        b[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
+        b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "PartitionData",
@@ -341,7 +343,7 @@ impl LeaderEndpoint {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "LeaderEndpoint",
@@ -390,6 +392,7 @@ impl Message for BeginQuorumEpochRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

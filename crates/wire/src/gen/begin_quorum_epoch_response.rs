@@ -60,14 +60,14 @@ impl BeginQuorumEpochResponse {
             let tag_0 = version >= 1 && !self.node_endpoints.is_empty();
             count += usize::from(tag_0);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.iter().peekable();
-            w.raw_tags_below(0, &mut raw);
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
             if tag_0 {
                 let at = w.begin_tag(0);
                 w.array(flex, Some(&self.node_endpoints[..]), |w, v| v.write(w, version))?;
                 w.end_tag(at);
             }
-            w.raw_tags_below(u32::MAX, &mut raw);
+            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "BeginQuorumEpochResponse",
@@ -154,7 +154,7 @@ impl TopicData {
         w.string(flex, &self.topic_name)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "TopicData",
@@ -227,12 +227,14 @@ impl PartitionData {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 1;
-        w.i32(self.partition_index);
-        w.i16(self.error_code.0);
-        w.i32(self.leader_id);
-        w.i32(self.leader_epoch);
+        let mut b = [0; 14];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        b[6..10].copy_from_slice(&self.leader_id.to_be_bytes());
+        b[10..14].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "PartitionData",
@@ -345,7 +347,7 @@ impl NodeEndpoint {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "NodeEndpoint",
@@ -394,6 +396,7 @@ impl Message for BeginQuorumEpochResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

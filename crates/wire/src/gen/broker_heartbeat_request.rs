@@ -68,19 +68,21 @@ impl BrokerHeartbeatRequest {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.broker_id);
-        w.i64(self.broker_epoch);
-        w.i64(self.current_metadata_offset);
-        w.bool(self.want_fence);
-        w.bool(self.want_shut_down);
+        let mut b = [0; 22];
+        b[0..4].copy_from_slice(&self.broker_id.to_be_bytes());
+        b[4..12].copy_from_slice(&self.broker_epoch.to_be_bytes());
+        b[12..20].copy_from_slice(&self.current_metadata_offset.to_be_bytes());
+        b[20..21].copy_from_slice(&[u8::from(self.want_fence)]);
+        b[21..22].copy_from_slice(&[u8::from(self.want_shut_down)]);
+        w.raw(&b);
         let mut count = self.unknown_tags.len();
         let tag_0 = version >= 1 && !self.offline_log_dirs.is_empty();
         count += usize::from(tag_0);
         let tag_1 = version >= 2 && self.cordoned_log_dirs.is_some();
         count += usize::from(tag_1);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.iter().peekable();
-        w.raw_tags_below(0, &mut raw);
+        let mut raw = self.unknown_tags.as_slice();
+        w.raw_tags_below(Some(0), &mut raw)?;
         if tag_0 {
             let at = w.begin_tag(0);
             w.array(true, Some(&self.offline_log_dirs[..]), |w, v| {
@@ -89,7 +91,7 @@ impl BrokerHeartbeatRequest {
             })?;
             w.end_tag(at);
         }
-        w.raw_tags_below(1, &mut raw);
+        w.raw_tags_below(Some(1), &mut raw)?;
         if tag_1 {
             let at = w.begin_tag(1);
             w.array(true, self.cordoned_log_dirs.as_deref(), |w, v| {
@@ -98,7 +100,7 @@ impl BrokerHeartbeatRequest {
             })?;
             w.end_tag(at);
         }
-        w.raw_tags_below(u32::MAX, &mut raw);
+        w.raw_tags_below(None, &mut raw)?;
 
         if !(version >= 1) {
             if !self.offline_log_dirs.is_empty() {
@@ -182,6 +184,7 @@ impl Message for BrokerHeartbeatRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -47,12 +47,14 @@ impl BrokerHeartbeatResponse {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.throttle_time_ms);
-        w.i16(self.error_code.0);
-        w.bool(self.is_caught_up);
-        w.bool(self.is_fenced);
-        w.bool(self.should_shut_down);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 9];
+        b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        b[6..7].copy_from_slice(&[u8::from(self.is_caught_up)]);
+        b[7..8].copy_from_slice(&[u8::from(self.is_fenced)]);
+        b[8..9].copy_from_slice(&[u8::from(self.should_shut_down)]);
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -96,6 +98,7 @@ impl Message for BrokerHeartbeatResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -72,8 +72,10 @@ impl BrokerRegistrationChangeRecord {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.broker_id);
-        w.i64(self.broker_epoch);
+        let mut b = [0; 12];
+        b[0..4].copy_from_slice(&self.broker_id.to_be_bytes());
+        b[4..12].copy_from_slice(&self.broker_epoch.to_be_bytes());
+        w.raw(&b);
         let mut count = self.unknown_tags.len();
         let tag_0 = self.fenced != 0;
         count += usize::from(tag_0);
@@ -84,20 +86,20 @@ impl BrokerRegistrationChangeRecord {
         let tag_3 = version >= 3 && self.cordoned_log_dirs.is_some();
         count += usize::from(tag_3);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.iter().peekable();
-        w.raw_tags_below(0, &mut raw);
+        let mut raw = self.unknown_tags.as_slice();
+        w.raw_tags_below(Some(0), &mut raw)?;
         if tag_0 {
             let at = w.begin_tag(0);
             w.i8(self.fenced);
             w.end_tag(at);
         }
-        w.raw_tags_below(1, &mut raw);
+        w.raw_tags_below(Some(1), &mut raw)?;
         if tag_1 {
             let at = w.begin_tag(1);
             w.i8(self.in_controlled_shutdown);
             w.end_tag(at);
         }
-        w.raw_tags_below(2, &mut raw);
+        w.raw_tags_below(Some(2), &mut raw)?;
         if tag_2 {
             let at = w.begin_tag(2);
             w.array(true, Some(&self.log_dirs[..]), |w, v| {
@@ -106,7 +108,7 @@ impl BrokerRegistrationChangeRecord {
             })?;
             w.end_tag(at);
         }
-        w.raw_tags_below(3, &mut raw);
+        w.raw_tags_below(Some(3), &mut raw)?;
         if tag_3 {
             let at = w.begin_tag(3);
             w.array(true, self.cordoned_log_dirs.as_deref(), |w, v| {
@@ -115,7 +117,7 @@ impl BrokerRegistrationChangeRecord {
             })?;
             w.end_tag(at);
         }
-        w.raw_tags_below(u32::MAX, &mut raw);
+        w.raw_tags_below(None, &mut raw)?;
 
         if !(version >= 1) {
             if self.in_controlled_shutdown != 0 {
@@ -210,6 +212,7 @@ impl Message for BrokerRegistrationChangeRecord {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -91,7 +91,7 @@ impl BrokerRegistrationRequest {
         if version >= 3 {
             w.i64(self.previous_broker_epoch);
         }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -194,9 +194,11 @@ impl Listener {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.string(true, &self.host)?;
-        w.u16(self.port);
-        w.i16(self.security_protocol);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 4];
+        b[0..2].copy_from_slice(&self.port.to_be_bytes());
+        b[2..4].copy_from_slice(&self.security_protocol.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -266,9 +268,11 @@ impl Feature {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
-        w.i16(self.min_supported_version);
-        w.i16(self.max_supported_version);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 4];
+        b[0..2].copy_from_slice(&self.min_supported_version.to_be_bytes());
+        b[2..4].copy_from_slice(&self.max_supported_version.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -304,6 +308,7 @@ impl Message for BrokerRegistrationRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

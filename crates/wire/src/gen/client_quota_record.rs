@@ -46,9 +46,11 @@ impl ClientQuotaRecord {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.entity[..]), |w, v| v.write(w, version))?;
         w.string(true, &self.key)?;
-        w.f64(self.value);
-        w.bool(self.remove);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 9];
+        b[0..8].copy_from_slice(&self.value.to_be_bytes());
+        b[8..9].copy_from_slice(&[u8::from(self.remove)]);
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -116,7 +118,7 @@ impl EntityData {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.entity_type)?;
         w.nullable_string(true, self.entity_name.as_deref())?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -151,6 +153,7 @@ impl Message for ClientQuotaRecord {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -48,7 +48,7 @@ impl ConfigRecord {
         w.string(true, &self.resource_name)?;
         w.string(true, &self.name)?;
         w.nullable_string(true, self.value.as_deref())?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -91,6 +91,7 @@ impl Message for ConfigRecord {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -40,7 +40,7 @@ impl ConsumerGroupDescribeRequest {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.group_ids[..]), |w, v| w.string(true, v))?;
         w.bool(self.include_authorized_operations);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -72,6 +72,7 @@ impl Message for ConsumerGroupDescribeRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -36,7 +36,7 @@ impl ConsumerGroupDescribeResponse {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.throttle_time_ms);
         w.array(true, Some(&self.groups[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -119,12 +119,14 @@ impl DescribedGroup {
         w.nullable_string(true, self.error_message.as_deref())?;
         w.string(true, &self.group_id)?;
         w.string(true, &self.group_state)?;
-        w.i32(self.group_epoch);
-        w.i32(self.assignment_epoch);
+        let mut b = [0; 8];
+        b[0..4].copy_from_slice(&self.group_epoch.to_be_bytes());
+        b[4..8].copy_from_slice(&self.assignment_epoch.to_be_bytes());
+        w.raw(&b);
         w.string(true, &self.assignor_name)?;
         w.array(true, Some(&self.members[..]), |w, v| v.write(w, version))?;
         w.i32(self.authorized_operations);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -255,7 +257,7 @@ impl Member {
         if version >= 1 {
             w.i8(self.member_type);
         }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -369,7 +371,7 @@ impl TopicPartitions {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -426,7 +428,7 @@ impl Assignment {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.topic_partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -454,6 +456,7 @@ impl Message for ConsumerGroupDescribeResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -84,7 +84,7 @@ impl ConsumerGroupHeartbeatRequest {
         }
         w.nullable_string(true, self.server_assignor.as_deref())?;
         w.array(true, self.topic_partitions.as_deref(), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -199,7 +199,7 @@ impl TopicPartitions {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -231,6 +231,7 @@ impl Message for ConsumerGroupHeartbeatRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -53,12 +53,16 @@ impl ConsumerGroupHeartbeatResponse {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.throttle_time_ms);
-        w.i16(self.error_code.0);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        w.raw(&b);
         w.nullable_string(true, self.error_message.as_deref())?;
         w.nullable_string(true, self.member_id.as_deref())?;
-        w.i32(self.member_epoch);
-        w.i32(self.heartbeat_interval_ms);
+        let mut b = [0; 8];
+        b[0..4].copy_from_slice(&self.member_epoch.to_be_bytes());
+        b[4..8].copy_from_slice(&self.heartbeat_interval_ms.to_be_bytes());
+        w.raw(&b);
         match &self.assignment {
             Some(v) => {
                 w.i8(1);
@@ -68,7 +72,7 @@ impl ConsumerGroupHeartbeatResponse {
                 w.i8(-1);
             }
         }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -150,7 +154,7 @@ impl Assignment {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.topic_partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -209,7 +213,7 @@ impl TopicPartitions {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -241,6 +245,7 @@ impl Message for ConsumerGroupHeartbeatResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -30,7 +30,7 @@ impl Default for ConsumerGroupMemberMetadataValue {
             subscribed_topic_regex: Some(String::new()),
             rebalance_timeout_ms: -1,
             server_assignor: Some(String::new()),
-            classic_member_metadata: None,
+            classic_member_metadata: Some(Default::default()),
             unknown_tags: RawTags::default(),
         }
     }
@@ -79,11 +79,12 @@ impl ConsumerGroupMemberMetadataValue {
         w.i32(self.rebalance_timeout_ms);
         w.nullable_string(true, self.server_assignor.as_deref())?;
         let mut count = self.unknown_tags.len();
-        let tag_0 = self.classic_member_metadata.is_some();
+        let tag_0 =
+            !self.classic_member_metadata.as_ref().is_some_and(|v| *v == Default::default());
         count += usize::from(tag_0);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.iter().peekable();
-        w.raw_tags_below(0, &mut raw);
+        let mut raw = self.unknown_tags.as_slice();
+        w.raw_tags_below(Some(0), &mut raw)?;
         if tag_0 {
             let at = w.begin_tag(0);
             match &self.classic_member_metadata {
@@ -97,7 +98,7 @@ impl ConsumerGroupMemberMetadataValue {
             }
             w.end_tag(at);
         }
-        w.raw_tags_below(u32::MAX, &mut raw);
+        w.raw_tags_below(None, &mut raw)?;
 
         Ok(())
     }
@@ -152,7 +153,7 @@ impl ConsumerGroupMemberMetadataValue {
                 None => serde_json::Value::Null,
             },
         );
-        if self.classic_member_metadata.is_some() {
+        if !self.classic_member_metadata.as_ref().is_some_and(|v| *v == Default::default()) {
             o.insert(
                 "classicMemberMetadata".into(),
                 match &self.classic_member_metadata {
@@ -203,7 +204,7 @@ impl ClassicMemberMetadata {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.session_timeout_ms);
         w.array(true, Some(&self.supported_protocols[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -259,7 +260,7 @@ impl ClassicProtocol {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.bytes(true, &self.metadata)?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -291,6 +292,7 @@ impl Message for ConsumerGroupMemberMetadataValue {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -33,7 +33,7 @@ impl ConsumerGroupPartitionMetadataValue {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -97,7 +97,7 @@ impl TopicMetadata {
         w.string(true, &self.topic_name)?;
         w.i32(self.num_partitions);
         w.array(true, Some(&self.partition_metadata[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -161,7 +161,7 @@ impl PartitionMetadata {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.partition);
         w.array(true, Some(&self.racks[..]), |w, v| w.string(true, v))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -193,6 +193,7 @@ impl Message for ConsumerGroupPartitionMetadataValue {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

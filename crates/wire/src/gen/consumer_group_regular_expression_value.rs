@@ -42,9 +42,11 @@ impl ConsumerGroupRegularExpressionValue {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.topics[..]), |w, v| w.string(true, v))?;
-        w.i64(self.version);
-        w.i64(self.timestamp);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 16];
+        b[0..8].copy_from_slice(&self.version.to_be_bytes());
+        b[8..16].copy_from_slice(&self.timestamp.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -80,6 +82,7 @@ impl Message for ConsumerGroupRegularExpressionValue {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -47,12 +47,14 @@ impl ControllerRegistrationRequest {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.controller_id);
-        w.uuid(self.incarnation_id);
-        w.bool(self.zk_migration_ready);
+        let mut b = [0; 21];
+        b[0..4].copy_from_slice(&self.controller_id.to_be_bytes());
+        b[4..20].copy_from_slice(&self.incarnation_id.0);
+        b[20..21].copy_from_slice(&[u8::from(self.zk_migration_ready)]);
+        w.raw(&b);
         w.array(true, Some(&self.listeners[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.features[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -130,9 +132,11 @@ impl Listener {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.string(true, &self.host)?;
-        w.u16(self.port);
-        w.i16(self.security_protocol);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 4];
+        b[0..2].copy_from_slice(&self.port.to_be_bytes());
+        b[2..4].copy_from_slice(&self.security_protocol.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -202,9 +206,11 @@ impl Feature {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
-        w.i16(self.min_supported_version);
-        w.i16(self.max_supported_version);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 4];
+        b[0..2].copy_from_slice(&self.min_supported_version.to_be_bytes());
+        b[2..4].copy_from_slice(&self.max_supported_version.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -240,6 +246,7 @@ impl Message for ControllerRegistrationRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

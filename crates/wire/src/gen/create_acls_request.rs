@@ -36,7 +36,7 @@ impl CreateAclsRequest {
         let flex = version >= 2;
         w.array(flex, Some(&self.creations[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "CreateAclsRequest",
@@ -119,10 +119,12 @@ impl AclCreation {
         w.i8(self.resource_pattern_type);
         w.string(flex, &self.principal)?;
         w.string(flex, &self.host)?;
-        w.i8(self.operation);
-        w.i8(self.permission_type);
+        let mut b = [0; 2];
+        b[0..1].copy_from_slice(&self.operation.to_be_bytes());
+        b[1..2].copy_from_slice(&self.permission_type.to_be_bytes());
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AclCreation",
@@ -181,6 +183,7 @@ impl Message for CreateAclsRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -75,7 +75,7 @@ impl CreateDelegationTokenRequest {
         w.array(flex, Some(&self.renewers[..]), |w, v| v.write(w, version))?;
         w.i64(self.max_lifetime_ms);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "CreateDelegationTokenRequest",
@@ -163,7 +163,7 @@ impl CreatableRenewers {
         w.string(flex, &self.principal_type)?;
         w.string(flex, &self.principal_name)?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "CreatableRenewers",
@@ -202,6 +202,7 @@ impl Message for CreateDelegationTokenRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -96,14 +96,16 @@ impl CreateDelegationTokenResponse {
                 });
             }
         }
-        w.i64(self.issue_timestamp_ms);
-        w.i64(self.expiry_timestamp_ms);
-        w.i64(self.max_timestamp_ms);
+        let mut b = [0; 24];
+        b[0..8].copy_from_slice(&self.issue_timestamp_ms.to_be_bytes());
+        b[8..16].copy_from_slice(&self.expiry_timestamp_ms.to_be_bytes());
+        b[16..24].copy_from_slice(&self.max_timestamp_ms.to_be_bytes());
+        w.raw(&b);
         w.string(flex, &self.token_id)?;
         w.bytes(flex, &self.hmac)?;
         w.i32(self.throttle_time_ms);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "CreateDelegationTokenResponse",
@@ -182,6 +184,7 @@ impl Message for CreateDelegationTokenResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -44,10 +44,12 @@ impl CreatePartitionsRequest {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 2;
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.i32(self.timeout_ms);
-        w.bool(self.validate_only);
+        let mut b = [0; 5];
+        b[0..4].copy_from_slice(&self.timeout_ms.to_be_bytes());
+        b[4..5].copy_from_slice(&[u8::from(self.validate_only)]);
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "CreatePartitionsRequest",
@@ -125,7 +127,7 @@ impl CreatePartitionsTopic {
         w.i32(self.count);
         w.array(flex, self.assignments.as_deref(), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "CreatePartitionsTopic",
@@ -198,7 +200,7 @@ impl CreatePartitionsAssignment {
             Ok(())
         })?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "CreatePartitionsAssignment",
@@ -233,6 +235,7 @@ impl Message for CreatePartitionsRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -44,10 +44,12 @@ impl CreateTopicsRequest {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 5;
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.i32(self.timeout_ms);
-        w.bool(self.validate_only);
+        let mut b = [0; 5];
+        b[0..4].copy_from_slice(&self.timeout_ms.to_be_bytes());
+        b[4..5].copy_from_slice(&[u8::from(self.validate_only)]);
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "CreateTopicsRequest",
@@ -128,12 +130,14 @@ impl CreatableTopic {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 5;
         w.string(flex, &self.name)?;
-        w.i32(self.num_partitions);
-        w.i16(self.replication_factor);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.num_partitions.to_be_bytes());
+        b[4..6].copy_from_slice(&self.replication_factor.to_be_bytes());
+        w.raw(&b);
         w.array(flex, Some(&self.assignments[..]), |w, v| v.write(w, version))?;
         w.array(flex, Some(&self.configs[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "CreatableTopic",
@@ -218,7 +222,7 @@ impl CreatableReplicaAssignment {
             Ok(())
         })?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "CreatableReplicaAssignment",
@@ -284,7 +288,7 @@ impl CreatableTopicConfig {
         w.string(flex, &self.name)?;
         w.nullable_string(flex, self.value.as_deref())?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "CreatableTopicConfig",
@@ -326,6 +330,7 @@ impl Message for CreateTopicsRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

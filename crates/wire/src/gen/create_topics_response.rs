@@ -39,7 +39,7 @@ impl CreateTopicsResponse {
         w.i32(self.throttle_time_ms);
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "CreateTopicsResponse",
@@ -149,10 +149,10 @@ impl CreatableTopicResult {
         w.i16(self.error_code.0);
         w.nullable_string(flex, self.error_message.as_deref())?;
         if version >= 5 {
-            w.i32(self.num_partitions);
-        }
-        if version >= 5 {
-            w.i16(self.replication_factor);
+            let mut b = [0; 6];
+            b[0..4].copy_from_slice(&self.num_partitions.to_be_bytes());
+            b[4..6].copy_from_slice(&self.replication_factor.to_be_bytes());
+            w.raw(&b);
         }
         if version >= 5 {
             w.array(flex, self.configs.as_deref(), |w, v| v.write(w, version))?;
@@ -162,14 +162,14 @@ impl CreatableTopicResult {
             let tag_0 = version >= 5 && self.topic_config_error_code != 0;
             count += usize::from(tag_0);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.iter().peekable();
-            w.raw_tags_below(0, &mut raw);
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
             if tag_0 {
                 let at = w.begin_tag(0);
                 w.i16(self.topic_config_error_code);
                 w.end_tag(at);
             }
-            w.raw_tags_below(u32::MAX, &mut raw);
+            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "CreatableTopicResult",
@@ -322,7 +322,11 @@ impl CreatableTopicConfigs {
             }
         }
         if version >= 5 {
-            w.bool(self.read_only);
+            let mut b = [0; 3];
+            b[0..1].copy_from_slice(&[u8::from(self.read_only)]);
+            b[1..2].copy_from_slice(&self.config_source.to_be_bytes());
+            b[2..3].copy_from_slice(&[u8::from(self.is_sensitive)]);
+            w.raw(&b);
         } else {
             if self.read_only {
                 return Err(EncodeError::NotInVersion {
@@ -331,13 +335,6 @@ impl CreatableTopicConfigs {
                     version,
                 });
             }
-        }
-        if version >= 5 {
-            w.i8(self.config_source);
-        }
-        if version >= 5 {
-            w.bool(self.is_sensitive);
-        } else {
             if self.is_sensitive {
                 return Err(EncodeError::NotInVersion {
                     message: "CreatableTopicConfigs",
@@ -347,7 +344,7 @@ impl CreatableTopicConfigs {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "CreatableTopicConfigs",
@@ -411,6 +408,7 @@ impl Message for CreateTopicsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

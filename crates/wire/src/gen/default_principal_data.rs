@@ -44,7 +44,7 @@ impl DefaultPrincipalData {
         w.string(true, &self.type_)?;
         w.string(true, &self.name)?;
         w.bool(self.token_authenticated);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -80,6 +80,7 @@ impl Message for DefaultPrincipalData {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -56,11 +56,13 @@ impl DelegationTokenRecord {
         w.string(true, &self.owner)?;
         w.string(true, &self.requester)?;
         w.array(true, Some(&self.renewers[..]), |w, v| w.string(true, v))?;
-        w.i64(self.issue_timestamp);
-        w.i64(self.max_timestamp);
-        w.i64(self.expiration_timestamp);
+        let mut b = [0; 24];
+        b[0..8].copy_from_slice(&self.issue_timestamp.to_be_bytes());
+        b[8..16].copy_from_slice(&self.max_timestamp.to_be_bytes());
+        b[16..24].copy_from_slice(&self.expiration_timestamp.to_be_bytes());
+        w.raw(&b);
         w.string(true, &self.token_id)?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -112,6 +114,7 @@ impl Message for DelegationTokenRecord {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -43,7 +43,7 @@ impl DeleteAclsResponse {
         w.i32(self.throttle_time_ms);
         w.array(flex, Some(&self.filter_results[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DeleteAclsResponse",
@@ -117,7 +117,7 @@ impl DeleteAclsFilterResult {
         w.nullable_string(flex, self.error_message.as_deref())?;
         w.array(flex, Some(&self.matching_acls[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DeleteAclsFilterResult",
@@ -219,10 +219,12 @@ impl DeleteAclsMatchingAcl {
         w.i8(self.pattern_type);
         w.string(flex, &self.principal)?;
         w.string(flex, &self.host)?;
-        w.i8(self.operation);
-        w.i8(self.permission_type);
+        let mut b = [0; 2];
+        b[0..1].copy_from_slice(&self.operation.to_be_bytes());
+        b[1..2].copy_from_slice(&self.permission_type.to_be_bytes());
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DeleteAclsMatchingAcl",
@@ -292,6 +294,7 @@ impl Message for DeleteAclsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -39,7 +39,7 @@ impl DeleteGroupsResponse {
         w.i32(self.throttle_time_ms);
         w.array(flex, Some(&self.results[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DeleteGroupsResponse",
@@ -105,7 +105,7 @@ impl DeletableGroupResult {
         w.string(flex, &self.group_id)?;
         w.i16(self.error_code.0);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DeletableGroupResult",
@@ -144,6 +144,7 @@ impl Message for DeleteGroupsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

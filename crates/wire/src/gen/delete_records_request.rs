@@ -39,7 +39,7 @@ impl DeleteRecordsRequest {
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         w.i32(self.timeout_ms);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DeleteRecordsRequest",
@@ -109,7 +109,7 @@ impl DeleteRecordsTopic {
         w.string(flex, &self.name)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DeleteRecordsTopic",
@@ -172,10 +172,12 @@ impl DeleteRecordsPartition {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 2;
-        w.i32(self.partition_index);
-        w.i64(self.offset);
+        let mut b = [0; 12];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..12].copy_from_slice(&self.offset.to_be_bytes());
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DeleteRecordsPartition",
@@ -214,6 +216,7 @@ impl Message for DeleteRecordsRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

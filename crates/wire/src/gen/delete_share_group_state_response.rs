@@ -33,7 +33,7 @@ impl DeleteShareGroupStateResponse {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.results[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -89,7 +89,7 @@ impl DeleteStateResult {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -150,10 +150,12 @@ impl PartitionResult {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.partition);
-        w.i16(self.error_code.0);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.partition.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        w.raw(&b);
         w.nullable_string(true, self.error_message.as_deref())?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -192,6 +194,7 @@ impl Message for DeleteShareGroupStateResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -63,7 +63,7 @@ impl DeleteTopicsRequest {
         }
         w.i32(self.timeout_ms);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DeleteTopicsRequest",
@@ -161,7 +161,7 @@ impl DeleteTopicState {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DeleteTopicState",
@@ -207,6 +207,7 @@ impl Message for DeleteTopicsRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -43,7 +43,7 @@ impl DeleteTopicsResponse {
         w.i32(self.throttle_time_ms);
         w.array(flex, Some(&self.responses[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DeleteTopicsResponse",
@@ -136,7 +136,7 @@ impl DeletableTopicResult {
             w.nullable_string(flex, self.error_message.as_deref())?;
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DeletableTopicResult",
@@ -193,6 +193,7 @@ impl Message for DeleteTopicsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -60,10 +60,12 @@ impl DescribeAclsRequest {
         w.i8(self.pattern_type_filter);
         w.nullable_string(flex, self.principal_filter.as_deref())?;
         w.nullable_string(flex, self.host_filter.as_deref())?;
-        w.i8(self.operation);
-        w.i8(self.permission_type);
+        let mut b = [0; 2];
+        b[0..1].copy_from_slice(&self.operation.to_be_bytes());
+        b[1..2].copy_from_slice(&self.permission_type.to_be_bytes());
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeAclsRequest",
@@ -131,6 +133,7 @@ impl Message for DescribeAclsRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -46,12 +46,14 @@ impl DescribeAclsResponse {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 2;
-        w.i32(self.throttle_time_ms);
-        w.i16(self.error_code.0);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        w.raw(&b);
         w.nullable_string(flex, self.error_message.as_deref())?;
         w.array(flex, Some(&self.resources[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeAclsResponse",
@@ -140,7 +142,7 @@ impl DescribeAclsResource {
         w.i8(self.pattern_type);
         w.array(flex, Some(&self.acls[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeAclsResource",
@@ -223,10 +225,12 @@ impl AclDescription {
         let flex = version >= 2;
         w.string(flex, &self.principal)?;
         w.string(flex, &self.host)?;
-        w.i8(self.operation);
-        w.i8(self.permission_type);
+        let mut b = [0; 2];
+        b[0..1].copy_from_slice(&self.operation.to_be_bytes());
+        b[1..2].copy_from_slice(&self.permission_type.to_be_bytes());
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AclDescription",
@@ -273,6 +277,7 @@ impl Message for DescribeAclsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

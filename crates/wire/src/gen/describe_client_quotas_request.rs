@@ -39,7 +39,7 @@ impl DescribeClientQuotasRequest {
         w.array(flex, Some(&self.components[..]), |w, v| v.write(w, version))?;
         w.bool(self.strict);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeClientQuotasRequest",
@@ -113,7 +113,7 @@ impl ComponentData {
         w.i8(self.match_type);
         w.nullable_string(flex, self.match_.as_deref())?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ComponentData",
@@ -159,6 +159,7 @@ impl Message for DescribeClientQuotasRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -46,12 +46,14 @@ impl DescribeClientQuotasResponse {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 1;
-        w.i32(self.throttle_time_ms);
-        w.i16(self.error_code.0);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        w.raw(&b);
         w.nullable_string(flex, self.error_message.as_deref())?;
         w.array(flex, self.entries.as_deref(), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeClientQuotasResponse",
@@ -135,7 +137,7 @@ impl EntryData {
         w.array(flex, Some(&self.entity[..]), |w, v| v.write(w, version))?;
         w.array(flex, Some(&self.values[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "EntryData",
@@ -205,7 +207,7 @@ impl EntityData {
         w.string(flex, &self.entity_type)?;
         w.nullable_string(flex, self.entity_name.as_deref())?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "EntityData",
@@ -274,7 +276,7 @@ impl ValueData {
         w.string(flex, &self.key)?;
         w.f64(self.value);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ValueData",
@@ -313,6 +315,7 @@ impl Message for DescribeClientQuotasResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -58,8 +58,10 @@ impl DescribeClusterResponse {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.throttle_time_ms);
-        w.i16(self.error_code.0);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        w.raw(&b);
         w.nullable_string(true, self.error_message.as_deref())?;
         if version >= 1 {
             w.i8(self.endpoint_type);
@@ -76,7 +78,7 @@ impl DescribeClusterResponse {
         w.i32(self.controller_id);
         w.array(true, Some(&self.brokers[..]), |w, v| v.write(w, version))?;
         w.i32(self.cluster_authorized_operations);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -189,7 +191,7 @@ impl DescribeClusterBroker {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -238,6 +240,7 @@ impl Message for DescribeClusterResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -59,7 +59,7 @@ impl DescribeConfigsRequest {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeConfigsRequest",
@@ -139,7 +139,7 @@ impl DescribeConfigsResource {
         w.string(flex, &self.resource_name)?;
         w.array(flex, self.configuration_keys.as_deref(), |w, v| w.string(flex, v))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeConfigsResource",
@@ -185,6 +185,7 @@ impl Message for DescribeConfigsRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

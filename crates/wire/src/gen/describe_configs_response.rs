@@ -39,7 +39,7 @@ impl DescribeConfigsResponse {
         w.i32(self.throttle_time_ms);
         w.array(flex, Some(&self.results[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeConfigsResponse",
@@ -121,7 +121,7 @@ impl DescribeConfigsResult {
         w.string(flex, &self.resource_name)?;
         w.array(flex, Some(&self.configs[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeConfigsResult",
@@ -227,9 +227,11 @@ impl DescribeConfigsResourceResult {
         let flex = version >= 4;
         w.string(flex, &self.name)?;
         w.nullable_string(flex, self.value.as_deref())?;
-        w.bool(self.read_only);
-        w.i8(self.config_source);
-        w.bool(self.is_sensitive);
+        let mut b = [0; 3];
+        b[0..1].copy_from_slice(&[u8::from(self.read_only)]);
+        b[1..2].copy_from_slice(&self.config_source.to_be_bytes());
+        b[2..3].copy_from_slice(&[u8::from(self.is_sensitive)]);
+        w.raw(&b);
         w.array(flex, Some(&self.synonyms[..]), |w, v| v.write(w, version))?;
         if version >= 3 {
             w.i8(self.config_type);
@@ -238,7 +240,7 @@ impl DescribeConfigsResourceResult {
             w.nullable_string(flex, self.documentation.as_deref())?;
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeConfigsResourceResult",
@@ -346,7 +348,7 @@ impl DescribeConfigsSynonym {
         w.nullable_string(flex, self.value.as_deref())?;
         w.i8(self.source);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeConfigsSynonym",
@@ -392,6 +394,7 @@ impl Message for DescribeConfigsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -36,7 +36,7 @@ impl DescribeDelegationTokenRequest {
         let flex = version >= 2;
         w.array(flex, self.owners.as_deref(), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeDelegationTokenRequest",
@@ -105,7 +105,7 @@ impl DescribeDelegationTokenOwner {
         w.string(flex, &self.principal_type)?;
         w.string(flex, &self.principal_name)?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeDelegationTokenOwner",
@@ -144,6 +144,7 @@ impl Message for DescribeDelegationTokenRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -47,7 +47,7 @@ impl DescribeDelegationTokenResponse {
         w.array(flex, Some(&self.tokens[..]), |w, v| v.write(w, version))?;
         w.i32(self.throttle_time_ms);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeDelegationTokenResponse",
@@ -170,14 +170,16 @@ impl DescribedDelegationToken {
                 });
             }
         }
-        w.i64(self.issue_timestamp);
-        w.i64(self.expiry_timestamp);
-        w.i64(self.max_timestamp);
+        let mut b = [0; 24];
+        b[0..8].copy_from_slice(&self.issue_timestamp.to_be_bytes());
+        b[8..16].copy_from_slice(&self.expiry_timestamp.to_be_bytes());
+        b[16..24].copy_from_slice(&self.max_timestamp.to_be_bytes());
+        w.raw(&b);
         w.string(flex, &self.token_id)?;
         w.bytes(flex, &self.hmac)?;
         w.array(flex, Some(&self.renewers[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribedDelegationToken",
@@ -283,7 +285,7 @@ impl DescribedDelegationTokenRenewer {
         w.string(flex, &self.principal_type)?;
         w.string(flex, &self.principal_name)?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribedDelegationTokenRenewer",
@@ -322,6 +324,7 @@ impl Message for DescribeDelegationTokenResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

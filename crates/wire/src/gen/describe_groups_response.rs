@@ -43,7 +43,7 @@ impl DescribeGroupsResponse {
         }
         w.array(flex, Some(&self.groups[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeGroupsResponse",
@@ -163,7 +163,7 @@ impl DescribedGroup {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribedGroup",
@@ -284,7 +284,7 @@ impl DescribedGroupMember {
         w.bytes(flex, &self.member_metadata)?;
         w.bytes(flex, &self.member_assignment)?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribedGroupMember",
@@ -344,6 +344,7 @@ impl Message for DescribeGroupsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -36,7 +36,7 @@ impl DescribeLogDirsRequest {
         let flex = version >= 2;
         w.array(flex, self.topics.as_deref(), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeLogDirsRequest",
@@ -108,7 +108,7 @@ impl DescribableLogDirTopic {
             Ok(())
         })?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribableLogDirTopic",
@@ -147,6 +147,7 @@ impl Message for DescribeLogDirsRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

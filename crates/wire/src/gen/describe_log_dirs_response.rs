@@ -51,7 +51,7 @@ impl DescribeLogDirsResponse {
         }
         w.array(flex, Some(&self.results[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeLogDirsResponse",
@@ -146,16 +146,16 @@ impl DescribeLogDirsResult {
         w.string(flex, &self.log_dir)?;
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         if version >= 4 {
-            w.i64(self.total_bytes);
-        }
-        if version >= 4 {
-            w.i64(self.usable_bytes);
+            let mut b = [0; 16];
+            b[0..8].copy_from_slice(&self.total_bytes.to_be_bytes());
+            b[8..16].copy_from_slice(&self.usable_bytes.to_be_bytes());
+            w.raw(&b);
         }
         if version >= 5 {
             w.bool(self.is_cordoned);
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeLogDirsResult",
@@ -247,7 +247,7 @@ impl DescribeLogDirsTopic {
         w.string(flex, &self.name)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeLogDirsTopic",
@@ -320,12 +320,14 @@ impl DescribeLogDirsPartition {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 2;
-        w.i32(self.partition_index);
-        w.i64(self.partition_size);
-        w.i64(self.offset_lag);
-        w.bool(self.is_future_key);
+        let mut b = [0; 21];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..12].copy_from_slice(&self.partition_size.to_be_bytes());
+        b[12..20].copy_from_slice(&self.offset_lag.to_be_bytes());
+        b[20..21].copy_from_slice(&[u8::from(self.is_future_key)]);
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "DescribeLogDirsPartition",
@@ -372,6 +374,7 @@ impl Message for DescribeLogDirsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -36,7 +36,7 @@ impl DescribeProducersResponse {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.throttle_time_ms);
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -96,7 +96,7 @@ impl TopicResponse {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -160,11 +160,13 @@ impl PartitionResponse {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.partition_index);
-        w.i16(self.error_code.0);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        w.raw(&b);
         w.nullable_string(true, self.error_message.as_deref())?;
         w.array(true, Some(&self.active_producers[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -245,13 +247,15 @@ impl ProducerState {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i64(self.producer_id);
-        w.i32(self.producer_epoch);
-        w.i32(self.last_sequence);
-        w.i64(self.last_timestamp);
-        w.i32(self.coordinator_epoch);
-        w.i64(self.current_txn_start_offset);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 36];
+        b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+        b[8..12].copy_from_slice(&self.producer_epoch.to_be_bytes());
+        b[12..16].copy_from_slice(&self.last_sequence.to_be_bytes());
+        b[16..24].copy_from_slice(&self.last_timestamp.to_be_bytes());
+        b[24..28].copy_from_slice(&self.coordinator_epoch.to_be_bytes());
+        b[28..36].copy_from_slice(&self.current_txn_start_offset.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -299,6 +303,7 @@ impl Message for DescribeProducersResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -64,7 +64,7 @@ impl DescribeQuorumResponse {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -139,7 +139,7 @@ impl TopicData {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.topic_name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -217,17 +217,21 @@ impl PartitionData {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.partition_index);
-        w.i16(self.error_code.0);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        w.raw(&b);
         if version >= 2 {
             w.nullable_string(true, self.error_message.as_deref())?;
         }
-        w.i32(self.leader_id);
-        w.i32(self.leader_epoch);
-        w.i64(self.high_watermark);
+        let mut b = [0; 16];
+        b[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
+        b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        b[8..16].copy_from_slice(&self.high_watermark.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.current_voters[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.observers[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -336,7 +340,7 @@ impl Node {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -435,7 +439,7 @@ impl Listener {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -532,12 +536,12 @@ impl ReplicaState {
         }
         w.i64(self.log_end_offset);
         if version >= 1 {
-            w.i64(self.last_fetch_timestamp);
+            let mut b = [0; 16];
+            b[0..8].copy_from_slice(&self.last_fetch_timestamp.to_be_bytes());
+            b[8..16].copy_from_slice(&self.last_caught_up_timestamp.to_be_bytes());
+            w.raw(&b);
         }
-        if version >= 1 {
-            w.i64(self.last_caught_up_timestamp);
-        }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -587,6 +591,7 @@ impl Message for DescribeQuorumResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

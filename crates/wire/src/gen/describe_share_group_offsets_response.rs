@@ -36,7 +36,7 @@ impl DescribeShareGroupOffsetsResponse {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.throttle_time_ms);
         w.array(true, Some(&self.groups[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -104,7 +104,7 @@ impl DescribeShareGroupOffsetsResponseGroup {
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         w.i16(self.error_code.0);
         w.nullable_string(true, self.error_message.as_deref())?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -180,7 +180,7 @@ impl DescribeShareGroupOffsetsResponseTopic {
         w.string(true, &self.topic_name)?;
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -256,15 +256,17 @@ impl DescribeShareGroupOffsetsResponsePartition {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.partition_index);
-        w.i64(self.start_offset);
-        w.i32(self.leader_epoch);
+        let mut b = [0; 16];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..12].copy_from_slice(&self.start_offset.to_be_bytes());
+        b[12..16].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        w.raw(&b);
         if version >= 1 {
             w.i64(self.lag);
         }
         w.i16(self.error_code.0);
         w.nullable_string(true, self.error_message.as_deref())?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -317,6 +319,7 @@ impl Message for DescribeShareGroupOffsetsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

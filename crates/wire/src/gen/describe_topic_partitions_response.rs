@@ -52,7 +52,7 @@ impl DescribeTopicPartitionsResponse {
                 w.i8(-1);
             }
         }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -132,11 +132,13 @@ impl DescribeTopicPartitionsResponseTopic {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i16(self.error_code.0);
         w.nullable_string(true, self.name.as_deref())?;
-        w.uuid(self.topic_id);
-        w.bool(self.is_internal);
+        let mut b = [0; 17];
+        b[0..16].copy_from_slice(&self.topic_id.0);
+        b[16..17].copy_from_slice(&[u8::from(self.is_internal)]);
+        w.raw(&b);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
         w.i32(self.topic_authorized_operations);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -234,10 +236,12 @@ impl DescribeTopicPartitionsResponsePartition {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i16(self.error_code.0);
-        w.i32(self.partition_index);
-        w.i32(self.leader_id);
-        w.i32(self.leader_epoch);
+        let mut b = [0; 14];
+        b[0..2].copy_from_slice(&self.error_code.0.to_be_bytes());
+        b[2..6].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[6..10].copy_from_slice(&self.leader_id.to_be_bytes());
+        b[10..14].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.replica_nodes[..]), |w, v| {
             w.i32(*v);
             Ok(())
@@ -258,7 +262,7 @@ impl DescribeTopicPartitionsResponsePartition {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -348,7 +352,7 @@ impl Cursor {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.topic_name)?;
         w.i32(self.partition_index);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -380,6 +384,7 @@ impl Message for DescribeTopicPartitionsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -40,7 +40,7 @@ impl DescribeTransactionsResponse {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.throttle_time_ms);
         w.array(true, Some(&self.transaction_states[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -119,12 +119,14 @@ impl TransactionState {
         w.i16(self.error_code.0);
         w.string(true, &self.transactional_id)?;
         w.string(true, &self.transaction_state)?;
-        w.i32(self.transaction_timeout_ms);
-        w.i64(self.transaction_start_time_ms);
-        w.i64(self.producer_id);
-        w.i16(self.producer_epoch);
+        let mut b = [0; 22];
+        b[0..4].copy_from_slice(&self.transaction_timeout_ms.to_be_bytes());
+        b[4..12].copy_from_slice(&self.transaction_start_time_ms.to_be_bytes());
+        b[12..20].copy_from_slice(&self.producer_id.to_be_bytes());
+        b[20..22].copy_from_slice(&self.producer_epoch.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -211,7 +213,7 @@ impl TopicData {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -243,6 +245,7 @@ impl Message for DescribeTransactionsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

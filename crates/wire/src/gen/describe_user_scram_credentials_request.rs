@@ -33,7 +33,7 @@ impl DescribeUserScramCredentialsRequest {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, self.users.as_deref(), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -85,7 +85,7 @@ impl UserName {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -113,6 +113,7 @@ impl Message for DescribeUserScramCredentialsRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

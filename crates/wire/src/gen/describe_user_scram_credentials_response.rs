@@ -44,11 +44,13 @@ impl DescribeUserScramCredentialsResponse {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.throttle_time_ms);
-        w.i16(self.error_code.0);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        w.raw(&b);
         w.nullable_string(true, self.error_message.as_deref())?;
         w.array(true, Some(&self.results[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -127,7 +129,7 @@ impl DescribeUserScramCredentialsResult {
         w.i16(self.error_code.0);
         w.nullable_string(true, self.error_message.as_deref())?;
         w.array(true, Some(&self.credential_infos[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -192,9 +194,11 @@ impl CredentialInfo {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i8(self.mechanism);
-        w.i32(self.iterations);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 5];
+        b[0..1].copy_from_slice(&self.mechanism.to_be_bytes());
+        b[1..5].copy_from_slice(&self.iterations.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -226,6 +230,7 @@ impl Message for DescribeUserScramCredentialsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

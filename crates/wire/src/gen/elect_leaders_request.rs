@@ -59,7 +59,7 @@ impl ElectLeadersRequest {
         w.array(flex, self.topic_partitions.as_deref(), |w, v| v.write(w, version))?;
         w.i32(self.timeout_ms);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ElectLeadersRequest",
@@ -141,7 +141,7 @@ impl TopicPartitions {
             Ok(())
         })?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "TopicPartitions",
@@ -180,6 +180,7 @@ impl Message for ElectLeadersRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -51,7 +51,7 @@ impl EndQuorumEpochRequest {
             w.array(flex, Some(&self.leader_endpoints[..]), |w, v| v.write(w, version))?;
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "EndQuorumEpochRequest",
@@ -130,7 +130,7 @@ impl TopicData {
         w.string(flex, &self.topic_name)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "TopicData",
@@ -210,9 +210,11 @@ impl PartitionData {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 1;
-        w.i32(self.partition_index);
-        w.i32(self.leader_id);
-        w.i32(self.leader_epoch);
+        let mut b = [0; 12];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..8].copy_from_slice(&self.leader_id.to_be_bytes());
+        b[8..12].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        w.raw(&b);
         if version <= 0 {
             w.array(flex, Some(&self.preferred_successors[..]), |w, v| {
                 w.i32(*v);
@@ -223,7 +225,7 @@ impl PartitionData {
             w.array(flex, Some(&self.preferred_candidates[..]), |w, v| v.write(w, version))?;
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "PartitionData",
@@ -311,7 +313,10 @@ impl ReplicaInfo {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 1;
         if version >= 1 {
-            w.i32(self.candidate_id);
+            let mut b = [0; 20];
+            b[0..4].copy_from_slice(&self.candidate_id.to_be_bytes());
+            b[4..20].copy_from_slice(&self.candidate_directory_id.0);
+            w.raw(&b);
         } else {
             if self.candidate_id != 0 {
                 return Err(EncodeError::NotInVersion {
@@ -320,10 +325,6 @@ impl ReplicaInfo {
                     version,
                 });
             }
-        }
-        if version >= 1 {
-            w.uuid(self.candidate_directory_id);
-        } else {
             if !self.candidate_directory_id.is_zero() {
                 return Err(EncodeError::NotInVersion {
                     message: "ReplicaInfo",
@@ -333,7 +334,7 @@ impl ReplicaInfo {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ReplicaInfo",
@@ -442,7 +443,7 @@ impl LeaderEndpoint {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "LeaderEndpoint",
@@ -491,6 +492,7 @@ impl Message for EndQuorumEpochRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -47,11 +47,13 @@ impl EndTxnRequest {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 3;
         w.string(flex, &self.transactional_id)?;
-        w.i64(self.producer_id);
-        w.i16(self.producer_epoch);
-        w.bool(self.committed);
+        let mut b = [0; 11];
+        b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+        b[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
+        b[10..11].copy_from_slice(&[u8::from(self.committed)]);
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "EndTxnRequest",
@@ -98,6 +100,7 @@ impl Message for EndTxnRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

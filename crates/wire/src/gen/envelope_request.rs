@@ -44,7 +44,7 @@ impl EnvelopeRequest {
         w.bytes(true, &self.request_data)?;
         w.nullable_bytes(true, self.request_principal.as_deref())?;
         w.bytes(true, &self.client_host_address)?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -83,6 +83,7 @@ impl Message for EnvelopeRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

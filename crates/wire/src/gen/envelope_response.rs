@@ -36,7 +36,7 @@ impl EnvelopeResponse {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.nullable_bytes(true, self.response_data.as_deref())?;
         w.i16(self.error_code.0);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -71,6 +71,7 @@ impl Message for EnvelopeResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -43,7 +43,7 @@ impl ExpireDelegationTokenRequest {
         w.bytes(flex, &self.hmac)?;
         w.i64(self.expiry_time_period_ms);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ExpireDelegationTokenRequest",
@@ -82,6 +82,7 @@ impl Message for ExpireDelegationTokenRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

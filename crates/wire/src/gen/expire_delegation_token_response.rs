@@ -43,11 +43,13 @@ impl ExpireDelegationTokenResponse {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 2;
-        w.i16(self.error_code.0);
-        w.i64(self.expiry_timestamp_ms);
-        w.i32(self.throttle_time_ms);
+        let mut b = [0; 14];
+        b[0..2].copy_from_slice(&self.error_code.0.to_be_bytes());
+        b[2..10].copy_from_slice(&self.expiry_timestamp_ms.to_be_bytes());
+        b[10..14].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ExpireDelegationTokenResponse",
@@ -90,6 +92,7 @@ impl Message for ExpireDelegationTokenResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -34,9 +34,11 @@ impl FenceBrokerRecord {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.id);
-        w.i64(self.epoch);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 12];
+        b[0..4].copy_from_slice(&self.id.to_be_bytes());
+        b[4..12].copy_from_slice(&self.epoch.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -68,6 +70,7 @@ impl Message for FenceBrokerRecord {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -106,15 +106,17 @@ impl FetchRequest {
                 });
             }
         }
-        w.i32(self.max_wait_ms);
-        w.i32(self.min_bytes);
-        w.i32(self.max_bytes);
-        w.i8(self.isolation_level);
+        let mut b = [0; 13];
+        b[0..4].copy_from_slice(&self.max_wait_ms.to_be_bytes());
+        b[4..8].copy_from_slice(&self.min_bytes.to_be_bytes());
+        b[8..12].copy_from_slice(&self.max_bytes.to_be_bytes());
+        b[12..13].copy_from_slice(&self.isolation_level.to_be_bytes());
+        w.raw(&b);
         if version >= 7 {
-            w.i32(self.session_id);
-        }
-        if version >= 7 {
-            w.i32(self.session_epoch);
+            let mut b = [0; 8];
+            b[0..4].copy_from_slice(&self.session_id.to_be_bytes());
+            b[4..8].copy_from_slice(&self.session_epoch.to_be_bytes());
+            w.raw(&b);
         }
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         if version >= 7 {
@@ -138,20 +140,20 @@ impl FetchRequest {
             let tag_1 = version >= 15 && self.replica_state != Default::default();
             count += usize::from(tag_1);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.iter().peekable();
-            w.raw_tags_below(0, &mut raw);
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
             if tag_0 {
                 let at = w.begin_tag(0);
                 w.nullable_string(flex, self.cluster_id.as_deref())?;
                 w.end_tag(at);
             }
-            w.raw_tags_below(1, &mut raw);
+            w.raw_tags_below(Some(1), &mut raw)?;
             if tag_1 {
                 let at = w.begin_tag(1);
                 self.replica_state.write(w, version)?;
                 w.end_tag(at);
             }
-            w.raw_tags_below(u32::MAX, &mut raw);
+            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "FetchRequest",
@@ -335,6 +337,68 @@ impl<'a> ViewElement<'a> for FetchRequestView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 12;
+        if version <= 14 {
+            r.skip(4)?;
+        }
+        r.skip(13)?;
+        if version >= 7 {
+            r.skip(8)?;
+        }
+        r.skip_array::<FetchTopicView<'a>>(flex, version, false)?;
+        if version >= 7 {
+            r.skip_array::<ForgottenTopicView<'a>>(flex, version, false)?;
+        }
+        if version >= 11 {
+            r.skip_str(flex, false)?;
+        }
+        if flex {
+            r.tags(None, |r, tag| {
+                match tag {
+                    0 => {
+                        if !(version >= 12) {
+                            return Err(DecodeError::TagNotInVersion { tag: 0, version });
+                        }
+                        r.skip_str(flex, true)?;
+                    }
+                    1 => {
+                        if !(version >= 15) {
+                            return Err(DecodeError::TagNotInVersion { tag: 1, version });
+                        }
+                        ReplicaStateView::skip(r, version)?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl FetchRequestView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> FetchRequest {
+        FetchRequest {
+            cluster_id: self.cluster_id.map(|v| v.to_owned()),
+            replica_id: self.replica_id,
+            replica_state: self.replica_state.owned(),
+            max_wait_ms: self.max_wait_ms,
+            min_bytes: self.min_bytes,
+            max_bytes: self.max_bytes,
+            isolation_level: self.isolation_level,
+            session_id: self.session_id,
+            session_epoch: self.session_epoch,
+            topics: self.topics.iter().map(|v| v.owned()).collect(),
+            forgotten_topics_data: self.forgotten_topics_data.iter().map(|v| v.owned()).collect(),
+            rack_id: self.rack_id.to_owned(),
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 impl<'a> FetchRequestView<'a> {
@@ -385,6 +449,7 @@ impl Default for FetchRequestRef<'_> {
 impl FetchRequestRef<'_> {
     /// Appends the message in `version`'s form.
     pub fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        FetchRequest::check_written_version(version)?;
         self.write(w, version)
     }
     #[allow(unused_variables)]
@@ -401,15 +466,17 @@ impl FetchRequestRef<'_> {
                 });
             }
         }
-        w.i32(self.max_wait_ms);
-        w.i32(self.min_bytes);
-        w.i32(self.max_bytes);
-        w.i8(self.isolation_level);
+        let mut b = [0; 13];
+        b[0..4].copy_from_slice(&self.max_wait_ms.to_be_bytes());
+        b[4..8].copy_from_slice(&self.min_bytes.to_be_bytes());
+        b[8..12].copy_from_slice(&self.max_bytes.to_be_bytes());
+        b[12..13].copy_from_slice(&self.isolation_level.to_be_bytes());
+        w.raw(&b);
         if version >= 7 {
-            w.i32(self.session_id);
-        }
-        if version >= 7 {
-            w.i32(self.session_epoch);
+            let mut b = [0; 8];
+            b[0..4].copy_from_slice(&self.session_id.to_be_bytes());
+            b[4..8].copy_from_slice(&self.session_epoch.to_be_bytes());
+            w.raw(&b);
         }
         w.array(flex, Some(self.topics), |w, v| v.write(w, version))?;
         if version >= 7 {
@@ -496,7 +563,10 @@ impl ReplicaState {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 12;
         if version >= 15 {
-            w.i32(self.replica_id);
+            let mut b = [0; 12];
+            b[0..4].copy_from_slice(&self.replica_id.to_be_bytes());
+            b[4..12].copy_from_slice(&self.replica_epoch.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.replica_id != -1 {
                 return Err(EncodeError::NotInVersion {
@@ -505,10 +575,6 @@ impl ReplicaState {
                     version,
                 });
             }
-        }
-        if version >= 15 {
-            w.i64(self.replica_epoch);
-        } else {
             if self.replica_epoch != -1 {
                 return Err(EncodeError::NotInVersion {
                     message: "ReplicaState",
@@ -518,7 +584,7 @@ impl ReplicaState {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ReplicaState",
@@ -583,6 +649,30 @@ impl<'a> ViewElement<'a> for ReplicaStateView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 12;
+        if version >= 15 {
+            r.skip(12)?;
+        }
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl ReplicaStateView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> ReplicaState {
+        ReplicaState {
+            replica_id: self.replica_id,
+            replica_epoch: self.replica_epoch,
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 /// `ReplicaState` to be written from borrowed parts.
@@ -606,7 +696,10 @@ impl ReplicaStateRef<'_> {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 12;
         if version >= 15 {
-            w.i32(self.replica_id);
+            let mut b = [0; 12];
+            b[0..4].copy_from_slice(&self.replica_id.to_be_bytes());
+            b[4..12].copy_from_slice(&self.replica_epoch.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.replica_id != -1 {
                 return Err(EncodeError::NotInVersion {
@@ -615,10 +708,6 @@ impl ReplicaStateRef<'_> {
                     version,
                 });
             }
-        }
-        if version >= 15 {
-            w.i64(self.replica_epoch);
-        } else {
             if self.replica_epoch != -1 {
                 return Err(EncodeError::NotInVersion {
                     message: "ReplicaState",
@@ -687,7 +776,7 @@ impl FetchTopic {
         }
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "FetchTopic",
@@ -756,6 +845,35 @@ impl<'a> ViewElement<'a> for FetchTopicView<'a> {
             r.tags(None, |_, _| Ok(false))?;
         }
         Ok(m)
+    }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 12;
+        if version <= 12 {
+            r.skip_str(flex, false)?;
+        }
+        if version >= 13 {
+            r.skip(16)?;
+        }
+        r.skip_array::<FetchPartitionView<'a>>(flex, version, false)?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl FetchTopicView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> FetchTopic {
+        FetchTopic {
+            topic: self.topic.to_owned(),
+            topic_id: self.topic_id,
+            partitions: self.partitions.iter().map(|v| v.owned()).collect(),
+            unknown_tags: RawTags::default(),
+        }
     }
 }
 
@@ -896,20 +1014,20 @@ impl FetchPartition {
             let tag_1 = version >= 18 && self.high_watermark != 9223372036854775807;
             count += usize::from(tag_1);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.iter().peekable();
-            w.raw_tags_below(0, &mut raw);
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
             if tag_0 {
                 let at = w.begin_tag(0);
                 w.uuid(self.replica_directory_id);
                 w.end_tag(at);
             }
-            w.raw_tags_below(1, &mut raw);
+            w.raw_tags_below(Some(1), &mut raw)?;
             if tag_1 {
                 let at = w.begin_tag(1);
                 w.i64(self.high_watermark);
                 w.end_tag(at);
             }
-            w.raw_tags_below(u32::MAX, &mut raw);
+            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "FetchPartition",
@@ -1046,6 +1164,62 @@ impl<'a> ViewElement<'a> for FetchPartitionView<'a> {
             })?;
         }
         Ok(m)
+    }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 12;
+        r.skip(4)?;
+        if version >= 9 {
+            r.skip(4)?;
+        }
+        r.skip(8)?;
+        if version >= 12 {
+            r.skip(4)?;
+        }
+        if version >= 5 {
+            r.skip(8)?;
+        }
+        r.skip(4)?;
+        if flex {
+            r.tags(None, |r, tag| {
+                match tag {
+                    0 => {
+                        if !(version >= 17) {
+                            return Err(DecodeError::TagNotInVersion { tag: 0, version });
+                        }
+                        r.skip(16)?;
+                    }
+                    1 => {
+                        if !(version >= 18) {
+                            return Err(DecodeError::TagNotInVersion { tag: 1, version });
+                        }
+                        r.skip(8)?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl FetchPartitionView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> FetchPartition {
+        FetchPartition {
+            partition: self.partition,
+            current_leader_epoch: self.current_leader_epoch,
+            fetch_offset: self.fetch_offset,
+            last_fetched_epoch: self.last_fetched_epoch,
+            log_start_offset: self.log_start_offset,
+            partition_max_bytes: self.partition_max_bytes,
+            replica_directory_id: self.replica_directory_id,
+            high_watermark: self.high_watermark,
+            unknown_tags: RawTags::default(),
+        }
     }
 }
 
@@ -1195,7 +1369,7 @@ impl ForgottenTopic {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ForgottenTopic",
@@ -1269,6 +1443,37 @@ impl<'a> ViewElement<'a> for ForgottenTopicView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 12;
+        if (7..=12).contains(&version) {
+            r.skip_str(flex, false)?;
+        }
+        if version >= 13 {
+            r.skip(16)?;
+        }
+        if version >= 7 {
+            r.skip_array::<i32>(flex, version, false)?;
+        }
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl ForgottenTopicView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> ForgottenTopic {
+        ForgottenTopic {
+            topic: self.topic.to_owned(),
+            topic_id: self.topic_id,
+            partitions: self.partitions.iter().collect(),
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 /// `ForgottenTopic` to be written from borrowed parts.
@@ -1327,6 +1532,7 @@ impl Message for FetchRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -65,10 +65,10 @@ impl FetchResponse {
         let flex = version >= 12;
         w.i32(self.throttle_time_ms);
         if version >= 7 {
-            w.i16(self.error_code.0);
-        }
-        if version >= 7 {
-            w.i32(self.session_id);
+            let mut b = [0; 6];
+            b[0..2].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[2..6].copy_from_slice(&self.session_id.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.session_id != 0 {
                 return Err(EncodeError::NotInVersion {
@@ -84,14 +84,14 @@ impl FetchResponse {
             let tag_0 = version >= 16 && !self.node_endpoints.is_empty();
             count += usize::from(tag_0);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.iter().peekable();
-            w.raw_tags_below(0, &mut raw);
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
             if tag_0 {
                 let at = w.begin_tag(0);
                 w.array(flex, Some(&self.node_endpoints[..]), |w, v| v.write(w, version))?;
                 w.end_tag(at);
             }
-            w.raw_tags_below(u32::MAX, &mut raw);
+            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "FetchResponse",
@@ -202,6 +202,46 @@ impl<'a> ViewElement<'a> for FetchResponseView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 12;
+        r.skip(4)?;
+        if version >= 7 {
+            r.skip(6)?;
+        }
+        r.skip_array::<FetchableTopicResponseView<'a>>(flex, version, false)?;
+        if flex {
+            r.tags(None, |r, tag| {
+                match tag {
+                    0 => {
+                        if !(version >= 16) {
+                            return Err(DecodeError::TagNotInVersion { tag: 0, version });
+                        }
+                        r.skip_array::<NodeEndpointView<'a>>(flex, version, false)?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl FetchResponseView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> FetchResponse {
+        FetchResponse {
+            throttle_time_ms: self.throttle_time_ms,
+            error_code: self.error_code,
+            session_id: self.session_id,
+            responses: self.responses.iter().map(|v| v.owned()).collect(),
+            node_endpoints: self.node_endpoints.iter().map(|v| v.owned()).collect(),
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 impl<'a> FetchResponseView<'a> {
@@ -238,6 +278,7 @@ impl Default for FetchResponseRef<'_> {
 impl FetchResponseRef<'_> {
     /// Appends the message in `version`'s form.
     pub fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        FetchResponse::check_written_version(version)?;
         self.write(w, version)
     }
     #[allow(unused_variables)]
@@ -245,10 +286,10 @@ impl FetchResponseRef<'_> {
         let flex = version >= 12;
         w.i32(self.throttle_time_ms);
         if version >= 7 {
-            w.i16(self.error_code.0);
-        }
-        if version >= 7 {
-            w.i32(self.session_id);
+            let mut b = [0; 6];
+            b[0..2].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[2..6].copy_from_slice(&self.session_id.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.session_id != 0 {
                 return Err(EncodeError::NotInVersion {
@@ -336,7 +377,7 @@ impl FetchableTopicResponse {
         }
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "FetchableTopicResponse",
@@ -405,6 +446,35 @@ impl<'a> ViewElement<'a> for FetchableTopicResponseView<'a> {
             r.tags(None, |_, _| Ok(false))?;
         }
         Ok(m)
+    }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 12;
+        if version <= 12 {
+            r.skip_str(flex, false)?;
+        }
+        if version >= 13 {
+            r.skip(16)?;
+        }
+        r.skip_array::<PartitionDataView<'a>>(flex, version, false)?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl FetchableTopicResponseView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> FetchableTopicResponse {
+        FetchableTopicResponse {
+            topic: self.topic.to_owned(),
+            topic_id: self.topic_id,
+            partitions: self.partitions.iter().map(|v| v.owned()).collect(),
+            unknown_tags: RawTags::default(),
+        }
     }
 }
 
@@ -530,10 +600,12 @@ impl PartitionData {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 12;
-        w.i32(self.partition_index);
-        w.i16(self.error_code.0);
-        w.i64(self.high_watermark);
-        w.i64(self.last_stable_offset);
+        let mut b = [0; 22];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        b[6..14].copy_from_slice(&self.high_watermark.to_be_bytes());
+        b[14..22].copy_from_slice(&self.last_stable_offset.to_be_bytes());
+        w.raw(&b);
         if version >= 5 {
             w.i64(self.log_start_offset);
         }
@@ -559,26 +631,26 @@ impl PartitionData {
             let tag_2 = version >= 12 && self.snapshot_id != Default::default();
             count += usize::from(tag_2);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.iter().peekable();
-            w.raw_tags_below(0, &mut raw);
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
             if tag_0 {
                 let at = w.begin_tag(0);
                 self.diverging_epoch.write(w, version)?;
                 w.end_tag(at);
             }
-            w.raw_tags_below(1, &mut raw);
+            w.raw_tags_below(Some(1), &mut raw)?;
             if tag_1 {
                 let at = w.begin_tag(1);
                 self.current_leader.write(w, version)?;
                 w.end_tag(at);
             }
-            w.raw_tags_below(2, &mut raw);
+            w.raw_tags_below(Some(2), &mut raw)?;
             if tag_2 {
                 let at = w.begin_tag(2);
                 self.snapshot_id.write(w, version)?;
                 w.end_tag(at);
             }
-            w.raw_tags_below(u32::MAX, &mut raw);
+            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "PartitionData",
@@ -681,13 +753,10 @@ impl PartitionData {
                 (*v).into()
             });
         }
-        o.insert(
-            "recordsSizeInBytes".into(),
-            match &self.records {
-                Some(v) => v.len().into(),
-                None => serde_json::Value::Null,
-            },
-        );
+        match &self.records {
+            Some(v) => o.insert("recordsSizeInBytes".into(), v.len().into()),
+            None => o.insert("records".into(), serde_json::Value::Null),
+        };
         serde_json::Value::Object(o)
     }
 }
@@ -773,6 +842,70 @@ impl<'a> ViewElement<'a> for PartitionDataView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 12;
+        r.skip(22)?;
+        if version >= 5 {
+            r.skip(8)?;
+        }
+        r.skip_array::<AbortedTransactionView<'a>>(flex, version, true)?;
+        if version >= 11 {
+            r.skip(4)?;
+        }
+        let _: Option<&'a [u8]> = r.nullable_slice(flex)?;
+        if flex {
+            r.tags(None, |r, tag| {
+                match tag {
+                    0 => {
+                        if !(version >= 12) {
+                            return Err(DecodeError::TagNotInVersion { tag: 0, version });
+                        }
+                        EpochEndOffsetView::skip(r, version)?;
+                    }
+                    1 => {
+                        if !(version >= 12) {
+                            return Err(DecodeError::TagNotInVersion { tag: 1, version });
+                        }
+                        LeaderIdAndEpochView::skip(r, version)?;
+                    }
+                    2 => {
+                        if !(version >= 12) {
+                            return Err(DecodeError::TagNotInVersion { tag: 2, version });
+                        }
+                        SnapshotIdView::skip(r, version)?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl PartitionDataView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> PartitionData {
+        PartitionData {
+            partition_index: self.partition_index,
+            error_code: self.error_code,
+            high_watermark: self.high_watermark,
+            last_stable_offset: self.last_stable_offset,
+            log_start_offset: self.log_start_offset,
+            diverging_epoch: self.diverging_epoch.owned(),
+            current_leader: self.current_leader.owned(),
+            snapshot_id: self.snapshot_id.owned(),
+            aborted_transactions: self
+                .aborted_transactions
+                .map(|v| v.iter().map(|v| v.owned()).collect()),
+            preferred_read_replica: self.preferred_read_replica,
+            records: self.records.map(|v| Bytes::copy_from_slice(v)),
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 /// `PartitionData` to be written from borrowed parts.
@@ -814,10 +947,12 @@ impl PartitionDataRef<'_> {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 12;
-        w.i32(self.partition_index);
-        w.i16(self.error_code.0);
-        w.i64(self.high_watermark);
-        w.i64(self.last_stable_offset);
+        let mut b = [0; 22];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        b[6..14].copy_from_slice(&self.high_watermark.to_be_bytes());
+        b[14..22].copy_from_slice(&self.last_stable_offset.to_be_bytes());
+        w.raw(&b);
         if version >= 5 {
             w.i64(self.log_start_offset);
         }
@@ -929,7 +1064,10 @@ impl EpochEndOffset {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 12;
         if version >= 12 {
-            w.i32(self.epoch);
+            let mut b = [0; 12];
+            b[0..4].copy_from_slice(&self.epoch.to_be_bytes());
+            b[4..12].copy_from_slice(&self.end_offset.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.epoch != -1 {
                 return Err(EncodeError::NotInVersion {
@@ -938,10 +1076,6 @@ impl EpochEndOffset {
                     version,
                 });
             }
-        }
-        if version >= 12 {
-            w.i64(self.end_offset);
-        } else {
             if self.end_offset != -1 {
                 return Err(EncodeError::NotInVersion {
                     message: "EpochEndOffset",
@@ -951,7 +1085,7 @@ impl EpochEndOffset {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "EpochEndOffset",
@@ -1016,6 +1150,30 @@ impl<'a> ViewElement<'a> for EpochEndOffsetView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 12;
+        if version >= 12 {
+            r.skip(12)?;
+        }
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl EpochEndOffsetView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> EpochEndOffset {
+        EpochEndOffset {
+            epoch: self.epoch,
+            end_offset: self.end_offset,
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 /// `EpochEndOffset` to be written from borrowed parts.
@@ -1039,7 +1197,10 @@ impl EpochEndOffsetRef<'_> {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 12;
         if version >= 12 {
-            w.i32(self.epoch);
+            let mut b = [0; 12];
+            b[0..4].copy_from_slice(&self.epoch.to_be_bytes());
+            b[4..12].copy_from_slice(&self.end_offset.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.epoch != -1 {
                 return Err(EncodeError::NotInVersion {
@@ -1048,10 +1209,6 @@ impl EpochEndOffsetRef<'_> {
                     version,
                 });
             }
-        }
-        if version >= 12 {
-            w.i64(self.end_offset);
-        } else {
             if self.end_offset != -1 {
                 return Err(EncodeError::NotInVersion {
                     message: "EpochEndOffset",
@@ -1106,7 +1263,10 @@ impl LeaderIdAndEpoch {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 12;
         if version >= 12 {
-            w.i32(self.leader_id);
+            let mut b = [0; 8];
+            b[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
+            b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.leader_id != -1 {
                 return Err(EncodeError::NotInVersion {
@@ -1115,10 +1275,6 @@ impl LeaderIdAndEpoch {
                     version,
                 });
             }
-        }
-        if version >= 12 {
-            w.i32(self.leader_epoch);
-        } else {
             if self.leader_epoch != -1 {
                 return Err(EncodeError::NotInVersion {
                     message: "LeaderIdAndEpoch",
@@ -1128,7 +1284,7 @@ impl LeaderIdAndEpoch {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "LeaderIdAndEpoch",
@@ -1193,6 +1349,30 @@ impl<'a> ViewElement<'a> for LeaderIdAndEpochView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 12;
+        if version >= 12 {
+            r.skip(8)?;
+        }
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl LeaderIdAndEpochView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> LeaderIdAndEpoch {
+        LeaderIdAndEpoch {
+            leader_id: self.leader_id,
+            leader_epoch: self.leader_epoch,
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 /// `LeaderIdAndEpoch` to be written from borrowed parts.
@@ -1216,7 +1396,10 @@ impl LeaderIdAndEpochRef<'_> {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 12;
         if version >= 12 {
-            w.i32(self.leader_id);
+            let mut b = [0; 8];
+            b[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
+            b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.leader_id != -1 {
                 return Err(EncodeError::NotInVersion {
@@ -1225,10 +1408,6 @@ impl LeaderIdAndEpochRef<'_> {
                     version,
                 });
             }
-        }
-        if version >= 12 {
-            w.i32(self.leader_epoch);
-        } else {
             if self.leader_epoch != -1 {
                 return Err(EncodeError::NotInVersion {
                     message: "LeaderIdAndEpoch",
@@ -1278,10 +1457,12 @@ impl SnapshotId {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 12;
-        w.i64(self.end_offset);
-        w.i32(self.epoch);
+        let mut b = [0; 12];
+        b[0..8].copy_from_slice(&self.end_offset.to_be_bytes());
+        b[8..12].copy_from_slice(&self.epoch.to_be_bytes());
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "SnapshotId",
@@ -1338,6 +1519,28 @@ impl<'a> ViewElement<'a> for SnapshotIdView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 12;
+        r.skip(12)?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl SnapshotIdView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> SnapshotId {
+        SnapshotId {
+            end_offset: self.end_offset,
+            epoch: self.epoch,
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 /// `SnapshotId` to be written from borrowed parts.
@@ -1360,8 +1563,10 @@ impl SnapshotIdRef<'_> {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 12;
-        w.i64(self.end_offset);
-        w.i32(self.epoch);
+        let mut b = [0; 12];
+        b[0..8].copy_from_slice(&self.end_offset.to_be_bytes());
+        b[8..12].copy_from_slice(&self.epoch.to_be_bytes());
+        w.raw(&b);
         if flex {
             w.uvarint(0);
         }
@@ -1403,10 +1608,12 @@ impl AbortedTransaction {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 12;
-        w.i64(self.producer_id);
-        w.i64(self.first_offset);
+        let mut b = [0; 16];
+        b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+        b[8..16].copy_from_slice(&self.first_offset.to_be_bytes());
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "AbortedTransaction",
@@ -1463,6 +1670,28 @@ impl<'a> ViewElement<'a> for AbortedTransactionView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 12;
+        r.skip(16)?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl AbortedTransactionView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> AbortedTransaction {
+        AbortedTransaction {
+            producer_id: self.producer_id,
+            first_offset: self.first_offset,
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 /// `AbortedTransaction` to be written from borrowed parts.
@@ -1485,8 +1714,10 @@ impl AbortedTransactionRef<'_> {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 12;
-        w.i64(self.producer_id);
-        w.i64(self.first_offset);
+        let mut b = [0; 16];
+        b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+        b[8..16].copy_from_slice(&self.first_offset.to_be_bytes());
+        w.raw(&b);
         if flex {
             w.uvarint(0);
         }
@@ -1591,7 +1822,7 @@ impl NodeEndpoint {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "NodeEndpoint",
@@ -1678,6 +1909,41 @@ impl<'a> ViewElement<'a> for NodeEndpointView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 12;
+        if version >= 16 {
+            r.skip(4)?;
+        }
+        if version >= 16 {
+            r.skip_str(flex, false)?;
+        }
+        if version >= 16 {
+            r.skip(4)?;
+        }
+        if version >= 16 {
+            r.skip_str(flex, true)?;
+        }
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl NodeEndpointView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> NodeEndpoint {
+        NodeEndpoint {
+            node_id: self.node_id,
+            host: self.host.to_owned(),
+            port: self.port,
+            rack: self.rack.map(|v| v.to_owned()),
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 /// `NodeEndpoint` to be written from borrowed parts.
@@ -1761,6 +2027,7 @@ impl Message for FetchResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

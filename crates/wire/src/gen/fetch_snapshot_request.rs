@@ -51,21 +51,23 @@ impl FetchSnapshotRequest {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.replica_id);
-        w.i32(self.max_bytes);
+        let mut b = [0; 8];
+        b[0..4].copy_from_slice(&self.replica_id.to_be_bytes());
+        b[4..8].copy_from_slice(&self.max_bytes.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         let mut count = self.unknown_tags.len();
         let tag_0 = self.cluster_id.is_some();
         count += usize::from(tag_0);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.iter().peekable();
-        w.raw_tags_below(0, &mut raw);
+        let mut raw = self.unknown_tags.as_slice();
+        w.raw_tags_below(Some(0), &mut raw)?;
         if tag_0 {
             let at = w.begin_tag(0);
             w.nullable_string(true, self.cluster_id.as_deref())?;
             w.end_tag(at);
         }
-        w.raw_tags_below(u32::MAX, &mut raw);
+        w.raw_tags_below(None, &mut raw)?;
 
         Ok(())
     }
@@ -139,7 +141,7 @@ impl TopicSnapshot {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -216,22 +218,24 @@ impl PartitionSnapshot {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.partition);
-        w.i32(self.current_leader_epoch);
+        let mut b = [0; 8];
+        b[0..4].copy_from_slice(&self.partition.to_be_bytes());
+        b[4..8].copy_from_slice(&self.current_leader_epoch.to_be_bytes());
+        w.raw(&b);
         self.snapshot_id.write(w, version)?;
         w.i64(self.position);
         let mut count = self.unknown_tags.len();
         let tag_0 = version >= 1 && !self.replica_directory_id.is_zero();
         count += usize::from(tag_0);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.iter().peekable();
-        w.raw_tags_below(0, &mut raw);
+        let mut raw = self.unknown_tags.as_slice();
+        w.raw_tags_below(Some(0), &mut raw)?;
         if tag_0 {
             let at = w.begin_tag(0);
             w.uuid(self.replica_directory_id);
             w.end_tag(at);
         }
-        w.raw_tags_below(u32::MAX, &mut raw);
+        w.raw_tags_below(None, &mut raw)?;
 
         Ok(())
     }
@@ -302,9 +306,11 @@ impl SnapshotId {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i64(self.end_offset);
-        w.i32(self.epoch);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 12];
+        b[0..8].copy_from_slice(&self.end_offset.to_be_bytes());
+        b[8..12].copy_from_slice(&self.epoch.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -336,6 +342,7 @@ impl Message for FetchSnapshotRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -54,21 +54,23 @@ impl FetchSnapshotResponse {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.throttle_time_ms);
-        w.i16(self.error_code.0);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         let mut count = self.unknown_tags.len();
         let tag_0 = version >= 1 && !self.node_endpoints.is_empty();
         count += usize::from(tag_0);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.iter().peekable();
-        w.raw_tags_below(0, &mut raw);
+        let mut raw = self.unknown_tags.as_slice();
+        w.raw_tags_below(Some(0), &mut raw)?;
         if tag_0 {
             let at = w.begin_tag(0);
             w.array(true, Some(&self.node_endpoints[..]), |w, v| v.write(w, version))?;
             w.end_tag(at);
         }
-        w.raw_tags_below(u32::MAX, &mut raw);
+        w.raw_tags_below(None, &mut raw)?;
 
         if !(version >= 1) {
             if !self.node_endpoints.is_empty() {
@@ -150,7 +152,7 @@ impl TopicSnapshot {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -230,24 +232,28 @@ impl PartitionSnapshot {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.index);
-        w.i16(self.error_code.0);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.index.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        w.raw(&b);
         self.snapshot_id.write(w, version)?;
-        w.i64(self.size);
-        w.i64(self.position);
+        let mut b = [0; 16];
+        b[0..8].copy_from_slice(&self.size.to_be_bytes());
+        b[8..16].copy_from_slice(&self.position.to_be_bytes());
+        w.raw(&b);
         w.shared_bytes(true, Some(&self.unaligned_records))?;
         let mut count = self.unknown_tags.len();
         let tag_0 = self.current_leader != Default::default();
         count += usize::from(tag_0);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.iter().peekable();
-        w.raw_tags_below(0, &mut raw);
+        let mut raw = self.unknown_tags.as_slice();
+        w.raw_tags_below(Some(0), &mut raw)?;
         if tag_0 {
             let at = w.begin_tag(0);
             self.current_leader.write(w, version)?;
             w.end_tag(at);
         }
-        w.raw_tags_below(u32::MAX, &mut raw);
+        w.raw_tags_below(None, &mut raw)?;
 
         Ok(())
     }
@@ -324,9 +330,11 @@ impl SnapshotId {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i64(self.end_offset);
-        w.i32(self.epoch);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 12];
+        b[0..8].copy_from_slice(&self.end_offset.to_be_bytes());
+        b[8..12].copy_from_slice(&self.epoch.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -380,9 +388,11 @@ impl LeaderIdAndEpoch {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.leader_id);
-        w.i32(self.leader_epoch);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 8];
+        b[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
+        b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -477,7 +487,7 @@ impl NodeEndpoint {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -519,6 +529,7 @@ impl Message for FetchSnapshotResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

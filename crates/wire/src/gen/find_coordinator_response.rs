@@ -131,7 +131,7 @@ impl FindCoordinatorResponse {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "FindCoordinatorResponse",
@@ -293,7 +293,10 @@ impl Coordinator {
             }
         }
         if version >= 4 {
-            w.i32(self.port);
+            let mut b = [0; 6];
+            b[0..4].copy_from_slice(&self.port.to_be_bytes());
+            b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.port != 0 {
                 return Err(EncodeError::NotInVersion {
@@ -302,10 +305,6 @@ impl Coordinator {
                     version,
                 });
             }
-        }
-        if version >= 4 {
-            w.i16(self.error_code.0);
-        } else {
             if self.error_code != ErrorCode(0) {
                 return Err(EncodeError::NotInVersion {
                     message: "Coordinator",
@@ -318,7 +317,7 @@ impl Coordinator {
             w.nullable_string(flex, self.error_message.as_deref())?;
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "Coordinator",
@@ -388,6 +387,7 @@ impl Message for FindCoordinatorResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

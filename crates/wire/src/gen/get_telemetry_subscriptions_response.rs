@@ -59,19 +59,23 @@ impl GetTelemetrySubscriptionsResponse {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.throttle_time_ms);
-        w.i16(self.error_code.0);
-        w.uuid(self.client_instance_id);
-        w.i32(self.subscription_id);
+        let mut b = [0; 26];
+        b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        b[6..22].copy_from_slice(&self.client_instance_id.0);
+        b[22..26].copy_from_slice(&self.subscription_id.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.accepted_compression_types[..]), |w, v| {
             w.i8(*v);
             Ok(())
         })?;
-        w.i32(self.push_interval_ms);
-        w.i32(self.telemetry_max_bytes);
-        w.bool(self.delta_temporality);
+        let mut b = [0; 9];
+        b[0..4].copy_from_slice(&self.push_interval_ms.to_be_bytes());
+        b[4..8].copy_from_slice(&self.telemetry_max_bytes.to_be_bytes());
+        b[8..9].copy_from_slice(&[u8::from(self.delta_temporality)]);
+        w.raw(&b);
         w.array(true, Some(&self.requested_metrics[..]), |w, v| w.string(true, v))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -131,6 +135,7 @@ impl Message for GetTelemetrySubscriptionsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

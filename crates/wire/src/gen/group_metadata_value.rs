@@ -63,7 +63,7 @@ impl GroupMetadataValue {
         }
         w.array(flex, Some(&self.members[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "GroupMetadataValue",
@@ -189,7 +189,7 @@ impl MemberMetadata {
         w.bytes(flex, &self.subscription)?;
         w.bytes(flex, &self.assignment)?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "MemberMetadata",
@@ -259,6 +259,7 @@ impl Message for GroupMetadataValue {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

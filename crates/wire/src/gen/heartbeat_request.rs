@@ -63,7 +63,7 @@ impl HeartbeatRequest {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "HeartbeatRequest",
@@ -138,6 +138,35 @@ impl<'a> ViewElement<'a> for HeartbeatRequestView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 4;
+        r.skip_str(flex, false)?;
+        r.skip(4)?;
+        r.skip_str(flex, false)?;
+        if version >= 3 {
+            r.skip_str(flex, true)?;
+        }
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl HeartbeatRequestView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> HeartbeatRequest {
+        HeartbeatRequest {
+            group_id: self.group_id.to_owned(),
+            generation_id: self.generation_id,
+            member_id: self.member_id.to_owned(),
+            group_instance_id: self.group_instance_id.map(|v| v.to_owned()),
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 impl<'a> HeartbeatRequestView<'a> {
@@ -158,6 +187,7 @@ impl Message for HeartbeatRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

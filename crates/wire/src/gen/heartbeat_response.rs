@@ -43,7 +43,7 @@ impl HeartbeatResponse {
         }
         w.i16(self.error_code.0);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "HeartbeatResponse",
@@ -84,6 +84,7 @@ impl Message for HeartbeatResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

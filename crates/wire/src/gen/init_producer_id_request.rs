@@ -63,7 +63,10 @@ impl InitProducerIdRequest {
         w.nullable_string(flex, self.transactional_id.as_deref())?;
         w.i32(self.transaction_timeout_ms);
         if version >= 3 {
-            w.i64(self.producer_id);
+            let mut b = [0; 10];
+            b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+            b[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.producer_id != -1 {
                 return Err(EncodeError::NotInVersion {
@@ -72,10 +75,6 @@ impl InitProducerIdRequest {
                     version,
                 });
             }
-        }
-        if version >= 3 {
-            w.i16(self.producer_epoch);
-        } else {
             if self.producer_epoch != -1 {
                 return Err(EncodeError::NotInVersion {
                     message: "InitProducerIdRequest",
@@ -85,7 +84,10 @@ impl InitProducerIdRequest {
             }
         }
         if version >= 6 {
-            w.bool(self.enable2_pc);
+            let mut b = [0; 2];
+            b[0..1].copy_from_slice(&[u8::from(self.enable2_pc)]);
+            b[1..2].copy_from_slice(&[u8::from(self.keep_prepared_txn)]);
+            w.raw(&b);
         } else {
             if self.enable2_pc {
                 return Err(EncodeError::NotInVersion {
@@ -94,10 +96,6 @@ impl InitProducerIdRequest {
                     version,
                 });
             }
-        }
-        if version >= 6 {
-            w.bool(self.keep_prepared_txn);
-        } else {
             if self.keep_prepared_txn {
                 return Err(EncodeError::NotInVersion {
                     message: "InitProducerIdRequest",
@@ -107,7 +105,7 @@ impl InitProducerIdRequest {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "InitProducerIdRequest",
@@ -173,6 +171,7 @@ impl Message for InitProducerIdRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -56,12 +56,17 @@ impl InitProducerIdResponse {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 2;
-        w.i32(self.throttle_time_ms);
-        w.i16(self.error_code.0);
-        w.i64(self.producer_id);
-        w.i16(self.producer_epoch);
+        let mut b = [0; 16];
+        b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        b[6..14].copy_from_slice(&self.producer_id.to_be_bytes());
+        b[14..16].copy_from_slice(&self.producer_epoch.to_be_bytes());
+        w.raw(&b);
         if version >= 6 {
-            w.i64(self.ongoing_txn_producer_id);
+            let mut b = [0; 10];
+            b[0..8].copy_from_slice(&self.ongoing_txn_producer_id.to_be_bytes());
+            b[8..10].copy_from_slice(&self.ongoing_txn_producer_epoch.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.ongoing_txn_producer_id != -1 {
                 return Err(EncodeError::NotInVersion {
@@ -70,10 +75,6 @@ impl InitProducerIdResponse {
                     version,
                 });
             }
-        }
-        if version >= 6 {
-            w.i16(self.ongoing_txn_producer_epoch);
-        } else {
             if self.ongoing_txn_producer_epoch != -1 {
                 return Err(EncodeError::NotInVersion {
                     message: "InitProducerIdResponse",
@@ -83,7 +84,7 @@ impl InitProducerIdResponse {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "InitProducerIdResponse",
@@ -142,6 +143,7 @@ impl Message for InitProducerIdResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

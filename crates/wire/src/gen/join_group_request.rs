@@ -87,7 +87,7 @@ impl JoinGroupRequest {
             w.nullable_string(flex, self.reason.as_deref())?;
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "JoinGroupRequest",
@@ -189,7 +189,7 @@ impl JoinGroupRequestProtocol {
         w.string(flex, &self.name)?;
         w.bytes(flex, &self.metadata)?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "JoinGroupRequestProtocol",
@@ -228,6 +228,7 @@ impl Message for JoinGroupRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -70,8 +70,10 @@ impl JoinGroupResponse {
         if version >= 2 {
             w.i32(self.throttle_time_ms);
         }
-        w.i16(self.error_code.0);
-        w.i32(self.generation_id);
+        let mut b = [0; 6];
+        b[0..2].copy_from_slice(&self.error_code.0.to_be_bytes());
+        b[2..6].copy_from_slice(&self.generation_id.to_be_bytes());
+        w.raw(&b);
         if version >= 7 {
             w.nullable_string(flex, self.protocol_type.as_deref())?;
         }
@@ -98,7 +100,7 @@ impl JoinGroupResponse {
         w.string(flex, &self.member_id)?;
         w.array(flex, Some(&self.members[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "JoinGroupResponse",
@@ -216,7 +218,7 @@ impl JoinGroupResponseMember {
         }
         w.bytes(flex, &self.metadata)?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "JoinGroupResponseMember",
@@ -264,6 +266,7 @@ impl Message for JoinGroupResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

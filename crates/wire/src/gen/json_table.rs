@@ -460,6 +460,498 @@ pub fn inspect(name: &str, bytes: &Bytes, version: i16) -> Option<Outcome> {
     })
 }
 
+/// A message written, or why it cannot be.
+pub type Written = Result<Vec<u8>, EncodeError>;
+
+fn again<M: Message>(bytes: Option<&Bytes>, from: i16, to: i16) -> Decoded<Written> {
+    let m = match bytes {
+        Some(bytes) => M::decode(&mut Reader::shared(bytes), from)?,
+        None => M::default(),
+    };
+    let mut w = Writer::new();
+    Ok(m.encode(&mut w, to).map(|()| w.to_vec()))
+}
+
+/// Reads `bytes` as the named message in version `from`, or takes its default where there are none, and writes it in version `to`.
+pub fn transcode(
+    name: &str,
+    bytes: Option<&Bytes>,
+    from: i16,
+    to: i16,
+) -> Option<Decoded<Written>> {
+    Some(match name {
+        "AbortTransactionRecord" => again::<super::AbortTransactionRecord>(bytes, from, to),
+        "AccessControlEntryRecord" => again::<super::AccessControlEntryRecord>(bytes, from, to),
+        "AddOffsetsToTxnRequest" => again::<super::AddOffsetsToTxnRequest>(bytes, from, to),
+        "AddOffsetsToTxnResponse" => again::<super::AddOffsetsToTxnResponse>(bytes, from, to),
+        "AddPartitionsToTxnRequest" => again::<super::AddPartitionsToTxnRequest>(bytes, from, to),
+        "AddPartitionsToTxnResponse" => again::<super::AddPartitionsToTxnResponse>(bytes, from, to),
+        "AddRaftVoterRequest" => again::<super::AddRaftVoterRequest>(bytes, from, to),
+        "AddRaftVoterResponse" => again::<super::AddRaftVoterResponse>(bytes, from, to),
+        "AllocateProducerIdsRequest" => again::<super::AllocateProducerIdsRequest>(bytes, from, to),
+        "AllocateProducerIdsResponse" => {
+            again::<super::AllocateProducerIdsResponse>(bytes, from, to)
+        }
+        "AlterClientQuotasRequest" => again::<super::AlterClientQuotasRequest>(bytes, from, to),
+        "AlterClientQuotasResponse" => again::<super::AlterClientQuotasResponse>(bytes, from, to),
+        "AlterConfigsRequest" => again::<super::AlterConfigsRequest>(bytes, from, to),
+        "AlterConfigsResponse" => again::<super::AlterConfigsResponse>(bytes, from, to),
+        "AlterPartitionReassignmentsRequest" => {
+            again::<super::AlterPartitionReassignmentsRequest>(bytes, from, to)
+        }
+        "AlterPartitionReassignmentsResponse" => {
+            again::<super::AlterPartitionReassignmentsResponse>(bytes, from, to)
+        }
+        "AlterPartitionRequest" => again::<super::AlterPartitionRequest>(bytes, from, to),
+        "AlterPartitionResponse" => again::<super::AlterPartitionResponse>(bytes, from, to),
+        "AlterReplicaLogDirsRequest" => again::<super::AlterReplicaLogDirsRequest>(bytes, from, to),
+        "AlterReplicaLogDirsResponse" => {
+            again::<super::AlterReplicaLogDirsResponse>(bytes, from, to)
+        }
+        "AlterShareGroupOffsetsRequest" => {
+            again::<super::AlterShareGroupOffsetsRequest>(bytes, from, to)
+        }
+        "AlterShareGroupOffsetsResponse" => {
+            again::<super::AlterShareGroupOffsetsResponse>(bytes, from, to)
+        }
+        "AlterUserScramCredentialsRequest" => {
+            again::<super::AlterUserScramCredentialsRequest>(bytes, from, to)
+        }
+        "AlterUserScramCredentialsResponse" => {
+            again::<super::AlterUserScramCredentialsResponse>(bytes, from, to)
+        }
+        "ApiVersionsRequest" => again::<super::ApiVersionsRequest>(bytes, from, to),
+        "ApiVersionsResponse" => again::<super::ApiVersionsResponse>(bytes, from, to),
+        "AssignReplicasToDirsRequest" => {
+            again::<super::AssignReplicasToDirsRequest>(bytes, from, to)
+        }
+        "AssignReplicasToDirsResponse" => {
+            again::<super::AssignReplicasToDirsResponse>(bytes, from, to)
+        }
+        "BeginQuorumEpochRequest" => again::<super::BeginQuorumEpochRequest>(bytes, from, to),
+        "BeginQuorumEpochResponse" => again::<super::BeginQuorumEpochResponse>(bytes, from, to),
+        "BeginTransactionRecord" => again::<super::BeginTransactionRecord>(bytes, from, to),
+        "BrokerHeartbeatRequest" => again::<super::BrokerHeartbeatRequest>(bytes, from, to),
+        "BrokerHeartbeatResponse" => again::<super::BrokerHeartbeatResponse>(bytes, from, to),
+        "BrokerRegistrationChangeRecord" => {
+            again::<super::BrokerRegistrationChangeRecord>(bytes, from, to)
+        }
+        "BrokerRegistrationRequest" => again::<super::BrokerRegistrationRequest>(bytes, from, to),
+        "BrokerRegistrationResponse" => again::<super::BrokerRegistrationResponse>(bytes, from, to),
+        "ClearElrRecord" => again::<super::ClearElrRecord>(bytes, from, to),
+        "ClientQuotaRecord" => again::<super::ClientQuotaRecord>(bytes, from, to),
+        "ConfigRecord" => again::<super::ConfigRecord>(bytes, from, to),
+        "ConsumerGroupCurrentMemberAssignmentKey" => {
+            again::<super::ConsumerGroupCurrentMemberAssignmentKey>(bytes, from, to)
+        }
+        "ConsumerGroupCurrentMemberAssignmentValue" => {
+            again::<super::ConsumerGroupCurrentMemberAssignmentValue>(bytes, from, to)
+        }
+        "ConsumerGroupDescribeRequest" => {
+            again::<super::ConsumerGroupDescribeRequest>(bytes, from, to)
+        }
+        "ConsumerGroupDescribeResponse" => {
+            again::<super::ConsumerGroupDescribeResponse>(bytes, from, to)
+        }
+        "ConsumerGroupHeartbeatRequest" => {
+            again::<super::ConsumerGroupHeartbeatRequest>(bytes, from, to)
+        }
+        "ConsumerGroupHeartbeatResponse" => {
+            again::<super::ConsumerGroupHeartbeatResponse>(bytes, from, to)
+        }
+        "ConsumerGroupMemberMetadataKey" => {
+            again::<super::ConsumerGroupMemberMetadataKey>(bytes, from, to)
+        }
+        "ConsumerGroupMemberMetadataValue" => {
+            again::<super::ConsumerGroupMemberMetadataValue>(bytes, from, to)
+        }
+        "ConsumerGroupMetadataKey" => again::<super::ConsumerGroupMetadataKey>(bytes, from, to),
+        "ConsumerGroupMetadataValue" => again::<super::ConsumerGroupMetadataValue>(bytes, from, to),
+        "ConsumerGroupPartitionMetadataKey" => {
+            again::<super::ConsumerGroupPartitionMetadataKey>(bytes, from, to)
+        }
+        "ConsumerGroupPartitionMetadataValue" => {
+            again::<super::ConsumerGroupPartitionMetadataValue>(bytes, from, to)
+        }
+        "ConsumerGroupRegularExpressionKey" => {
+            again::<super::ConsumerGroupRegularExpressionKey>(bytes, from, to)
+        }
+        "ConsumerGroupRegularExpressionValue" => {
+            again::<super::ConsumerGroupRegularExpressionValue>(bytes, from, to)
+        }
+        "ConsumerGroupTargetAssignmentMemberKey" => {
+            again::<super::ConsumerGroupTargetAssignmentMemberKey>(bytes, from, to)
+        }
+        "ConsumerGroupTargetAssignmentMemberValue" => {
+            again::<super::ConsumerGroupTargetAssignmentMemberValue>(bytes, from, to)
+        }
+        "ConsumerGroupTargetAssignmentMetadataKey" => {
+            again::<super::ConsumerGroupTargetAssignmentMetadataKey>(bytes, from, to)
+        }
+        "ConsumerGroupTargetAssignmentMetadataValue" => {
+            again::<super::ConsumerGroupTargetAssignmentMetadataValue>(bytes, from, to)
+        }
+        "ConsumerProtocolAssignment" => again::<super::ConsumerProtocolAssignment>(bytes, from, to),
+        "ConsumerProtocolSubscription" => {
+            again::<super::ConsumerProtocolSubscription>(bytes, from, to)
+        }
+        "ControlRecordTypeSchema" => again::<super::ControlRecordTypeSchema>(bytes, from, to),
+        "ControllerRegistrationRequest" => {
+            again::<super::ControllerRegistrationRequest>(bytes, from, to)
+        }
+        "ControllerRegistrationResponse" => {
+            again::<super::ControllerRegistrationResponse>(bytes, from, to)
+        }
+        "CreateAclsRequest" => again::<super::CreateAclsRequest>(bytes, from, to),
+        "CreateAclsResponse" => again::<super::CreateAclsResponse>(bytes, from, to),
+        "CreateDelegationTokenRequest" => {
+            again::<super::CreateDelegationTokenRequest>(bytes, from, to)
+        }
+        "CreateDelegationTokenResponse" => {
+            again::<super::CreateDelegationTokenResponse>(bytes, from, to)
+        }
+        "CreatePartitionsRequest" => again::<super::CreatePartitionsRequest>(bytes, from, to),
+        "CreatePartitionsResponse" => again::<super::CreatePartitionsResponse>(bytes, from, to),
+        "CreateTopicsRequest" => again::<super::CreateTopicsRequest>(bytes, from, to),
+        "CreateTopicsResponse" => again::<super::CreateTopicsResponse>(bytes, from, to),
+        "DefaultPrincipalData" => again::<super::DefaultPrincipalData>(bytes, from, to),
+        "DelegationTokenRecord" => again::<super::DelegationTokenRecord>(bytes, from, to),
+        "DeleteAclsRequest" => again::<super::DeleteAclsRequest>(bytes, from, to),
+        "DeleteAclsResponse" => again::<super::DeleteAclsResponse>(bytes, from, to),
+        "DeleteGroupsRequest" => again::<super::DeleteGroupsRequest>(bytes, from, to),
+        "DeleteGroupsResponse" => again::<super::DeleteGroupsResponse>(bytes, from, to),
+        "DeleteRecordsRequest" => again::<super::DeleteRecordsRequest>(bytes, from, to),
+        "DeleteRecordsResponse" => again::<super::DeleteRecordsResponse>(bytes, from, to),
+        "DeleteShareGroupOffsetsRequest" => {
+            again::<super::DeleteShareGroupOffsetsRequest>(bytes, from, to)
+        }
+        "DeleteShareGroupOffsetsResponse" => {
+            again::<super::DeleteShareGroupOffsetsResponse>(bytes, from, to)
+        }
+        "DeleteShareGroupStateRequest" => {
+            again::<super::DeleteShareGroupStateRequest>(bytes, from, to)
+        }
+        "DeleteShareGroupStateResponse" => {
+            again::<super::DeleteShareGroupStateResponse>(bytes, from, to)
+        }
+        "DeleteTopicsRequest" => again::<super::DeleteTopicsRequest>(bytes, from, to),
+        "DeleteTopicsResponse" => again::<super::DeleteTopicsResponse>(bytes, from, to),
+        "DescribeAclsRequest" => again::<super::DescribeAclsRequest>(bytes, from, to),
+        "DescribeAclsResponse" => again::<super::DescribeAclsResponse>(bytes, from, to),
+        "DescribeClientQuotasRequest" => {
+            again::<super::DescribeClientQuotasRequest>(bytes, from, to)
+        }
+        "DescribeClientQuotasResponse" => {
+            again::<super::DescribeClientQuotasResponse>(bytes, from, to)
+        }
+        "DescribeClusterRequest" => again::<super::DescribeClusterRequest>(bytes, from, to),
+        "DescribeClusterResponse" => again::<super::DescribeClusterResponse>(bytes, from, to),
+        "DescribeConfigsRequest" => again::<super::DescribeConfigsRequest>(bytes, from, to),
+        "DescribeConfigsResponse" => again::<super::DescribeConfigsResponse>(bytes, from, to),
+        "DescribeDelegationTokenRequest" => {
+            again::<super::DescribeDelegationTokenRequest>(bytes, from, to)
+        }
+        "DescribeDelegationTokenResponse" => {
+            again::<super::DescribeDelegationTokenResponse>(bytes, from, to)
+        }
+        "DescribeGroupsRequest" => again::<super::DescribeGroupsRequest>(bytes, from, to),
+        "DescribeGroupsResponse" => again::<super::DescribeGroupsResponse>(bytes, from, to),
+        "DescribeLogDirsRequest" => again::<super::DescribeLogDirsRequest>(bytes, from, to),
+        "DescribeLogDirsResponse" => again::<super::DescribeLogDirsResponse>(bytes, from, to),
+        "DescribeProducersRequest" => again::<super::DescribeProducersRequest>(bytes, from, to),
+        "DescribeProducersResponse" => again::<super::DescribeProducersResponse>(bytes, from, to),
+        "DescribeQuorumRequest" => again::<super::DescribeQuorumRequest>(bytes, from, to),
+        "DescribeQuorumResponse" => again::<super::DescribeQuorumResponse>(bytes, from, to),
+        "DescribeShareGroupOffsetsRequest" => {
+            again::<super::DescribeShareGroupOffsetsRequest>(bytes, from, to)
+        }
+        "DescribeShareGroupOffsetsResponse" => {
+            again::<super::DescribeShareGroupOffsetsResponse>(bytes, from, to)
+        }
+        "DescribeTopicPartitionsRequest" => {
+            again::<super::DescribeTopicPartitionsRequest>(bytes, from, to)
+        }
+        "DescribeTopicPartitionsResponse" => {
+            again::<super::DescribeTopicPartitionsResponse>(bytes, from, to)
+        }
+        "DescribeTransactionsRequest" => {
+            again::<super::DescribeTransactionsRequest>(bytes, from, to)
+        }
+        "DescribeTransactionsResponse" => {
+            again::<super::DescribeTransactionsResponse>(bytes, from, to)
+        }
+        "DescribeUserScramCredentialsRequest" => {
+            again::<super::DescribeUserScramCredentialsRequest>(bytes, from, to)
+        }
+        "DescribeUserScramCredentialsResponse" => {
+            again::<super::DescribeUserScramCredentialsResponse>(bytes, from, to)
+        }
+        "ElectLeadersRequest" => again::<super::ElectLeadersRequest>(bytes, from, to),
+        "ElectLeadersResponse" => again::<super::ElectLeadersResponse>(bytes, from, to),
+        "EndQuorumEpochRequest" => again::<super::EndQuorumEpochRequest>(bytes, from, to),
+        "EndQuorumEpochResponse" => again::<super::EndQuorumEpochResponse>(bytes, from, to),
+        "EndTransactionRecord" => again::<super::EndTransactionRecord>(bytes, from, to),
+        "EndTxnMarker" => again::<super::EndTxnMarker>(bytes, from, to),
+        "EndTxnRequest" => again::<super::EndTxnRequest>(bytes, from, to),
+        "EndTxnResponse" => again::<super::EndTxnResponse>(bytes, from, to),
+        "EnvelopeRequest" => again::<super::EnvelopeRequest>(bytes, from, to),
+        "EnvelopeResponse" => again::<super::EnvelopeResponse>(bytes, from, to),
+        "ExpireDelegationTokenRequest" => {
+            again::<super::ExpireDelegationTokenRequest>(bytes, from, to)
+        }
+        "ExpireDelegationTokenResponse" => {
+            again::<super::ExpireDelegationTokenResponse>(bytes, from, to)
+        }
+        "FeatureLevelRecord" => again::<super::FeatureLevelRecord>(bytes, from, to),
+        "FenceBrokerRecord" => again::<super::FenceBrokerRecord>(bytes, from, to),
+        "FetchRequest" => again::<super::FetchRequest>(bytes, from, to),
+        "FetchResponse" => again::<super::FetchResponse>(bytes, from, to),
+        "FetchSnapshotRequest" => again::<super::FetchSnapshotRequest>(bytes, from, to),
+        "FetchSnapshotResponse" => again::<super::FetchSnapshotResponse>(bytes, from, to),
+        "FindCoordinatorRequest" => again::<super::FindCoordinatorRequest>(bytes, from, to),
+        "FindCoordinatorResponse" => again::<super::FindCoordinatorResponse>(bytes, from, to),
+        "GetTelemetrySubscriptionsRequest" => {
+            again::<super::GetTelemetrySubscriptionsRequest>(bytes, from, to)
+        }
+        "GetTelemetrySubscriptionsResponse" => {
+            again::<super::GetTelemetrySubscriptionsResponse>(bytes, from, to)
+        }
+        "GroupMetadataKey" => again::<super::GroupMetadataKey>(bytes, from, to),
+        "GroupMetadataValue" => again::<super::GroupMetadataValue>(bytes, from, to),
+        "HeartbeatRequest" => again::<super::HeartbeatRequest>(bytes, from, to),
+        "HeartbeatResponse" => again::<super::HeartbeatResponse>(bytes, from, to),
+        "IncrementalAlterConfigsRequest" => {
+            again::<super::IncrementalAlterConfigsRequest>(bytes, from, to)
+        }
+        "IncrementalAlterConfigsResponse" => {
+            again::<super::IncrementalAlterConfigsResponse>(bytes, from, to)
+        }
+        "InitProducerIdRequest" => again::<super::InitProducerIdRequest>(bytes, from, to),
+        "InitProducerIdResponse" => again::<super::InitProducerIdResponse>(bytes, from, to),
+        "InitializeShareGroupStateRequest" => {
+            again::<super::InitializeShareGroupStateRequest>(bytes, from, to)
+        }
+        "InitializeShareGroupStateResponse" => {
+            again::<super::InitializeShareGroupStateResponse>(bytes, from, to)
+        }
+        "JoinGroupRequest" => again::<super::JoinGroupRequest>(bytes, from, to),
+        "JoinGroupResponse" => again::<super::JoinGroupResponse>(bytes, from, to),
+        "KRaftVersionRecord" => again::<super::KRaftVersionRecord>(bytes, from, to),
+        "LeaderChangeMessage" => again::<super::LeaderChangeMessage>(bytes, from, to),
+        "LeaveGroupRequest" => again::<super::LeaveGroupRequest>(bytes, from, to),
+        "LeaveGroupResponse" => again::<super::LeaveGroupResponse>(bytes, from, to),
+        "LegacyOffsetCommitKey" => again::<super::LegacyOffsetCommitKey>(bytes, from, to),
+        "LegacyOffsetCommitValue" => again::<super::LegacyOffsetCommitValue>(bytes, from, to),
+        "ListConfigResourcesRequest" => again::<super::ListConfigResourcesRequest>(bytes, from, to),
+        "ListConfigResourcesResponse" => {
+            again::<super::ListConfigResourcesResponse>(bytes, from, to)
+        }
+        "ListGroupsRequest" => again::<super::ListGroupsRequest>(bytes, from, to),
+        "ListGroupsResponse" => again::<super::ListGroupsResponse>(bytes, from, to),
+        "ListOffsetsRequest" => again::<super::ListOffsetsRequest>(bytes, from, to),
+        "ListOffsetsResponse" => again::<super::ListOffsetsResponse>(bytes, from, to),
+        "ListPartitionReassignmentsRequest" => {
+            again::<super::ListPartitionReassignmentsRequest>(bytes, from, to)
+        }
+        "ListPartitionReassignmentsResponse" => {
+            again::<super::ListPartitionReassignmentsResponse>(bytes, from, to)
+        }
+        "ListTransactionsRequest" => again::<super::ListTransactionsRequest>(bytes, from, to),
+        "ListTransactionsResponse" => again::<super::ListTransactionsResponse>(bytes, from, to),
+        "MetadataRequest" => again::<super::MetadataRequest>(bytes, from, to),
+        "MetadataResponse" => again::<super::MetadataResponse>(bytes, from, to),
+        "NoOpRecord" => again::<super::NoOpRecord>(bytes, from, to),
+        "OffsetCommitKey" => again::<super::OffsetCommitKey>(bytes, from, to),
+        "OffsetCommitRequest" => again::<super::OffsetCommitRequest>(bytes, from, to),
+        "OffsetCommitResponse" => again::<super::OffsetCommitResponse>(bytes, from, to),
+        "OffsetCommitValue" => again::<super::OffsetCommitValue>(bytes, from, to),
+        "OffsetDeleteRequest" => again::<super::OffsetDeleteRequest>(bytes, from, to),
+        "OffsetDeleteResponse" => again::<super::OffsetDeleteResponse>(bytes, from, to),
+        "OffsetFetchRequest" => again::<super::OffsetFetchRequest>(bytes, from, to),
+        "OffsetFetchResponse" => again::<super::OffsetFetchResponse>(bytes, from, to),
+        "OffsetForLeaderEpochRequest" => {
+            again::<super::OffsetForLeaderEpochRequest>(bytes, from, to)
+        }
+        "OffsetForLeaderEpochResponse" => {
+            again::<super::OffsetForLeaderEpochResponse>(bytes, from, to)
+        }
+        "PartitionChangeRecord" => again::<super::PartitionChangeRecord>(bytes, from, to),
+        "PartitionRecord" => again::<super::PartitionRecord>(bytes, from, to),
+        "ProduceRequest" => again::<super::ProduceRequest>(bytes, from, to),
+        "ProduceResponse" => again::<super::ProduceResponse>(bytes, from, to),
+        "ProducerIdsRecord" => again::<super::ProducerIdsRecord>(bytes, from, to),
+        "ProducerSnapshot" => again::<super::ProducerSnapshot>(bytes, from, to),
+        "PushTelemetryRequest" => again::<super::PushTelemetryRequest>(bytes, from, to),
+        "PushTelemetryResponse" => again::<super::PushTelemetryResponse>(bytes, from, to),
+        "QuorumStateData" => again::<super::QuorumStateData>(bytes, from, to),
+        "ReadShareGroupStateRequest" => again::<super::ReadShareGroupStateRequest>(bytes, from, to),
+        "ReadShareGroupStateResponse" => {
+            again::<super::ReadShareGroupStateResponse>(bytes, from, to)
+        }
+        "ReadShareGroupStateSummaryRequest" => {
+            again::<super::ReadShareGroupStateSummaryRequest>(bytes, from, to)
+        }
+        "ReadShareGroupStateSummaryResponse" => {
+            again::<super::ReadShareGroupStateSummaryResponse>(bytes, from, to)
+        }
+        "RegisterBrokerRecord" => again::<super::RegisterBrokerRecord>(bytes, from, to),
+        "RegisterControllerRecord" => again::<super::RegisterControllerRecord>(bytes, from, to),
+        "RemoteLogSegmentMetadataRecord" => {
+            again::<super::RemoteLogSegmentMetadataRecord>(bytes, from, to)
+        }
+        "RemoteLogSegmentMetadataSnapshotRecord" => {
+            again::<super::RemoteLogSegmentMetadataSnapshotRecord>(bytes, from, to)
+        }
+        "RemoteLogSegmentMetadataUpdateRecord" => {
+            again::<super::RemoteLogSegmentMetadataUpdateRecord>(bytes, from, to)
+        }
+        "RemotePartitionDeleteMetadataRecord" => {
+            again::<super::RemotePartitionDeleteMetadataRecord>(bytes, from, to)
+        }
+        "RemoveAccessControlEntryRecord" => {
+            again::<super::RemoveAccessControlEntryRecord>(bytes, from, to)
+        }
+        "RemoveDelegationTokenRecord" => {
+            again::<super::RemoveDelegationTokenRecord>(bytes, from, to)
+        }
+        "RemoveRaftVoterRequest" => again::<super::RemoveRaftVoterRequest>(bytes, from, to),
+        "RemoveRaftVoterResponse" => again::<super::RemoveRaftVoterResponse>(bytes, from, to),
+        "RemoveTopicRecord" => again::<super::RemoveTopicRecord>(bytes, from, to),
+        "RemoveUserScramCredentialRecord" => {
+            again::<super::RemoveUserScramCredentialRecord>(bytes, from, to)
+        }
+        "RenewDelegationTokenRequest" => {
+            again::<super::RenewDelegationTokenRequest>(bytes, from, to)
+        }
+        "RenewDelegationTokenResponse" => {
+            again::<super::RenewDelegationTokenResponse>(bytes, from, to)
+        }
+        "RequestHeader" => again::<super::RequestHeader>(bytes, from, to),
+        "ResponseHeader" => again::<super::ResponseHeader>(bytes, from, to),
+        "SaslAuthenticateRequest" => again::<super::SaslAuthenticateRequest>(bytes, from, to),
+        "SaslAuthenticateResponse" => again::<super::SaslAuthenticateResponse>(bytes, from, to),
+        "SaslHandshakeRequest" => again::<super::SaslHandshakeRequest>(bytes, from, to),
+        "SaslHandshakeResponse" => again::<super::SaslHandshakeResponse>(bytes, from, to),
+        "ShareAcknowledgeRequest" => again::<super::ShareAcknowledgeRequest>(bytes, from, to),
+        "ShareAcknowledgeResponse" => again::<super::ShareAcknowledgeResponse>(bytes, from, to),
+        "ShareFetchRequest" => again::<super::ShareFetchRequest>(bytes, from, to),
+        "ShareFetchResponse" => again::<super::ShareFetchResponse>(bytes, from, to),
+        "ShareGroupCurrentMemberAssignmentKey" => {
+            again::<super::ShareGroupCurrentMemberAssignmentKey>(bytes, from, to)
+        }
+        "ShareGroupCurrentMemberAssignmentValue" => {
+            again::<super::ShareGroupCurrentMemberAssignmentValue>(bytes, from, to)
+        }
+        "ShareGroupDescribeRequest" => again::<super::ShareGroupDescribeRequest>(bytes, from, to),
+        "ShareGroupDescribeResponse" => again::<super::ShareGroupDescribeResponse>(bytes, from, to),
+        "ShareGroupHeartbeatRequest" => again::<super::ShareGroupHeartbeatRequest>(bytes, from, to),
+        "ShareGroupHeartbeatResponse" => {
+            again::<super::ShareGroupHeartbeatResponse>(bytes, from, to)
+        }
+        "ShareGroupMemberMetadataKey" => {
+            again::<super::ShareGroupMemberMetadataKey>(bytes, from, to)
+        }
+        "ShareGroupMemberMetadataValue" => {
+            again::<super::ShareGroupMemberMetadataValue>(bytes, from, to)
+        }
+        "ShareGroupMetadataKey" => again::<super::ShareGroupMetadataKey>(bytes, from, to),
+        "ShareGroupMetadataValue" => again::<super::ShareGroupMetadataValue>(bytes, from, to),
+        "ShareGroupStatePartitionMetadataKey" => {
+            again::<super::ShareGroupStatePartitionMetadataKey>(bytes, from, to)
+        }
+        "ShareGroupStatePartitionMetadataValue" => {
+            again::<super::ShareGroupStatePartitionMetadataValue>(bytes, from, to)
+        }
+        "ShareGroupTargetAssignmentMemberKey" => {
+            again::<super::ShareGroupTargetAssignmentMemberKey>(bytes, from, to)
+        }
+        "ShareGroupTargetAssignmentMemberValue" => {
+            again::<super::ShareGroupTargetAssignmentMemberValue>(bytes, from, to)
+        }
+        "ShareGroupTargetAssignmentMetadataKey" => {
+            again::<super::ShareGroupTargetAssignmentMetadataKey>(bytes, from, to)
+        }
+        "ShareGroupTargetAssignmentMetadataValue" => {
+            again::<super::ShareGroupTargetAssignmentMetadataValue>(bytes, from, to)
+        }
+        "ShareSnapshotKey" => again::<super::ShareSnapshotKey>(bytes, from, to),
+        "ShareSnapshotValue" => again::<super::ShareSnapshotValue>(bytes, from, to),
+        "ShareUpdateKey" => again::<super::ShareUpdateKey>(bytes, from, to),
+        "ShareUpdateValue" => again::<super::ShareUpdateValue>(bytes, from, to),
+        "SnapshotFooterRecord" => again::<super::SnapshotFooterRecord>(bytes, from, to),
+        "SnapshotHeaderRecord" => again::<super::SnapshotHeaderRecord>(bytes, from, to),
+        "StreamsGroupCurrentMemberAssignmentKey" => {
+            again::<super::StreamsGroupCurrentMemberAssignmentKey>(bytes, from, to)
+        }
+        "StreamsGroupCurrentMemberAssignmentValue" => {
+            again::<super::StreamsGroupCurrentMemberAssignmentValue>(bytes, from, to)
+        }
+        "StreamsGroupDescribeRequest" => {
+            again::<super::StreamsGroupDescribeRequest>(bytes, from, to)
+        }
+        "StreamsGroupDescribeResponse" => {
+            again::<super::StreamsGroupDescribeResponse>(bytes, from, to)
+        }
+        "StreamsGroupHeartbeatRequest" => {
+            again::<super::StreamsGroupHeartbeatRequest>(bytes, from, to)
+        }
+        "StreamsGroupHeartbeatResponse" => {
+            again::<super::StreamsGroupHeartbeatResponse>(bytes, from, to)
+        }
+        "StreamsGroupMemberMetadataKey" => {
+            again::<super::StreamsGroupMemberMetadataKey>(bytes, from, to)
+        }
+        "StreamsGroupMemberMetadataValue" => {
+            again::<super::StreamsGroupMemberMetadataValue>(bytes, from, to)
+        }
+        "StreamsGroupMetadataKey" => again::<super::StreamsGroupMetadataKey>(bytes, from, to),
+        "StreamsGroupMetadataValue" => again::<super::StreamsGroupMetadataValue>(bytes, from, to),
+        "StreamsGroupTargetAssignmentMemberKey" => {
+            again::<super::StreamsGroupTargetAssignmentMemberKey>(bytes, from, to)
+        }
+        "StreamsGroupTargetAssignmentMemberValue" => {
+            again::<super::StreamsGroupTargetAssignmentMemberValue>(bytes, from, to)
+        }
+        "StreamsGroupTargetAssignmentMetadataKey" => {
+            again::<super::StreamsGroupTargetAssignmentMetadataKey>(bytes, from, to)
+        }
+        "StreamsGroupTargetAssignmentMetadataValue" => {
+            again::<super::StreamsGroupTargetAssignmentMetadataValue>(bytes, from, to)
+        }
+        "StreamsGroupTopologyKey" => again::<super::StreamsGroupTopologyKey>(bytes, from, to),
+        "StreamsGroupTopologyValue" => again::<super::StreamsGroupTopologyValue>(bytes, from, to),
+        "SyncGroupRequest" => again::<super::SyncGroupRequest>(bytes, from, to),
+        "SyncGroupResponse" => again::<super::SyncGroupResponse>(bytes, from, to),
+        "TopicRecord" => again::<super::TopicRecord>(bytes, from, to),
+        "TransactionLogKey" => again::<super::TransactionLogKey>(bytes, from, to),
+        "TransactionLogValue" => again::<super::TransactionLogValue>(bytes, from, to),
+        "TxnOffsetCommitRequest" => again::<super::TxnOffsetCommitRequest>(bytes, from, to),
+        "TxnOffsetCommitResponse" => again::<super::TxnOffsetCommitResponse>(bytes, from, to),
+        "UnfenceBrokerRecord" => again::<super::UnfenceBrokerRecord>(bytes, from, to),
+        "UnregisterBrokerRecord" => again::<super::UnregisterBrokerRecord>(bytes, from, to),
+        "UnregisterBrokerRequest" => again::<super::UnregisterBrokerRequest>(bytes, from, to),
+        "UnregisterBrokerResponse" => again::<super::UnregisterBrokerResponse>(bytes, from, to),
+        "UpdateFeaturesRequest" => again::<super::UpdateFeaturesRequest>(bytes, from, to),
+        "UpdateFeaturesResponse" => again::<super::UpdateFeaturesResponse>(bytes, from, to),
+        "UpdateRaftVoterRequest" => again::<super::UpdateRaftVoterRequest>(bytes, from, to),
+        "UpdateRaftVoterResponse" => again::<super::UpdateRaftVoterResponse>(bytes, from, to),
+        "UserScramCredentialRecord" => again::<super::UserScramCredentialRecord>(bytes, from, to),
+        "VoteRequest" => again::<super::VoteRequest>(bytes, from, to),
+        "VoteResponse" => again::<super::VoteResponse>(bytes, from, to),
+        "VotersRecord" => again::<super::VotersRecord>(bytes, from, to),
+        "WriteShareGroupStateRequest" => {
+            again::<super::WriteShareGroupStateRequest>(bytes, from, to)
+        }
+        "WriteShareGroupStateResponse" => {
+            again::<super::WriteShareGroupStateResponse>(bytes, from, to)
+        }
+        "WriteTxnMarkersRequest" => again::<super::WriteTxnMarkersRequest>(bytes, from, to),
+        "WriteTxnMarkersResponse" => again::<super::WriteTxnMarkersResponse>(bytes, from, to),
+        "ZkMigrationStateRecord" => again::<super::ZkMigrationStateRecord>(bytes, from, to),
+        _ => return None,
+    })
+}
+
 /// Every message with its versions.
 pub const MESSAGES: &[(&str, i16, i16)] = &[
     ("AbortTransactionRecord", 0, 0),

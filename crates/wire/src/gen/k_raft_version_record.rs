@@ -34,9 +34,11 @@ impl KRaftVersionRecord {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i16(self.version);
-        w.i16(self.k_raft_version);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 4];
+        b[0..2].copy_from_slice(&self.version.to_be_bytes());
+        b[2..4].copy_from_slice(&self.k_raft_version.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -68,6 +70,7 @@ impl Message for KRaftVersionRecord {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -44,11 +44,13 @@ impl LeaderChangeMessage {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i16(self.version);
-        w.i32(self.leader_id);
+        let mut b = [0; 6];
+        b[0..2].copy_from_slice(&self.version.to_be_bytes());
+        b[2..6].copy_from_slice(&self.leader_id.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.voters[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.granting_voters[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -128,7 +130,7 @@ impl Voter {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -162,6 +164,7 @@ impl Message for LeaderChangeMessage {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -48,7 +48,7 @@ impl ListConfigResourcesRequest {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -78,6 +78,7 @@ impl Message for ListConfigResourcesRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

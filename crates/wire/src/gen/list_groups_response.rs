@@ -51,7 +51,7 @@ impl ListGroupsResponse {
         w.i16(self.error_code.0);
         w.array(flex, Some(&self.groups[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ListGroupsResponse",
@@ -143,7 +143,7 @@ impl ListedGroup {
             w.string(flex, &self.group_type)?;
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ListedGroup",
@@ -194,6 +194,7 @@ impl Message for ListGroupsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

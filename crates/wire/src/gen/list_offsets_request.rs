@@ -67,7 +67,7 @@ impl ListOffsetsRequest {
             w.i32(self.timeout_ms);
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ListOffsetsRequest",
@@ -143,6 +143,37 @@ impl<'a> ViewElement<'a> for ListOffsetsRequestView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 6;
+        r.skip(4)?;
+        if version >= 2 {
+            r.skip(1)?;
+        }
+        r.skip_array::<ListOffsetsTopicView<'a>>(flex, version, false)?;
+        if version >= 10 {
+            r.skip(4)?;
+        }
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl ListOffsetsRequestView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> ListOffsetsRequest {
+        ListOffsetsRequest {
+            replica_id: self.replica_id,
+            isolation_level: self.isolation_level,
+            topics: self.topics.iter().map(|v| v.owned()).collect(),
+            timeout_ms: self.timeout_ms,
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 impl<'a> ListOffsetsRequestView<'a> {
@@ -194,7 +225,7 @@ impl ListOffsetsTopic {
         w.string(flex, &self.name)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ListOffsetsTopic",
@@ -250,6 +281,29 @@ impl<'a> ViewElement<'a> for ListOffsetsTopicView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 6;
+        r.skip_str(flex, false)?;
+        r.skip_array::<ListOffsetsPartitionView<'a>>(flex, version, false)?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl ListOffsetsTopicView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> ListOffsetsTopic {
+        ListOffsetsTopic {
+            name: self.name.to_owned(),
+            partitions: self.partitions.iter().map(|v| v.owned()).collect(),
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 /// `ListOffsetsPartition`, part of ListOffsetsRequest.
@@ -301,7 +355,7 @@ impl ListOffsetsPartition {
         }
         w.i64(self.timestamp);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ListOffsetsPartition",
@@ -373,6 +427,33 @@ impl<'a> ViewElement<'a> for ListOffsetsPartitionView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 6;
+        r.skip(4)?;
+        if version >= 4 {
+            r.skip(4)?;
+        }
+        r.skip(8)?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl ListOffsetsPartitionView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> ListOffsetsPartition {
+        ListOffsetsPartition {
+            partition_index: self.partition_index,
+            current_leader_epoch: self.current_leader_epoch,
+            timestamp: self.timestamp,
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 impl Message for ListOffsetsRequest {
@@ -385,6 +466,7 @@ impl Message for ListOffsetsRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

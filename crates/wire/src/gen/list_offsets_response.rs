@@ -43,7 +43,7 @@ impl ListOffsetsResponse {
         }
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ListOffsetsResponse",
@@ -115,7 +115,7 @@ impl ListOffsetsTopicResponse {
         w.string(flex, &self.name)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ListOffsetsTopicResponse",
@@ -193,10 +193,12 @@ impl ListOffsetsPartitionResponse {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 6;
-        w.i32(self.partition_index);
-        w.i16(self.error_code.0);
-        w.i64(self.timestamp);
-        w.i64(self.offset);
+        let mut b = [0; 22];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        b[6..14].copy_from_slice(&self.timestamp.to_be_bytes());
+        b[14..22].copy_from_slice(&self.offset.to_be_bytes());
+        w.raw(&b);
         if version >= 4 {
             w.i32(self.leader_epoch);
         } else {
@@ -209,7 +211,7 @@ impl ListOffsetsPartitionResponse {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ListOffsetsPartitionResponse",
@@ -262,6 +264,7 @@ impl Message for ListOffsetsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

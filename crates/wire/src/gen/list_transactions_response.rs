@@ -44,11 +44,13 @@ impl ListTransactionsResponse {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.throttle_time_ms);
-        w.i16(self.error_code.0);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.unknown_state_filters[..]), |w, v| w.string(true, v))?;
         w.array(true, Some(&self.transaction_states[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -120,7 +122,7 @@ impl TransactionState {
         w.string(true, &self.transactional_id)?;
         w.i64(self.producer_id);
         w.string(true, &self.transaction_state)?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -156,6 +158,7 @@ impl Message for ListTransactionsResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

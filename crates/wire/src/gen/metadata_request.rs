@@ -94,7 +94,7 @@ impl MetadataRequest {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "MetadataRequest",
@@ -182,6 +182,40 @@ impl<'a> ViewElement<'a> for MetadataRequestView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 9;
+        let _: Option<ArrayView<'a, MetadataRequestTopicView<'a>>> =
+            non_null_unless(version >= 1, r.nullable_array_view(flex, version)?, "Topics")?;
+        if version >= 4 {
+            r.skip(1)?;
+        }
+        if (8..=10).contains(&version) {
+            r.skip(1)?;
+        }
+        if version >= 8 {
+            r.skip(1)?;
+        }
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl MetadataRequestView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> MetadataRequest {
+        MetadataRequest {
+            topics: self.topics.map(|v| v.iter().map(|v| v.owned()).collect()),
+            allow_auto_topic_creation: self.allow_auto_topic_creation,
+            include_cluster_authorized_operations: self.include_cluster_authorized_operations,
+            include_topic_authorized_operations: self.include_topic_authorized_operations,
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 impl<'a> MetadataRequestView<'a> {
@@ -244,7 +278,7 @@ impl MetadataRequestTopic {
         }
         w.nullable_string(flex, self.name.as_deref())?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "MetadataRequestTopic",
@@ -307,6 +341,31 @@ impl<'a> ViewElement<'a> for MetadataRequestTopicView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 9;
+        if version >= 10 {
+            r.skip(16)?;
+        }
+        let _: Option<&'a str> = non_null_unless(version >= 10, r.nullable_str(flex)?, "Name")?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl MetadataRequestTopicView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> MetadataRequestTopic {
+        MetadataRequestTopic {
+            topic_id: self.topic_id,
+            name: self.name.map(|v| v.to_owned()),
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 impl Message for MetadataRequest {
@@ -319,6 +378,7 @@ impl Message for MetadataRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

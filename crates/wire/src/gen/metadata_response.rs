@@ -91,7 +91,7 @@ impl MetadataResponse {
             w.i16(self.error_code.0);
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "MetadataResponse",
@@ -206,7 +206,7 @@ impl MetadataResponseBroker {
             w.nullable_string(flex, self.rack.as_deref())?;
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "MetadataResponseBroker",
@@ -332,7 +332,7 @@ impl MetadataResponseTopic {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "MetadataResponseTopic",
@@ -443,9 +443,11 @@ impl MetadataResponsePartition {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 9;
-        w.i16(self.error_code.0);
-        w.i32(self.partition_index);
-        w.i32(self.leader_id);
+        let mut b = [0; 10];
+        b[0..2].copy_from_slice(&self.error_code.0.to_be_bytes());
+        b[2..6].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[6..10].copy_from_slice(&self.leader_id.to_be_bytes());
+        w.raw(&b);
         if version >= 7 {
             w.i32(self.leader_epoch);
         }
@@ -464,7 +466,7 @@ impl MetadataResponsePartition {
             })?;
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "MetadataResponsePartition",
@@ -527,6 +529,7 @@ impl Message for MetadataResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

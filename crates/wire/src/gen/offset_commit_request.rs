@@ -75,7 +75,7 @@ impl OffsetCommitRequest {
         }
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "OffsetCommitRequest",
@@ -173,6 +173,41 @@ impl<'a> ViewElement<'a> for OffsetCommitRequestView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 8;
+        r.skip_str(flex, false)?;
+        r.skip(4)?;
+        r.skip_str(flex, false)?;
+        if version >= 7 {
+            r.skip_str(flex, true)?;
+        }
+        if version <= 4 {
+            r.skip(8)?;
+        }
+        r.skip_array::<OffsetCommitRequestTopicView<'a>>(flex, version, false)?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl OffsetCommitRequestView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> OffsetCommitRequest {
+        OffsetCommitRequest {
+            group_id: self.group_id.to_owned(),
+            generation_id_or_member_epoch: self.generation_id_or_member_epoch,
+            member_id: self.member_id.to_owned(),
+            group_instance_id: self.group_instance_id.map(|v| v.to_owned()),
+            retention_time_ms: self.retention_time_ms,
+            topics: self.topics.iter().map(|v| v.owned()).collect(),
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 impl<'a> OffsetCommitRequestView<'a> {
@@ -236,7 +271,7 @@ impl OffsetCommitRequestTopic {
         }
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "OffsetCommitRequestTopic",
@@ -306,6 +341,35 @@ impl<'a> ViewElement<'a> for OffsetCommitRequestTopicView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 8;
+        if version <= 9 {
+            r.skip_str(flex, false)?;
+        }
+        if version >= 10 {
+            r.skip(16)?;
+        }
+        r.skip_array::<OffsetCommitRequestPartitionView<'a>>(flex, version, false)?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl OffsetCommitRequestTopicView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> OffsetCommitRequestTopic {
+        OffsetCommitRequestTopic {
+            name: self.name.to_owned(),
+            topic_id: self.topic_id,
+            partitions: self.partitions.iter().map(|v| v.owned()).collect(),
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 /// `OffsetCommitRequestPartition`, part of OffsetCommitRequest.
@@ -354,14 +418,16 @@ impl OffsetCommitRequestPartition {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 8;
-        w.i32(self.partition_index);
-        w.i64(self.committed_offset);
+        let mut b = [0; 12];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..12].copy_from_slice(&self.committed_offset.to_be_bytes());
+        w.raw(&b);
         if version >= 6 {
             w.i32(self.committed_leader_epoch);
         }
         w.nullable_string(flex, self.committed_metadata.as_deref())?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "OffsetCommitRequestPartition",
@@ -441,6 +507,34 @@ impl<'a> ViewElement<'a> for OffsetCommitRequestPartitionView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 8;
+        r.skip(12)?;
+        if version >= 6 {
+            r.skip(4)?;
+        }
+        r.skip_str(flex, true)?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl OffsetCommitRequestPartitionView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> OffsetCommitRequestPartition {
+        OffsetCommitRequestPartition {
+            partition_index: self.partition_index,
+            committed_offset: self.committed_offset,
+            committed_leader_epoch: self.committed_leader_epoch,
+            committed_metadata: self.committed_metadata.map(|v| v.to_owned()),
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 impl Message for OffsetCommitRequest {
@@ -453,6 +547,7 @@ impl Message for OffsetCommitRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -80,14 +80,14 @@ impl OffsetCommitValue {
             let tag_0 = version >= 4 && !self.topic_id.is_zero();
             count += usize::from(tag_0);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.iter().peekable();
-            w.raw_tags_below(0, &mut raw);
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
             if tag_0 {
                 let at = w.begin_tag(0);
                 w.uuid(self.topic_id);
                 w.end_tag(at);
             }
-            w.raw_tags_below(u32::MAX, &mut raw);
+            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "OffsetCommitValue",
@@ -150,6 +150,7 @@ impl Message for OffsetCommitValue {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -29,8 +29,10 @@ impl OffsetDeleteResponse {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i16(self.error_code.0);
-        w.i32(self.throttle_time_ms);
+        let mut b = [0; 6];
+        b[0..2].copy_from_slice(&self.error_code.0.to_be_bytes());
+        b[2..6].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        w.raw(&b);
         w.array(false, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         Ok(())
     }
@@ -130,8 +132,10 @@ impl OffsetDeleteResponsePartition {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.partition_index);
-        w.i16(self.error_code.0);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        w.raw(&b);
         Ok(())
     }
 }
@@ -163,6 +167,7 @@ impl Message for OffsetDeleteResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

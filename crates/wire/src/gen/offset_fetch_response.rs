@@ -83,7 +83,7 @@ impl OffsetFetchResponse {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "OffsetFetchResponse",
@@ -193,7 +193,7 @@ impl OffsetFetchResponseTopic {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "OffsetFetchResponseTopic",
@@ -284,7 +284,10 @@ impl OffsetFetchResponsePartition {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 6;
         if version <= 7 {
-            w.i32(self.partition_index);
+            let mut b = [0; 12];
+            b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[4..12].copy_from_slice(&self.committed_offset.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.partition_index != 0 {
                 return Err(EncodeError::NotInVersion {
@@ -293,10 +296,6 @@ impl OffsetFetchResponsePartition {
                     version,
                 });
             }
-        }
-        if version <= 7 {
-            w.i64(self.committed_offset);
-        } else {
             if self.committed_offset != 0 {
                 return Err(EncodeError::NotInVersion {
                     message: "OffsetFetchResponsePartition",
@@ -331,7 +330,7 @@ impl OffsetFetchResponsePartition {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "OffsetFetchResponsePartition",
@@ -466,7 +465,7 @@ impl OffsetFetchResponseGroup {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "OffsetFetchResponseGroup",
@@ -570,7 +569,7 @@ impl OffsetFetchResponseTopics {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "OffsetFetchResponseTopics",
@@ -667,7 +666,11 @@ impl OffsetFetchResponsePartitions {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 6;
         if version >= 8 {
-            w.i32(self.partition_index);
+            let mut b = [0; 16];
+            b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[4..12].copy_from_slice(&self.committed_offset.to_be_bytes());
+            b[12..16].copy_from_slice(&self.committed_leader_epoch.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.partition_index != 0 {
                 return Err(EncodeError::NotInVersion {
@@ -676,10 +679,6 @@ impl OffsetFetchResponsePartitions {
                     version,
                 });
             }
-        }
-        if version >= 8 {
-            w.i64(self.committed_offset);
-        } else {
             if self.committed_offset != 0 {
                 return Err(EncodeError::NotInVersion {
                     message: "OffsetFetchResponsePartitions",
@@ -687,9 +686,6 @@ impl OffsetFetchResponsePartitions {
                     version,
                 });
             }
-        }
-        if version >= 8 {
-            w.i32(self.committed_leader_epoch);
         }
         if version >= 8 {
             w.nullable_string(flex, self.metadata.as_deref())?;
@@ -714,7 +710,7 @@ impl OffsetFetchResponsePartitions {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "OffsetFetchResponsePartitions",
@@ -778,6 +774,7 @@ impl Message for OffsetFetchResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

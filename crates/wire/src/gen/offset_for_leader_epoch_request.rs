@@ -43,7 +43,7 @@ impl OffsetForLeaderEpochRequest {
         }
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "OffsetForLeaderEpochRequest",
@@ -115,7 +115,7 @@ impl OffsetForLeaderTopic {
         w.string(flex, &self.topic)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "OffsetForLeaderTopic",
@@ -185,11 +185,13 @@ impl OffsetForLeaderPartition {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 4;
-        w.i32(self.partition);
-        w.i32(self.current_leader_epoch);
-        w.i32(self.leader_epoch);
+        let mut b = [0; 12];
+        b[0..4].copy_from_slice(&self.partition.to_be_bytes());
+        b[4..8].copy_from_slice(&self.current_leader_epoch.to_be_bytes());
+        b[8..12].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "OffsetForLeaderPartition",
@@ -232,6 +234,7 @@ impl Message for OffsetForLeaderEpochRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -39,7 +39,7 @@ impl OffsetForLeaderEpochResponse {
         w.i32(self.throttle_time_ms);
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "OffsetForLeaderEpochResponse",
@@ -109,7 +109,7 @@ impl OffsetForLeaderTopicResult {
         w.string(flex, &self.topic)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "OffsetForLeaderTopicResult",
@@ -182,12 +182,14 @@ impl EpochEndOffset {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 4;
-        w.i16(self.error_code.0);
-        w.i32(self.partition);
-        w.i32(self.leader_epoch);
-        w.i64(self.end_offset);
+        let mut b = [0; 18];
+        b[0..2].copy_from_slice(&self.error_code.0.to_be_bytes());
+        b[2..6].copy_from_slice(&self.partition.to_be_bytes());
+        b[6..10].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        b[10..18].copy_from_slice(&self.end_offset.to_be_bytes());
+        w.raw(&b);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "EpochEndOffset",
@@ -234,6 +236,7 @@ impl Message for OffsetForLeaderEpochResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -97,8 +97,10 @@ impl PartitionChangeRecord {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.partition_id);
-        w.uuid(self.topic_id);
+        let mut b = [0; 20];
+        b[0..4].copy_from_slice(&self.partition_id.to_be_bytes());
+        b[4..20].copy_from_slice(&self.topic_id.0);
+        w.raw(&b);
         let mut count = self.unknown_tags.len();
         let tag_0 = self.isr.is_some();
         count += usize::from(tag_0);
@@ -119,8 +121,8 @@ impl PartitionChangeRecord {
         let tag_8 = version >= 1 && self.directories.is_some();
         count += usize::from(tag_8);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.iter().peekable();
-        w.raw_tags_below(0, &mut raw);
+        let mut raw = self.unknown_tags.as_slice();
+        w.raw_tags_below(Some(0), &mut raw)?;
         if tag_0 {
             let at = w.begin_tag(0);
             w.array(true, self.isr.as_deref(), |w, v| {
@@ -129,13 +131,13 @@ impl PartitionChangeRecord {
             })?;
             w.end_tag(at);
         }
-        w.raw_tags_below(1, &mut raw);
+        w.raw_tags_below(Some(1), &mut raw)?;
         if tag_1 {
             let at = w.begin_tag(1);
             w.i32(self.leader);
             w.end_tag(at);
         }
-        w.raw_tags_below(2, &mut raw);
+        w.raw_tags_below(Some(2), &mut raw)?;
         if tag_2 {
             let at = w.begin_tag(2);
             w.array(true, self.replicas.as_deref(), |w, v| {
@@ -144,7 +146,7 @@ impl PartitionChangeRecord {
             })?;
             w.end_tag(at);
         }
-        w.raw_tags_below(3, &mut raw);
+        w.raw_tags_below(Some(3), &mut raw)?;
         if tag_3 {
             let at = w.begin_tag(3);
             w.array(true, self.removing_replicas.as_deref(), |w, v| {
@@ -153,7 +155,7 @@ impl PartitionChangeRecord {
             })?;
             w.end_tag(at);
         }
-        w.raw_tags_below(4, &mut raw);
+        w.raw_tags_below(Some(4), &mut raw)?;
         if tag_4 {
             let at = w.begin_tag(4);
             w.array(true, self.adding_replicas.as_deref(), |w, v| {
@@ -162,13 +164,13 @@ impl PartitionChangeRecord {
             })?;
             w.end_tag(at);
         }
-        w.raw_tags_below(5, &mut raw);
+        w.raw_tags_below(Some(5), &mut raw)?;
         if tag_5 {
             let at = w.begin_tag(5);
             w.i8(self.leader_recovery_state);
             w.end_tag(at);
         }
-        w.raw_tags_below(6, &mut raw);
+        w.raw_tags_below(Some(6), &mut raw)?;
         if tag_6 {
             let at = w.begin_tag(6);
             w.array(true, self.eligible_leader_replicas.as_deref(), |w, v| {
@@ -177,7 +179,7 @@ impl PartitionChangeRecord {
             })?;
             w.end_tag(at);
         }
-        w.raw_tags_below(7, &mut raw);
+        w.raw_tags_below(Some(7), &mut raw)?;
         if tag_7 {
             let at = w.begin_tag(7);
             w.array(true, self.last_known_elr.as_deref(), |w, v| {
@@ -186,7 +188,7 @@ impl PartitionChangeRecord {
             })?;
             w.end_tag(at);
         }
-        w.raw_tags_below(8, &mut raw);
+        w.raw_tags_below(Some(8), &mut raw)?;
         if tag_8 {
             let at = w.begin_tag(8);
             w.array(true, self.directories.as_deref(), |w, v| {
@@ -195,7 +197,7 @@ impl PartitionChangeRecord {
             })?;
             w.end_tag(at);
         }
-        w.raw_tags_below(u32::MAX, &mut raw);
+        w.raw_tags_below(None, &mut raw)?;
 
         if !(version >= 2) {
             if self.eligible_leader_replicas.is_some() {
@@ -342,6 +344,7 @@ impl Message for PartitionChangeRecord {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

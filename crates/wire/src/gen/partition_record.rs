@@ -90,8 +90,10 @@ impl PartitionRecord {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.partition_id);
-        w.uuid(self.topic_id);
+        let mut b = [0; 20];
+        b[0..4].copy_from_slice(&self.partition_id.to_be_bytes());
+        b[4..20].copy_from_slice(&self.topic_id.0);
+        w.raw(&b);
         w.array(true, Some(&self.replicas[..]), |w, v| {
             w.i32(*v);
             Ok(())
@@ -108,9 +110,11 @@ impl PartitionRecord {
             w.i32(*v);
             Ok(())
         })?;
-        w.i32(self.leader);
-        w.i32(self.leader_epoch);
-        w.i32(self.partition_epoch);
+        let mut b = [0; 12];
+        b[0..4].copy_from_slice(&self.leader.to_be_bytes());
+        b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        b[8..12].copy_from_slice(&self.partition_epoch.to_be_bytes());
+        w.raw(&b);
         if version >= 1 {
             w.array(true, Some(&self.directories[..]), |w, v| {
                 w.uuid(*v);
@@ -133,14 +137,14 @@ impl PartitionRecord {
         let tag_2 = version >= 2 && self.last_known_elr.is_some();
         count += usize::from(tag_2);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.iter().peekable();
-        w.raw_tags_below(0, &mut raw);
+        let mut raw = self.unknown_tags.as_slice();
+        w.raw_tags_below(Some(0), &mut raw)?;
         if tag_0 {
             let at = w.begin_tag(0);
             w.i8(self.leader_recovery_state);
             w.end_tag(at);
         }
-        w.raw_tags_below(1, &mut raw);
+        w.raw_tags_below(Some(1), &mut raw)?;
         if tag_1 {
             let at = w.begin_tag(1);
             w.array(true, self.eligible_leader_replicas.as_deref(), |w, v| {
@@ -149,7 +153,7 @@ impl PartitionRecord {
             })?;
             w.end_tag(at);
         }
-        w.raw_tags_below(2, &mut raw);
+        w.raw_tags_below(Some(2), &mut raw)?;
         if tag_2 {
             let at = w.begin_tag(2);
             w.array(true, self.last_known_elr.as_deref(), |w, v| {
@@ -158,7 +162,7 @@ impl PartitionRecord {
             })?;
             w.end_tag(at);
         }
-        w.raw_tags_below(u32::MAX, &mut raw);
+        w.raw_tags_below(None, &mut raw)?;
 
         if !(version >= 2) {
             if self.eligible_leader_replicas.is_some() {
@@ -275,6 +279,7 @@ impl Message for PartitionRecord {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -47,11 +47,13 @@ impl ProduceRequest {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 9;
         w.nullable_string(flex, self.transactional_id.as_deref())?;
-        w.i16(self.acks);
-        w.i32(self.timeout_ms);
+        let mut b = [0; 6];
+        b[0..2].copy_from_slice(&self.acks.to_be_bytes());
+        b[2..6].copy_from_slice(&self.timeout_ms.to_be_bytes());
+        w.raw(&b);
         w.array(flex, Some(&self.topic_data[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ProduceRequest",
@@ -122,6 +124,32 @@ impl<'a> ViewElement<'a> for ProduceRequestView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 9;
+        r.skip_str(flex, true)?;
+        r.skip(6)?;
+        r.skip_array::<TopicProduceDataView<'a>>(flex, version, false)?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl ProduceRequestView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> ProduceRequest {
+        ProduceRequest {
+            transactional_id: self.transactional_id.map(|v| v.to_owned()),
+            acks: self.acks,
+            timeout_ms: self.timeout_ms,
+            topic_data: self.topic_data.iter().map(|v| v.owned()).collect(),
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 impl<'a> ProduceRequestView<'a> {
@@ -151,14 +179,17 @@ impl Default for ProduceRequestRef<'_> {
 impl ProduceRequestRef<'_> {
     /// Appends the message in `version`'s form.
     pub fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        ProduceRequest::check_written_version(version)?;
         self.write(w, version)
     }
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 9;
         w.nullable_string(flex, self.transactional_id)?;
-        w.i16(self.acks);
-        w.i32(self.timeout_ms);
+        let mut b = [0; 6];
+        b[0..2].copy_from_slice(&self.acks.to_be_bytes());
+        b[2..6].copy_from_slice(&self.timeout_ms.to_be_bytes());
+        w.raw(&b);
         w.array(flex, Some(self.topic_data), |w, v| v.write(w, version))?;
         if flex {
             w.uvarint(0);
@@ -220,7 +251,7 @@ impl TopicProduceData {
         }
         w.array(flex, Some(&self.partition_data[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "TopicProduceData",
@@ -289,6 +320,35 @@ impl<'a> ViewElement<'a> for TopicProduceDataView<'a> {
             r.tags(None, |_, _| Ok(false))?;
         }
         Ok(m)
+    }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 9;
+        if version <= 12 {
+            r.skip_str(flex, false)?;
+        }
+        if version >= 13 {
+            r.skip(16)?;
+        }
+        r.skip_array::<PartitionProduceDataView<'a>>(flex, version, false)?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl TopicProduceDataView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> TopicProduceData {
+        TopicProduceData {
+            name: self.name.to_owned(),
+            topic_id: self.topic_id,
+            partition_data: self.partition_data.iter().map(|v| v.owned()).collect(),
+            unknown_tags: RawTags::default(),
+        }
     }
 }
 
@@ -362,7 +422,7 @@ impl PartitionProduceData {
         w.i32(self.index);
         w.shared_bytes(flex, self.records.as_ref())?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "PartitionProduceData",
@@ -383,13 +443,10 @@ impl PartitionProduceData {
             let v = &self.index;
             (*v).into()
         });
-        o.insert(
-            "recordsSizeInBytes".into(),
-            match &self.records {
-                Some(v) => v.len().into(),
-                None => serde_json::Value::Null,
-            },
-        );
+        match &self.records {
+            Some(v) => o.insert("recordsSizeInBytes".into(), v.len().into()),
+            None => o.insert("records".into(), serde_json::Value::Null),
+        };
         serde_json::Value::Object(o)
     }
 }
@@ -420,6 +477,29 @@ impl<'a> ViewElement<'a> for PartitionProduceDataView<'a> {
             r.tags(None, |_, _| Ok(false))?;
         }
         Ok(m)
+    }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 9;
+        r.skip(4)?;
+        let _: Option<&'a [u8]> = r.nullable_slice(flex)?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl PartitionProduceDataView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> PartitionProduceData {
+        PartitionProduceData {
+            index: self.index,
+            records: self.records.map(|v| Bytes::copy_from_slice(v)),
+            unknown_tags: RawTags::default(),
+        }
     }
 }
 
@@ -460,6 +540,7 @@ impl Message for ProduceRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

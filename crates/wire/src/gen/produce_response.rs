@@ -60,14 +60,14 @@ impl ProduceResponse {
             let tag_0 = version >= 10 && !self.node_endpoints.is_empty();
             count += usize::from(tag_0);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.iter().peekable();
-            w.raw_tags_below(0, &mut raw);
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
             if tag_0 {
                 let at = w.begin_tag(0);
                 w.array(flex, Some(&self.node_endpoints[..]), |w, v| v.write(w, version))?;
                 w.end_tag(at);
             }
-            w.raw_tags_below(u32::MAX, &mut raw);
+            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ProduceResponse",
@@ -156,6 +156,41 @@ impl<'a> ViewElement<'a> for ProduceResponseView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 9;
+        r.skip_array::<TopicProduceResponseView<'a>>(flex, version, false)?;
+        r.skip(4)?;
+        if flex {
+            r.tags(None, |r, tag| {
+                match tag {
+                    0 => {
+                        if !(version >= 10) {
+                            return Err(DecodeError::TagNotInVersion { tag: 0, version });
+                        }
+                        r.skip_array::<NodeEndpointView<'a>>(flex, version, false)?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl ProduceResponseView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> ProduceResponse {
+        ProduceResponse {
+            responses: self.responses.iter().map(|v| v.owned()).collect(),
+            throttle_time_ms: self.throttle_time_ms,
+            node_endpoints: self.node_endpoints.iter().map(|v| v.owned()).collect(),
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 impl<'a> ProduceResponseView<'a> {
@@ -184,6 +219,7 @@ impl Default for ProduceResponseRef<'_> {
 impl ProduceResponseRef<'_> {
     /// Appends the message in `version`'s form.
     pub fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        ProduceResponse::check_written_version(version)?;
         self.write(w, version)
     }
     #[allow(unused_variables)]
@@ -268,7 +304,7 @@ impl TopicProduceResponse {
         }
         w.array(flex, Some(&self.partition_responses[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "TopicProduceResponse",
@@ -337,6 +373,35 @@ impl<'a> ViewElement<'a> for TopicProduceResponseView<'a> {
             r.tags(None, |_, _| Ok(false))?;
         }
         Ok(m)
+    }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 9;
+        if version <= 12 {
+            r.skip_str(flex, false)?;
+        }
+        if version >= 13 {
+            r.skip(16)?;
+        }
+        r.skip_array::<PartitionProduceResponseView<'a>>(flex, version, false)?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl TopicProduceResponseView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> TopicProduceResponse {
+        TopicProduceResponse {
+            name: self.name.to_owned(),
+            topic_id: self.topic_id,
+            partition_responses: self.partition_responses.iter().map(|v| v.owned()).collect(),
+            unknown_tags: RawTags::default(),
+        }
     }
 }
 
@@ -445,10 +510,12 @@ impl PartitionProduceResponse {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 9;
-        w.i32(self.index);
-        w.i16(self.error_code.0);
-        w.i64(self.base_offset);
-        w.i64(self.log_append_time_ms);
+        let mut b = [0; 22];
+        b[0..4].copy_from_slice(&self.index.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        b[6..14].copy_from_slice(&self.base_offset.to_be_bytes());
+        b[14..22].copy_from_slice(&self.log_append_time_ms.to_be_bytes());
+        w.raw(&b);
         if version >= 5 {
             w.i64(self.log_start_offset);
         }
@@ -463,14 +530,14 @@ impl PartitionProduceResponse {
             let tag_0 = version >= 10 && self.current_leader != Default::default();
             count += usize::from(tag_0);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.iter().peekable();
-            w.raw_tags_below(0, &mut raw);
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
             if tag_0 {
                 let at = w.begin_tag(0);
                 self.current_leader.write(w, version)?;
                 w.end_tag(at);
             }
-            w.raw_tags_below(u32::MAX, &mut raw);
+            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "PartitionProduceResponse",
@@ -609,6 +676,54 @@ impl<'a> ViewElement<'a> for PartitionProduceResponseView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 9;
+        r.skip(22)?;
+        if version >= 5 {
+            r.skip(8)?;
+        }
+        if version >= 8 {
+            r.skip_array::<BatchIndexAndErrorMessageView<'a>>(flex, version, false)?;
+        }
+        if version >= 8 {
+            r.skip_str(flex, true)?;
+        }
+        if flex {
+            r.tags(None, |r, tag| {
+                match tag {
+                    0 => {
+                        if !(version >= 10) {
+                            return Err(DecodeError::TagNotInVersion { tag: 0, version });
+                        }
+                        LeaderIdAndEpochView::skip(r, version)?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl PartitionProduceResponseView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> PartitionProduceResponse {
+        PartitionProduceResponse {
+            index: self.index,
+            error_code: self.error_code,
+            base_offset: self.base_offset,
+            log_append_time_ms: self.log_append_time_ms,
+            log_start_offset: self.log_start_offset,
+            record_errors: self.record_errors.iter().map(|v| v.owned()).collect(),
+            error_message: self.error_message.map(|v| v.to_owned()),
+            current_leader: self.current_leader.owned(),
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 /// `PartitionProduceResponse` to be written from borrowed parts.
@@ -644,10 +759,12 @@ impl PartitionProduceResponseRef<'_> {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 9;
-        w.i32(self.index);
-        w.i16(self.error_code.0);
-        w.i64(self.base_offset);
-        w.i64(self.log_append_time_ms);
+        let mut b = [0; 22];
+        b[0..4].copy_from_slice(&self.index.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        b[6..14].copy_from_slice(&self.base_offset.to_be_bytes());
+        b[14..22].copy_from_slice(&self.log_append_time_ms.to_be_bytes());
+        w.raw(&b);
         if version >= 5 {
             w.i64(self.log_start_offset);
         }
@@ -742,7 +859,7 @@ impl BatchIndexAndErrorMessage {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "BatchIndexAndErrorMessage",
@@ -808,6 +925,33 @@ impl<'a> ViewElement<'a> for BatchIndexAndErrorMessageView<'a> {
             r.tags(None, |_, _| Ok(false))?;
         }
         Ok(m)
+    }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 9;
+        if version >= 8 {
+            r.skip(4)?;
+        }
+        if version >= 8 {
+            r.skip_str(flex, true)?;
+        }
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl BatchIndexAndErrorMessageView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> BatchIndexAndErrorMessage {
+        BatchIndexAndErrorMessage {
+            batch_index: self.batch_index,
+            batch_index_error_message: self.batch_index_error_message.map(|v| v.to_owned()),
+            unknown_tags: RawTags::default(),
+        }
     }
 }
 
@@ -897,7 +1041,10 @@ impl LeaderIdAndEpoch {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 9;
         if version >= 10 {
-            w.i32(self.leader_id);
+            let mut b = [0; 8];
+            b[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
+            b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.leader_id != -1 {
                 return Err(EncodeError::NotInVersion {
@@ -906,10 +1053,6 @@ impl LeaderIdAndEpoch {
                     version,
                 });
             }
-        }
-        if version >= 10 {
-            w.i32(self.leader_epoch);
-        } else {
             if self.leader_epoch != -1 {
                 return Err(EncodeError::NotInVersion {
                     message: "LeaderIdAndEpoch",
@@ -919,7 +1062,7 @@ impl LeaderIdAndEpoch {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "LeaderIdAndEpoch",
@@ -984,6 +1127,30 @@ impl<'a> ViewElement<'a> for LeaderIdAndEpochView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 9;
+        if version >= 10 {
+            r.skip(8)?;
+        }
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl LeaderIdAndEpochView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> LeaderIdAndEpoch {
+        LeaderIdAndEpoch {
+            leader_id: self.leader_id,
+            leader_epoch: self.leader_epoch,
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 /// `LeaderIdAndEpoch` to be written from borrowed parts.
@@ -1007,7 +1174,10 @@ impl LeaderIdAndEpochRef<'_> {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 9;
         if version >= 10 {
-            w.i32(self.leader_id);
+            let mut b = [0; 8];
+            b[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
+            b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+            w.raw(&b);
         } else {
             if self.leader_id != -1 {
                 return Err(EncodeError::NotInVersion {
@@ -1016,10 +1186,6 @@ impl LeaderIdAndEpochRef<'_> {
                     version,
                 });
             }
-        }
-        if version >= 10 {
-            w.i32(self.leader_epoch);
-        } else {
             if self.leader_epoch != -1 {
                 return Err(EncodeError::NotInVersion {
                     message: "LeaderIdAndEpoch",
@@ -1132,7 +1298,7 @@ impl NodeEndpoint {
             }
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "NodeEndpoint",
@@ -1219,6 +1385,41 @@ impl<'a> ViewElement<'a> for NodeEndpointView<'a> {
         }
         Ok(m)
     }
+
+    #[inline]
+    #[allow(unused_variables)]
+    fn skip(r: &mut Reader<'a>, version: i16) -> Decoded<()> {
+        let flex = version >= 9;
+        if version >= 10 {
+            r.skip(4)?;
+        }
+        if version >= 10 {
+            r.skip_str(flex, false)?;
+        }
+        if version >= 10 {
+            r.skip(4)?;
+        }
+        if version >= 10 {
+            r.skip_str(flex, true)?;
+        }
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
+impl NodeEndpointView<'_> {
+    /// Copies everything out. Tagged fields this version does not know are not in a view.
+    pub fn owned(&self) -> NodeEndpoint {
+        NodeEndpoint {
+            node_id: self.node_id,
+            host: self.host.to_owned(),
+            port: self.port,
+            rack: self.rack.map(|v| v.to_owned()),
+            unknown_tags: RawTags::default(),
+        }
+    }
 }
 
 /// `NodeEndpoint` to be written from borrowed parts.
@@ -1302,6 +1503,7 @@ impl Message for ProduceResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

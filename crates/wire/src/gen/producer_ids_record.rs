@@ -41,10 +41,12 @@ impl ProducerIdsRecord {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.broker_id);
-        w.i64(self.broker_epoch);
-        w.i64(self.next_producer_id);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 20];
+        b[0..4].copy_from_slice(&self.broker_id.to_be_bytes());
+        b[4..12].copy_from_slice(&self.broker_epoch.to_be_bytes());
+        b[12..20].copy_from_slice(&self.next_producer_id.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -80,6 +82,7 @@ impl Message for ProducerIdsRecord {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

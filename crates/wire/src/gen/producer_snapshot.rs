@@ -96,14 +96,16 @@ impl ProducerEntry {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i64(self.producer_id);
-        w.i16(self.epoch);
-        w.i32(self.last_sequence);
-        w.i64(self.last_offset);
-        w.i32(self.offset_delta);
-        w.i64(self.timestamp);
-        w.i32(self.coordinator_epoch);
-        w.i64(self.current_txn_first_offset);
+        let mut b = [0; 46];
+        b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+        b[8..10].copy_from_slice(&self.epoch.to_be_bytes());
+        b[10..14].copy_from_slice(&self.last_sequence.to_be_bytes());
+        b[14..22].copy_from_slice(&self.last_offset.to_be_bytes());
+        b[22..26].copy_from_slice(&self.offset_delta.to_be_bytes());
+        b[26..34].copy_from_slice(&self.timestamp.to_be_bytes());
+        b[34..38].copy_from_slice(&self.coordinator_epoch.to_be_bytes());
+        b[38..46].copy_from_slice(&self.current_txn_first_offset.to_be_bytes());
+        w.raw(&b);
         Ok(())
     }
 }
@@ -159,6 +161,7 @@ impl Message for ProducerSnapshot {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

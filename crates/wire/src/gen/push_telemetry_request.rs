@@ -47,12 +47,14 @@ impl PushTelemetryRequest {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.uuid(self.client_instance_id);
-        w.i32(self.subscription_id);
-        w.bool(self.terminating);
-        w.i8(self.compression_type);
+        let mut b = [0; 22];
+        b[0..16].copy_from_slice(&self.client_instance_id.0);
+        b[16..20].copy_from_slice(&self.subscription_id.to_be_bytes());
+        b[20..21].copy_from_slice(&[u8::from(self.terminating)]);
+        b[21..22].copy_from_slice(&self.compression_type.to_be_bytes());
+        w.raw(&b);
         w.bytes(true, &self.metrics)?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -96,6 +98,7 @@ impl Message for PushTelemetryRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -72,9 +72,11 @@ impl QuorumStateData {
                 });
             }
         }
-        w.i32(self.leader_id);
-        w.i32(self.leader_epoch);
-        w.i32(self.voted_id);
+        let mut b = [0; 12];
+        b[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
+        b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        b[8..12].copy_from_slice(&self.voted_id.to_be_bytes());
+        w.raw(&b);
         if version >= 1 {
             w.uuid(self.voted_directory_id);
         } else {
@@ -108,7 +110,7 @@ impl QuorumStateData {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -206,7 +208,7 @@ impl Voter {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -236,6 +238,7 @@ impl Message for QuorumStateData {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

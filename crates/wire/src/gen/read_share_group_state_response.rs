@@ -33,7 +33,7 @@ impl ReadShareGroupStateResponse {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.results[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -89,7 +89,7 @@ impl ReadStateResult {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -159,13 +159,17 @@ impl PartitionResult {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.partition);
-        w.i16(self.error_code.0);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.partition.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        w.raw(&b);
         w.nullable_string(true, self.error_message.as_deref())?;
-        w.i32(self.state_epoch);
-        w.i64(self.start_offset);
+        let mut b = [0; 12];
+        b[0..4].copy_from_slice(&self.state_epoch.to_be_bytes());
+        b[4..12].copy_from_slice(&self.start_offset.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.state_batches[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -248,11 +252,13 @@ impl StateBatch {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i64(self.first_offset);
-        w.i64(self.last_offset);
-        w.i8(self.delivery_state);
-        w.i16(self.delivery_count);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 19];
+        b[0..8].copy_from_slice(&self.first_offset.to_be_bytes());
+        b[8..16].copy_from_slice(&self.last_offset.to_be_bytes());
+        b[16..17].copy_from_slice(&self.delivery_state.to_be_bytes());
+        b[17..19].copy_from_slice(&self.delivery_count.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -292,6 +298,7 @@ impl Message for ReadShareGroupStateResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -96,8 +96,10 @@ impl RegisterBrokerRecord {
                 });
             }
         }
-        w.uuid(self.incarnation_id);
-        w.i64(self.broker_epoch);
+        let mut b = [0; 24];
+        b[0..16].copy_from_slice(&self.incarnation_id.0);
+        b[16..24].copy_from_slice(&self.broker_epoch.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.end_points[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.features[..]), |w, v| v.write(w, version))?;
         w.nullable_string(true, self.rack.as_deref())?;
@@ -119,8 +121,8 @@ impl RegisterBrokerRecord {
         let tag_1 = version >= 4 && self.cordoned_log_dirs.is_some();
         count += usize::from(tag_1);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.iter().peekable();
-        w.raw_tags_below(0, &mut raw);
+        let mut raw = self.unknown_tags.as_slice();
+        w.raw_tags_below(Some(0), &mut raw)?;
         if tag_0 {
             let at = w.begin_tag(0);
             w.array(true, Some(&self.log_dirs[..]), |w, v| {
@@ -129,7 +131,7 @@ impl RegisterBrokerRecord {
             })?;
             w.end_tag(at);
         }
-        w.raw_tags_below(1, &mut raw);
+        w.raw_tags_below(Some(1), &mut raw)?;
         if tag_1 {
             let at = w.begin_tag(1);
             w.array(true, self.cordoned_log_dirs.as_deref(), |w, v| {
@@ -138,7 +140,7 @@ impl RegisterBrokerRecord {
             })?;
             w.end_tag(at);
         }
-        w.raw_tags_below(u32::MAX, &mut raw);
+        w.raw_tags_below(None, &mut raw)?;
 
         if !(version >= 3) {
             if !self.log_dirs.is_empty() {
@@ -279,9 +281,11 @@ impl BrokerEndpoint {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.string(true, &self.host)?;
-        w.u16(self.port);
-        w.i16(self.security_protocol);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 4];
+        b[0..2].copy_from_slice(&self.port.to_be_bytes());
+        b[2..4].copy_from_slice(&self.security_protocol.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -351,9 +355,11 @@ impl BrokerFeature {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
-        w.i16(self.min_supported_version);
-        w.i16(self.max_supported_version);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 4];
+        b[0..2].copy_from_slice(&self.min_supported_version.to_be_bytes());
+        b[2..4].copy_from_slice(&self.max_supported_version.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -389,6 +395,7 @@ impl Message for RegisterBrokerRecord {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

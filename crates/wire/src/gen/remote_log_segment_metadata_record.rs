@@ -73,11 +73,13 @@ impl RemoteLogSegmentMetadataRecord {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         self.remote_log_segment_id.write(w, version)?;
-        w.i64(self.start_offset);
-        w.i64(self.end_offset);
-        w.i32(self.broker_id);
-        w.i64(self.max_timestamp_ms);
-        w.i64(self.event_timestamp_ms);
+        let mut b = [0; 36];
+        b[0..8].copy_from_slice(&self.start_offset.to_be_bytes());
+        b[8..16].copy_from_slice(&self.end_offset.to_be_bytes());
+        b[16..20].copy_from_slice(&self.broker_id.to_be_bytes());
+        b[20..28].copy_from_slice(&self.max_timestamp_ms.to_be_bytes());
+        b[28..36].copy_from_slice(&self.event_timestamp_ms.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.segment_leader_epochs[..]), |w, v| v.write(w, version))?;
         w.i32(self.segment_size_in_bytes);
         w.nullable_bytes(true, self.custom_metadata.as_deref())?;
@@ -86,14 +88,14 @@ impl RemoteLogSegmentMetadataRecord {
         let tag_0 = self.txn_index_empty;
         count += usize::from(tag_0);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.iter().peekable();
-        w.raw_tags_below(0, &mut raw);
+        let mut raw = self.unknown_tags.as_slice();
+        w.raw_tags_below(Some(0), &mut raw)?;
         if tag_0 {
             let at = w.begin_tag(0);
             w.bool(self.txn_index_empty);
             w.end_tag(at);
         }
-        w.raw_tags_below(u32::MAX, &mut raw);
+        w.raw_tags_below(None, &mut raw)?;
 
         Ok(())
     }
@@ -195,7 +197,7 @@ impl RemoteLogSegmentIdEntry {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         self.topic_id_partition.write(w, version)?;
         w.uuid(self.id);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -257,9 +259,11 @@ impl TopicIdPartitionEntry {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
-        w.uuid(self.id);
-        w.i32(self.partition);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 20];
+        b[0..16].copy_from_slice(&self.id.0);
+        b[16..20].copy_from_slice(&self.partition.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -317,9 +321,11 @@ impl SegmentLeaderEpochEntry {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.leader_epoch);
-        w.i64(self.offset);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 12];
+        b[0..4].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        b[4..12].copy_from_slice(&self.offset.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -351,6 +357,7 @@ impl Message for RemoteLogSegmentMetadataRecord {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

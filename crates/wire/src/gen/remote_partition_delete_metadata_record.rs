@@ -45,10 +45,12 @@ impl RemotePartitionDeleteMetadataRecord {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         self.topic_id_partition.write(w, version)?;
-        w.i32(self.broker_id);
-        w.i64(self.event_timestamp_ms);
-        w.i8(self.remote_partition_delete_state);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 13];
+        b[0..4].copy_from_slice(&self.broker_id.to_be_bytes());
+        b[4..12].copy_from_slice(&self.event_timestamp_ms.to_be_bytes());
+        b[12..13].copy_from_slice(&self.remote_partition_delete_state.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -118,9 +120,11 @@ impl TopicIdPartitionEntry {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
-        w.uuid(self.id);
-        w.i32(self.partition);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 20];
+        b[0..16].copy_from_slice(&self.id.0);
+        b[16..20].copy_from_slice(&self.partition.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -156,6 +160,7 @@ impl Message for RemotePartitionDeleteMetadataRecord {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -42,9 +42,11 @@ impl RemoveRaftVoterRequest {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.nullable_string(true, self.cluster_id.as_deref())?;
-        w.i32(self.voter_id);
-        w.uuid(self.voter_directory_id);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 20];
+        b[0..4].copy_from_slice(&self.voter_id.to_be_bytes());
+        b[4..20].copy_from_slice(&self.voter_directory_id.0);
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -83,6 +85,7 @@ impl Message for RemoveRaftVoterRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

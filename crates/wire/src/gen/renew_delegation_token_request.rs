@@ -39,7 +39,7 @@ impl RenewDelegationTokenRequest {
         w.bytes(flex, &self.hmac)?;
         w.i64(self.renew_period_ms);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "RenewDelegationTokenRequest",
@@ -78,6 +78,7 @@ impl Message for RenewDelegationTokenRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -46,12 +46,14 @@ impl RequestHeader {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 2;
-        w.i16(self.request_api_key);
-        w.i16(self.request_api_version);
-        w.i32(self.correlation_id);
+        let mut b = [0; 8];
+        b[0..2].copy_from_slice(&self.request_api_key.to_be_bytes());
+        b[2..4].copy_from_slice(&self.request_api_version.to_be_bytes());
+        b[4..8].copy_from_slice(&self.correlation_id.to_be_bytes());
+        w.raw(&b);
         w.nullable_string(false, self.client_id.as_deref())?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "RequestHeader",
@@ -101,6 +103,7 @@ impl Message for RequestHeader {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

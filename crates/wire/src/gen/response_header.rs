@@ -36,7 +36,7 @@ impl ResponseHeader {
         let flex = version >= 1;
         w.i32(self.correlation_id);
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ResponseHeader",
@@ -71,6 +71,7 @@ impl Message for ResponseHeader {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -36,7 +36,7 @@ impl SaslAuthenticateRequest {
         let flex = version >= 2;
         w.bytes(flex, &self.auth_bytes)?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "SaslAuthenticateRequest",
@@ -71,6 +71,7 @@ impl Message for SaslAuthenticateRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

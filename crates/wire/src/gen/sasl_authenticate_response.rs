@@ -55,7 +55,7 @@ impl SaslAuthenticateResponse {
             w.i64(self.session_lifetime_ms);
         }
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "SaslAuthenticateResponse",
@@ -107,6 +107,7 @@ impl Message for SaslAuthenticateResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

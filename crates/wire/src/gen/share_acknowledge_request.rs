@@ -64,7 +64,7 @@ impl ShareAcknowledgeRequest {
             }
         }
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -144,7 +144,7 @@ impl AcknowledgeTopic {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -204,7 +204,7 @@ impl AcknowledgePartition {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.partition_index);
         w.array(true, Some(&self.acknowledgement_batches[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -265,13 +265,15 @@ impl AcknowledgementBatch {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i64(self.first_offset);
-        w.i64(self.last_offset);
+        let mut b = [0; 16];
+        b[0..8].copy_from_slice(&self.first_offset.to_be_bytes());
+        b[8..16].copy_from_slice(&self.last_offset.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.acknowledge_types[..]), |w, v| {
             w.i8(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -307,6 +309,7 @@ impl Message for ShareAcknowledgeRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

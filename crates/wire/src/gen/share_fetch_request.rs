@@ -74,17 +74,19 @@ impl ShareFetchRequest {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.nullable_string(true, self.group_id.as_deref())?;
         w.nullable_string(true, self.member_id.as_deref())?;
-        w.i32(self.share_session_epoch);
-        w.i32(self.max_wait_ms);
-        w.i32(self.min_bytes);
-        w.i32(self.max_bytes);
-        w.i32(self.max_records);
-        w.i32(self.batch_size);
+        let mut b = [0; 24];
+        b[0..4].copy_from_slice(&self.share_session_epoch.to_be_bytes());
+        b[4..8].copy_from_slice(&self.max_wait_ms.to_be_bytes());
+        b[8..12].copy_from_slice(&self.min_bytes.to_be_bytes());
+        b[12..16].copy_from_slice(&self.max_bytes.to_be_bytes());
+        b[16..20].copy_from_slice(&self.max_records.to_be_bytes());
+        b[20..24].copy_from_slice(&self.batch_size.to_be_bytes());
+        w.raw(&b);
         if version >= 2 {
-            w.i8(self.share_acquire_mode);
-        }
-        if version >= 2 {
-            w.bool(self.is_renew_ack);
+            let mut b = [0; 2];
+            b[0..1].copy_from_slice(&self.share_acquire_mode.to_be_bytes());
+            b[1..2].copy_from_slice(&[u8::from(self.is_renew_ack)]);
+            w.raw(&b);
         } else {
             if self.is_renew_ack {
                 return Err(EncodeError::NotInVersion {
@@ -96,7 +98,7 @@ impl ShareFetchRequest {
         }
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.forgotten_topics_data[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -206,7 +208,7 @@ impl FetchTopic {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -266,7 +268,7 @@ impl FetchPartition {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.partition_index);
         w.array(true, Some(&self.acknowledgement_batches[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -327,13 +329,15 @@ impl AcknowledgementBatch {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i64(self.first_offset);
-        w.i64(self.last_offset);
+        let mut b = [0; 16];
+        b[0..8].copy_from_slice(&self.first_offset.to_be_bytes());
+        b[8..16].copy_from_slice(&self.last_offset.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.acknowledge_types[..]), |w, v| {
             w.i8(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -400,7 +404,7 @@ impl ForgottenTopic {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -432,6 +436,7 @@ impl Message for ShareFetchRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

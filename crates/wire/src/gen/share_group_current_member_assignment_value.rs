@@ -44,11 +44,13 @@ impl ShareGroupCurrentMemberAssignmentValue {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.member_epoch);
-        w.i32(self.previous_member_epoch);
-        w.i8(self.state);
+        let mut b = [0; 9];
+        b[0..4].copy_from_slice(&self.member_epoch.to_be_bytes());
+        b[4..8].copy_from_slice(&self.previous_member_epoch.to_be_bytes());
+        b[8..9].copy_from_slice(&self.state.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.assigned_partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -119,7 +121,7 @@ impl TopicPartitions {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -151,6 +153,7 @@ impl Message for ShareGroupCurrentMemberAssignmentValue {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -52,7 +52,7 @@ impl ShareGroupHeartbeatRequest {
         w.i32(self.member_epoch);
         w.nullable_string(true, self.rack_id.as_deref())?;
         w.array(true, self.subscribed_topic_names.as_deref(), |w, v| w.string(true, v))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -102,6 +102,7 @@ impl Message for ShareGroupHeartbeatRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -48,7 +48,7 @@ impl ShareGroupMemberMetadataValue {
         w.string(true, &self.client_id)?;
         w.string(true, &self.client_host)?;
         w.array(true, Some(&self.subscribed_topic_names[..]), |w, v| w.string(true, v))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -91,6 +91,7 @@ impl Message for ShareGroupMemberMetadataValue {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

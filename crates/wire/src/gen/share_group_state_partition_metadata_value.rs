@@ -44,7 +44,7 @@ impl ShareGroupStatePartitionMetadataValue {
         w.array(true, Some(&self.initializing_topics[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.initialized_topics[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.deleting_topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -115,7 +115,7 @@ impl TopicPartitionsInfo {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -179,7 +179,7 @@ impl TopicInfo {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.string(true, &self.topic_name)?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -211,6 +211,7 @@ impl Message for ShareGroupStatePartitionMetadataValue {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

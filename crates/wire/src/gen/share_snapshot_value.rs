@@ -63,25 +63,27 @@ impl ShareSnapshotValue {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.snapshot_epoch);
-        w.i32(self.state_epoch);
-        w.i32(self.leader_epoch);
-        w.i64(self.start_offset);
-        w.i64(self.create_timestamp);
-        w.i64(self.write_timestamp);
+        let mut b = [0; 36];
+        b[0..4].copy_from_slice(&self.snapshot_epoch.to_be_bytes());
+        b[4..8].copy_from_slice(&self.state_epoch.to_be_bytes());
+        b[8..12].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        b[12..20].copy_from_slice(&self.start_offset.to_be_bytes());
+        b[20..28].copy_from_slice(&self.create_timestamp.to_be_bytes());
+        b[28..36].copy_from_slice(&self.write_timestamp.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.state_batches[..]), |w, v| v.write(w, version))?;
         let mut count = self.unknown_tags.len();
         let tag_0 = self.delivery_complete_count != -1;
         count += usize::from(tag_0);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.iter().peekable();
-        w.raw_tags_below(0, &mut raw);
+        let mut raw = self.unknown_tags.as_slice();
+        w.raw_tags_below(Some(0), &mut raw)?;
         if tag_0 {
             let at = w.begin_tag(0);
             w.i32(self.delivery_complete_count);
             w.end_tag(at);
         }
-        w.raw_tags_below(u32::MAX, &mut raw);
+        w.raw_tags_below(None, &mut raw)?;
 
         Ok(())
     }
@@ -172,11 +174,13 @@ impl StateBatch {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i64(self.first_offset);
-        w.i64(self.last_offset);
-        w.i8(self.delivery_state);
-        w.i16(self.delivery_count);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 19];
+        b[0..8].copy_from_slice(&self.first_offset.to_be_bytes());
+        b[8..16].copy_from_slice(&self.last_offset.to_be_bytes());
+        b[16..17].copy_from_slice(&self.delivery_state.to_be_bytes());
+        b[17..19].copy_from_slice(&self.delivery_count.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -216,6 +220,7 @@ impl Message for ShareSnapshotValue {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

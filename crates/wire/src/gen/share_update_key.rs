@@ -30,8 +30,10 @@ impl ShareUpdateKey {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(false, &self.group_id)?;
-        w.uuid(self.topic_id);
-        w.i32(self.partition);
+        let mut b = [0; 20];
+        b[0..16].copy_from_slice(&self.topic_id.0);
+        b[16..20].copy_from_slice(&self.partition.to_be_bytes());
+        w.raw(&b);
         Ok(())
     }
 }
@@ -67,6 +69,7 @@ impl Message for ShareUpdateKey {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

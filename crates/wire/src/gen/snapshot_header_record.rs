@@ -34,9 +34,11 @@ impl SnapshotHeaderRecord {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i16(self.version);
-        w.i64(self.last_contained_log_timestamp);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 10];
+        b[0..2].copy_from_slice(&self.version.to_be_bytes());
+        b[2..10].copy_from_slice(&self.last_contained_log_timestamp.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -68,6 +70,7 @@ impl Message for SnapshotHeaderRecord {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -59,9 +59,11 @@ impl StreamsGroupCurrentMemberAssignmentValue {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.member_epoch);
-        w.i32(self.previous_member_epoch);
-        w.i8(self.state);
+        let mut b = [0; 9];
+        b[0..4].copy_from_slice(&self.member_epoch.to_be_bytes());
+        b[4..8].copy_from_slice(&self.previous_member_epoch.to_be_bytes());
+        b[8..9].copy_from_slice(&self.state.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.active_tasks[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.standby_tasks[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.warmup_tasks[..]), |w, v| v.write(w, version))?;
@@ -70,7 +72,7 @@ impl StreamsGroupCurrentMemberAssignmentValue {
             v.write(w, version)
         })?;
         w.array(true, Some(&self.warmup_tasks_pending_revocation[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -136,7 +138,7 @@ impl Default for TaskIds {
         Self {
             subtopology_id: String::new(),
             partitions: Default::default(),
-            assignment_epochs: None,
+            assignment_epochs: Some(Default::default()),
             unknown_tags: RawTags::default(),
         }
     }
@@ -172,11 +174,11 @@ impl TaskIds {
             Ok(())
         })?;
         let mut count = self.unknown_tags.len();
-        let tag_0 = self.assignment_epochs.is_some();
+        let tag_0 = !self.assignment_epochs.as_ref().is_some_and(|v| v.is_empty());
         count += usize::from(tag_0);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.iter().peekable();
-        w.raw_tags_below(0, &mut raw);
+        let mut raw = self.unknown_tags.as_slice();
+        w.raw_tags_below(Some(0), &mut raw)?;
         if tag_0 {
             let at = w.begin_tag(0);
             w.array(true, self.assignment_epochs.as_deref(), |w, v| {
@@ -185,7 +187,7 @@ impl TaskIds {
             })?;
             w.end_tag(at);
         }
-        w.raw_tags_below(u32::MAX, &mut raw);
+        w.raw_tags_below(None, &mut raw)?;
 
         Ok(())
     }
@@ -204,7 +206,7 @@ impl TaskIds {
             let v = &self.partitions;
             serde_json::Value::Array(v.iter().map(|v| (*v).into()).collect())
         });
-        if self.assignment_epochs.is_some() {
+        if !self.assignment_epochs.as_ref().is_some_and(|v| v.is_empty()) {
             o.insert(
                 "assignmentEpochs".into(),
                 match &self.assignment_epochs {
@@ -227,6 +229,7 @@ impl Message for StreamsGroupCurrentMemberAssignmentValue {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

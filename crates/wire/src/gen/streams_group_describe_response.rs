@@ -36,7 +36,7 @@ impl StreamsGroupDescribeResponse {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.throttle_time_ms);
         w.array(true, Some(&self.groups[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -119,8 +119,10 @@ impl DescribedGroup {
         w.nullable_string(true, self.error_message.as_deref())?;
         w.string(true, &self.group_id)?;
         w.string(true, &self.group_state)?;
-        w.i32(self.group_epoch);
-        w.i32(self.assignment_epoch);
+        let mut b = [0; 8];
+        b[0..4].copy_from_slice(&self.group_epoch.to_be_bytes());
+        b[4..8].copy_from_slice(&self.assignment_epoch.to_be_bytes());
+        w.raw(&b);
         match &self.topology {
             Some(v) => {
                 w.i8(1);
@@ -132,7 +134,7 @@ impl DescribedGroup {
         }
         w.array(true, Some(&self.members[..]), |w, v| v.write(w, version))?;
         w.i32(self.authorized_operations);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -222,7 +224,7 @@ impl Topology {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.epoch);
         w.array(true, self.subtopologies.as_deref(), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -297,7 +299,7 @@ impl Subtopology {
         w.array(true, Some(&self.repartition_sink_topics[..]), |w, v| w.string(true, v))?;
         w.array(true, Some(&self.state_changelog_topics[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.repartition_source_topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -429,7 +431,7 @@ impl Member {
         self.assignment.write(w, version)?;
         self.target_assignment.write(w, version)?;
         w.bool(self.is_classic);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -546,7 +548,7 @@ impl Endpoint {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.host)?;
         w.u16(self.port);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -608,9 +610,11 @@ impl TaskOffset {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.subtopology_id)?;
-        w.i32(self.partition);
-        w.i64(self.offset);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 12];
+        b[0..4].copy_from_slice(&self.partition.to_be_bytes());
+        b[4..12].copy_from_slice(&self.offset.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -678,7 +682,7 @@ impl Assignment {
         w.array(true, Some(&self.active_tasks[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.standby_tasks[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.warmup_tasks[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -745,7 +749,7 @@ impl TaskIds {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -801,7 +805,7 @@ impl KeyValue {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.key)?;
         w.string(true, &self.value)?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -866,10 +870,12 @@ impl TopicInfo {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
-        w.i32(self.partitions);
-        w.i16(self.replication_factor);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.partitions.to_be_bytes());
+        b[4..6].copy_from_slice(&self.replication_factor.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.topic_configs[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -909,6 +915,7 @@ impl Message for StreamsGroupDescribeResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -85,8 +85,10 @@ impl StreamsGroupHeartbeatRequest {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.group_id)?;
         w.string(true, &self.member_id)?;
-        w.i32(self.member_epoch);
-        w.i32(self.endpoint_information_epoch);
+        let mut b = [0; 8];
+        b[0..4].copy_from_slice(&self.member_epoch.to_be_bytes());
+        b[4..8].copy_from_slice(&self.endpoint_information_epoch.to_be_bytes());
+        w.raw(&b);
         w.nullable_string(true, self.instance_id.as_deref())?;
         w.nullable_string(true, self.rack_id.as_deref())?;
         w.i32(self.rebalance_timeout_ms);
@@ -116,7 +118,7 @@ impl StreamsGroupHeartbeatRequest {
         w.array(true, self.task_offsets.as_deref(), |w, v| v.write(w, version))?;
         w.array(true, self.task_end_offsets.as_deref(), |w, v| v.write(w, version))?;
         w.bool(self.shutdown_application);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -265,7 +267,7 @@ impl Topology {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.epoch);
         w.array(true, Some(&self.subtopologies[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -345,7 +347,7 @@ impl Subtopology {
         w.array(true, Some(&self.repartition_sink_topics[..]), |w, v| w.string(true, v))?;
         w.array(true, Some(&self.repartition_source_topics[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.copartition_groups[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -438,7 +440,7 @@ impl CopartitionGroup {
             w.i16(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -498,7 +500,7 @@ impl KeyValue {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.key)?;
         w.string(true, &self.value)?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -563,10 +565,12 @@ impl TopicInfo {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
-        w.i32(self.partitions);
-        w.i16(self.replication_factor);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.partitions.to_be_bytes());
+        b[4..6].copy_from_slice(&self.replication_factor.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.topic_configs[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -630,7 +634,7 @@ impl Endpoint {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.host)?;
         w.u16(self.port);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -692,9 +696,11 @@ impl TaskOffset {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.subtopology_id)?;
-        w.i32(self.partition);
-        w.i64(self.offset);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 12];
+        b[0..4].copy_from_slice(&self.partition.to_be_bytes());
+        b[4..12].copy_from_slice(&self.offset.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -761,7 +767,7 @@ impl TaskIds {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -793,6 +799,7 @@ impl Message for StreamsGroupHeartbeatRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -75,21 +75,25 @@ impl StreamsGroupHeartbeatResponse {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.throttle_time_ms);
-        w.i16(self.error_code.0);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        w.raw(&b);
         w.nullable_string(true, self.error_message.as_deref())?;
         w.string(true, &self.member_id)?;
-        w.i32(self.member_epoch);
-        w.i32(self.heartbeat_interval_ms);
-        w.i32(self.acceptable_recovery_lag);
-        w.i32(self.task_offset_interval_ms);
+        let mut b = [0; 16];
+        b[0..4].copy_from_slice(&self.member_epoch.to_be_bytes());
+        b[4..8].copy_from_slice(&self.heartbeat_interval_ms.to_be_bytes());
+        b[8..12].copy_from_slice(&self.acceptable_recovery_lag.to_be_bytes());
+        b[12..16].copy_from_slice(&self.task_offset_interval_ms.to_be_bytes());
+        w.raw(&b);
         w.array(true, self.status.as_deref(), |w, v| v.write(w, version))?;
         w.array(true, self.active_tasks.as_deref(), |w, v| v.write(w, version))?;
         w.array(true, self.standby_tasks.as_deref(), |w, v| v.write(w, version))?;
         w.array(true, self.warmup_tasks.as_deref(), |w, v| v.write(w, version))?;
         w.i32(self.endpoint_information_epoch);
         w.array(true, self.partitions_by_user_endpoint.as_deref(), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -219,7 +223,7 @@ impl EndpointToPartitions {
         self.user_endpoint.write(w, version)?;
         w.array(true, Some(&self.active_partitions[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.standby_partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -279,7 +283,7 @@ impl Status {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i8(self.status_code);
         w.string(true, &self.status_detail)?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -342,7 +346,7 @@ impl TopicPartition {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -405,7 +409,7 @@ impl TaskIds {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -461,7 +465,7 @@ impl Endpoint {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.host)?;
         w.u16(self.port);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -493,6 +497,7 @@ impl Message for StreamsGroupHeartbeatResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -63,8 +63,10 @@ impl StreamsGroupMemberMetadataValue {
         w.nullable_string(true, self.rack_id.as_deref())?;
         w.string(true, &self.client_id)?;
         w.string(true, &self.client_host)?;
-        w.i32(self.rebalance_timeout_ms);
-        w.i32(self.topology_epoch);
+        let mut b = [0; 8];
+        b[0..4].copy_from_slice(&self.rebalance_timeout_ms.to_be_bytes());
+        b[4..8].copy_from_slice(&self.topology_epoch.to_be_bytes());
+        w.raw(&b);
         w.string(true, &self.process_id)?;
         match &self.user_endpoint {
             Some(v) => {
@@ -76,7 +78,7 @@ impl StreamsGroupMemberMetadataValue {
             }
         }
         w.array(true, Some(&self.client_tags[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -169,7 +171,7 @@ impl Endpoint {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.host)?;
         w.u16(self.port);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -225,7 +227,7 @@ impl KeyValue {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.key)?;
         w.string(true, &self.value)?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -257,6 +259,7 @@ impl Message for StreamsGroupMemberMetadataValue {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -20,7 +20,7 @@ impl Default for StreamsGroupMetadataValue {
             epoch: 0,
             metadata_hash: 0,
             validated_topology_epoch: -1,
-            last_assignment_configs: None,
+            last_assignment_configs: Some(Default::default()),
             unknown_tags: RawTags::default(),
         }
     }
@@ -54,28 +54,30 @@ impl StreamsGroupMetadataValue {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.epoch);
-        w.i64(self.metadata_hash);
+        let mut b = [0; 12];
+        b[0..4].copy_from_slice(&self.epoch.to_be_bytes());
+        b[4..12].copy_from_slice(&self.metadata_hash.to_be_bytes());
+        w.raw(&b);
         let mut count = self.unknown_tags.len();
         let tag_0 = self.validated_topology_epoch != -1;
         count += usize::from(tag_0);
-        let tag_1 = self.last_assignment_configs.is_some();
+        let tag_1 = !self.last_assignment_configs.as_ref().is_some_and(|v| v.is_empty());
         count += usize::from(tag_1);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.iter().peekable();
-        w.raw_tags_below(0, &mut raw);
+        let mut raw = self.unknown_tags.as_slice();
+        w.raw_tags_below(Some(0), &mut raw)?;
         if tag_0 {
             let at = w.begin_tag(0);
             w.i32(self.validated_topology_epoch);
             w.end_tag(at);
         }
-        w.raw_tags_below(1, &mut raw);
+        w.raw_tags_below(Some(1), &mut raw)?;
         if tag_1 {
             let at = w.begin_tag(1);
             w.array(true, self.last_assignment_configs.as_deref(), |w, v| v.write(w, version))?;
             w.end_tag(at);
         }
-        w.raw_tags_below(u32::MAX, &mut raw);
+        w.raw_tags_below(None, &mut raw)?;
 
         Ok(())
     }
@@ -100,7 +102,7 @@ impl StreamsGroupMetadataValue {
                 (*v).into()
             });
         }
-        if self.last_assignment_configs.is_some() {
+        if !self.last_assignment_configs.as_ref().is_some_and(|v| v.is_empty()) {
             o.insert(
                 "lastAssignmentConfigs".into(),
                 match &self.last_assignment_configs {
@@ -149,7 +151,7 @@ impl LastAssignmentConfig {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.key)?;
         w.string(true, &self.value)?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -181,6 +183,7 @@ impl Message for StreamsGroupMetadataValue {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -44,7 +44,7 @@ impl StreamsGroupTargetAssignmentMemberValue {
         w.array(true, Some(&self.active_tasks[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.standby_tasks[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.warmup_tasks[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -111,7 +111,7 @@ impl TaskIds {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -143,6 +143,7 @@ impl Message for StreamsGroupTargetAssignmentMemberValue {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

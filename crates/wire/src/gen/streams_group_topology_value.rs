@@ -36,7 +36,7 @@ impl StreamsGroupTopologyValue {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.epoch);
         w.array(true, Some(&self.subtopologies[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -116,7 +116,7 @@ impl Subtopology {
         w.array(true, Some(&self.repartition_sink_topics[..]), |w, v| w.string(true, v))?;
         w.array(true, Some(&self.repartition_source_topics[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.copartition_groups[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -209,7 +209,7 @@ impl CopartitionGroup {
             w.i16(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -269,7 +269,7 @@ impl TopicConfig {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.key)?;
         w.string(true, &self.value)?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -334,10 +334,12 @@ impl TopicInfo {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
-        w.i32(self.partitions);
-        w.i16(self.replication_factor);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.partitions.to_be_bytes());
+        b[4..6].copy_from_slice(&self.replication_factor.to_be_bytes());
+        w.raw(&b);
         w.array(true, Some(&self.topic_configs[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -377,6 +379,7 @@ impl Message for StreamsGroupTopologyValue {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -83,7 +83,7 @@ impl SyncGroupRequest {
         }
         w.array(flex, Some(&self.assignments[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "SyncGroupRequest",
@@ -188,7 +188,7 @@ impl SyncGroupRequestAssignment {
         w.string(flex, &self.member_id)?;
         w.bytes(flex, &self.assignment)?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "SyncGroupRequestAssignment",
@@ -227,6 +227,7 @@ impl Message for SyncGroupRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -92,13 +92,17 @@ impl TransactionLogValue {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 1;
-        w.i64(self.producer_id);
-        w.i16(self.producer_epoch);
-        w.i32(self.transaction_timeout_ms);
-        w.i8(self.transaction_status);
+        let mut b = [0; 15];
+        b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+        b[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
+        b[10..14].copy_from_slice(&self.transaction_timeout_ms.to_be_bytes());
+        b[14..15].copy_from_slice(&self.transaction_status.to_be_bytes());
+        w.raw(&b);
         w.array(flex, self.transaction_partitions.as_deref(), |w, v| v.write(w, version))?;
-        w.i64(self.transaction_last_update_timestamp_ms);
-        w.i64(self.transaction_start_timestamp_ms);
+        let mut b = [0; 16];
+        b[0..8].copy_from_slice(&self.transaction_last_update_timestamp_ms.to_be_bytes());
+        b[8..16].copy_from_slice(&self.transaction_start_timestamp_ms.to_be_bytes());
+        w.raw(&b);
         if flex {
             let mut count = self.unknown_tags.len();
             let tag_0 = version >= 1 && self.previous_producer_id != -1;
@@ -110,32 +114,32 @@ impl TransactionLogValue {
             let tag_3 = version >= 1 && self.next_producer_epoch != -1;
             count += usize::from(tag_3);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.iter().peekable();
-            w.raw_tags_below(0, &mut raw);
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
             if tag_0 {
                 let at = w.begin_tag(0);
                 w.i64(self.previous_producer_id);
                 w.end_tag(at);
             }
-            w.raw_tags_below(1, &mut raw);
+            w.raw_tags_below(Some(1), &mut raw)?;
             if tag_1 {
                 let at = w.begin_tag(1);
                 w.i64(self.next_producer_id);
                 w.end_tag(at);
             }
-            w.raw_tags_below(2, &mut raw);
+            w.raw_tags_below(Some(2), &mut raw)?;
             if tag_2 {
                 let at = w.begin_tag(2);
                 w.i16(self.client_transaction_version);
                 w.end_tag(at);
             }
-            w.raw_tags_below(3, &mut raw);
+            w.raw_tags_below(Some(3), &mut raw)?;
             if tag_3 {
                 let at = w.begin_tag(3);
                 w.i16(self.next_producer_epoch);
                 w.end_tag(at);
             }
-            w.raw_tags_below(u32::MAX, &mut raw);
+            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "TransactionLogValue",
@@ -299,7 +303,7 @@ impl PartitionsSchema {
             Ok(())
         })?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "PartitionsSchema",
@@ -338,6 +342,7 @@ impl Message for TransactionLogValue {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -66,8 +66,10 @@ impl TxnOffsetCommitRequest {
         let flex = version >= 3;
         w.string(flex, &self.transactional_id)?;
         w.string(flex, &self.group_id)?;
-        w.i64(self.producer_id);
-        w.i16(self.producer_epoch);
+        let mut b = [0; 10];
+        b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+        b[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
+        w.raw(&b);
         if version >= 3 {
             w.i32(self.generation_id);
         } else {
@@ -103,7 +105,7 @@ impl TxnOffsetCommitRequest {
         }
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "TxnOffsetCommitRequest",
@@ -206,7 +208,7 @@ impl TxnOffsetCommitRequestTopic {
         w.string(flex, &self.name)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "TxnOffsetCommitRequestTopic",
@@ -281,14 +283,16 @@ impl TxnOffsetCommitRequestPartition {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 3;
-        w.i32(self.partition_index);
-        w.i64(self.committed_offset);
+        let mut b = [0; 12];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..12].copy_from_slice(&self.committed_offset.to_be_bytes());
+        w.raw(&b);
         if version >= 2 {
             w.i32(self.committed_leader_epoch);
         }
         w.nullable_string(flex, self.committed_metadata.as_deref())?;
         if flex {
-            w.raw_tags(&self.unknown_tags);
+            w.raw_tags(&self.unknown_tags)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "TxnOffsetCommitRequestPartition",
@@ -340,6 +344,7 @@ impl Message for TxnOffsetCommitRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

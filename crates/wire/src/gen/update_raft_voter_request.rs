@@ -51,12 +51,14 @@ impl UpdateRaftVoterRequest {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.nullable_string(true, self.cluster_id.as_deref())?;
-        w.i32(self.current_leader_epoch);
-        w.i32(self.voter_id);
-        w.uuid(self.voter_directory_id);
+        let mut b = [0; 24];
+        b[0..4].copy_from_slice(&self.current_leader_epoch.to_be_bytes());
+        b[4..8].copy_from_slice(&self.voter_id.to_be_bytes());
+        b[8..24].copy_from_slice(&self.voter_directory_id.0);
+        w.raw(&b);
         w.array(true, Some(&self.listeners[..]), |w, v| v.write(w, version))?;
         self.k_raft_version_feature.write(w, version)?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -134,7 +136,7 @@ impl Listener {
         w.string(true, &self.name)?;
         w.string(true, &self.host)?;
         w.u16(self.port);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -196,9 +198,11 @@ impl KRaftVersionFeature {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i16(self.min_supported_version);
-        w.i16(self.max_supported_version);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 4];
+        b[0..2].copy_from_slice(&self.min_supported_version.to_be_bytes());
+        b[2..4].copy_from_slice(&self.max_supported_version.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -230,6 +234,7 @@ impl Message for UpdateRaftVoterRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

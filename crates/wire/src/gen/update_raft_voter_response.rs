@@ -48,20 +48,22 @@ impl UpdateRaftVoterResponse {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.throttle_time_ms);
-        w.i16(self.error_code.0);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        w.raw(&b);
         let mut count = self.unknown_tags.len();
         let tag_0 = self.current_leader != Default::default();
         count += usize::from(tag_0);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.iter().peekable();
-        w.raw_tags_below(0, &mut raw);
+        let mut raw = self.unknown_tags.as_slice();
+        w.raw_tags_below(Some(0), &mut raw)?;
         if tag_0 {
             let at = w.begin_tag(0);
             self.current_leader.write(w, version)?;
             w.end_tag(at);
         }
-        w.raw_tags_below(u32::MAX, &mut raw);
+        w.raw_tags_below(None, &mut raw)?;
 
         Ok(())
     }
@@ -132,11 +134,13 @@ impl CurrentLeader {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.leader_id);
-        w.i32(self.leader_epoch);
+        let mut b = [0; 8];
+        b[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
+        b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        w.raw(&b);
         w.string(true, &self.host)?;
         w.i32(self.port);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -176,6 +180,7 @@ impl Message for UpdateRaftVoterResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

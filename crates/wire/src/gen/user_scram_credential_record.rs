@@ -56,7 +56,7 @@ impl UserScramCredentialRecord {
         w.bytes(true, &self.stored_key)?;
         w.bytes(true, &self.server_key)?;
         w.i32(self.iterations);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -104,6 +104,7 @@ impl Message for UserScramCredentialRecord {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -48,7 +48,7 @@ impl VoteRequest {
             w.i32(self.voter_id);
         }
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -117,7 +117,7 @@ impl TopicData {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.topic_name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -199,17 +199,21 @@ impl PartitionData {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.partition_index);
-        w.i32(self.replica_epoch);
-        w.i32(self.replica_id);
+        let mut b = [0; 12];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..8].copy_from_slice(&self.replica_epoch.to_be_bytes());
+        b[8..12].copy_from_slice(&self.replica_id.to_be_bytes());
+        w.raw(&b);
         if version >= 1 {
-            w.uuid(self.replica_directory_id);
+            let mut b = [0; 32];
+            b[0..16].copy_from_slice(&self.replica_directory_id.0);
+            b[16..32].copy_from_slice(&self.voter_directory_id.0);
+            w.raw(&b);
         }
-        if version >= 1 {
-            w.uuid(self.voter_directory_id);
-        }
-        w.i32(self.last_offset_epoch);
-        w.i64(self.last_offset);
+        let mut b = [0; 12];
+        b[0..4].copy_from_slice(&self.last_offset_epoch.to_be_bytes());
+        b[4..12].copy_from_slice(&self.last_offset.to_be_bytes());
+        w.raw(&b);
         if version >= 2 {
             w.bool(self.pre_vote);
         } else {
@@ -221,7 +225,7 @@ impl PartitionData {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -283,6 +287,7 @@ impl Message for VoteRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

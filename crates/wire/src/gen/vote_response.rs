@@ -57,14 +57,14 @@ impl VoteResponse {
         let tag_0 = version >= 1 && !self.node_endpoints.is_empty();
         count += usize::from(tag_0);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.iter().peekable();
-        w.raw_tags_below(0, &mut raw);
+        let mut raw = self.unknown_tags.as_slice();
+        w.raw_tags_below(Some(0), &mut raw)?;
         if tag_0 {
             let at = w.begin_tag(0);
             w.array(true, Some(&self.node_endpoints[..]), |w, v| v.write(w, version))?;
             w.end_tag(at);
         }
-        w.raw_tags_below(u32::MAX, &mut raw);
+        w.raw_tags_below(None, &mut raw)?;
 
         if !(version >= 1) {
             if !self.node_endpoints.is_empty() {
@@ -142,7 +142,7 @@ impl TopicData {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.topic_name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -209,12 +209,14 @@ impl PartitionData {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.partition_index);
-        w.i16(self.error_code.0);
-        w.i32(self.leader_id);
-        w.i32(self.leader_epoch);
-        w.bool(self.vote_granted);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 15];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        b[6..10].copy_from_slice(&self.leader_id.to_be_bytes());
+        b[10..14].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        b[14..15].copy_from_slice(&[u8::from(self.vote_granted)]);
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -321,7 +323,7 @@ impl NodeEndpoint {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -363,6 +365,7 @@ impl Message for VoteResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -36,7 +36,7 @@ impl VotersRecord {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i16(self.version);
         w.array(true, Some(&self.voters[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -100,11 +100,13 @@ impl Voter {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.voter_id);
-        w.uuid(self.voter_directory_id);
+        let mut b = [0; 20];
+        b[0..4].copy_from_slice(&self.voter_id.to_be_bytes());
+        b[4..20].copy_from_slice(&self.voter_directory_id.0);
+        w.raw(&b);
         w.array(true, Some(&self.endpoints[..]), |w, v| v.write(w, version))?;
         self.k_raft_version_feature.write(w, version)?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -171,7 +173,7 @@ impl Endpoint {
         w.string(true, &self.name)?;
         w.string(true, &self.host)?;
         w.u16(self.port);
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -233,9 +235,11 @@ impl KRaftVersionFeature {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i16(self.min_supported_version);
-        w.i16(self.max_supported_version);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 4];
+        b[0..2].copy_from_slice(&self.min_supported_version.to_be_bytes());
+        b[2..4].copy_from_slice(&self.max_supported_version.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -267,6 +271,7 @@ impl Message for VotersRecord {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

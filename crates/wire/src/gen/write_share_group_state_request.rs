@@ -40,7 +40,7 @@ impl WriteShareGroupStateRequest {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.group_id)?;
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -100,7 +100,7 @@ impl WriteStateData {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -172,15 +172,17 @@ impl PartitionData {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.partition);
-        w.i32(self.state_epoch);
-        w.i32(self.leader_epoch);
-        w.i64(self.start_offset);
+        let mut b = [0; 20];
+        b[0..4].copy_from_slice(&self.partition.to_be_bytes());
+        b[4..8].copy_from_slice(&self.state_epoch.to_be_bytes());
+        b[8..12].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        b[12..20].copy_from_slice(&self.start_offset.to_be_bytes());
+        w.raw(&b);
         if version >= 1 {
             w.i32(self.delivery_complete_count);
         }
         w.array(true, Some(&self.state_batches[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -262,11 +264,13 @@ impl StateBatch {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i64(self.first_offset);
-        w.i64(self.last_offset);
-        w.i8(self.delivery_state);
-        w.i16(self.delivery_count);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 19];
+        b[0..8].copy_from_slice(&self.first_offset.to_be_bytes());
+        b[8..16].copy_from_slice(&self.last_offset.to_be_bytes());
+        b[16..17].copy_from_slice(&self.delivery_state.to_be_bytes());
+        b[17..19].copy_from_slice(&self.delivery_count.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -306,6 +310,7 @@ impl Message for WriteShareGroupStateRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

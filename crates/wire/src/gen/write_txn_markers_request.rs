@@ -33,7 +33,7 @@ impl WriteTxnMarkersRequest {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.markers[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -101,15 +101,17 @@ impl WritableTxnMarker {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i64(self.producer_id);
-        w.i16(self.producer_epoch);
-        w.bool(self.transaction_result);
+        let mut b = [0; 11];
+        b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+        b[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
+        b[10..11].copy_from_slice(&[u8::from(self.transaction_result)]);
+        w.raw(&b);
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         w.i32(self.coordinator_epoch);
         if version >= 2 {
             w.i8(self.transaction_version);
         }
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -190,7 +192,7 @@ impl WritableTxnMarkerTopic {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -222,6 +224,7 @@ impl Message for WriteTxnMarkersRequest {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

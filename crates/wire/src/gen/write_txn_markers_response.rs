@@ -33,7 +33,7 @@ impl WriteTxnMarkersResponse {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.markers[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -85,7 +85,7 @@ impl WritableTxnMarkerResult {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i64(self.producer_id);
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -145,7 +145,7 @@ impl WritableTxnMarkerTopicResult {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -199,9 +199,11 @@ impl WritableTxnMarkerPartitionResult {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.partition_index);
-        w.i16(self.error_code.0);
-        w.raw_tags(&self.unknown_tags);
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        w.raw(&b);
+        w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
 }
@@ -233,6 +235,7 @@ impl Message for WriteTxnMarkersResponse {
         Self::read(r, version)
     }
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
         self.write(w, version)
     }
     #[cfg(feature = "json")]

@@ -1,0 +1,173 @@
+//! Every message and version against Kafka's own classes: `oracle/WireOracle.java` fills messages
+//! at random and says which bytes and which JSON Kafka makes of them.
+//!
+//! Runs when `THALWEG_KAFKA_JARS` names the folder with Kafka 4.3.0's jars. `THALWEG_ORACLE_SEED`
+//! and `THALWEG_ORACLE_CASES` (per message and version) widen the search.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::io::{BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use bytes::Bytes;
+use common::forms;
+use serde_json::Value;
+use thalweg_wire::json::{MESSAGES, inspect};
+
+/// One message as Kafka's class sees it.
+struct Case {
+    name: String,
+    version: i16,
+    filled: Bytes,
+    written: Vec<u8>,
+    json: Value,
+}
+
+/// The oracle's output, case by case.
+struct Cases<R> {
+    input: R,
+    count: u32,
+}
+
+impl<R: Read> Cases<R> {
+    fn number(&mut self) -> u32 {
+        let mut bytes = [0; 4];
+        self.input.read_exact(&mut bytes).expect("the oracle's output ends early");
+        u32::from_be_bytes(bytes)
+    }
+
+    fn part(&mut self) -> Vec<u8> {
+        let mut bytes = vec![0; self.number() as usize];
+        self.input.read_exact(&mut bytes).expect("the oracle's output ends early");
+        bytes
+    }
+}
+
+impl<R: Read> Iterator for Cases<R> {
+    type Item = Case;
+
+    fn next(&mut self) -> Option<Case> {
+        let class = String::from_utf8(self.part()).expect("a class name");
+        if class.is_empty() {
+            assert_eq!(self.number(), self.count, "cases announced and read");
+            return None;
+        }
+        self.count += 1;
+        let mut version = [0; 2];
+        self.input.read_exact(&mut version).expect("a version");
+        let known = |name: &str| MESSAGES.iter().any(|(n, _, _)| *n == name);
+        // Kafka's classes of requests, responses and headers end in "Data", messages do not.
+        let name = match class.strip_suffix("Data") {
+            Some(short) if !known(&class) => short.to_owned(),
+            _ => class,
+        };
+        Some(Case {
+            name,
+            version: i16::from_be_bytes(version),
+            filled: self.part().into(),
+            written: self.part(),
+            json: serde_json::from_slice(&self.part()).expect("the oracle's JSON"),
+        })
+    }
+}
+
+/// Whether two documents say the same. Numbers that are not finite are text in Kafka's documents
+/// and null in ours; the bytes, compared as well, tell them apart.
+fn same(java: &Value, ours: &Value) -> bool {
+    match (java, ours) {
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| same(v, w)))
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(v, w)| same(v, w))
+        }
+        (Value::Number(a), Value::Number(b)) if a.is_f64() || b.is_f64() => {
+            a.as_f64().map(f64::to_bits) == b.as_f64().map(f64::to_bits)
+        }
+        (Value::String(a), Value::Null) => {
+            matches!(a.as_str(), "NaN" | "Infinity" | "-Infinity")
+        }
+        _ => java == ours,
+    }
+}
+
+/// What differs, if anything.
+fn difference(case: &Case) -> Option<String> {
+    let outcome = match inspect(&case.name, &case.filled, case.version) {
+        None => return Some("unknown message".into()),
+        Some(Err(e)) => return Some(format!("refused: {e}")),
+        Some(Ok(outcome)) => outcome,
+    };
+    let (json, written, left) = outcome;
+    if left != 0 {
+        return Some(format!("{left} bytes left"));
+    }
+    if !same(&case.json, &json) {
+        return Some(format!("JSON\n  kafka: {}\n  ours:  {json}", case.json));
+    }
+    match written {
+        Err(e) => Some(format!("cannot be written again: {e}")),
+        Ok(bytes) if bytes != case.written => {
+            Some(format!("bytes\n  kafka: {:02x?}\n  ours:  {bytes:02x?}", case.written))
+        }
+        Ok(_) => forms::difference(&case.name, &case.filled, case.version).err(),
+    }
+}
+
+#[test]
+fn every_message_and_version_is_as_kafka_reads_and_writes_it() {
+    let Some(jars) = std::env::var_os("THALWEG_KAFKA_JARS") else {
+        eprintln!("skipped: THALWEG_KAFKA_JARS names no folder with Kafka's jars");
+        return;
+    };
+    let setting = |name: &str, or: &str| std::env::var(name).unwrap_or_else(|_| or.into());
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/WireOracle.java");
+    let mut class_path = jars.clone();
+    class_path.push("/*");
+    let mut child = Command::new("java")
+        .arg("-cp")
+        .arg(class_path)
+        .arg(program)
+        .arg(&jars)
+        .arg(setting("THALWEG_ORACLE_SEED", "1"))
+        .arg(setting("THALWEG_ORACLE_CASES", "24"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("java starts");
+    let output = BufReader::with_capacity(1 << 20, child.stdout.take().expect("a pipe"));
+
+    let mut covered = BTreeSet::new();
+    let mut failed = BTreeSet::new();
+    let mut views = 0u32;
+    let mut refs = 0u32;
+    let mut count = 0u32;
+    for case in (Cases { input: output, count: 0 }) {
+        count += 1;
+        covered.insert((case.name.clone(), case.version));
+        views += u32::from(forms::has_view(&case.name));
+        refs += u32::from(forms::has_ref(&case.name));
+        if let Some(what) = difference(&case)
+            && failed.insert((case.name.clone(), case.version))
+            && failed.len() <= 10
+        {
+            eprintln!("{} v{}: {what:.800}", case.name, case.version);
+        }
+    }
+    assert!(child.wait().expect("java ends").success(), "the oracle failed");
+
+    let all: BTreeSet<(String, i16)> = MESSAGES
+        .iter()
+        .flat_map(|(name, lo, hi)| (*lo..=*hi).map(|v| ((*name).to_owned(), v)))
+        .collect();
+    assert!(failed.is_empty(), "{} of {} forms differ: {failed:?}", failed.len(), all.len());
+    assert_eq!(MESSAGES.len(), 272, "messages of Kafka 4.3.0");
+    assert_eq!(covered, all, "messages and versions compared, and those there are");
+    assert!(views > 0 && refs > 0, "views and refs were compared");
+    eprintln!(
+        "{count} cases: {} messages, {} forms; {views} through views, {refs} through refs",
+        MESSAGES.len(),
+        all.len()
+    );
+}
