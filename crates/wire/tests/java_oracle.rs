@@ -14,15 +14,18 @@ use std::process::{Command, Stdio};
 use bytes::Bytes;
 use common::forms;
 use serde_json::Value;
-use thalweg_wire::json::{MESSAGES, inspect};
+use thalweg_wire::json::{MESSAGES, inspect, transcode};
 
 /// One message as Kafka's class sees it.
 struct Case {
     name: String,
     version: i16,
     filled: Bytes,
-    written: Vec<u8>,
+    /// In its own version; `None` where the class refuses.
+    written: Option<Vec<u8>>,
     json: Value,
+    other_version: i16,
+    written_in_other: Option<Vec<u8>>,
 }
 
 /// The oracle's output, case by case.
@@ -38,10 +41,20 @@ impl<R: Read> Cases<R> {
         u32::from_be_bytes(bytes)
     }
 
-    fn part(&mut self) -> Vec<u8> {
-        let mut bytes = vec![0; self.number() as usize];
+    fn part(&mut self) -> Option<Vec<u8>> {
+        let len = self.number();
+        if len == u32::MAX {
+            return None;
+        }
+        let mut bytes = vec![0; len as usize];
         self.input.read_exact(&mut bytes).expect("the oracle's output ends early");
-        bytes
+        Some(bytes)
+    }
+
+    fn version(&mut self) -> i16 {
+        let mut bytes = [0; 2];
+        self.input.read_exact(&mut bytes).expect("the oracle's output ends early");
+        i16::from_be_bytes(bytes)
     }
 }
 
@@ -49,14 +62,12 @@ impl<R: Read> Iterator for Cases<R> {
     type Item = Case;
 
     fn next(&mut self) -> Option<Case> {
-        let class = String::from_utf8(self.part()).expect("a class name");
+        let class = String::from_utf8(self.part().expect("a name")).expect("a class name");
         if class.is_empty() {
             assert_eq!(self.number(), self.count, "cases announced and read");
             return None;
         }
         self.count += 1;
-        let mut version = [0; 2];
-        self.input.read_exact(&mut version).expect("a version");
         let known = |name: &str| MESSAGES.iter().any(|(n, _, _)| *n == name);
         // Kafka's classes of requests, responses and headers end in "Data", messages do not.
         let name = match class.strip_suffix("Data") {
@@ -65,10 +76,15 @@ impl<R: Read> Iterator for Cases<R> {
         };
         Some(Case {
             name,
-            version: i16::from_be_bytes(version),
-            filled: self.part().into(),
+            version: self.version(),
+            filled: self.part().expect("a message").into(),
             written: self.part(),
-            json: serde_json::from_slice(&self.part()).expect("the oracle's JSON"),
+            json: match self.part().expect("a document") {
+                text if text.is_empty() => Value::Null,
+                text => serde_json::from_slice(&text).expect("the oracle's JSON"),
+            },
+            other_version: self.version(),
+            written_in_other: self.part(),
         })
     }
 }
@@ -93,8 +109,34 @@ fn same(java: &Value, ours: &Value) -> bool {
     }
 }
 
+/// Whether the message was filled at random, or has only defaults.
+fn is_filled(case: &Case) -> bool {
+    !case.json.is_null()
+}
+
 /// What differs, if anything.
 fn difference(case: &Case) -> Option<String> {
+    if is_filled(case)
+        && let Some(what) = difference_in_own_version(case)
+    {
+        return Some(what);
+    }
+    let bytes = is_filled(case).then_some(&case.filled);
+    let ours = match transcode(&case.name, bytes, case.version, case.other_version) {
+        Some(Ok(written)) => written,
+        other => return Some(format!("transcoding gives {other:?}")),
+    };
+    match (&case.written_in_other, ours) {
+        (Some(java), Ok(ours)) if *java == ours => None,
+        (None, Err(_)) => None,
+        (java, ours) => Some(format!(
+            "written in version {}\n  kafka: {java:02x?}\n  ours:  {ours:02x?}",
+            case.other_version
+        )),
+    }
+}
+
+fn difference_in_own_version(case: &Case) -> Option<String> {
     let outcome = match inspect(&case.name, &case.filled, case.version) {
         None => return Some("unknown message".into()),
         Some(Err(e)) => return Some(format!("refused: {e}")),
@@ -109,7 +151,7 @@ fn difference(case: &Case) -> Option<String> {
     }
     match written {
         Err(e) => Some(format!("cannot be written again: {e}")),
-        Ok(bytes) if bytes != case.written => {
+        Ok(bytes) if Some(&bytes) != case.written.as_ref() => {
             Some(format!("bytes\n  kafka: {:02x?}\n  ours:  {bytes:02x?}", case.written))
         }
         Ok(_) => forms::difference(&case.name, &case.filled, case.version).err(),
@@ -142,10 +184,14 @@ fn every_message_and_version_is_as_kafka_reads_and_writes_it() {
     let mut failed = BTreeSet::new();
     let mut views = 0u32;
     let mut refs = 0u32;
+    let mut refused = 0u32;
     let mut count = 0u32;
     for case in (Cases { input: output, count: 0 }) {
         count += 1;
-        covered.insert((case.name.clone(), case.version));
+        if is_filled(&case) {
+            covered.insert((case.name.clone(), case.version));
+        }
+        refused += u32::from(case.written_in_other.is_none());
         views += u32::from(forms::has_view(&case.name));
         refs += u32::from(forms::has_ref(&case.name));
         if let Some(what) = difference(&case)
@@ -165,8 +211,10 @@ fn every_message_and_version_is_as_kafka_reads_and_writes_it() {
     assert_eq!(MESSAGES.len(), 272, "messages of Kafka 4.3.0");
     assert_eq!(covered, all, "messages and versions compared, and those there are");
     assert!(views > 0 && refs > 0, "views and refs were compared");
+    assert!(refused > 0, "fields that another version lacks");
     eprintln!(
-        "{count} cases: {} messages, {} forms; {views} through views, {refs} through refs",
+        "{count} cases: {} messages, {} forms; {views} through views, {refs} through refs, \
+         {refused} refused in another version",
         MESSAGES.len(),
         all.len()
     );

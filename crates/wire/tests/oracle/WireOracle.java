@@ -35,10 +35,12 @@ import org.apache.kafka.common.protocol.types.Type;
  * Usage: java -cp 'JARS/*' WireOracle.java JARS SEED CASES
  *
  * For every class with a JSON converter in the jars, for every version, CASES messages are filled
- * at random by walking the class's schema; the class reads the bytes and writes them again. Each
- * case goes to stdout as: name, version (u16), the random bytes, the class's bytes, the JSON; every
- * part but the version is preceded by its length (u32). An empty name ends the stream; after it
- * stands the number of cases (u32).
+ * at random by walking the class's schema; the class reads the bytes and writes them again, in the
+ * same version and in another one. Each case goes to stdout as: name, version (u16), the random
+ * bytes, the class's bytes, the JSON, the other version (u16), its bytes. Before each group stands
+ * the message that nothing was set in: same form, but without random bytes and JSON. Every part
+ * but a version is preceded by its length (u32); a length of 2^32-1 says that the class refuses to
+ * write it. An empty name ends the stream; after it stands the number of cases (u32).
  */
 public final class WireOracle {
     private static final int LARGE = 24_000;
@@ -89,6 +91,15 @@ public final class WireOracle {
             if (schemas[version] == null) {
                 continue;
             }
+            Message empty = (Message) type.getConstructor().newInstance();
+            part(out, name.getBytes(StandardCharsets.UTF_8));
+            out.writeShort(version);
+            part(out, new byte[0]);
+            part(out, written(empty, version));
+            part(out, new byte[0]);
+            out.writeShort(version);
+            part(out, written(empty, version));
+            emitted++;
             for (int i = 0; i < cases; i++) {
                 Filler filler = new Filler(seed * 31 + className.hashCode() * 1009L + version * 131L + i, i);
                 byte[] filled = filler.fill(schemas[version]);
@@ -98,25 +109,42 @@ public final class WireOracle {
                     throw new IllegalStateException(
                         name + " v" + version + " case " + i + " left " + input.remaining() + " bytes");
                 }
-                ObjectSerializationCache cache = new ObjectSerializationCache();
-                ByteBuffer written = ByteBuffer.allocate(message.size(cache, version));
-                message.write(new ByteBufferAccessor(written), cache, version);
-                if (written.hasRemaining()) {
-                    throw new IllegalStateException(name + " v" + version + ": size and write disagree");
-                }
+                short other = filler.version(schemas);
                 Object json = converter.invoke(null, message, version, false);
                 part(out, name.getBytes(StandardCharsets.UTF_8));
                 out.writeShort(version);
                 part(out, filled);
-                part(out, written.array());
+                part(out, written(message, version));
                 part(out, json.toString().getBytes(StandardCharsets.UTF_8));
+                out.writeShort(other);
+                part(out, written(message, other));
                 emitted++;
             }
         }
         return emitted;
     }
 
+    /** The message's bytes, or null where its class refuses to write them. */
+    private static byte[] written(Message message, short version) {
+        ByteBuffer buffer;
+        try {
+            ObjectSerializationCache cache = new ObjectSerializationCache();
+            buffer = ByteBuffer.allocate(message.size(cache, version));
+            message.write(new ByteBufferAccessor(buffer), cache, version);
+        } catch (RuntimeException e) {
+            return null;
+        }
+        if (buffer.hasRemaining()) {
+            throw new IllegalStateException(message.getClass() + ": size and write disagree");
+        }
+        return buffer.array();
+    }
+
     private static void part(DataOutputStream out, byte[] bytes) throws IOException {
+        if (bytes == null) {
+            out.writeInt(-1);
+            return;
+        }
         out.writeInt(bytes.length);
         out.write(bytes);
     }
@@ -141,6 +169,16 @@ public final class WireOracle {
             Sink sink = new Sink();
             value(sink, schema);
             return sink.toByteArray();
+        }
+
+        /** One of the versions there are. */
+        short version(Schema[] schemas) {
+            while (true) {
+                int version = random.nextInt(schemas.length);
+                if (schemas[version] != null) {
+                    return (short) version;
+                }
+            }
         }
 
         private boolean chance(int percent) {
