@@ -37,7 +37,7 @@ impl<S: Shard> MemoryRunner<S> {
         for (offset, record) in (0i64..).zip(&log) {
             match S::Record::decode(&record.key, record.value.as_deref()) {
                 Ok(Some(decoded)) => {
-                    runner.load_record(Position { offset, producer_id: None }, &decoded);
+                    runner.load_record(Position { offset, producer_id: None }, now, &decoded);
                 }
                 Ok(None) => {}
                 Err(error) => panic!("record at offset {offset}: {error}"),

@@ -62,7 +62,11 @@ pub struct OutOfSync {
 
 impl fmt::Display for OutOfSync {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "coordinator expected offset {}, the log appended at {}", self.expected, self.actual)
+        write!(
+            f,
+            "coordinator expected offset {}, the log appended at {}",
+            self.expected, self.actual
+        )
     }
 }
 
@@ -166,10 +170,10 @@ impl<S: Shard> Runner<S> {
     }
 
     /// Replays one record of the log. Only while loading.
-    pub fn load_record(&mut self, at: Position, record: &S::Record) {
+    pub fn load_record(&mut self, at: Position, now: Now, record: &S::Record) {
         debug_assert_eq!(self.state, RunnerState::Loading);
         if self.state == RunnerState::Loading {
-            self.shard.replay(at, record);
+            self.shard.replay(at, now, record);
         }
     }
 
@@ -311,7 +315,7 @@ impl<S: Shard> Runner<S> {
         let split = self.waiting.partition_point(|w| w.needs <= base);
         let failed = self.waiting.split_off(split);
         let mut out = Outcome::default();
-        self.shard.revert(base, error, &mut out);
+        self.shard.revert(base, error, now, &mut out);
         self.absorb(out, None, now);
         for what in failed.into_iter().filter_map(|w| w.what) {
             match what {
@@ -389,7 +393,7 @@ impl<S: Shard> Runner<S> {
             let base_offset = self.next_offset;
             for record in &out.records {
                 let at = Position { offset: self.next_offset, producer_id: None };
-                self.shard.replay(at, record);
+                self.shard.replay(at, now, record);
                 self.next_offset += 1;
             }
             self.outbox.push_back(Append {

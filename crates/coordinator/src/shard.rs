@@ -157,8 +157,9 @@ pub trait Shard {
     /// A timer that was not cancelled or set again is due.
     fn timer_fired(&mut self, key: Self::TimerKey, now: Now, out: &mut Outcome<Self>);
 
-    /// Applies a record to the logged state.
-    fn replay(&mut self, at: Position, record: &Self::Record);
+    /// Applies a record to the logged state. `now` is for the live state of what the record brings
+    /// into being; the logged state never depends on it.
+    fn replay(&mut self, at: Position, now: Now, record: &Self::Record);
 
     /// Applies the end of a transaction to the logged state.
     fn replay_marker(&mut self, offset: i64, producer_id: i64, commit: bool);
@@ -183,7 +184,7 @@ pub trait Shard {
 
     /// Records at and above `offset` never made it: take them back, and answer what was parked on
     /// state that they had created with `error`, the log's own.
-    fn revert(&mut self, offset: i64, error: ErrorCode, out: &mut Outcome<Self>);
+    fn revert(&mut self, offset: i64, error: ErrorCode, now: Now, out: &mut Outcome<Self>);
 
     /// The answer to a request that cannot be handled, with the log's or the runner's error.
     fn refuse(request: &Self::Request, error: ErrorCode) -> Self::Response;

@@ -1,0 +1,154 @@
+//! One member of a classic group.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use thalweg_coordinator::Token;
+use thalweg_wire::messages::describe_groups_response::DescribedGroupMember;
+use thalweg_wire::messages::group_metadata_value::MemberMetadata;
+use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
+
+/// A protocol a member can work with, and what it has to say to the leader if it is chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Protocol {
+    /// Name, for consumers that of the assignor.
+    pub name: String,
+    /// The member's own bytes. Not read here, but for a consumer's subscribed topics.
+    pub metadata: Bytes,
+}
+
+impl Protocol {
+    /// The protocols of a request. Bytes are copied: what a member says lives long, and a slice
+    /// would keep the whole request's buffer.
+    pub(crate) fn from_request(protocols: &[JoinGroupRequestProtocol]) -> Vec<Protocol> {
+        protocols
+            .iter()
+            .map(|p| Protocol {
+                name: p.name.clone(),
+                metadata: Bytes::copy_from_slice(&p.metadata),
+            })
+            .collect()
+    }
+}
+
+/// A member of a classic group.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Given by the coordinator.
+    pub id: Arc<str>,
+    /// Chosen by the client: such a member keeps its place when it comes back (KIP-345).
+    pub instance_id: Option<Arc<str>>,
+    /// Client id of the request it joined with.
+    pub client_id: Arc<str>,
+    /// Address it joined from.
+    pub client_host: Arc<str>,
+    /// How long a rebalance waits for it.
+    pub rebalance_timeout_ms: i32,
+    /// How long it lives without a heartbeat.
+    pub session_timeout_ms: i32,
+    /// What it can work with, best first.
+    pub protocols: Vec<Protocol>,
+    /// What the leader gave it.
+    pub assignment: Bytes,
+    pub(super) awaiting_join: Option<Token>,
+    pub(super) awaiting_sync: Option<Token>,
+    /// Joined and not been through a completed join phase: it has no id to send heartbeats with, so
+    /// waiting for its answer does not keep it alive.
+    pub(super) is_new: bool,
+    /// Order in which the members came.
+    pub(super) sequence: u64,
+}
+
+impl Member {
+    pub(super) fn from_record(protocol: &str, record: &MemberMetadata) -> Member {
+        let rebalance_timeout_ms = match record.rebalance_timeout {
+            -1 => record.session_timeout,
+            timeout => timeout,
+        };
+        Member {
+            id: record.member_id.as_str().into(),
+            instance_id: record.group_instance_id.as_deref().map(Into::into),
+            client_id: record.client_id.as_str().into(),
+            client_host: record.client_host.as_str().into(),
+            rebalance_timeout_ms,
+            session_timeout_ms: record.session_timeout,
+            protocols: vec![Protocol {
+                name: protocol.to_owned(),
+                metadata: record.subscription.clone(),
+            }],
+            assignment: record.assignment.clone(),
+            awaiting_join: None,
+            awaiting_sync: None,
+            is_new: false,
+            sequence: 0,
+        }
+    }
+
+    pub(super) fn to_record(&self, protocol: &str, assignment: Bytes) -> MemberMetadata {
+        MemberMetadata {
+            member_id: self.id.to_string(),
+            group_instance_id: self.instance_id.as_deref().map(str::to_owned),
+            client_id: self.client_id.to_string(),
+            client_host: self.client_host.to_string(),
+            rebalance_timeout: self.rebalance_timeout_ms,
+            session_timeout: self.session_timeout_ms,
+            subscription: self.metadata(protocol),
+            assignment,
+            ..Default::default()
+        }
+    }
+
+    pub(super) fn is_static(&self) -> bool {
+        self.instance_id.is_some()
+    }
+
+    pub(super) fn is_awaiting_join(&self) -> bool {
+        self.awaiting_join.is_some()
+    }
+
+    /// Whether it need not have sent a heartbeat: it waits for an answer.
+    pub(super) fn has_satisfied_heartbeat(&self) -> bool {
+        !self.is_new && (self.awaiting_join.is_some() || self.awaiting_sync.is_some())
+    }
+
+    /// What it says under `protocol`; nothing if it does not support it.
+    pub(super) fn metadata(&self, protocol: &str) -> Bytes {
+        self.protocols
+            .iter()
+            .find(|p| p.name == protocol)
+            .map_or_else(Bytes::new, |p| p.metadata.clone())
+    }
+
+    /// Whether a request says what the member said before.
+    pub(super) fn matches(&self, protocols: &[JoinGroupRequestProtocol]) -> bool {
+        self.protocols.len() == protocols.len()
+            && self
+                .protocols
+                .iter()
+                .zip(protocols)
+                .all(|(a, b)| a.name == b.name && a.metadata == b.metadata)
+    }
+
+    /// Its best protocol among `candidates`.
+    pub(super) fn vote(&self, candidates: &BTreeSet<&str>) -> Option<&str> {
+        self.protocols.iter().map(|p| p.name.as_str()).find(|name| candidates.contains(name))
+    }
+
+    /// Names of its protocols, each once.
+    pub(super) fn protocol_names(&self) -> BTreeSet<&str> {
+        self.protocols.iter().map(|p| p.name.as_str()).collect()
+    }
+
+    pub(super) fn describe(&self, member_metadata: Bytes) -> DescribedGroupMember {
+        DescribedGroupMember {
+            member_id: self.id.to_string(),
+            group_instance_id: self.instance_id.as_deref().map(str::to_owned),
+            client_id: self.client_id.to_string(),
+            client_host: self.client_host.to_string(),
+            member_metadata,
+            member_assignment: self.assignment.clone(),
+            ..Default::default()
+        }
+    }
+}

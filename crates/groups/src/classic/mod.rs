@@ -1,0 +1,27 @@
+//! Classic groups: membership that the clients' own leader assigns (consumers before KIP-848, Kafka
+//! Connect, Schema Registry and others).
+//!
+//! A round goes JoinGroup (all members, parked) -> generation -> SyncGroup (all members, parked until
+//! the leader's assignment is written) -> Stable. Only what the last round wrote survives a restart;
+//! everything before that is live state (see [`Shard`](thalweg_coordinator::Shard)).
+
+mod describe;
+mod group;
+mod join;
+mod member;
+mod protocol;
+mod rebalance;
+mod rejoin;
+mod session;
+mod state;
+mod sync;
+
+pub use group::ClassicGroup;
+pub use member::{Member, Protocol};
+pub use rejoin::StaticRejoin;
+pub use state::ClassicGroupState;
+pub use sync::StoredAssignment;
+
+pub(crate) use describe::ListFilter;
+pub(crate) use group::Env;
+pub(crate) use join::Join;

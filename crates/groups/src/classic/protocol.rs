@@ -1,0 +1,108 @@
+//! Which protocol a generation uses: each member votes for its best among those that all support.
+//!
+//! Where Kafka's choice falls to whatever a Java `HashMap` has first, so does ours.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::member::Member;
+use crate::partition::java_string_hash;
+
+/// The protocol with the most votes. A tie goes to the one that comes first in a Java `HashMap`,
+/// which is what Kafka counts with.
+pub(super) fn select_protocol<'m>(
+    members: impl Iterator<Item = &'m Member> + Clone,
+    supported: &BTreeMap<String, usize>,
+) -> String {
+    let everybody = members.clone().count();
+    let candidates: BTreeSet<&str> = supported
+        .iter()
+        .filter(|(_, count)| **count == everybody)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let mut votes: Vec<(&str, usize)> = Vec::new();
+    for name in members.filter_map(|member| member.vote(&candidates)) {
+        match votes.iter_mut().find(|(voted, _)| *voted == name) {
+            Some((_, count)) => *count += 1,
+            None => votes.push((name, 1)),
+        }
+    }
+    let buckets = hash_map_buckets(votes.len());
+    votes.sort_by_key(|(name, _)| bucket(name, buckets));
+    let mut best: Option<(&str, usize)> = None;
+    for (name, count) in votes {
+        if best.is_none_or(|(_, most)| count > most) {
+            best = Some((name, count));
+        }
+    }
+    best.map_or_else(String::new, |(name, _)| name.to_owned())
+}
+
+/// Size of the table of a Java `HashMap` that `entries` were put into one by one.
+pub(super) fn hash_map_buckets(entries: usize) -> u32 {
+    let mut buckets: u32 = 16;
+    while entries > (buckets as usize / 4) * 3 && buckets < 1 << 30 {
+        buckets *= 2;
+    }
+    buckets
+}
+
+/// Where a Java `HashMap` of that size keeps a text.
+pub(super) fn bucket(name: &str, buckets: u32) -> u32 {
+    let hash = java_string_hash(name).cast_unsigned();
+    (hash ^ (hash >> 16)) & (buckets - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classic::member::Protocol;
+    use bytes::Bytes;
+
+    fn member(id: &str, protocols: &[&str]) -> Member {
+        Member {
+            id: id.into(),
+            instance_id: None,
+            client_id: "".into(),
+            client_host: "".into(),
+            rebalance_timeout_ms: 0,
+            session_timeout_ms: 0,
+            protocols: protocols
+                .iter()
+                .map(|p| Protocol { name: (*p).into(), metadata: Bytes::new() })
+                .collect(),
+            assignment: Bytes::new(),
+            awaiting_join: None,
+            awaiting_sync: None,
+            is_new: false,
+            sequence: 0,
+        }
+    }
+
+    fn select(protocols: &[&[&str]]) -> String {
+        let members: Vec<Member> =
+            protocols.iter().enumerate().map(|(i, p)| member(&i.to_string(), p)).collect();
+        let mut supported = BTreeMap::new();
+        for name in members.iter().flat_map(Member::protocol_names) {
+            *supported.entry(name.to_owned()).or_default() += 1;
+        }
+        select_protocol(members.iter(), &supported)
+    }
+
+    #[test]
+    fn only_what_all_support_and_the_most_votes() {
+        assert_eq!(select(&[&["range"]]), "range");
+        assert_eq!(select(&[&["a", "b"], &["b"]]), "b");
+        assert_eq!(select(&[&["a", "b"], &["a", "b"], &["b", "a"]]), "a");
+        assert_eq!(select(&[&["x", "a", "b"], &["b", "a"], &["y", "b", "a"]]), "b");
+    }
+
+    #[test]
+    fn ties_fall_as_in_java() {
+        // Buckets of 16: sticky 8, range 9, roundrobin 10, connect 14, cooperative-sticky 15.
+        let names = ["sticky", "range", "roundrobin", "connect", "cooperative-sticky"];
+        assert_eq!(names.map(|name| bucket(name, 16)), [8, 9, 10, 14, 15]);
+        assert_eq!(select(&[&["range", "roundrobin"], &["roundrobin", "range"]]), "range");
+        assert_eq!(select(&[&["roundrobin", "range"], &["range", "roundrobin"]]), "range");
+        assert_eq!(select(&[&["sticky", "range"], &["range", "sticky"]]), "sticky");
+    }
+}

@@ -1,0 +1,426 @@
+//! The state that the log holds: which groups exist, their last written metadata, their offsets.
+//!
+//! Invariant: only [`replay`](Logged::replay), [`replay_marker`](Logged::replay_marker) and
+//! [`revert`](Logged::revert) change it, so that the same log gives the same state. There is no other
+//! `&mut` method that touches it, and its fields are private.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use thalweg_coordinator::{Position, UndoLog};
+use thalweg_wire::Uuid;
+use thalweg_wire::messages::{GroupMetadataValue, OffsetCommitValue};
+
+use crate::GroupRecord;
+
+/// A committed offset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommittedOffset {
+    /// The offset.
+    pub offset: i64,
+    /// Leader epoch of the last record consumed; -1 if the client did not say.
+    pub leader_epoch: i32,
+    /// The client's own text.
+    pub metadata: Box<str>,
+    /// When it was committed.
+    pub commit_timestamp_ms: i64,
+    /// When it expires, if the client set a retention time.
+    pub expire_timestamp_ms: Option<i64>,
+    /// The topic's id; zero in records from before topic ids.
+    pub topic_id: Uuid,
+    /// Where the record stands. Decides between a transactional and a plain commit.
+    pub record_offset: i64,
+}
+
+impl CommittedOffset {
+    fn from_record(record_offset: i64, value: &OffsetCommitValue) -> CommittedOffset {
+        CommittedOffset {
+            offset: value.offset,
+            leader_epoch: value.leader_epoch,
+            metadata: value.metadata.as_str().into(),
+            commit_timestamp_ms: value.commit_timestamp,
+            expire_timestamp_ms: (value.expire_timestamp != -1).then_some(value.expire_timestamp),
+            topic_id: value.topic_id,
+            record_offset,
+        }
+    }
+}
+
+/// Offsets of one group by topic and partition. No inner map is empty.
+pub type GroupOffsets = BTreeMap<Arc<str>, BTreeMap<i32, CommittedOffset>>;
+
+/// A group's record, if it has one: groups that only commit offsets do not.
+pub type GroupEntry = Option<Arc<GroupMetadataValue>>;
+
+type PartitionKey = (Arc<str>, Arc<str>, i32);
+
+enum Undo {
+    Group { group: Arc<str>, previous: Option<GroupEntry> },
+    Offset { key: PartitionKey, previous: Option<CommittedOffset> },
+    Pending { producer_id: i64, key: PartitionKey, previous: Option<CommittedOffset> },
+}
+
+/// What a replayed or reverted record did to a group's existence.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Existence {
+    /// It is there now and was not before.
+    Appeared(Arc<str>),
+    /// It was there and is gone.
+    Vanished(Arc<str>),
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct Logged {
+    groups: BTreeMap<Arc<str>, GroupEntry>,
+    offsets: BTreeMap<Arc<str>, GroupOffsets>,
+    /// Offsets of transactions that have not ended, by producer.
+    pending: BTreeMap<i64, BTreeMap<PartitionKey, CommittedOffset>>,
+    /// The producers of `pending` by partition.
+    open: BTreeMap<PartitionKey, BTreeSet<i64>>,
+    offset_count: usize,
+    undo: UndoLog<Undo>,
+}
+
+impl Logged {
+    /// From now on changes can be reverted.
+    pub(crate) fn start_recording(&mut self) {
+        self.undo.start();
+    }
+
+    /// Applies a record.
+    pub(crate) fn replay(&mut self, at: Position, record: &GroupRecord) -> Option<Existence> {
+        match record {
+            GroupRecord::GroupMetadata { key, value } => {
+                let group = self.name_of(&key.group);
+                let entry = value.as_ref().map(|value| Some(Arc::new(value.clone())));
+                self.set_group(at.offset, group, entry)
+            }
+            GroupRecord::OffsetCommit { key, value } => {
+                let group = self.name_of(&key.group);
+                let topic = self.topic_of(&group, &key.topic);
+                let key = (group.clone(), topic, key.partition);
+                let Some(value) = value else {
+                    self.set_offset(at.offset, key.clone(), None);
+                    self.forget_pending(at.offset, &key);
+                    return None;
+                };
+                let committed = CommittedOffset::from_record(at.offset, value);
+                match at.producer_id {
+                    None => self.set_offset(at.offset, key, Some(committed)),
+                    Some(producer_id) => {
+                        self.set_pending(at.offset, producer_id, key, Some(committed));
+                    }
+                }
+                // A consumer that only commits has a group without a record of its own.
+                if self.groups.contains_key(&group) {
+                    return None;
+                }
+                self.set_group(at.offset, group, Some(None))
+            }
+        }
+    }
+
+    /// Applies the end of a transaction.
+    pub(crate) fn replay_marker(&mut self, offset: i64, producer_id: i64, commit: bool) {
+        let Some(pending) = self.pending.get(&producer_id) else { return };
+        let keys: Vec<PartitionKey> = pending.keys().cloned().collect();
+        for key in keys {
+            let Some(committed) = self.set_pending(offset, producer_id, key.clone(), None) else {
+                continue;
+            };
+            // Of a plain and a transactional commit the one that stands later in the log wins,
+            // whenever its transaction ended.
+            let newer = self
+                .offset(&key.0, &key.1, key.2)
+                .is_none_or(|existing| existing.record_offset < committed.record_offset);
+            if commit && newer {
+                self.set_offset(offset, key, Some(committed));
+            }
+        }
+    }
+
+    /// Everything below `offset` is committed.
+    pub(crate) fn commit(&mut self, offset: i64) {
+        self.undo.forget_below(offset);
+    }
+
+    /// Takes back the records at and above `offset`.
+    pub(crate) fn revert(&mut self, offset: i64) -> Vec<Existence> {
+        let mut changes = Vec::new();
+        while let Some(undo) = self.undo.pop_from(offset) {
+            match undo {
+                Undo::Group { group, previous } => {
+                    changes.extend(self.put_group(group, previous).1)
+                }
+                Undo::Offset { key, previous } => {
+                    self.put_offset(key, previous);
+                }
+                Undo::Pending { producer_id, key, previous } => {
+                    self.put_pending(producer_id, key, previous);
+                }
+            }
+        }
+        changes
+    }
+
+    fn set_group(
+        &mut self,
+        offset: i64,
+        group: Arc<str>,
+        entry: Option<GroupEntry>,
+    ) -> Option<Existence> {
+        let (previous, existence) = self.put_group(group.clone(), entry);
+        self.undo.push(offset, Undo::Group { group, previous });
+        existence
+    }
+
+    fn put_group(
+        &mut self,
+        group: Arc<str>,
+        entry: Option<GroupEntry>,
+    ) -> (Option<GroupEntry>, Option<Existence>) {
+        let exists = entry.is_some();
+        let previous = match entry {
+            Some(entry) => self.groups.insert(group.clone(), entry),
+            None => self.groups.remove(&group),
+        };
+        let existence = match (previous.is_some(), exists) {
+            (false, true) => Some(Existence::Appeared(group)),
+            (true, false) => Some(Existence::Vanished(group)),
+            _ => None,
+        };
+        (previous, existence)
+    }
+
+    fn set_offset(&mut self, offset: i64, key: PartitionKey, value: Option<CommittedOffset>) {
+        let previous = self.put_offset(key.clone(), value);
+        self.undo.push(offset, Undo::Offset { key, previous });
+    }
+
+    fn put_offset(
+        &mut self,
+        (group, topic, partition): PartitionKey,
+        value: Option<CommittedOffset>,
+    ) -> Option<CommittedOffset> {
+        if let Some(value) = value {
+            let topics = self.offsets.entry(group).or_default();
+            let previous = topics.entry(topic).or_default().insert(partition, value);
+            self.offset_count += usize::from(previous.is_none());
+            return previous;
+        }
+        let topics = self.offsets.get_mut(&group)?;
+        let partitions = topics.get_mut(&topic)?;
+        let previous = partitions.remove(&partition);
+        if partitions.is_empty() {
+            topics.remove(&topic);
+        }
+        if topics.is_empty() {
+            self.offsets.remove(&group);
+        }
+        self.offset_count -= usize::from(previous.is_some());
+        previous
+    }
+
+    fn set_pending(
+        &mut self,
+        offset: i64,
+        producer_id: i64,
+        key: PartitionKey,
+        value: Option<CommittedOffset>,
+    ) -> Option<CommittedOffset> {
+        let previous = self.put_pending(producer_id, key.clone(), value);
+        self.undo.push(offset, Undo::Pending { producer_id, key, previous: previous.clone() });
+        previous
+    }
+
+    fn put_pending(
+        &mut self,
+        producer_id: i64,
+        key: PartitionKey,
+        value: Option<CommittedOffset>,
+    ) -> Option<CommittedOffset> {
+        if let Some(value) = value {
+            self.open.entry(key.clone()).or_default().insert(producer_id);
+            return self.pending.entry(producer_id).or_default().insert(key, value);
+        }
+        let offsets = self.pending.get_mut(&producer_id)?;
+        let previous = offsets.remove(&key);
+        if offsets.is_empty() {
+            self.pending.remove(&producer_id);
+        }
+        if let Some(producers) = self.open.get_mut(&key) {
+            producers.remove(&producer_id);
+            if producers.is_empty() {
+                self.open.remove(&key);
+            }
+        }
+        previous
+    }
+
+    fn forget_pending(&mut self, offset: i64, key: &PartitionKey) {
+        let producers: Vec<i64> = self.open.get(key).into_iter().flatten().copied().collect();
+        for producer_id in producers {
+            self.set_pending(offset, producer_id, key.clone(), None);
+        }
+    }
+
+    /// The shared text of a group's id.
+    fn name_of(&self, group: &str) -> Arc<str> {
+        match self.groups.get_key_value(group) {
+            Some((name, _)) => name.clone(),
+            None => group.into(),
+        }
+    }
+
+    fn topic_of(&self, group: &str, topic: &str) -> Arc<str> {
+        match self.offsets.get(group).and_then(|topics| topics.get_key_value(topic)) {
+            Some((name, _)) => name.clone(),
+            None => topic.into(),
+        }
+    }
+
+    /// The groups that exist, committed or not.
+    pub fn groups(&self) -> impl Iterator<Item = (&Arc<str>, &GroupEntry)> {
+        self.groups.iter()
+    }
+
+    /// A group that exists, committed or not.
+    pub fn group(&self, group: &str) -> Option<&GroupEntry> {
+        self.groups.get(group)
+    }
+
+    /// A group as of the last commit.
+    pub fn committed_group(&self, group: &str) -> Option<&GroupEntry> {
+        let changed = self.undo.iter().find_map(|undo| match undo {
+            Undo::Group { group: name, previous } if &**name == group => Some(previous.as_ref()),
+            _ => None,
+        });
+        changed.unwrap_or_else(|| self.groups.get(group))
+    }
+
+    /// The groups as of the last commit.
+    pub fn committed_groups(&self) -> BTreeMap<Arc<str>, &GroupEntry> {
+        let mut groups: BTreeMap<Arc<str>, &GroupEntry> =
+            self.groups.iter().map(|(name, entry)| (name.clone(), entry)).collect();
+        for undo in self.undo.iter().rev() {
+            match undo {
+                Undo::Group { group, previous: Some(entry) } => {
+                    groups.insert(group.clone(), entry);
+                }
+                Undo::Group { group, previous: None } => {
+                    groups.remove(group);
+                }
+                _ => {}
+            }
+        }
+        groups
+    }
+
+    /// An offset, committed or not.
+    pub fn offset(&self, group: &str, topic: &str, partition: i32) -> Option<&CommittedOffset> {
+        self.offsets.get(group)?.get(topic)?.get(&partition)
+    }
+
+    /// All offsets of a group, committed or not.
+    pub fn offsets_of(&self, group: &str) -> Option<&GroupOffsets> {
+        self.offsets.get(group)
+    }
+
+    /// An offset as of the last commit.
+    pub fn committed_offset(
+        &self,
+        group: &str,
+        topic: &str,
+        partition: i32,
+    ) -> Option<&CommittedOffset> {
+        let changed = self.undo.iter().find_map(|undo| match undo {
+            Undo::Offset { key, previous }
+                if &*key.0 == group && &*key.1 == topic && key.2 == partition =>
+            {
+                Some(previous.as_ref())
+            }
+            _ => None,
+        });
+        changed.unwrap_or_else(|| self.offset(group, topic, partition))
+    }
+
+    /// All offsets of a group as of the last commit, by topic and partition.
+    pub fn committed_offsets_of(
+        &self,
+        group: &str,
+    ) -> BTreeMap<&str, BTreeMap<i32, &CommittedOffset>> {
+        let mut topics: BTreeMap<&str, BTreeMap<i32, &CommittedOffset>> = BTreeMap::new();
+        for (topic, partitions) in self.offsets.get(group).into_iter().flatten() {
+            topics
+                .insert(topic, partitions.iter().map(|(index, offset)| (*index, offset)).collect());
+        }
+        for undo in self.undo.iter().rev() {
+            let Undo::Offset { key, previous } = undo else { continue };
+            if &*key.0 != group {
+                continue;
+            }
+            let partitions = topics.entry(&key.1).or_default();
+            match previous {
+                Some(offset) => partitions.insert(key.2, offset),
+                None => partitions.remove(&key.2),
+            };
+        }
+        topics.retain(|_, partitions| !partitions.is_empty());
+        topics
+    }
+
+    /// Whether a transaction that has not ended holds an offset of this partition.
+    pub fn has_pending(&self, group: &str, topic: &str, partition: i32) -> bool {
+        !self.open.is_empty() && self.open.contains_key(&(group.into(), topic.into(), partition))
+    }
+
+    /// The partitions of a group that transactions hold offsets of.
+    pub fn pending_of(&self, group: &str) -> impl Iterator<Item = (&Arc<str>, i32)> {
+        let from: PartitionKey = (group.into(), "".into(), i32::MIN);
+        let group = from.0.clone();
+        self.open
+            .range(from..)
+            .take_while(move |((name, _, _), _)| *name == group)
+            .map(|((_, topic, partition), _)| (topic, *partition))
+    }
+
+    /// Every offset of a transaction that has not ended: group, topic, partition, topic id.
+    pub fn pending(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>, i32, Uuid)> {
+        self.pending
+            .values()
+            .flatten()
+            .map(|((group, topic, partition), offset)| (group, topic, *partition, offset.topic_id))
+    }
+
+    /// Every group that has offsets.
+    pub fn offset_groups(&self) -> impl Iterator<Item = (&Arc<str>, &GroupOffsets)> {
+        self.offsets.iter()
+    }
+
+    /// Number of offsets held.
+    pub fn offset_count(&self) -> usize {
+        self.offset_count
+    }
+}
+
+/// Equality of what the log says; what is in flight does not count.
+impl PartialEq for Logged {
+    fn eq(&self, other: &Self) -> bool {
+        self.groups == other.groups
+            && self.offsets == other.offsets
+            && self.pending == other.pending
+            && self.open == other.open
+            && self.offset_count == other.offset_count
+    }
+}
+
+impl std::fmt::Debug for Logged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Logged")
+            .field("groups", &self.groups)
+            .field("offsets", &self.offsets)
+            .field("pending", &self.pending)
+            .finish_non_exhaustive()
+    }
+}

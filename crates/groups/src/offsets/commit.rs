@@ -1,0 +1,136 @@
+//! OffsetCommit.
+
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::offset_commit_request::{
+    OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+};
+use thalweg_wire::messages::offset_commit_response::{
+    OffsetCommitResponsePartition, OffsetCommitResponseTopic,
+};
+use thalweg_wire::messages::{OffsetCommitRequest, OffsetCommitResponse, OffsetCommitValue};
+
+use crate::classic::{ClassicGroup, ClassicGroupState, Env};
+use crate::request::offset_commit_error;
+use crate::{GroupConfig, GroupRecord};
+
+/// First version in which a group that does not exist is called that.
+const FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND: i16 = 9;
+/// `retention_time_ms` of requests that do not set one.
+const BROKER_RETENTION: i64 = -1;
+
+/// Computes the records and the answer. `group` is `None` if there is no such group.
+pub(crate) fn commit_offsets(
+    group: Option<&mut ClassicGroup>,
+    request: &OffsetCommitRequest,
+    api_version: i16,
+    env: &mut Env<'_>,
+) -> OffsetCommitResponse {
+    let accepted = match group {
+        Some(group) => group.accept_commit(request, env),
+        // Nobody manages this group: its offsets are somebody's own business.
+        None if request.generation_id_or_member_epoch < 0 => Ok(()),
+        None if api_version >= FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND => {
+            Err(ErrorCode::GROUP_ID_NOT_FOUND)
+        }
+        None => Err(ErrorCode::ILLEGAL_GENERATION),
+    };
+    if let Err(error) = accepted {
+        return offset_commit_error(request, error);
+    }
+    let now_ms = env.now.wall_ms;
+    let expire_timestamp = match request.retention_time_ms {
+        BROKER_RETENTION => -1,
+        retention_ms => now_ms.wrapping_add(retention_ms),
+    };
+    let mut response = OffsetCommitResponse::default();
+    for topic in &request.topics {
+        let mut partitions = Vec::with_capacity(topic.partitions.len());
+        for partition in &topic.partitions {
+            let too_large = metadata_is_too_large(partition, env.config);
+            if !too_large {
+                let value = value_of(topic, partition, now_ms, expire_timestamp);
+                env.out.record(GroupRecord::offset_commit(
+                    &request.group_id,
+                    &topic.name,
+                    partition.partition_index,
+                    Some(value),
+                ));
+            }
+            partitions.push(OffsetCommitResponsePartition {
+                partition_index: partition.partition_index,
+                error_code: if too_large {
+                    ErrorCode::OFFSET_METADATA_TOO_LARGE
+                } else {
+                    ErrorCode::NONE
+                },
+                ..Default::default()
+            });
+        }
+        response.topics.push(OffsetCommitResponseTopic {
+            name: topic.name.clone(),
+            topic_id: topic.topic_id,
+            partitions,
+            ..Default::default()
+        });
+    }
+    response
+}
+
+fn metadata_is_too_large(partition: &OffsetCommitRequestPartition, config: &GroupConfig) -> bool {
+    // In UTF-16 code units, of which there are never more than bytes.
+    let limit = config.offset_metadata_max_bytes;
+    partition
+        .committed_metadata
+        .as_deref()
+        .is_some_and(|text| text.len() > limit && text.encode_utf16().count() > limit)
+}
+
+fn value_of(
+    topic: &OffsetCommitRequestTopic,
+    partition: &OffsetCommitRequestPartition,
+    now_ms: i64,
+    expire_timestamp: i64,
+) -> OffsetCommitValue {
+    OffsetCommitValue {
+        offset: partition.committed_offset,
+        leader_epoch: partition.committed_leader_epoch,
+        metadata: partition.committed_metadata.clone().unwrap_or_default(),
+        commit_timestamp: now_ms,
+        expire_timestamp,
+        topic_id: topic.topic_id,
+        ..Default::default()
+    }
+}
+
+impl ClassicGroup {
+    /// Whether the request may commit offsets of this group. A member that does lives on.
+    fn accept_commit(
+        &mut self,
+        request: &OffsetCommitRequest,
+        env: &mut Env<'_>,
+    ) -> Result<(), ErrorCode> {
+        let generation = request.generation_id_or_member_epoch;
+        let empty = self.is(ClassicGroupState::Empty);
+        if generation < 0 && empty {
+            // An administrator, or a consumer that assigns itself.
+            return Ok(());
+        }
+        if generation >= 0 || !request.member_id.is_empty() || request.group_instance_id.is_some() {
+            self.validate_member(&request.member_id, request.group_instance_id.as_deref())?;
+            if generation != self.generation() {
+                return Err(ErrorCode::ILLEGAL_GENERATION);
+            }
+        } else if !empty {
+            return Err(ErrorCode::UNKNOWN_MEMBER_ID);
+        }
+        match self.state() {
+            // The member knows the new generation, but not yet what is its to commit.
+            ClassicGroupState::CompletingRebalance => Err(ErrorCode::REBALANCE_IN_PROGRESS),
+            ClassicGroupState::Stable | ClassicGroupState::PreparingRebalance => {
+                self.reschedule_session(&request.member_id, env);
+                Ok(())
+            }
+            ClassicGroupState::Empty | ClassicGroupState::Dead => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! OffsetDelete, DeleteGroups' part in offsets, and topics that go away.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use thalweg_wire::messages::offset_delete_response::{
+    OffsetDeleteResponsePartition, OffsetDeleteResponseTopic,
+};
+use thalweg_wire::messages::{OffsetDeleteRequest, OffsetDeleteResponse};
+use thalweg_wire::{ErrorCode, Uuid};
+
+use crate::GroupRecord;
+use crate::classic::{ClassicGroup, ClassicGroupState};
+use crate::logged::Logged;
+
+/// Tombstones for the offsets asked for, but for topics that members are subscribed to.
+pub(crate) fn delete_offsets(
+    logged: &Logged,
+    group: &ClassicGroup,
+    request: &OffsetDeleteRequest,
+    records: &mut Vec<GroupRecord>,
+) -> OffsetDeleteResponse {
+    // The topics of members are known for consumers only; others must be gone first.
+    if !group.is(ClassicGroupState::Empty) && !group.uses_consumer_protocol() {
+        return OffsetDeleteResponse {
+            error_code: ErrorCode::NON_EMPTY_GROUP,
+            ..Default::default()
+        };
+    }
+    let id = request.group_id.as_str();
+    let mut response = OffsetDeleteResponse::default();
+    let mut deleted: BTreeSet<(&str, i32)> = BTreeSet::new();
+    for topic in &request.topics {
+        let subscribed = group.is_subscribed_to(&topic.name);
+        let mut partitions = Vec::with_capacity(topic.partitions.len());
+        for partition in &topic.partitions {
+            let index = partition.partition_index;
+            let held = logged.offset(id, &topic.name, index).is_some()
+                || logged.has_pending(id, &topic.name, index);
+            if !subscribed && held && deleted.insert((&topic.name, index)) {
+                records.push(GroupRecord::offset_commit(id, &topic.name, index, None));
+            }
+            partitions.push(OffsetDeleteResponsePartition {
+                partition_index: index,
+                error_code: if subscribed {
+                    ErrorCode::GROUP_SUBSCRIBED_TO_TOPIC
+                } else {
+                    ErrorCode::NONE
+                },
+            });
+        }
+        response.topics.push(OffsetDeleteResponseTopic { name: topic.name.clone(), partitions });
+    }
+    response
+}
+
+/// Tombstones for everything a group holds.
+pub(crate) fn delete_all_offsets(
+    logged: &Logged,
+    group: &str,
+    records: &mut Vec<GroupRecord>,
+) -> usize {
+    let before = records.len();
+    for (topic, partitions) in logged.offsets_of(group).into_iter().flatten() {
+        for &partition in partitions.keys() {
+            records.push(GroupRecord::offset_commit(group, topic, partition, None));
+        }
+    }
+    for (topic, partition) in logged.pending_of(group) {
+        if logged.offset(group, topic, partition).is_none() {
+            records.push(GroupRecord::offset_commit(group, topic, partition, None));
+        }
+    }
+    records.len() - before
+}
+
+/// Tombstones for the offsets of topics that are gone. Offsets without a topic id, from before there
+/// were any, go by name.
+pub(crate) fn delete_topics(
+    logged: &Logged,
+    topics: &[(Uuid, String)],
+    records: &mut Vec<GroupRecord>,
+) {
+    let is_deleted = |name: &str, id: Uuid| {
+        topics.iter().any(|(deleted, of)| of == name && (id.is_zero() || id == *deleted))
+    };
+    let mut gone: BTreeSet<(Arc<str>, Arc<str>, i32)> = BTreeSet::new();
+    for (group, offsets) in logged.offset_groups() {
+        for (_, name) in topics {
+            let Some((topic, partitions)) = offsets.get_key_value(name.as_str()) else { continue };
+            for (&partition, offset) in partitions {
+                if is_deleted(topic, offset.topic_id) {
+                    gone.insert((group.clone(), topic.clone(), partition));
+                }
+            }
+        }
+    }
+    for (group, topic, partition, topic_id) in logged.pending() {
+        if is_deleted(topic, topic_id) {
+            gone.insert((group.clone(), topic.clone(), partition));
+        }
+    }
+    for (group, topic, partition) in gone {
+        records.push(GroupRecord::offset_commit(&group, &topic, partition, None));
+    }
+}

@@ -1,0 +1,14 @@
+//! Committed offsets: commit, fetch, delete, expiry, and topics that go away.
+//!
+//! Offsets belong to a group, which need not have members: a consumer that only commits has a group
+//! without a record of its own (a *simple* group).
+
+mod commit;
+mod delete;
+mod expire;
+mod fetch;
+
+pub(crate) use commit::commit_offsets;
+pub(crate) use delete::{delete_all_offsets, delete_offsets, delete_topics};
+pub(crate) use expire::expire_offsets;
+pub(crate) use fetch::{fetch_committed, fetch_stable};

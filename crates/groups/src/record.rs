@@ -1,0 +1,266 @@
+//! The records of `__consumer_offsets` that classic groups and offsets are made of.
+//!
+//! Records of other kinds of groups may stand in the same log (it may come from a Java broker): they
+//! are skipped and never removed.
+
+use bytes::Bytes;
+use thalweg_coordinator::{CoordinatorRecord, KeyValue};
+use thalweg_wire::messages::{
+    GroupMetadataKey, GroupMetadataValue, LegacyOffsetCommitKey, LegacyOffsetCommitValue,
+    OffsetCommitKey, OffsetCommitValue,
+};
+use thalweg_wire::{DecodeError, EncodeError, Message, Reader, Writer};
+
+const LEGACY_OFFSET_COMMIT: i16 = 0;
+const OFFSET_COMMIT: i16 = 1;
+const GROUP_METADATA: i16 = 2;
+
+/// The value version Kafka 4.3 writes; it reads one more.
+const GROUP_METADATA_VALUE_VERSION: i16 = 3;
+const OFFSET_COMMIT_VALUE_VERSION: i16 = 4;
+/// The only version with an explicit expiry.
+const OFFSET_COMMIT_VALUE_VERSION_WITH_EXPIRY: i16 = 1;
+
+/// A record of a group coordinator's partition. No value is a tombstone.
+#[derive(Clone, Debug, PartialEq)]
+pub enum GroupRecord {
+    /// A committed offset.
+    OffsetCommit {
+        /// Group, topic and partition.
+        key: OffsetCommitKey,
+        /// The offset.
+        value: Option<OffsetCommitValue>,
+    },
+    /// A classic group as of its last completed rebalance.
+    GroupMetadata {
+        /// The group.
+        key: GroupMetadataKey,
+        /// Its generation, protocol and members.
+        value: Option<GroupMetadataValue>,
+    },
+}
+
+impl GroupRecord {
+    /// A record of a committed offset, or its tombstone.
+    pub fn offset_commit(
+        group: &str,
+        topic: &str,
+        partition: i32,
+        value: Option<OffsetCommitValue>,
+    ) -> GroupRecord {
+        let key = OffsetCommitKey { group: group.into(), topic: topic.into(), partition };
+        GroupRecord::OffsetCommit { key, value }
+    }
+
+    /// A record of a group, or its tombstone.
+    pub fn group_metadata(group: &str, value: Option<GroupMetadataValue>) -> GroupRecord {
+        GroupRecord::GroupMetadata { key: GroupMetadataKey { group: group.into() }, value }
+    }
+}
+
+/// Why a record cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The key or value does not parse.
+    #[error("group coordinator record of type {record_type}: {error}")]
+    Decode {
+        /// The record's type; -1 when not even that could be read.
+        record_type: i16,
+        /// What is wrong.
+        error: DecodeError,
+    },
+    /// A field does not fit into its encoded form.
+    #[error("group coordinator record cannot be written: {0}")]
+    Encode(#[from] EncodeError),
+}
+
+fn key_bytes(record_type: i16, key: &impl Message) -> Result<Bytes, EncodeError> {
+    let mut w = Writer::new();
+    w.i16(record_type);
+    key.encode(&mut w, 0)?;
+    Ok(w.to_vec().into())
+}
+
+fn value_bytes(version: i16, value: &impl Message) -> Result<Bytes, EncodeError> {
+    let mut w = Writer::new();
+    w.i16(version);
+    value.encode(&mut w, version)?;
+    Ok(w.to_vec().into())
+}
+
+fn read_value<V: Message>(bytes: Option<&[u8]>) -> Result<Option<V>, DecodeError> {
+    let Some(bytes) = bytes else { return Ok(None) };
+    let mut r = Reader::new(bytes);
+    let version = r.i16()?;
+    V::check_version(version)?;
+    V::decode(&mut r, version).map(Some)
+}
+
+fn read(
+    record_type: i16,
+    key: &mut Reader<'_>,
+    value: Option<&[u8]>,
+) -> Result<Option<GroupRecord>, DecodeError> {
+    Ok(match record_type {
+        LEGACY_OFFSET_COMMIT => {
+            let key = LegacyOffsetCommitKey::decode(key, 0)?;
+            let value = read_value::<LegacyOffsetCommitValue>(value)?;
+            Some(GroupRecord::offset_commit(
+                &key.group,
+                &key.topic,
+                key.partition,
+                value.map(|v| OffsetCommitValue {
+                    offset: v.offset,
+                    metadata: v.metadata,
+                    commit_timestamp: v.commit_timestamp,
+                    ..Default::default()
+                }),
+            ))
+        }
+        OFFSET_COMMIT => Some(GroupRecord::OffsetCommit {
+            key: OffsetCommitKey::decode(key, 0)?,
+            value: read_value(value)?,
+        }),
+        GROUP_METADATA => Some(GroupRecord::GroupMetadata {
+            key: GroupMetadataKey::decode(key, 0)?,
+            value: read_value(value)?,
+        }),
+        _ => None,
+    })
+}
+
+impl CoordinatorRecord for GroupRecord {
+    type Error = RecordError;
+
+    fn encode(&self) -> Result<KeyValue, RecordError> {
+        Ok(match self {
+            GroupRecord::OffsetCommit { key, value } => KeyValue {
+                key: key_bytes(OFFSET_COMMIT, key)?,
+                value: value
+                    .as_ref()
+                    .map(|value| {
+                        let version = if value.expire_timestamp == -1 {
+                            OFFSET_COMMIT_VALUE_VERSION
+                        } else {
+                            OFFSET_COMMIT_VALUE_VERSION_WITH_EXPIRY
+                        };
+                        value_bytes(version, value)
+                    })
+                    .transpose()?,
+            },
+            GroupRecord::GroupMetadata { key, value } => KeyValue {
+                key: key_bytes(GROUP_METADATA, key)?,
+                value: value
+                    .as_ref()
+                    .map(|value| value_bytes(GROUP_METADATA_VALUE_VERSION, value))
+                    .transpose()?,
+            },
+        })
+    }
+
+    fn decode(key: &[u8], value: Option<&[u8]>) -> Result<Option<Self>, RecordError> {
+        let mut r = Reader::new(key);
+        let record_type =
+            r.i16().map_err(|error| RecordError::Decode { record_type: -1, error })?;
+        read(record_type, &mut r, value).map_err(|error| RecordError::Decode { record_type, error })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thalweg_wire::Uuid;
+    use thalweg_wire::messages::group_metadata_value::MemberMetadata;
+
+    fn round_trip(record: &GroupRecord) -> KeyValue {
+        let bytes = record.encode().unwrap();
+        let back = GroupRecord::decode(&bytes.key, bytes.value.as_deref()).unwrap();
+        assert_eq!(back.as_ref(), Some(record));
+        bytes
+    }
+
+    #[test]
+    fn writes_the_versions_that_kafka_writes() {
+        let offset = OffsetCommitValue {
+            offset: 42,
+            leader_epoch: 7,
+            metadata: "m".into(),
+            commit_timestamp: 1000,
+            topic_id: Uuid::from_u128(9),
+            ..Default::default()
+        };
+        let bytes = round_trip(&GroupRecord::offset_commit("g", "t", 3, Some(offset.clone())));
+        assert_eq!(&bytes.key[..], b"\x00\x01\x00\x01g\x00\x01t\x00\x00\x00\x03");
+        assert_eq!(bytes.value.unwrap()[..2], [0, 4]);
+
+        // An explicit expiry forces version 1, which has neither leader epoch nor topic id.
+        let with_expiry = OffsetCommitValue { expire_timestamp: 5000, ..offset };
+        let record = GroupRecord::offset_commit("g", "t", 3, Some(with_expiry.clone()));
+        let bytes = record.encode().unwrap();
+        assert_eq!(bytes.value.as_ref().unwrap()[..2], [0, 1]);
+        let back = GroupRecord::decode(&bytes.key, bytes.value.as_deref()).unwrap().unwrap();
+        let expected = OffsetCommitValue { leader_epoch: -1, topic_id: Uuid::ZERO, ..with_expiry };
+        assert_eq!(back, GroupRecord::offset_commit("g", "t", 3, Some(expected)));
+
+        let group = GroupMetadataValue {
+            protocol_type: "consumer".into(),
+            generation: 1,
+            protocol: Some("range".into()),
+            leader: Some("m-1".into()),
+            current_state_timestamp: 5,
+            members: vec![MemberMetadata {
+                member_id: "m-1".into(),
+                group_instance_id: Some("i".into()),
+                client_id: "c".into(),
+                client_host: "/127.0.0.1".into(),
+                rebalance_timeout: 300,
+                session_timeout: 45,
+                subscription: Bytes::from_static(b"sub"),
+                assignment: Bytes::from_static(b"asg"),
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let bytes = round_trip(&GroupRecord::group_metadata("g", Some(group)));
+        assert_eq!(&bytes.key[..], b"\x00\x02\x00\x01g");
+        assert_eq!(bytes.value.unwrap()[..2], [0, 3]);
+
+        round_trip(&GroupRecord::group_metadata("g", None));
+        round_trip(&GroupRecord::offset_commit("g", "t", 0, None));
+    }
+
+    #[test]
+    fn reads_legacy_offsets_and_skips_types_it_does_not_know() {
+        let key = b"\x00\x00\x00\x01g\x00\x01t\x00\x00\x00\x05";
+        let value =
+            b"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x09\x00\x01x\x00\x00\x00\x00\x00\x00\x00\x07";
+        let expected = OffsetCommitValue {
+            offset: 9,
+            metadata: "x".into(),
+            commit_timestamp: 7,
+            ..Default::default()
+        };
+        assert_eq!(
+            GroupRecord::decode(key, Some(value)).unwrap(),
+            Some(GroupRecord::offset_commit("g", "t", 5, Some(expected)))
+        );
+        for record_type in [3i16, 5, 23, 999, -7] {
+            let mut key = record_type.to_be_bytes().to_vec();
+            key.extend(b"whatever");
+            assert!(GroupRecord::decode(&key, Some(b"x")).unwrap().is_none());
+        }
+    }
+
+    #[test]
+    fn a_value_version_it_does_not_know_is_an_error() {
+        let key = b"\x00\x02\x00\x01g";
+        for value in [&b"\x00\x05rest"[..], b"\xff\xff", b"\x00", b"", b"\x00\x03\x00"] {
+            assert!(GroupRecord::decode(key, Some(value)).is_err(), "{value:?}");
+        }
+        assert!(GroupRecord::decode(b"", None).is_err());
+        assert!(GroupRecord::decode(b"\x00\x02\x00", None).is_err());
+        // Text that does not fit a record's length field cannot be written.
+        let long = "x".repeat(40_000);
+        assert!(GroupRecord::group_metadata(&long, None).encode().is_err());
+    }
+}

@@ -1,0 +1,368 @@
+//! What is asked of a group coordinator's shard, and what it answers.
+//!
+//! Requests that concern several groups are cut by partition before they come here, and their
+//! answers are put together afterwards; both is done by whoever routes them.
+
+use thalweg_coordinator::append_error;
+use thalweg_wire::messages::delete_groups_response::DeletableGroupResult;
+use thalweg_wire::messages::describe_groups_response::DescribedGroup;
+use thalweg_wire::messages::leave_group_response::MemberResponse;
+use thalweg_wire::messages::offset_commit_response::{
+    OffsetCommitResponsePartition, OffsetCommitResponseTopic,
+};
+use thalweg_wire::messages::offset_fetch_request::OffsetFetchRequestGroup;
+use thalweg_wire::messages::offset_fetch_response::{
+    OffsetFetchResponseGroup, OffsetFetchResponsePartitions, OffsetFetchResponseTopics,
+};
+use thalweg_wire::messages::{
+    HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest,
+    LeaveGroupResponse, ListGroupsRequest, ListGroupsResponse, OffsetCommitRequest,
+    OffsetCommitResponse, OffsetDeleteRequest, OffsetDeleteResponse, SyncGroupRequest,
+    SyncGroupResponse,
+};
+use thalweg_wire::{ErrorCode, Uuid};
+
+use crate::GroupConfig;
+
+/// Who asks.
+#[derive(Clone, Debug, Default)]
+pub struct RequestContext {
+    /// Version of the API the request came in.
+    pub api_version: i16,
+    /// Client id of the request's header; empty if there was none.
+    pub client_id: String,
+    /// The peer's address as Kafka writes it: `/127.0.0.1`.
+    pub client_host: String,
+    /// Random bits, for a member id.
+    pub random: u128,
+}
+
+/// A request to one shard.
+#[derive(Clone, Debug)]
+pub enum GroupRequest {
+    /// Enter a group, or start the next round of one.
+    JoinGroup(JoinGroupRequest),
+    /// Hand in or fetch the assignment.
+    SyncGroup(SyncGroupRequest),
+    /// Keep a member alive.
+    Heartbeat(HeartbeatRequest),
+    /// Take members out of a group.
+    LeaveGroup(LeaveGroupRequest),
+    /// Describe groups of this shard.
+    DescribeGroups(Vec<String>),
+    /// List the groups of this shard.
+    ListGroups(ListGroupsRequest),
+    /// Delete groups of this shard.
+    DeleteGroups(Vec<String>),
+    /// Commit offsets. Topics have both name and id set; what does not exist was taken out.
+    OffsetCommit(OffsetCommitRequest),
+    /// Fetch a group's offsets. Topics have their names set.
+    OffsetFetch {
+        /// The group, and its topics or all.
+        group: OffsetFetchRequestGroup,
+        /// Whether to wait for offsets that are being written.
+        require_stable: bool,
+    },
+    /// Delete committed offsets.
+    OffsetDelete(OffsetDeleteRequest),
+    /// Topics are gone: remove their offsets. Not a client's request.
+    TopicsDeleted(Vec<(Uuid, String)>),
+}
+
+/// A request with its origin.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// Who asks.
+    pub context: RequestContext,
+    /// What.
+    pub request: GroupRequest,
+}
+
+/// A shard's answer, of the same name as the request's.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum GroupResponse {
+    JoinGroup(JoinGroupResponse),
+    SyncGroup(SyncGroupResponse),
+    Heartbeat(HeartbeatResponse),
+    LeaveGroup(LeaveGroupResponse),
+    DescribeGroups(Vec<DescribedGroup>),
+    ListGroups(ListGroupsResponse),
+    DeleteGroups(Vec<DeletableGroupResult>),
+    OffsetCommit(OffsetCommitResponse),
+    OffsetFetch(OffsetFetchResponseGroup),
+    OffsetDelete(OffsetDeleteResponse),
+    TopicsDeleted,
+}
+
+impl Submission {
+    /// The answer to requests that are wrong by themselves, whoever coordinates the group. To be
+    /// asked before the coordinator is looked up.
+    pub fn precheck(&self, config: &GroupConfig) -> Option<GroupResponse> {
+        let nameless = match &self.request {
+            GroupRequest::JoinGroup(r) => r.group_id.is_empty(),
+            GroupRequest::SyncGroup(r) => {
+                // Mandatory from version 5 on.
+                if self.context.api_version >= 5
+                    && (r.protocol_type.is_none() || r.protocol_name.is_none())
+                {
+                    return Some(self.refused(ErrorCode::INCONSISTENT_GROUP_PROTOCOL));
+                }
+                r.group_id.is_empty()
+            }
+            GroupRequest::Heartbeat(r) => r.group_id.is_empty(),
+            GroupRequest::LeaveGroup(r) => r.group_id.is_empty(),
+            GroupRequest::OffsetDelete(r) => r.group_id.is_empty(),
+            // The others take the empty group id, as ever.
+            _ => false,
+        };
+        let error = match &self.request {
+            _ if nameless => ErrorCode::INVALID_GROUP_ID,
+            GroupRequest::JoinGroup(r)
+                if !(config.min_session_timeout_ms..=config.max_session_timeout_ms)
+                    .contains(&r.session_timeout_ms) =>
+            {
+                ErrorCode::INVALID_SESSION_TIMEOUT
+            }
+            _ => return None,
+        };
+        if let GroupRequest::JoinGroup(r) = &self.request {
+            return Some(GroupResponse::JoinGroup(join_error(&r.member_id, error)));
+        }
+        Some(self.refused(error))
+    }
+
+    /// The answer with `error` for the whole request: no coordinator here, still loading.
+    pub fn refused(&self, error: ErrorCode) -> GroupResponse {
+        let code = append_error(error);
+        match &self.request {
+            GroupRequest::JoinGroup(_) => GroupResponse::JoinGroup(join_error("", code)),
+            GroupRequest::SyncGroup(_) => GroupResponse::SyncGroup(sync_error(code)),
+            GroupRequest::Heartbeat(_) => {
+                // A group that is still loading may well have this member: let it live.
+                let error_code = match code {
+                    ErrorCode::COORDINATOR_LOAD_IN_PROGRESS => ErrorCode::NONE,
+                    other => other,
+                };
+                GroupResponse::Heartbeat(HeartbeatResponse { error_code, ..Default::default() })
+            }
+            GroupRequest::LeaveGroup(_) => GroupResponse::LeaveGroup(LeaveGroupResponse {
+                error_code: code,
+                ..Default::default()
+            }),
+            GroupRequest::DescribeGroups(groups) => GroupResponse::DescribeGroups(
+                groups
+                    .iter()
+                    .map(|group_id| DescribedGroup {
+                        group_id: group_id.clone(),
+                        error_code: code,
+                        ..Default::default()
+                    })
+                    .collect(),
+            ),
+            GroupRequest::ListGroups(_) => {
+                // Listing asks every partition; those that moved away meanwhile are left out.
+                let error_code = match code {
+                    ErrorCode::NOT_COORDINATOR => ErrorCode::NONE,
+                    other => other,
+                };
+                GroupResponse::ListGroups(ListGroupsResponse { error_code, ..Default::default() })
+            }
+            GroupRequest::DeleteGroups(groups) => GroupResponse::DeleteGroups(
+                groups.iter().map(|group_id| deleted_group(group_id, code)).collect(),
+            ),
+            GroupRequest::OffsetCommit(r) => {
+                GroupResponse::OffsetCommit(offset_commit_error(r, code))
+            }
+            GroupRequest::OffsetFetch { group, .. } => GroupResponse::OffsetFetch(
+                offset_fetch_error(group, offset_fetch_code(error), self.context.api_version),
+            ),
+            GroupRequest::OffsetDelete(_) => GroupResponse::OffsetDelete(OffsetDeleteResponse {
+                error_code: code,
+                ..Default::default()
+            }),
+            GroupRequest::TopicsDeleted(_) => GroupResponse::TopicsDeleted,
+        }
+    }
+}
+
+impl GroupResponse {
+    /// What a computed answer becomes when its records were not committed.
+    pub(crate) fn failed(self, error: ErrorCode) -> GroupResponse {
+        let code = append_error(error);
+        match self {
+            GroupResponse::JoinGroup(_) => GroupResponse::JoinGroup(join_error("", code)),
+            GroupResponse::SyncGroup(_) => GroupResponse::SyncGroup(sync_error(code)),
+            GroupResponse::Heartbeat(_) => GroupResponse::Heartbeat(HeartbeatResponse {
+                error_code: code,
+                ..Default::default()
+            }),
+            GroupResponse::LeaveGroup(_) => GroupResponse::LeaveGroup(LeaveGroupResponse {
+                error_code: code,
+                ..Default::default()
+            }),
+            GroupResponse::DescribeGroups(groups) => GroupResponse::DescribeGroups(
+                groups
+                    .into_iter()
+                    .map(|group| DescribedGroup {
+                        group_id: group.group_id,
+                        error_code: code,
+                        ..Default::default()
+                    })
+                    .collect(),
+            ),
+            GroupResponse::ListGroups(_) => GroupResponse::ListGroups(ListGroupsResponse {
+                error_code: code,
+                ..Default::default()
+            }),
+            GroupResponse::DeleteGroups(mut results) => {
+                results.iter_mut().for_each(|result| result.error_code = code);
+                GroupResponse::DeleteGroups(results)
+            }
+            GroupResponse::OffsetCommit(mut response) => {
+                for topic in &mut response.topics {
+                    topic.partitions.iter_mut().for_each(|p| p.error_code = code);
+                }
+                GroupResponse::OffsetCommit(response)
+            }
+            // Only stable fetches wait for a commit, and they have a group's error code.
+            GroupResponse::OffsetFetch(group) => {
+                GroupResponse::OffsetFetch(OffsetFetchResponseGroup {
+                    group_id: group.group_id,
+                    error_code: offset_fetch_code(error),
+                    ..Default::default()
+                })
+            }
+            GroupResponse::OffsetDelete(_) => GroupResponse::OffsetDelete(OffsetDeleteResponse {
+                error_code: code,
+                ..Default::default()
+            }),
+            GroupResponse::TopicsDeleted => GroupResponse::TopicsDeleted,
+        }
+    }
+
+    /// The answer as a client of `version` gets it. To be called right before it is encoded.
+    pub fn for_version(self, version: i16) -> GroupResponse {
+        match self {
+            GroupResponse::JoinGroup(mut r) => {
+                // No protocol is an empty name below version 7 and null from there on.
+                r.protocol_name = match r.protocol_name {
+                    None if version < 7 => Some(String::new()),
+                    Some(name) if version >= 7 && name.is_empty() => None,
+                    other => other,
+                };
+                GroupResponse::JoinGroup(r)
+            }
+            GroupResponse::LeaveGroup(r) if version < 3 => {
+                // One member per request: its error is the request's.
+                let member = r.members.first().map_or(ErrorCode::NONE, |m| m.error_code);
+                let error_code =
+                    if r.error_code == ErrorCode::NONE { member } else { r.error_code };
+                GroupResponse::LeaveGroup(LeaveGroupResponse { error_code, ..Default::default() })
+            }
+            other => other,
+        }
+    }
+}
+
+pub(crate) fn join_error(member_id: &str, error_code: ErrorCode) -> JoinGroupResponse {
+    JoinGroupResponse { member_id: member_id.to_owned(), error_code, ..Default::default() }
+}
+
+pub(crate) fn sync_error(error_code: ErrorCode) -> SyncGroupResponse {
+    SyncGroupResponse { error_code, ..Default::default() }
+}
+
+pub(crate) fn deleted_group(group_id: &str, error_code: ErrorCode) -> DeletableGroupResult {
+    DeletableGroupResult { group_id: group_id.to_owned(), error_code, ..Default::default() }
+}
+
+pub(crate) fn left_member(
+    member_id: &str,
+    group_instance_id: Option<&str>,
+    error_code: ErrorCode,
+) -> MemberResponse {
+    MemberResponse {
+        member_id: member_id.to_owned(),
+        group_instance_id: group_instance_id.map(str::to_owned),
+        error_code,
+        ..Default::default()
+    }
+}
+
+/// Every partition of an OffsetCommit request with one error.
+pub fn offset_commit_error(
+    request: &OffsetCommitRequest,
+    error: ErrorCode,
+) -> OffsetCommitResponse {
+    let topics = request
+        .topics
+        .iter()
+        .map(|topic| OffsetCommitResponseTopic {
+            name: topic.name.clone(),
+            topic_id: topic.topic_id,
+            partitions: topic
+                .partitions
+                .iter()
+                .map(|p| OffsetCommitResponsePartition {
+                    partition_index: p.partition_index,
+                    error_code: error,
+                    ..Default::default()
+                })
+                .collect(),
+            ..Default::default()
+        })
+        .collect();
+    OffsetCommitResponse { topics, ..Default::default() }
+}
+
+/// A group of an OffsetFetch request with one error. Below version 2 there is no place for it but
+/// the partitions.
+pub fn offset_fetch_error(
+    group: &OffsetFetchRequestGroup,
+    error: ErrorCode,
+    version: i16,
+) -> OffsetFetchResponseGroup {
+    let mut response =
+        OffsetFetchResponseGroup { group_id: group.group_id.clone(), ..Default::default() };
+    if version >= 2 {
+        response.error_code = error;
+        return response;
+    }
+    for topic in group.topics.iter().flatten() {
+        let partitions =
+            topic.partition_indexes.iter().map(|&index| no_offset(index, error)).collect();
+        response.topics.push(OffsetFetchResponseTopics {
+            name: topic.name.clone(),
+            partitions,
+            ..Default::default()
+        });
+    }
+    response
+}
+
+/// A partition without a committed offset.
+pub(crate) fn no_offset(
+    partition_index: i32,
+    error_code: ErrorCode,
+) -> OffsetFetchResponsePartitions {
+    OffsetFetchResponsePartitions {
+        partition_index,
+        committed_offset: -1,
+        committed_leader_epoch: -1,
+        metadata: Some(String::new()),
+        error_code,
+        ..Default::default()
+    }
+}
+
+/// Old consumers give up on COORDINATOR_NOT_AVAILABLE and REQUEST_TIMED_OUT in OffsetFetch, so what
+/// maps to the one elsewhere is NOT_COORDINATOR here.
+fn offset_fetch_code(error: ErrorCode) -> ErrorCode {
+    match error {
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+        | ErrorCode::NOT_ENOUGH_REPLICAS
+        | ErrorCode::REQUEST_TIMED_OUT => ErrorCode::NOT_COORDINATOR,
+        other => append_error(other),
+    }
+}

@@ -1,0 +1,508 @@
+//! One partition's groups: routes requests to the group they concern and keeps the live groups in
+//! step with the log.
+//!
+//! Invariant: a live group exists exactly if the log says so, but for the moment between a handler
+//! that creates one and the replay of its record.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use thalweg_coordinator::{Now, Outcome, Position, Reply, Shard, Token};
+use thalweg_wire::messages::describe_groups_response::DescribedGroup;
+use thalweg_wire::messages::{
+    HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest,
+    ListGroupsResponse, OffsetCommitRequest, OffsetDeleteRequest, OffsetDeleteResponse,
+    SyncGroupRequest,
+};
+use thalweg_wire::{ErrorCode, Uuid};
+
+use crate::classic::{
+    ClassicGroup, ClassicGroupState, Env, Join, ListFilter, StaticRejoin, StoredAssignment,
+};
+use crate::logged::{Existence, Logged};
+use crate::metrics::{GroupCounters, GroupCounts};
+use crate::offsets::{
+    commit_offsets, delete_all_offsets, delete_offsets, delete_topics, expire_offsets,
+    fetch_committed, fetch_stable,
+};
+use crate::request::{deleted_group, join_error, sync_error};
+use crate::{GroupConfig, GroupRecord, GroupRequest, GroupResponse, RequestContext, Submission};
+
+/// What tells a shard's timers apart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GroupTimer {
+    /// Look for expired offsets.
+    Expiration,
+    /// A group's join phase has lasted long enough.
+    Join(Arc<str>),
+    /// A group's members had time enough to send SyncGroup.
+    Sync(Arc<str>),
+    /// A member (group, member) has not been heard of.
+    Session(Arc<str>, Arc<str>),
+}
+
+/// What a shard goes on with when its records are committed.
+#[derive(Debug)]
+pub enum Then {
+    /// Hand out a generation's assignment.
+    StoredAssignment(StoredAssignment),
+    /// Answer a static member that came back.
+    StaticRejoin(Box<StaticRejoin>),
+}
+
+type Out = Outcome<GroupShard>;
+
+/// The groups of one partition of `__consumer_offsets`.
+pub struct GroupShard {
+    config: Arc<GroupConfig>,
+    logged: Logged,
+    live: BTreeMap<Arc<str>, ClassicGroup>,
+    counters: GroupCounters,
+    loading: bool,
+}
+
+impl GroupShard {
+    /// A shard whose log has not been replayed.
+    pub fn new(config: Arc<GroupConfig>) -> GroupShard {
+        GroupShard {
+            config,
+            logged: Logged::default(),
+            live: BTreeMap::new(),
+            counters: GroupCounters::default(),
+            loading: true,
+        }
+    }
+
+    /// What the log holds.
+    pub fn logged(&self) -> &Logged {
+        &self.logged
+    }
+
+    /// A group as it is now.
+    pub fn group(&self, group_id: &str) -> Option<&ClassicGroup> {
+        self.live.get(group_id)
+    }
+
+    /// The groups as they are now.
+    pub fn groups(&self) -> impl Iterator<Item = &ClassicGroup> {
+        self.live.values()
+    }
+
+    /// Takes over changed settings. Timers that run keep their deadlines.
+    pub fn set_config(&mut self, config: Arc<GroupConfig>) {
+        self.config = config;
+    }
+
+    /// Groups by state, members, offsets; counted now.
+    pub fn counts(&self) -> GroupCounts {
+        let mut counts = GroupCounts { offsets: self.logged.offset_count(), ..Default::default() };
+        for group in self.live.values() {
+            counts.members += group.members().len();
+            match group.state() {
+                ClassicGroupState::Empty => counts.empty += 1,
+                ClassicGroupState::PreparingRebalance => counts.preparing_rebalance += 1,
+                ClassicGroupState::CompletingRebalance => counts.completing_rebalance += 1,
+                ClassicGroupState::Stable => counts.stable += 1,
+                ClassicGroupState::Dead => counts.dead += 1,
+            }
+        }
+        counts
+    }
+
+    /// What happened since the shard was made.
+    pub fn counters(&self) -> GroupCounters {
+        self.counters
+    }
+
+    /// The invariants of the groups and of the module's header; says which one does not hold.
+    pub fn check(&self) -> Result<(), String> {
+        for group in self.live.values() {
+            group.check()?;
+            if self.logged.group(group.id()).is_none() {
+                return Err(format!("group {} lives and is not in the log", group.id()));
+            }
+        }
+        for (id, _) in self.logged.groups() {
+            if !self.live.contains_key(id) {
+                return Err(format!("group {id} is in the log and does not live"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs `run` on a live group; `None` if there is none.
+    fn with_group<R>(
+        &mut self,
+        group_id: &str,
+        now: Now,
+        out: &mut Out,
+        run: impl FnOnce(&mut ClassicGroup, &mut Env<'_>) -> R,
+    ) -> Option<R> {
+        let group = self.live.get_mut(group_id)?;
+        let mut env = Env {
+            config: &self.config,
+            now,
+            out,
+            completed_rebalances: &mut self.counters.completed_rebalances,
+        };
+        Some(run(group, &mut env))
+    }
+
+    fn join(
+        &mut self,
+        token: Token,
+        context: &RequestContext,
+        request: &JoinGroupRequest,
+        now: Now,
+        out: &mut Out,
+    ) {
+        let is_new = !self.live.contains_key(request.group_id.as_str());
+        if is_new {
+            if !request.member_id.is_empty() {
+                // Only somebody without an id can found a group.
+                let response = join_error(&request.member_id, ErrorCode::UNKNOWN_MEMBER_ID);
+                return out.complete(token, GroupResponse::JoinGroup(response));
+            }
+            let id: Arc<str> = request.group_id.as_str().into();
+            self.live.insert(id.clone(), ClassicGroup::new(id, now));
+        }
+        let record = self.with_group(&request.group_id, now, out, |group, env| {
+            group.join(&Join { token, context, request }, env);
+            group.empty_record()
+        });
+        // A group comes into being with a record, whatever became of the request that founded it.
+        if let Some(record) = record
+            && is_new
+            && out.records.is_empty()
+        {
+            out.record(GroupRecord::group_metadata(&request.group_id, Some(record)));
+        }
+    }
+
+    fn sync(&mut self, token: Token, request: &SyncGroupRequest, now: Now, out: &mut Out) {
+        let known = self.with_group(&request.group_id, now, out, |group, env| {
+            group.sync(token, request, env);
+        });
+        if known.is_none() {
+            let response = sync_error(ErrorCode::UNKNOWN_MEMBER_ID);
+            out.complete(token, GroupResponse::SyncGroup(response));
+        }
+    }
+
+    fn heartbeat(&mut self, request: &HeartbeatRequest, now: Now, out: &mut Out) -> GroupResponse {
+        let error_code = self
+            .with_group(&request.group_id, now, out, |group, env| group.heartbeat(request, env))
+            .unwrap_or(ErrorCode::UNKNOWN_MEMBER_ID);
+        GroupResponse::Heartbeat(HeartbeatResponse { error_code, ..Default::default() })
+    }
+
+    fn leave(
+        &mut self,
+        context: &RequestContext,
+        request: &LeaveGroupRequest,
+        now: Now,
+        out: &mut Out,
+    ) -> GroupResponse {
+        let version = context.api_version;
+        let left = self.with_group(&request.group_id, now, out, |group, env| {
+            group.leave(request, version, env)
+        });
+        let response = left.unwrap_or_else(|| ClassicGroup::leave_unknown(request, version));
+        GroupResponse::LeaveGroup(response)
+    }
+
+    fn describe(&self, context: &RequestContext, group_ids: &[String], now: Now) -> GroupResponse {
+        let describe = |id: &String| -> DescribedGroup {
+            let Some(entry) = self.logged.committed_group(id) else {
+                return ClassicGroup::describe_unknown(id, context.api_version);
+            };
+            match self.live.get(id.as_str()) {
+                Some(group) => group.describe(),
+                // Its end is written and not committed.
+                None => revived(id.as_str().into(), entry.as_deref(), now).describe(),
+            }
+        };
+        GroupResponse::DescribeGroups(group_ids.iter().map(describe).collect())
+    }
+
+    fn list(&self, request: &ListGroupsRequest, now: Now) -> GroupResponse {
+        let filter = ListFilter::new(request);
+        let mut groups = Vec::new();
+        for (id, entry) in self.logged.committed_groups() {
+            let gone;
+            let group = match self.live.get(&id) {
+                Some(group) => group,
+                None => {
+                    gone = revived(id, entry.as_deref(), now);
+                    &gone
+                }
+            };
+            if filter.lets_through(group.state()) {
+                groups.push(group.list());
+            }
+        }
+        GroupResponse::ListGroups(ListGroupsResponse { groups, ..Default::default() })
+    }
+
+    fn delete_groups(&mut self, group_ids: &[String], out: &mut Out) -> GroupResponse {
+        let mut results = Vec::with_capacity(group_ids.len());
+        for (at, id) in group_ids.iter().enumerate() {
+            if group_ids.iter().take(at).any(|earlier| earlier == id) {
+                continue; // Kafka answers a group once, however often it is named.
+            }
+            let error = match self.live.get(id.as_str()) {
+                None => ErrorCode::GROUP_ID_NOT_FOUND,
+                Some(group) if !group.is(ClassicGroupState::Empty) => ErrorCode::NON_EMPTY_GROUP,
+                Some(_) => {
+                    self.counters.offset_deletions +=
+                        delete_all_offsets(&self.logged, id, &mut out.records) as u64;
+                    out.record(GroupRecord::group_metadata(id, None));
+                    self.dissolve(id, ErrorCode::UNKNOWN_MEMBER_ID, out);
+                    ErrorCode::NONE
+                }
+            };
+            results.push(deleted_group(id, error));
+        }
+        GroupResponse::DeleteGroups(results)
+    }
+
+    /// Ends a group's live part before its tombstone does away with it.
+    fn dissolve(&mut self, group_id: &str, error: ErrorCode, out: &mut Out) {
+        if let Some(group) = self.live.get_mut(group_id) {
+            group.dissolve(error, out);
+        }
+    }
+
+    fn commit_offsets(
+        &mut self,
+        context: &RequestContext,
+        request: &OffsetCommitRequest,
+        now: Now,
+        out: &mut Out,
+    ) -> GroupResponse {
+        let mut env = Env {
+            config: &self.config,
+            now,
+            out,
+            completed_rebalances: &mut self.counters.completed_rebalances,
+        };
+        let group = self.live.get_mut(request.group_id.as_str());
+        let response = commit_offsets(group, request, context.api_version, &mut env);
+        self.counters.offset_commits += out.records.len() as u64;
+        GroupResponse::OffsetCommit(response)
+    }
+
+    fn delete_offsets(&mut self, request: &OffsetDeleteRequest, out: &mut Out) -> GroupResponse {
+        let Some(group) = self.live.get(request.group_id.as_str()) else {
+            return GroupResponse::OffsetDelete(OffsetDeleteResponse {
+                error_code: ErrorCode::GROUP_ID_NOT_FOUND,
+                ..Default::default()
+            });
+        };
+        let response = delete_offsets(&self.logged, group, request, &mut out.records);
+        self.counters.offset_deletions += out.records.len() as u64;
+        GroupResponse::OffsetDelete(response)
+    }
+
+    fn topics_deleted(&mut self, topics: &[(Uuid, String)], out: &mut Out) {
+        delete_topics(&self.logged, topics, &mut out.records);
+        out.atomic = false;
+    }
+
+    /// Removes expired offsets, and groups that hold nothing any more.
+    fn expire(&mut self, now: Now, out: &mut Out) {
+        let mut ended = Vec::new();
+        for group in self.live.values() {
+            let before = out.records.len();
+            let nothing_left = expire_offsets(
+                &self.logged,
+                group,
+                now.wall_ms,
+                self.config.offsets_retention_ms,
+                &mut out.records,
+            );
+            self.counters.offset_expirations += (out.records.len() - before) as u64;
+            if nothing_left && group.is(ClassicGroupState::Empty) {
+                out.record(GroupRecord::group_metadata(group.id(), None));
+                ended.push(group.id().clone());
+            }
+        }
+        for id in ended {
+            self.dissolve(&id, ErrorCode::UNKNOWN_MEMBER_ID, out);
+        }
+        out.atomic = false;
+        out.schedule(GroupTimer::Expiration, self.config.offsets_retention_check_interval_ms);
+    }
+
+    /// A live group for one that the log brought into being.
+    fn appear(&mut self, id: Arc<str>, now: Now) {
+        let Some(entry) = self.logged.group(&id) else { return };
+        if let Entry::Vacant(vacant) = self.live.entry(id.clone()) {
+            vacant.insert(revived(id, entry.as_deref(), now));
+        }
+    }
+}
+
+/// The group that the log describes.
+fn revived(
+    id: Arc<str>,
+    entry: Option<&thalweg_wire::messages::GroupMetadataValue>,
+    now: Now,
+) -> ClassicGroup {
+    match entry {
+        Some(value) => ClassicGroup::from_record(id, value, now),
+        None => ClassicGroup::new(id, now),
+    }
+}
+
+impl Shard for GroupShard {
+    type Request = Submission;
+    type Response = GroupResponse;
+    type Record = GroupRecord;
+    type TimerKey = GroupTimer;
+    type Then = Then;
+
+    fn handle(
+        &mut self,
+        token: Token,
+        submission: Submission,
+        now: Now,
+        out: &mut Out,
+    ) -> Reply<GroupResponse> {
+        if let Some(response) = submission.precheck(&self.config) {
+            return Reply::Now(response);
+        }
+        let context = &submission.context;
+        match &submission.request {
+            GroupRequest::JoinGroup(request) => {
+                self.join(token, context, request, now, out);
+                Reply::Deferred
+            }
+            GroupRequest::SyncGroup(request) => {
+                self.sync(token, request, now, out);
+                Reply::Deferred
+            }
+            GroupRequest::Heartbeat(request) => {
+                Reply::AfterCommit(self.heartbeat(request, now, out))
+            }
+            GroupRequest::LeaveGroup(request) => {
+                Reply::AfterCommit(self.leave(context, request, now, out))
+            }
+            GroupRequest::DescribeGroups(ids) => Reply::Now(self.describe(context, ids, now)),
+            GroupRequest::ListGroups(request) => Reply::Now(self.list(request, now)),
+            GroupRequest::DeleteGroups(ids) => Reply::AfterCommit(self.delete_groups(ids, out)),
+            GroupRequest::OffsetCommit(request) => {
+                Reply::AfterCommit(self.commit_offsets(context, request, now, out))
+            }
+            GroupRequest::OffsetFetch { group, require_stable: false } => {
+                Reply::Now(GroupResponse::OffsetFetch(fetch_committed(&self.logged, group)))
+            }
+            GroupRequest::OffsetFetch { group, require_stable: true } => {
+                Reply::AfterCommit(GroupResponse::OffsetFetch(fetch_stable(&self.logged, group)))
+            }
+            GroupRequest::OffsetDelete(request) => {
+                Reply::AfterCommit(self.delete_offsets(request, out))
+            }
+            GroupRequest::TopicsDeleted(topics) => {
+                self.topics_deleted(topics, out);
+                Reply::AfterCommit(GroupResponse::TopicsDeleted)
+            }
+        }
+    }
+
+    fn timer_fired(&mut self, key: GroupTimer, now: Now, out: &mut Out) {
+        match key {
+            GroupTimer::Expiration => self.expire(now, out),
+            GroupTimer::Join(id) => {
+                self.with_group(&id, now, out, ClassicGroup::join_timer_fired);
+            }
+            GroupTimer::Sync(id) => {
+                self.with_group(&id, now, out, ClassicGroup::sync_timer_fired);
+            }
+            GroupTimer::Session(id, member) => {
+                self.with_group(&id, now, out, |group, env| group.session_ended(&member, env));
+            }
+        }
+    }
+
+    fn replay(&mut self, at: Position, now: Now, record: &GroupRecord) {
+        match self.logged.replay(at, record) {
+            Some(Existence::Appeared(id)) if !self.loading => self.appear(id, now),
+            Some(Existence::Vanished(id)) => {
+                self.live.remove(&id);
+            }
+            _ => {}
+        }
+    }
+
+    fn replay_marker(&mut self, offset: i64, producer_id: i64, commit: bool) {
+        self.logged.replay_marker(offset, producer_id, commit);
+    }
+
+    fn resume(&mut self, then: Then, result: Result<(), ErrorCode>, now: Now, out: &mut Out) {
+        match then {
+            Then::StoredAssignment(stored) => {
+                let id = stored.group.clone();
+                self.with_group(&id, now, out, |group, env| {
+                    group.finish_assignment(stored, result, env);
+                });
+            }
+            Then::StaticRejoin(rejoin) => {
+                self.with_group(&rejoin.group, now, out, |group, env| {
+                    group.finish_static_rejoin(&rejoin, result, env);
+                });
+            }
+        }
+    }
+
+    fn loaded(&mut self, now: Now, out: &mut Out) {
+        self.loading = false;
+        self.logged.start_recording();
+        let ids: Vec<Arc<str>> = self.logged.groups().map(|(id, _)| id.clone()).collect();
+        for id in ids {
+            self.appear(id.clone(), now);
+            let max_size = self.config.max_size;
+            self.with_group(&id, now, out, |group, env| {
+                group.start_sessions(env);
+                // The limit may have been lowered: let them come back, as many as may.
+                if group.members().len() > max_size {
+                    group.prepare_rebalance(env);
+                }
+            });
+        }
+        out.schedule(GroupTimer::Expiration, self.config.offsets_retention_check_interval_ms);
+    }
+
+    fn unloaded(&mut self, error: ErrorCode, out: &mut Out) {
+        for group in self.live.values_mut() {
+            group.dissolve(error, out);
+        }
+        self.live.clear();
+    }
+
+    fn commit(&mut self, offset: i64) {
+        self.logged.commit(offset);
+    }
+
+    fn revert(&mut self, offset: i64, error: ErrorCode, now: Now, out: &mut Out) {
+        for existence in self.logged.revert(offset) {
+            match existence {
+                Existence::Appeared(id) => self.appear(id, now),
+                Existence::Vanished(id) => {
+                    let code = thalweg_coordinator::append_error(error);
+                    self.dissolve(&id, code, out);
+                    self.live.remove(&id);
+                }
+            }
+        }
+    }
+
+    fn refuse(request: &Submission, error: ErrorCode) -> GroupResponse {
+        request.refused(error)
+    }
+
+    fn fail(response: GroupResponse, error: ErrorCode) -> GroupResponse {
+        response.failed(error)
+    }
+}

@@ -1,0 +1,81 @@
+//! The topics in a consumer's subscription, the one thing a coordinator reads in member metadata.
+//!
+//! The first version's fields begin every later version, so they are read whatever version the bytes
+//! claim, and what follows them is not looked at.
+
+use std::collections::BTreeSet;
+
+use thalweg_wire::{DecodeError, Reader};
+
+/// `protocol_type` of consumer groups.
+pub const CONSUMER_PROTOCOL_TYPE: &str = "consumer";
+
+/// The subscribed topics.
+///
+/// Kafka treats bytes that end early or claim a negative version as a group whose topics are not
+/// known, and so do we for everything else that does not parse. (Where an array claims more elements
+/// than there are bytes, Kafka 4.3 throws out of the rebalance and leaves the group stuck until the
+/// new members time out.)
+pub fn subscribed_topics(metadata: &[u8]) -> Result<BTreeSet<String>, DecodeError> {
+    let mut r = Reader::new(metadata);
+    let version = r.i16()?;
+    if version < 0 {
+        return Err(DecodeError::UnsupportedVersion {
+            message: "ConsumerProtocolSubscription",
+            version,
+        });
+    }
+    let topics = r.vec(false, |r| r.string(false))?;
+    // User data belongs to the first version too; its length must be right.
+    r.nullable_slice(false)?;
+    Ok(topics.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(version: i16, topics: &[&str], user_data: Option<&[u8]>) -> Vec<u8> {
+        let mut out = version.to_be_bytes().to_vec();
+        out.extend((topics.len() as i32).to_be_bytes());
+        for topic in topics {
+            out.extend((topic.len() as i16).to_be_bytes());
+            out.extend(topic.as_bytes());
+        }
+        match user_data {
+            None => out.extend((-1i32).to_be_bytes()),
+            Some(data) => {
+                out.extend((data.len() as i32).to_be_bytes());
+                out.extend(data);
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn reads_the_topics_of_any_version() {
+        for version in [0, 1, 3, 77, i16::MAX] {
+            let mut encoded = bytes(version, &["b", "a", "b"], Some(b"xyz"));
+            encoded.extend(b"fields of a later version");
+            let topics = subscribed_topics(&encoded).unwrap();
+            assert_eq!(topics.into_iter().collect::<Vec<_>>(), ["a", "b"]);
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_none_are_refused() {
+        let good = bytes(1, &["topic-1", "topic-2"], Some(b"user data"));
+        for cut in 0..good.len() {
+            assert!(subscribed_topics(&good[..cut]).is_err(), "cut at {cut}");
+        }
+        assert!(subscribed_topics(&bytes(-1, &["t"], None)).is_err());
+        let mut huge = 1i16.to_be_bytes().to_vec();
+        huge.extend(i32::MAX.to_be_bytes());
+        huge.extend([0; 16]);
+        assert!(subscribed_topics(&huge).is_err());
+        let mut null_topics = 1i16.to_be_bytes().to_vec();
+        null_topics.extend((-1i32).to_be_bytes());
+        null_topics.extend((-1i32).to_be_bytes());
+        assert!(subscribed_topics(&null_topics).is_err());
+    }
+}
