@@ -133,7 +133,10 @@ final class ToolCases {
     private static Result show(Context c, Predicate<String> shown, String name, String[] args, Result result) {
         String brief = name.substring(name.lastIndexOf('.') + 1);
         c.line("%s", brief + " " + String.join(" ", args) + " -> " + result.code);
-        result.lines().stream().filter(shown).forEach(line -> c.line("%s",
+        // The tool walks a hash map here, so that its order tells nothing.
+        boolean unordered = List.of(args).contains("--reset-offsets");
+        var lines = result.lines().stream().filter(shown);
+        (unordered ? lines.sorted() : lines).forEach(line -> c.line("%s",
                 (REASONS.matcher(line).find() ? "M " : "  ") + squeeze(line).replaceAll("\"log_dirs\":\\[\"/[^]]*]", "<log-dirs>")));
         // Standard error is wording (and stack traces): its first line tells what went wrong.
         result.err.lines().filter(line -> !line.isBlank() && !line.startsWith("exit "))
