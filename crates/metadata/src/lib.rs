@@ -1,8 +1,20 @@
 //! Metadata image, config registry and the embedded controller's decisions.
 //!
+//! | To | use |
+//! |---|---|
+//! | read, check, describe configs | [`config`] |
+//! | read and write records of the metadata log | [`records`] |
+//! | know topics, brokers, configs at an offset | [`image`] |
+//! | know feature levels | [`features`] |
+//!
 //! Pure: no I/O, no clock, no randomness. Time and random ids are passed in.
 
 mod api_error;
 pub mod config;
+pub mod features;
+pub mod image;
+pub mod records;
 
 pub use api_error::ApiError;
+pub use features::MetadataVersion;
+pub use image::{Changes, Delta, MetadataImage};

@@ -1,0 +1,175 @@
+//! Features of the cluster and their levels.
+//!
+//! A feature's level is finalized for the whole cluster by a record in the metadata log; each node
+//! says which levels it can live with. Thalweg says what Kafka 4.3 says, and keeps whatever level
+//! the log has: what it cannot serve yet it does not advertise as an API.
+
+use std::fmt;
+
+/// Name of the feature that decides about metadata records and inter-broker protocols.
+pub const METADATA_VERSION: &str = "metadata.version";
+/// Name of the feature that decides whether the quorum's voters can change. Its level stands in a
+/// control record, never in a feature record.
+pub const KRAFT_VERSION: &str = "kraft.version";
+/// Name of the feature of eligible leader replicas (KIP-966).
+pub const ELR_VERSION: &str = "eligible.leader.replicas.version";
+
+/// Level of `metadata.version`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MetadataVersion(i16);
+
+/// Levels of `metadata.version` that brought new records or new forms of old ones.
+const RECORDS_CHANGED_AT: [i16; 8] = [8, 11, 13, 14, 15, 17, 23, 30];
+
+impl MetadataVersion {
+    /// The lowest level there is (3.3-IV3).
+    pub const MINIMUM: MetadataVersion = MetadataVersion(7);
+    /// The highest level of Kafka 4.3 (4.3-IV0).
+    pub const LATEST: MetadataVersion = MetadataVersion(30);
+
+    /// The level of that number, if Kafka 4.3 can run at it.
+    pub fn from_level(level: i16) -> Option<MetadataVersion> {
+        (Self::MINIMUM.0..=Self::LATEST.0).contains(&level).then_some(MetadataVersion(level))
+    }
+
+    /// The number.
+    pub fn level(self) -> i16 {
+        self.0
+    }
+
+    /// Kafka's name of the level.
+    pub fn name(self) -> &'static str {
+        const NAMES: [&str; 24] = [
+            "3.3-IV3", "3.4-IV0", "3.5-IV0", "3.5-IV1", "3.5-IV2", "3.6-IV0", "3.6-IV1", "3.6-IV2",
+            "3.7-IV0", "3.7-IV1", "3.7-IV2", "3.7-IV3", "3.7-IV4", "3.8-IV0", "3.9-IV0", "4.0-IV0",
+            "4.0-IV1", "4.0-IV2", "4.0-IV3", "4.1-IV0", "4.1-IV1", "4.2-IV0", "4.2-IV1", "4.3-IV0",
+        ];
+        let at = usize::try_from(self.0 - Self::MINIMUM.0).unwrap_or(0);
+        NAMES.get(at).copied().unwrap_or("unknown")
+    }
+
+    /// Whether controllers register themselves.
+    pub fn has_controller_registration(self) -> bool {
+        self.0 >= 15
+    }
+
+    /// Whether replicas are assigned to directories.
+    pub fn has_directory_assignment(self) -> bool {
+        self.0 >= 17
+    }
+
+    /// Whether partition records carry eligible leader replicas.
+    pub fn has_elr(self) -> bool {
+        self.0 >= 23
+    }
+
+    /// Whether SCRAM credentials are stored.
+    pub fn has_scram(self) -> bool {
+        self.0 >= 11
+    }
+
+    /// Whether several batches can form one metadata transaction.
+    pub fn has_transactions(self) -> bool {
+        self.0 >= 13
+    }
+
+    /// Whether delegation tokens are stored.
+    pub fn has_delegation_tokens(self) -> bool {
+        self.0 >= 14
+    }
+
+    /// Whether brokers report cordoned directories.
+    pub fn has_cordoned_dirs(self) -> bool {
+        self.0 >= 30
+    }
+
+    /// Whether a fetch of an ISR shrink leaves the leader epoch alone.
+    pub fn keeps_epoch_on_shrink(self) -> bool {
+        self.0 >= 12
+    }
+
+    /// Whether this level and the other do not have the same records.
+    pub fn records_differ_from(self, other: MetadataVersion) -> bool {
+        let (low, high) = (self.0.min(other.0), self.0.max(other.0));
+        RECORDS_CHANGED_AT.iter().any(|level| low < *level && *level <= high)
+    }
+}
+
+impl fmt::Display for MetadataVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Levels of a feature that a node can live with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FeatureRange {
+    /// Name of the feature.
+    pub name: &'static str,
+    /// Lowest level.
+    pub min: i16,
+    /// Highest level.
+    pub max: i16,
+}
+
+/// What a broker of this release supports; the ranges of Kafka 4.3.
+pub const SUPPORTED: [FeatureRange; 7] = [
+    FeatureRange { name: ELR_VERSION, min: 0, max: 1 },
+    FeatureRange { name: "group.version", min: 0, max: 1 },
+    FeatureRange { name: KRAFT_VERSION, min: 0, max: 1 },
+    FeatureRange { name: METADATA_VERSION, min: 7, max: 30 },
+    FeatureRange { name: "share.version", min: 0, max: 1 },
+    FeatureRange { name: "streams.version", min: 0, max: 1 },
+    FeatureRange { name: "transaction.version", min: 0, max: 2 },
+];
+
+/// The supported range of a feature.
+pub fn supported(name: &str) -> Option<FeatureRange> {
+    SUPPORTED.iter().copied().find(|range| range.name == name)
+}
+
+/// The levels a cluster that is formatted by Kafka 4.3 begins with, in the order of its records:
+/// `metadata.version` first, the others by name.
+pub const INITIAL_LEVELS: [(&str, i16); 6] = [
+    (METADATA_VERSION, 30),
+    (ELR_VERSION, 1),
+    ("group.version", 1),
+    ("share.version", 1),
+    ("streams.version", 1),
+    ("transaction.version", 2),
+];
+
+/// The lowest `metadata.version` that a level of another feature needs.
+pub fn needed_metadata_version(name: &str, level: i16) -> Option<MetadataVersion> {
+    match name {
+        _ if level < 1 => None,
+        ELR_VERSION => MetadataVersion::from_level(23),
+        _ => Some(MetadataVersion::MINIMUM),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels() {
+        assert_eq!(MetadataVersion::LATEST.to_string(), "4.3-IV0");
+        assert_eq!(MetadataVersion::MINIMUM.to_string(), "3.3-IV3");
+        assert_eq!(MetadataVersion::from_level(6), None);
+        assert_eq!(MetadataVersion::from_level(31), None);
+        assert_eq!(MetadataVersion::from_level(25).map(MetadataVersion::name), Some("4.0-IV3"));
+        let level = |level| MetadataVersion::from_level(level).expect("a level");
+        assert!(level(30).records_differ_from(level(29)));
+        assert!(level(29).records_differ_from(level(30)));
+        assert!(!level(29).records_differ_from(level(23)));
+    }
+
+    #[test]
+    fn initial_levels_are_supported() {
+        for (name, level) in INITIAL_LEVELS {
+            let range = supported(name).expect("a supported feature");
+            assert!((range.min..=range.max).contains(&level), "{name}");
+        }
+    }
+}
