@@ -631,13 +631,28 @@ impl Emitter<'_> {
         );
         self.flex_line(fields, self.has_tags());
         let untagged: Vec<&Field> = fields.iter().filter(|f| f.tag.is_none()).collect();
-        for run in self.runs(&untagged) {
+        let mut runs = self.runs(&untagged).into_iter().peekable();
+        while let Some(run) = runs.next() {
             let body = match run {
                 [field] => self.write_stmt(name, field, form),
                 fields => Self::write_fixed(fields),
             };
             let absent: String =
                 run.iter().map(|field| self.absent_check(name, field, form)).collect();
+            // Newer versions write a run and the next one at once.
+            if let Some(next) = runs.next_if(|next| {
+                self.present(run[0]) == Presence::Always
+                    && matches!(self.present(next[0]), Presence::If(_))
+                    && [run[0], next[0]].iter().all(|f| Self::fixed_size(f).is_some())
+            }) {
+                let both: Vec<&Field> = run.iter().chain(next).copied().collect();
+                let checks: String =
+                    next.iter().map(|field| self.absent_check(name, field, form)).collect();
+                let all = Self::write_fixed(&both);
+                let Presence::If(e) = self.present(next[0]) else { continue };
+                let _ = writeln!(self.out, "if {e} {{ {all} }} else {{ {body} {checks} }}");
+                continue;
+            }
             match self.present(run[0]) {
                 Presence::If(e) if !absent.is_empty() => {
                     let _ = writeln!(self.out, "if {e} {{ {body} }} else {{ {absent} }}");
@@ -670,7 +685,7 @@ impl Emitter<'_> {
                     };
                     let _ = writeln!(body, "let tag_{i} = {test}; count += usize::from(tag_{i});");
                 }
-                body.push_str("w.uvarint(count as u32);\n");
+                body.push_str("w.uvarint(count as u32);\nif count > 0 {\n");
                 if unknown {
                     body.push_str("let mut raw = self.unknown_tags.as_slice();\n");
                 }
@@ -688,6 +703,7 @@ impl Emitter<'_> {
                 if unknown {
                     body.push_str("w.raw_tags_below(None, &mut raw)?;\n");
                 }
+                body.push_str("}\n");
             }
             if self.flex() == "true" {
                 let _ = writeln!(self.out, "{body}");
@@ -877,7 +893,7 @@ impl Emitter<'_> {
             let body = format!("m.{} = {};", snake(&field.name), self.read_expr(field, Form::View));
             self.guarded(field, &body);
         }
-        self.read_tags(fields, Form::View);
+        self.read_view_tags(fields);
         self.out.push_str("Ok(m)\n}\n\n");
         self.skip(fields);
         self.out.push_str("}\n\n");
@@ -888,7 +904,84 @@ impl Emitter<'_> {
                 self.out,
                 "impl<'a> {name}View<'a> {{\n/// Reads and checks the whole message in place; no allocation.\npub fn parse(r: &mut Reader<'a>, version: i16) -> Decoded<Self> {{\n{owned}::check_version(version)?;\n<Self as ViewElement>::read(r, version)\n}}\n}}\n"
             );
+            self.parse_each(name, fields);
         }
+    }
+
+    /// Tags of a view; where none is known they are only gone past.
+    fn read_view_tags(&mut self, fields: &[Field]) {
+        if fields.iter().any(|f| f.tag.is_some()) {
+            self.read_tags(fields, Form::View);
+            return;
+        }
+        match self.flex() {
+            "true" => self.out.push_str("r.skip_tags()?;\n"),
+            "flex" => self.out.push_str("if flex { r.skip_tags()?; }\n"),
+            _ => {}
+        }
+    }
+
+    /// Field by which a view is walked: an array of structs that is never null.
+    fn walked<'f>(&self, fields: &'f [Field]) -> Option<&'f Field> {
+        fields.iter().find(|f| {
+            f.array
+                && Self::is_struct(&f.kind)
+                && f.tag.is_none()
+                && !self.nullable(f)
+                && self.present(f) == Presence::Always
+        })
+    }
+
+    /// For messages made of topics made of partitions: parsing that hands out every partition.
+    fn parse_each(&mut self, name: &str, fields: &[Field]) {
+        let Some(outer) = self.walked(fields) else { return };
+        let Some(inner) = self.walked(&outer.children) else { return };
+        let owned = &self.message.name;
+        let (topic, partition) = (&outer.kind, &inner.kind);
+        let _ = writeln!(
+            self.out,
+            "impl<'a> {name}View<'a> {{\n\
+             /// Reads and checks the whole message in place and hands out every `{partition}` on the way, in\n\
+             /// one walk over the bytes. The `{topic}` beside it is filled as far as it stands in front of\n\
+             /// its `{partition}`s. After an error the message is not valid, whatever was handed out.\n\
+             pub fn parse_each(r: &mut Reader<'a>, version: i16, mut each: impl FnMut(&{topic}View<'a>, {partition}View<'a>)) -> Decoded<Self> {{\n\
+             {owned}::check_version(version)?;"
+        );
+        self.flex_line(fields, self.has_tags());
+        self.out.push_str("let mut m = Self::default();\n");
+        for field in fields.iter().filter(|f| f.tag.is_none()) {
+            let value = if field.name == outer.name {
+                let flex = self.field_flex(field);
+                format!("r.array_view_each({flex}, version, |r| {topic}View::walk(r, version, &mut each))?")
+            } else {
+                self.read_expr(field, Form::View)
+            };
+            self.guarded(field, &format!("m.{} = {value};", snake(&field.name)));
+        }
+        self.read_view_tags(fields);
+        self.out.push_str("Ok(m)\n}\n}\n\n");
+
+        let _ = writeln!(
+            self.out,
+            "impl<'a> {topic}View<'a> {{\n#[inline]\n\
+             fn walk(r: &mut Reader<'a>, version: i16, each: &mut impl FnMut(&Self, {partition}View<'a>)) -> Decoded<()> {{"
+        );
+        let fields: Vec<Field> = self.live(&outer.children).into_iter().cloned().collect();
+        self.flex_line(&fields, self.has_tags());
+        self.out.push_str("let mut m = Self::default();\n");
+        for field in fields.iter().filter(|f| f.tag.is_none()) {
+            let body = if field.name == inner.name {
+                let flex = self.field_flex(field);
+                format!(
+                    "r.array_view_each::<{partition}View<'a>>({flex}, version, |r| {{ each(&m, {partition}View::read(r, version)?); Ok(()) }})?;"
+                )
+            } else {
+                format!("m.{} = {};", snake(&field.name), self.read_expr(field, Form::View))
+            };
+            self.guarded(field, &body);
+        }
+        self.read_view_tags(&fields);
+        self.out.push_str("Ok(())\n}\n}\n\n");
     }
 
     /// Goes past an element: every length is checked as when it is read, nothing is built.
@@ -1131,7 +1224,7 @@ pub fn run(root: &Path, to: &Path) -> Result<(), String> {
     }
     fs::create_dir_all(to).map_err(|e| e.to_string())?;
     let mut index = String::from(
-        "//! Generated by `cargo xtask codegen` from `schemas/`; not edited by hand.\n\npub(crate) mod prelude;\npub mod api_table;\npub mod metadata_record;\n",
+        "//! Generated by `cargo xtask codegen` from `schemas/`; not edited by hand.\n\npub(crate) mod prelude;\npub mod api_table;\npub mod metadata_record;\npub(crate) mod table;\n",
     );
     for message in messages.values() {
         let mut emitter = Emitter { message, out: String::new() };
@@ -1144,13 +1237,12 @@ pub fn run(root: &Path, to: &Path) -> Result<(), String> {
     for message in messages.values() {
         let _ = writeln!(index, "pub use {}::{};", snake(&message.name), message.name);
     }
-    index.push_str("\n#[cfg(feature = \"json\")]\npub(crate) mod json_table;\n");
     fs::write(to.join("mod.rs"), index).map_err(|e| e.to_string())?;
     fs::write(to.join("prelude.rs"), PRELUDE).map_err(|e| e.to_string())?;
     fs::write(to.join("api_table.rs"), api_table(&messages)).map_err(|e| e.to_string())?;
     fs::write(to.join("metadata_record.rs"), metadata_enum(&messages))
         .map_err(|e| e.to_string())?;
-    fs::write(to.join("json_table.rs"), json_table(&messages)).map_err(|e| e.to_string())?;
+    fs::write(to.join("table.rs"), table(&messages)).map_err(|e| e.to_string())?;
     let status = Command::new("rustfmt")
         .args(["--edition", "2024", "--config-path"])
         .arg(root.join("rustfmt.toml"))
@@ -1268,25 +1360,17 @@ fn metadata_enum(messages: &BTreeMap<String, Message>) -> String {
     out
 }
 
-fn json_table(messages: &BTreeMap<String, Message>) -> String {
+fn table(messages: &BTreeMap<String, Message>) -> String {
     let mut out = String::from(
-        "//! Finds a message by name: for tools and tests that print any message.\n\nuse super::prelude::*;\n\ntype Outcome = Decoded<(serde_json::Value, Result<Vec<u8>, EncodeError>, usize)>;\n\nfn one<M: Message>(bytes: &Bytes, version: i16) -> Outcome {\nlet mut r = Reader::shared(bytes);\nlet m = M::decode(&mut r, version)?;\nlet left = r.remaining();\nlet mut w = Writer::new();\nlet encoded = m.encode(&mut w, version).map(|()| w.to_vec());\nOk((m.to_json(version), encoded, left))\n}\n\n/// Reads `bytes` as the named message; gives its JSON, its bytes written again, and how many bytes were left.\npub fn inspect(name: &str, bytes: &Bytes, version: i16) -> Option<Outcome> {\nSome(match name {\n",
-    );
-    for m in messages.values() {
-        let _ = writeln!(out, "{:?} => one::<super::{}>(bytes, version),", m.name, m.name);
-    }
-    out.push_str("_ => return None,\n})\n}\n");
-    out.push_str("\n/// A message written, or why it cannot be.\npub type Written = Result<Vec<u8>, EncodeError>;\n\nfn again<M: Message>(bytes: Option<&Bytes>, from: i16, to: i16) -> Decoded<Written> {\nlet m = match bytes {\nSome(bytes) => M::decode(&mut Reader::shared(bytes), from)?,\nNone => M::default(),\n};\nlet mut w = Writer::new();\nOk(m.encode(&mut w, to).map(|()| w.to_vec()))\n}\n\n/// Reads `bytes` as the named message in version `from`, or takes its default where there are none, and writes it in version `to`.\npub fn transcode(name: &str, bytes: Option<&Bytes>, from: i16, to: i16) -> Option<Decoded<Written>> {\nSome(match name {\n");
-    for m in messages.values() {
-        let _ = writeln!(out, "{:?} => again::<super::{}>(bytes, from, to),", m.name, m.name);
-    }
-    out.push_str("_ => return None,\n})\n}\n");
-    out.push_str(
-        "\n/// Every message with its versions.\npub const MESSAGES: &[(&str, i16, i16)] = &[\n",
+        "//! Every message by its name: for tools and tests that work with any of them.\n\nuse crate::table::Visit;\n\n/// Every message with its first and last version, by name.\npub const MESSAGES: &[(&str, i16, i16)] = &[\n",
     );
     for m in messages.values() {
         let _ = writeln!(out, "({:?}, {}, {}),", m.name, m.versions.lo, m.versions.hi);
     }
-    out.push_str("];\n");
+    out.push_str("];\n\n/// Calls `visitor` with the type of the named message; `None` when there is none of that name.\npub fn visit<V: Visit>(name: &str, visitor: V) -> Option<V::Output> {\nSome(match name {\n");
+    for m in messages.values() {
+        let _ = writeln!(out, "{:?} => visitor.visit::<super::{}>(),", m.name, m.name);
+    }
+    out.push_str("_ => return None,\n})\n}\n");
     out
 }

@@ -1,7 +1,7 @@
 //! The two messages that carry the data: a Produce request read through its view, a Fetch response
 //! written from borrowed parts. `cargo bench -p thalweg-wire`.
 
-use divan::{AllocProfiler, Bencher, black_box};
+use divan::{Bencher, black_box};
 use thalweg_wire::messages::fetch_response::{
     FetchResponseRef, FetchableTopicResponseRef, PartitionDataRef,
 };
@@ -10,9 +10,6 @@ use thalweg_wire::messages::produce_request::{
 };
 use thalweg_wire::messages::{FetchResponse, ProduceRequest};
 use thalweg_wire::{Message, Reader, RecordsRef, Uuid, Writer};
-
-#[global_allocator]
-static ALLOCATOR: AllocProfiler = AllocProfiler::system();
 
 fn main() {
     divan::main();
@@ -72,6 +69,32 @@ fn produce_view_v13(bencher: Bencher, shape: &(usize, usize, usize)) {
 #[divan::bench(args = SHAPES)]
 fn produce_view_v8(bencher: Bencher, shape: &(usize, usize, usize)) {
     produce_view(bencher, *shape, 8);
+}
+
+fn produce_each(bencher: Bencher, (topics, partitions, bytes): (usize, usize, usize), v: i16) {
+    let frame = produce_frame(topics, partitions, bytes, v);
+    let mut found: Vec<(Uuid, &str, i32, Option<&[u8]>)> = Vec::new();
+    bencher.bench_local(|| {
+        found.clear();
+        let mut r = Reader::new(black_box(&frame));
+        ProduceRequestView::parse_each(&mut r, v, |topic, partition| {
+            found.push((topic.topic_id, topic.name, partition.index, partition.records));
+        })
+        .expect("a valid request");
+        found.len()
+    });
+}
+
+/// The same in one walk, into a list that is used again.
+#[divan::bench(args = SHAPES)]
+fn produce_each_v13(bencher: Bencher, shape: &(usize, usize, usize)) {
+    produce_each(bencher, *shape, 13);
+}
+
+/// The same with topic names.
+#[divan::bench(args = SHAPES)]
+fn produce_each_v8(bencher: Bencher, shape: &(usize, usize, usize)) {
+    produce_each(bencher, *shape, 8);
 }
 
 /// For comparison: the owned form.

@@ -1,6 +1,42 @@
 //! Any message as JSON, for tools and tests.
 
-pub use crate::r#gen::json_table::{MESSAGES, Written, inspect, transcode};
+use bytes::Bytes;
+
+use crate::error::{Decoded, EncodeError};
+use crate::message::Message;
+use crate::reader::Reader;
+use crate::table::{Visit, visit};
+use crate::writer::Writer;
+
+pub use crate::table::MESSAGES;
+
+/// A message's bytes, or why it cannot be written.
+pub type Written = Result<Vec<u8>, EncodeError>;
+
+/// Reads `bytes` as the named message; gives its JSON, its bytes written again, and how many bytes
+/// were left. `None` when there is no such message.
+pub fn inspect(
+    name: &str,
+    bytes: &Bytes,
+    version: i16,
+) -> Option<Decoded<(serde_json::Value, Written, usize)>> {
+    struct Inspect<'a>(&'a Bytes, i16);
+    impl Visit for Inspect<'_> {
+        type Output = Decoded<(serde_json::Value, Written, usize)>;
+        fn visit<M: Message>(self) -> Self::Output {
+            let Inspect(bytes, version) = self;
+            let mut r = Reader::shared(bytes);
+            let m = M::decode(&mut r, version)?;
+            Ok((m.to_json(version), written(&m, version), r.remaining()))
+        }
+    }
+    visit(name, Inspect(bytes, version))
+}
+
+fn written<M: Message>(m: &M, version: i16) -> Written {
+    let mut w = Writer::new();
+    m.encode(&mut w, version).map(|()| w.to_vec())
+}
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

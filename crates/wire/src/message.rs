@@ -1,12 +1,14 @@
 //! What every generated message has in common.
 
+use std::fmt;
+
 use crate::api::ApiKey;
 use crate::error::{DecodeError, Decoded, EncodeError, Encoded};
 use crate::reader::Reader;
 use crate::writer::Writer;
 
 /// A message or record with its versions.
-pub trait Message: Sized + Default {
+pub trait Message: Sized + Default + Clone + fmt::Debug + PartialEq {
     /// Kafka's name.
     const NAME: &'static str;
     /// First version Kafka 4.3 knows.

@@ -146,15 +146,33 @@ impl<'a> Reader<'a> {
     /// An unsigned variable-length integer.
     #[inline]
     pub fn uvarint(&mut self) -> Decoded<u32> {
-        let (value, n) = varint::read_u32(self.buf).ok_or_else(|| {
-            if self.buf.len() < varint::MAX_LEN_32 {
-                DecodeError::Truncated { need: self.buf.len() + 1, have: self.buf.len() }
-            } else {
-                DecodeError::BadVarint
+        // Lengths of batches take up to three bytes. Only values go into the slow path: were the
+        // reader itself passed on, it could not live in registers.
+        let (value, rest) = match *self.buf {
+            [a, ref rest @ ..] if a < 0x80 => (u32::from(a), rest),
+            [a, b, ref rest @ ..] if b < 0x80 => {
+                (u32::from(a & 0x7f) | (u32::from(b) << 7), rest)
             }
-        })?;
-        self.buf = &self.buf[n..];
+            [a, b, c, ref rest @ ..] if c < 0x80 => {
+                let low = u32::from(a & 0x7f) | (u32::from(b & 0x7f) << 7);
+                (low | (u32::from(c) << 14), rest)
+            }
+            _ => Self::long_uvarint(self.buf)?,
+        };
+        self.buf = rest;
         Ok(value)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn long_uvarint(buf: &[u8]) -> Decoded<(u32, &[u8])> {
+        match varint::read_u32(buf) {
+            Some((value, n)) => Ok((value, buf.get(n..).unwrap_or_default())),
+            None if buf.len() < varint::MAX_LEN_32 => {
+                Err(DecodeError::Truncated { need: buf.len() + 1, have: buf.len() })
+            }
+            None => Err(DecodeError::BadVarint),
+        }
     }
 
     /// Length in front of a string (16 bits, or a varint of length + 1); `None` is null.
@@ -293,6 +311,23 @@ impl<'a> Reader<'a> {
         let used = start.len() - self.buf.len();
         Ok(Some(ArrayView::new(&start[..used], count, version)))
     }
+    /// An array that cannot be null, read in place; `each` is given every element on the way.
+    #[inline]
+    pub fn array_view_each<T: ViewElement<'a>>(
+        &mut self,
+        flex: bool,
+        version: i16,
+        mut each: impl FnMut(&mut Self) -> Decoded<()>,
+    ) -> Decoded<ArrayView<'a, T>> {
+        let count = self.array_len(flex)?.ok_or(DecodeError::BadLength(-1))?;
+        let start = self.buf;
+        for _ in 0..count {
+            each(self)?;
+        }
+        let used = start.len() - self.buf.len();
+        Ok(ArrayView::new(&start[..used], count, version))
+    }
+
     /// An array that cannot be null, read in place.
     #[inline]
     pub fn array_view<T: ViewElement<'a>>(
@@ -331,13 +366,24 @@ impl<'a> Reader<'a> {
     /// Goes past a tagged section of which no field is known.
     #[inline]
     pub fn skip_tags(&mut self) -> Decoded<()> {
+        // Nearly always there are none.
+        self.buf = match *self.buf {
+            [0, ref rest @ ..] => rest,
+            _ => Reader::in_place(self.buf).rest_after_tags()?,
+        };
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn rest_after_tags(mut self) -> Decoded<&'a [u8]> {
         let count = self.uvarint()?;
         for _ in 0..count {
             self.uvarint()?;
             let size = self.uvarint()?;
             self.skip(size as usize)?;
         }
-        Ok(())
+        Ok(self.buf)
     }
 
     /// The tagged section: `known` reads a tag it knows and says so; others are kept or skipped.

@@ -232,11 +232,22 @@ impl Writer {
     /// An unsigned variable-length integer.
     #[inline]
     pub fn uvarint(&mut self, v: u32) {
-        if v < 0x80 {
-            self.buf.push(v as u8);
-        } else {
-            varint::put_u32(&mut self.buf, v);
+        // Pieces of fixed size are plain stores; lengths of batches take up to three bytes.
+        const MORE: u8 = 0x80;
+        match v {
+            0..0x80 => self.buf.push(v as u8),
+            0x80..0x4000 => self.raw(&[v as u8 | MORE, (v >> 7) as u8]),
+            0x4000..0x20_0000 => {
+                self.raw(&[v as u8 | MORE, (v >> 7) as u8 | MORE, (v >> 14) as u8]);
+            }
+            _ => self.long_uvarint(v),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn long_uvarint(&mut self, v: u32) {
+        varint::put_u32(&mut self.buf, v);
     }
 
     /// Text.
@@ -270,7 +281,7 @@ impl Writer {
     }
 
     /// Length of bytes or an array, or null.
-    #[inline]
+    #[inline(always)]
     fn wide_len(&mut self, flex: bool, len: Option<usize>) -> Encoded {
         let Some(len) = len else {
             if flex {
@@ -310,21 +321,28 @@ impl Writer {
         Ok(())
     }
     /// A field of type records.
+    #[inline]
     pub fn records(&mut self, flex: bool, v: &RecordsRef<'_>) -> Encoded {
-        self.wide_len(flex, (!v.is_null()).then(|| v.len()))?;
         match v {
-            RecordsRef::Null => {}
-            RecordsRef::Inline(bytes) => self.raw(bytes),
-            RecordsRef::Shared(bytes) => self.share(bytes),
-            RecordsRef::Pieces(pieces) => pieces.iter().for_each(|bytes| self.share(bytes)),
-            RecordsRef::External { len: 0, .. } => {}
+            RecordsRef::Null => self.wide_len(flex, None),
             RecordsRef::External { id, len } => {
-                self.segment(Segment::External { id: *id, len: *len });
+                self.wide_len(flex, Some(*len as usize))?;
+                if *len > 0 {
+                    self.segment(Segment::External { id: *id, len: *len });
+                }
+                Ok(())
+            }
+            RecordsRef::Inline(bytes) => self.nullable_bytes(flex, Some(bytes)),
+            RecordsRef::Shared(bytes) => self.shared_bytes(flex, Some(bytes)),
+            RecordsRef::Pieces(pieces) => {
+                self.wide_len(flex, Some(v.len()))?;
+                pieces.iter().for_each(|bytes| self.share(bytes));
+                Ok(())
             }
         }
-        Ok(())
     }
 
+    #[inline]
     fn share(&mut self, bytes: &Bytes) {
         if bytes.len() < SHARE_FROM {
             self.raw(bytes);
@@ -333,6 +351,7 @@ impl Writer {
         }
     }
 
+    #[inline]
     fn segment(&mut self, segment: Segment) {
         self.segment_bytes += segment.len();
         self.segments.push((self.buf.len(), segment));

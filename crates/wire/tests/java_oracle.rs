@@ -14,7 +14,10 @@ use std::process::{Command, Stdio};
 use bytes::Bytes;
 use common::forms;
 use serde_json::Value;
-use thalweg_wire::json::{MESSAGES, inspect, transcode};
+use thalweg_wire::error::{Decoded, EncodeError};
+use thalweg_wire::json::inspect;
+use thalweg_wire::table::{MESSAGES, Visit, visit};
+use thalweg_wire::{Message, Reader, Writer};
 
 /// One message as Kafka's class sees it.
 struct Case {
@@ -109,6 +112,27 @@ fn same(java: &Value, ours: &Value) -> bool {
     }
 }
 
+/// Reads a message in one version, or takes its default where there are no bytes, and writes it in
+/// another.
+struct Transcode<'a> {
+    bytes: Option<&'a Bytes>,
+    from: i16,
+    to: i16,
+}
+
+impl Visit for Transcode<'_> {
+    type Output = Decoded<Result<Vec<u8>, EncodeError>>;
+
+    fn visit<M: Message>(self) -> Self::Output {
+        let message = match self.bytes {
+            Some(bytes) => M::decode(&mut Reader::shared(bytes), self.from)?,
+            None => M::default(),
+        };
+        let mut w = Writer::new();
+        Ok(message.encode(&mut w, self.to).map(|()| w.to_vec()))
+    }
+}
+
 /// Whether the message was filled at random, or has only defaults.
 fn is_filled(case: &Case) -> bool {
     !case.json.is_null()
@@ -122,7 +146,8 @@ fn difference(case: &Case) -> Option<String> {
         return Some(what);
     }
     let bytes = is_filled(case).then_some(&case.filled);
-    let ours = match transcode(&case.name, bytes, case.version, case.other_version) {
+    let transcode = Transcode { bytes, from: case.version, to: case.other_version };
+    let ours = match visit(&case.name, transcode) {
         Some(Ok(written)) => written,
         other => return Some(format!("transcoding gives {other:?}")),
     };

@@ -43,14 +43,16 @@ impl AbortTransactionRecord {
         let tag_0 = self.reason.is_some();
         count += usize::from(tag_0);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.as_slice();
-        w.raw_tags_below(Some(0), &mut raw)?;
-        if tag_0 {
-            let at = w.begin_tag(0);
-            w.nullable_string(true, self.reason.as_deref())?;
-            w.end_tag(at);
+        if count > 0 {
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
+            if tag_0 {
+                let at = w.begin_tag(0);
+                w.nullable_string(true, self.reason.as_deref())?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(None, &mut raw)?;
         }
-        w.raw_tags_below(None, &mut raw)?;
 
         Ok(())
     }

@@ -43,10 +43,13 @@ impl AlterPartitionReassignmentsRequest {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.timeout_ms);
         if version >= 1 {
-            w.bool(self.allow_replication_factor_change);
+            let mut b = [0; 5];
+            b[0..4].copy_from_slice(&self.timeout_ms.to_be_bytes());
+            b[4..5].copy_from_slice(&[u8::from(self.allow_replication_factor_change)]);
+            w.raw(&b);
         } else {
+            w.i32(self.timeout_ms);
             if !self.allow_replication_factor_change {
                 return Err(EncodeError::NotInVersion {
                     message: "AlterPartitionReassignmentsRequest",

@@ -49,9 +49,13 @@ impl AlterPartitionReassignmentsResponse {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.throttle_time_ms);
         if version >= 1 {
-            w.bool(self.allow_replication_factor_change);
+            let mut b = [0; 5];
+            b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+            b[4..5].copy_from_slice(&[u8::from(self.allow_replication_factor_change)]);
+            w.raw(&b);
+        } else {
+            w.i32(self.throttle_time_ms);
         }
         w.i16(self.error_code.0);
         w.nullable_string(true, self.error_message.as_deref())?;

@@ -100,32 +100,34 @@ impl ApiVersionsResponse {
             let tag_3 = version >= 3 && self.zk_migration_ready;
             count += usize::from(tag_3);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.as_slice();
-            w.raw_tags_below(Some(0), &mut raw)?;
-            if tag_0 {
-                let at = w.begin_tag(0);
-                w.array(flex, Some(&self.supported_features[..]), |w, v| v.write(w, version))?;
-                w.end_tag(at);
+            if count > 0 {
+                let mut raw = self.unknown_tags.as_slice();
+                w.raw_tags_below(Some(0), &mut raw)?;
+                if tag_0 {
+                    let at = w.begin_tag(0);
+                    w.array(flex, Some(&self.supported_features[..]), |w, v| v.write(w, version))?;
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(Some(1), &mut raw)?;
+                if tag_1 {
+                    let at = w.begin_tag(1);
+                    w.i64(self.finalized_features_epoch);
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(Some(2), &mut raw)?;
+                if tag_2 {
+                    let at = w.begin_tag(2);
+                    w.array(flex, Some(&self.finalized_features[..]), |w, v| v.write(w, version))?;
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(Some(3), &mut raw)?;
+                if tag_3 {
+                    let at = w.begin_tag(3);
+                    w.bool(self.zk_migration_ready);
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(None, &mut raw)?;
             }
-            w.raw_tags_below(Some(1), &mut raw)?;
-            if tag_1 {
-                let at = w.begin_tag(1);
-                w.i64(self.finalized_features_epoch);
-                w.end_tag(at);
-            }
-            w.raw_tags_below(Some(2), &mut raw)?;
-            if tag_2 {
-                let at = w.begin_tag(2);
-                w.array(flex, Some(&self.finalized_features[..]), |w, v| v.write(w, version))?;
-                w.end_tag(at);
-            }
-            w.raw_tags_below(Some(3), &mut raw)?;
-            if tag_3 {
-                let at = w.begin_tag(3);
-                w.bool(self.zk_migration_ready);
-                w.end_tag(at);
-            }
-            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ApiVersionsResponse",

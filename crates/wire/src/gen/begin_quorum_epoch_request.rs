@@ -219,9 +219,13 @@ impl PartitionData {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 1;
-        w.i32(self.partition_index);
         if version >= 1 {
-            w.uuid(self.voter_directory_id);
+            let mut b = [0; 20];
+            b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[4..20].copy_from_slice(&self.voter_directory_id.0);
+            w.raw(&b);
+        } else {
+            w.i32(self.partition_index);
         }
         let mut b = [0; 8];
         b[0..4].copy_from_slice(&self.leader_id.to_be_bytes());

@@ -81,26 +81,28 @@ impl BrokerHeartbeatRequest {
         let tag_1 = version >= 2 && self.cordoned_log_dirs.is_some();
         count += usize::from(tag_1);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.as_slice();
-        w.raw_tags_below(Some(0), &mut raw)?;
-        if tag_0 {
-            let at = w.begin_tag(0);
-            w.array(true, Some(&self.offline_log_dirs[..]), |w, v| {
-                w.uuid(*v);
-                Ok(())
-            })?;
-            w.end_tag(at);
+        if count > 0 {
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
+            if tag_0 {
+                let at = w.begin_tag(0);
+                w.array(true, Some(&self.offline_log_dirs[..]), |w, v| {
+                    w.uuid(*v);
+                    Ok(())
+                })?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(Some(1), &mut raw)?;
+            if tag_1 {
+                let at = w.begin_tag(1);
+                w.array(true, self.cordoned_log_dirs.as_deref(), |w, v| {
+                    w.uuid(*v);
+                    Ok(())
+                })?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(None, &mut raw)?;
         }
-        w.raw_tags_below(Some(1), &mut raw)?;
-        if tag_1 {
-            let at = w.begin_tag(1);
-            w.array(true, self.cordoned_log_dirs.as_deref(), |w, v| {
-                w.uuid(*v);
-                Ok(())
-            })?;
-            w.end_tag(at);
-        }
-        w.raw_tags_below(None, &mut raw)?;
 
         if !(version >= 1) {
             if !self.offline_log_dirs.is_empty() {

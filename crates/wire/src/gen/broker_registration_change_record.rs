@@ -86,38 +86,40 @@ impl BrokerRegistrationChangeRecord {
         let tag_3 = version >= 3 && self.cordoned_log_dirs.is_some();
         count += usize::from(tag_3);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.as_slice();
-        w.raw_tags_below(Some(0), &mut raw)?;
-        if tag_0 {
-            let at = w.begin_tag(0);
-            w.i8(self.fenced);
-            w.end_tag(at);
+        if count > 0 {
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
+            if tag_0 {
+                let at = w.begin_tag(0);
+                w.i8(self.fenced);
+                w.end_tag(at);
+            }
+            w.raw_tags_below(Some(1), &mut raw)?;
+            if tag_1 {
+                let at = w.begin_tag(1);
+                w.i8(self.in_controlled_shutdown);
+                w.end_tag(at);
+            }
+            w.raw_tags_below(Some(2), &mut raw)?;
+            if tag_2 {
+                let at = w.begin_tag(2);
+                w.array(true, Some(&self.log_dirs[..]), |w, v| {
+                    w.uuid(*v);
+                    Ok(())
+                })?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(Some(3), &mut raw)?;
+            if tag_3 {
+                let at = w.begin_tag(3);
+                w.array(true, self.cordoned_log_dirs.as_deref(), |w, v| {
+                    w.uuid(*v);
+                    Ok(())
+                })?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(None, &mut raw)?;
         }
-        w.raw_tags_below(Some(1), &mut raw)?;
-        if tag_1 {
-            let at = w.begin_tag(1);
-            w.i8(self.in_controlled_shutdown);
-            w.end_tag(at);
-        }
-        w.raw_tags_below(Some(2), &mut raw)?;
-        if tag_2 {
-            let at = w.begin_tag(2);
-            w.array(true, Some(&self.log_dirs[..]), |w, v| {
-                w.uuid(*v);
-                Ok(())
-            })?;
-            w.end_tag(at);
-        }
-        w.raw_tags_below(Some(3), &mut raw)?;
-        if tag_3 {
-            let at = w.begin_tag(3);
-            w.array(true, self.cordoned_log_dirs.as_deref(), |w, v| {
-                w.uuid(*v);
-                Ok(())
-            })?;
-            w.end_tag(at);
-        }
-        w.raw_tags_below(None, &mut raw)?;
 
         if !(version >= 1) {
             if self.in_controlled_shutdown != 0 {

@@ -83,22 +83,24 @@ impl ConsumerGroupMemberMetadataValue {
             !self.classic_member_metadata.as_ref().is_some_and(|v| *v == Default::default());
         count += usize::from(tag_0);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.as_slice();
-        w.raw_tags_below(Some(0), &mut raw)?;
-        if tag_0 {
-            let at = w.begin_tag(0);
-            match &self.classic_member_metadata {
-                Some(v) => {
-                    w.uvarint(1);
-                    v.write(w, version)?;
+        if count > 0 {
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
+            if tag_0 {
+                let at = w.begin_tag(0);
+                match &self.classic_member_metadata {
+                    Some(v) => {
+                        w.uvarint(1);
+                        v.write(w, version)?;
+                    }
+                    None => {
+                        w.uvarint(0);
+                    }
                 }
-                None => {
-                    w.uvarint(0);
-                }
+                w.end_tag(at);
             }
-            w.end_tag(at);
+            w.raw_tags_below(None, &mut raw)?;
         }
-        w.raw_tags_below(None, &mut raw)?;
 
         Ok(())
     }

@@ -162,14 +162,16 @@ impl CreatableTopicResult {
             let tag_0 = version >= 5 && self.topic_config_error_code != 0;
             count += usize::from(tag_0);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.as_slice();
-            w.raw_tags_below(Some(0), &mut raw)?;
-            if tag_0 {
-                let at = w.begin_tag(0);
-                w.i16(self.topic_config_error_code);
-                w.end_tag(at);
+            if count > 0 {
+                let mut raw = self.unknown_tags.as_slice();
+                w.raw_tags_below(Some(0), &mut raw)?;
+                if tag_0 {
+                    let at = w.begin_tag(0);
+                    w.i16(self.topic_config_error_code);
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(None, &mut raw)?;
             }
-            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "CreatableTopicResult",

@@ -45,10 +45,13 @@ impl DescribeClusterRequest {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.bool(self.include_cluster_authorized_operations);
         if version >= 1 {
-            w.i8(self.endpoint_type);
+            let mut b = [0; 2];
+            b[0..1].copy_from_slice(&[u8::from(self.include_cluster_authorized_operations)]);
+            b[1..2].copy_from_slice(&self.endpoint_type.to_be_bytes());
+            w.raw(&b);
         } else {
+            w.bool(self.include_cluster_authorized_operations);
             if self.endpoint_type != 1 {
                 return Err(EncodeError::NotInVersion {
                     message: "DescribeClusterRequest",

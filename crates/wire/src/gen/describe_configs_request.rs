@@ -46,10 +46,13 @@ impl DescribeConfigsRequest {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 4;
         w.array(flex, Some(&self.resources[..]), |w, v| v.write(w, version))?;
-        w.bool(self.include_synonyms);
         if version >= 3 {
-            w.bool(self.include_documentation);
+            let mut b = [0; 2];
+            b[0..1].copy_from_slice(&[u8::from(self.include_synonyms)]);
+            b[1..2].copy_from_slice(&[u8::from(self.include_documentation)]);
+            w.raw(&b);
         } else {
+            w.bool(self.include_synonyms);
             if self.include_documentation {
                 return Err(EncodeError::NotInVersion {
                     message: "DescribeConfigsRequest",

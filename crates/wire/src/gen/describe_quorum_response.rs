@@ -522,10 +522,13 @@ impl ReplicaState {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.replica_id);
         if version >= 2 {
-            w.uuid(self.replica_directory_id);
+            let mut b = [0; 20];
+            b[0..4].copy_from_slice(&self.replica_id.to_be_bytes());
+            b[4..20].copy_from_slice(&self.replica_directory_id.0);
+            w.raw(&b);
         } else {
+            w.i32(self.replica_id);
             if !self.replica_directory_id.is_zero() {
                 return Err(EncodeError::NotInVersion {
                     message: "ReplicaState",
@@ -534,12 +537,14 @@ impl ReplicaState {
                 });
             }
         }
-        w.i64(self.log_end_offset);
         if version >= 1 {
-            let mut b = [0; 16];
-            b[0..8].copy_from_slice(&self.last_fetch_timestamp.to_be_bytes());
-            b[8..16].copy_from_slice(&self.last_caught_up_timestamp.to_be_bytes());
+            let mut b = [0; 24];
+            b[0..8].copy_from_slice(&self.log_end_offset.to_be_bytes());
+            b[8..16].copy_from_slice(&self.last_fetch_timestamp.to_be_bytes());
+            b[16..24].copy_from_slice(&self.last_caught_up_timestamp.to_be_bytes());
             w.raw(&b);
+        } else {
+            w.i64(self.log_end_offset);
         }
         w.raw_tags(&self.unknown_tags)?;
         Ok(())

@@ -256,13 +256,19 @@ impl DescribeShareGroupOffsetsResponsePartition {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        let mut b = [0; 16];
-        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
-        b[4..12].copy_from_slice(&self.start_offset.to_be_bytes());
-        b[12..16].copy_from_slice(&self.leader_epoch.to_be_bytes());
-        w.raw(&b);
         if version >= 1 {
-            w.i64(self.lag);
+            let mut b = [0; 24];
+            b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[4..12].copy_from_slice(&self.start_offset.to_be_bytes());
+            b[12..16].copy_from_slice(&self.leader_epoch.to_be_bytes());
+            b[16..24].copy_from_slice(&self.lag.to_be_bytes());
+            w.raw(&b);
+        } else {
+            let mut b = [0; 16];
+            b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[4..12].copy_from_slice(&self.start_offset.to_be_bytes());
+            b[12..16].copy_from_slice(&self.leader_epoch.to_be_bytes());
+            w.raw(&b);
         }
         w.i16(self.error_code.0);
         w.nullable_string(true, self.error_message.as_deref())?;

@@ -45,10 +45,13 @@ impl ElectLeadersResponse {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 2;
-        w.i32(self.throttle_time_ms);
         if version >= 1 {
-            w.i16(self.error_code.0);
+            let mut b = [0; 6];
+            b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+            b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+            w.raw(&b);
         } else {
+            w.i32(self.throttle_time_ms);
             if self.error_code != ErrorCode(0) {
                 return Err(EncodeError::NotInVersion {
                     message: "ElectLeadersResponse",

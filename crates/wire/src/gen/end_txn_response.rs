@@ -50,14 +50,17 @@ impl EndTxnResponse {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 3;
-        let mut b = [0; 6];
-        b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
-        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
-        w.raw(&b);
         if version >= 5 {
-            let mut b = [0; 10];
-            b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
-            b[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
+            let mut b = [0; 16];
+            b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+            b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[6..14].copy_from_slice(&self.producer_id.to_be_bytes());
+            b[14..16].copy_from_slice(&self.producer_epoch.to_be_bytes());
+            w.raw(&b);
+        } else {
+            let mut b = [0; 6];
+            b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+            b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
             w.raw(&b);
         }
         if flex {

@@ -106,16 +106,21 @@ impl FetchRequest {
                 });
             }
         }
-        let mut b = [0; 13];
-        b[0..4].copy_from_slice(&self.max_wait_ms.to_be_bytes());
-        b[4..8].copy_from_slice(&self.min_bytes.to_be_bytes());
-        b[8..12].copy_from_slice(&self.max_bytes.to_be_bytes());
-        b[12..13].copy_from_slice(&self.isolation_level.to_be_bytes());
-        w.raw(&b);
         if version >= 7 {
-            let mut b = [0; 8];
-            b[0..4].copy_from_slice(&self.session_id.to_be_bytes());
-            b[4..8].copy_from_slice(&self.session_epoch.to_be_bytes());
+            let mut b = [0; 21];
+            b[0..4].copy_from_slice(&self.max_wait_ms.to_be_bytes());
+            b[4..8].copy_from_slice(&self.min_bytes.to_be_bytes());
+            b[8..12].copy_from_slice(&self.max_bytes.to_be_bytes());
+            b[12..13].copy_from_slice(&self.isolation_level.to_be_bytes());
+            b[13..17].copy_from_slice(&self.session_id.to_be_bytes());
+            b[17..21].copy_from_slice(&self.session_epoch.to_be_bytes());
+            w.raw(&b);
+        } else {
+            let mut b = [0; 13];
+            b[0..4].copy_from_slice(&self.max_wait_ms.to_be_bytes());
+            b[4..8].copy_from_slice(&self.min_bytes.to_be_bytes());
+            b[8..12].copy_from_slice(&self.max_bytes.to_be_bytes());
+            b[12..13].copy_from_slice(&self.isolation_level.to_be_bytes());
             w.raw(&b);
         }
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
@@ -140,20 +145,22 @@ impl FetchRequest {
             let tag_1 = version >= 15 && self.replica_state != Default::default();
             count += usize::from(tag_1);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.as_slice();
-            w.raw_tags_below(Some(0), &mut raw)?;
-            if tag_0 {
-                let at = w.begin_tag(0);
-                w.nullable_string(flex, self.cluster_id.as_deref())?;
-                w.end_tag(at);
+            if count > 0 {
+                let mut raw = self.unknown_tags.as_slice();
+                w.raw_tags_below(Some(0), &mut raw)?;
+                if tag_0 {
+                    let at = w.begin_tag(0);
+                    w.nullable_string(flex, self.cluster_id.as_deref())?;
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(Some(1), &mut raw)?;
+                if tag_1 {
+                    let at = w.begin_tag(1);
+                    self.replica_state.write(w, version)?;
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(None, &mut raw)?;
             }
-            w.raw_tags_below(Some(1), &mut raw)?;
-            if tag_1 {
-                let at = w.begin_tag(1);
-                self.replica_state.write(w, version)?;
-                w.end_tag(at);
-            }
-            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "FetchRequest",
@@ -409,6 +416,89 @@ impl<'a> FetchRequestView<'a> {
     }
 }
 
+impl<'a> FetchRequestView<'a> {
+    /// Reads and checks the whole message in place and hands out every `FetchPartition` on the way, in
+    /// one walk over the bytes. The `FetchTopic` beside it is filled as far as it stands in front of
+    /// its `FetchPartition`s. After an error the message is not valid, whatever was handed out.
+    pub fn parse_each(
+        r: &mut Reader<'a>,
+        version: i16,
+        mut each: impl FnMut(&FetchTopicView<'a>, FetchPartitionView<'a>),
+    ) -> Decoded<Self> {
+        FetchRequest::check_version(version)?;
+        let flex = version >= 12;
+        let mut m = Self::default();
+        if version <= 14 {
+            m.replica_id = r.i32()?;
+        }
+        m.max_wait_ms = r.i32()?;
+        m.min_bytes = r.i32()?;
+        m.max_bytes = r.i32()?;
+        m.isolation_level = r.i8()?;
+        if version >= 7 {
+            m.session_id = r.i32()?;
+        }
+        if version >= 7 {
+            m.session_epoch = r.i32()?;
+        }
+        m.topics =
+            r.array_view_each(flex, version, |r| FetchTopicView::walk(r, version, &mut each))?;
+        if version >= 7 {
+            m.forgotten_topics_data = r.array_view(flex, version)?;
+        }
+        if version >= 11 {
+            m.rack_id = r.str(flex)?;
+        }
+        if flex {
+            r.tags(None, |r, tag| {
+                match tag {
+                    0 => {
+                        if !(version >= 12) {
+                            return Err(DecodeError::TagNotInVersion { tag: 0, version });
+                        }
+                        m.cluster_id = r.nullable_str(flex)?;
+                    }
+                    1 => {
+                        if !(version >= 15) {
+                            return Err(DecodeError::TagNotInVersion { tag: 1, version });
+                        }
+                        m.replica_state = ReplicaStateView::read(r, version)?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+        }
+        Ok(m)
+    }
+}
+
+impl<'a> FetchTopicView<'a> {
+    #[inline]
+    fn walk(
+        r: &mut Reader<'a>,
+        version: i16,
+        each: &mut impl FnMut(&Self, FetchPartitionView<'a>),
+    ) -> Decoded<()> {
+        let flex = version >= 12;
+        let mut m = Self::default();
+        if version <= 12 {
+            m.topic = r.str(flex)?;
+        }
+        if version >= 13 {
+            m.topic_id = r.uuid()?;
+        }
+        r.array_view_each::<FetchPartitionView<'a>>(flex, version, |r| {
+            each(&m, FetchPartitionView::read(r, version)?);
+            Ok(())
+        })?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
 /// `FetchRequest` to be written from borrowed parts.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
@@ -466,16 +556,21 @@ impl FetchRequestRef<'_> {
                 });
             }
         }
-        let mut b = [0; 13];
-        b[0..4].copy_from_slice(&self.max_wait_ms.to_be_bytes());
-        b[4..8].copy_from_slice(&self.min_bytes.to_be_bytes());
-        b[8..12].copy_from_slice(&self.max_bytes.to_be_bytes());
-        b[12..13].copy_from_slice(&self.isolation_level.to_be_bytes());
-        w.raw(&b);
         if version >= 7 {
-            let mut b = [0; 8];
-            b[0..4].copy_from_slice(&self.session_id.to_be_bytes());
-            b[4..8].copy_from_slice(&self.session_epoch.to_be_bytes());
+            let mut b = [0; 21];
+            b[0..4].copy_from_slice(&self.max_wait_ms.to_be_bytes());
+            b[4..8].copy_from_slice(&self.min_bytes.to_be_bytes());
+            b[8..12].copy_from_slice(&self.max_bytes.to_be_bytes());
+            b[12..13].copy_from_slice(&self.isolation_level.to_be_bytes());
+            b[13..17].copy_from_slice(&self.session_id.to_be_bytes());
+            b[17..21].copy_from_slice(&self.session_epoch.to_be_bytes());
+            w.raw(&b);
+        } else {
+            let mut b = [0; 13];
+            b[0..4].copy_from_slice(&self.max_wait_ms.to_be_bytes());
+            b[4..8].copy_from_slice(&self.min_bytes.to_be_bytes());
+            b[8..12].copy_from_slice(&self.max_bytes.to_be_bytes());
+            b[12..13].copy_from_slice(&self.isolation_level.to_be_bytes());
             w.raw(&b);
         }
         w.array(flex, Some(self.topics), |w, v| v.write(w, version))?;
@@ -500,15 +595,17 @@ impl FetchRequestRef<'_> {
             let tag_1 = version >= 15 && self.replica_state != Default::default();
             count += usize::from(tag_1);
             w.uvarint(count as u32);
-            if tag_0 {
-                let at = w.begin_tag(0);
-                w.nullable_string(flex, self.cluster_id)?;
-                w.end_tag(at);
-            }
-            if tag_1 {
-                let at = w.begin_tag(1);
-                self.replica_state.write(w, version)?;
-                w.end_tag(at);
+            if count > 0 {
+                if tag_0 {
+                    let at = w.begin_tag(0);
+                    w.nullable_string(flex, self.cluster_id)?;
+                    w.end_tag(at);
+                }
+                if tag_1 {
+                    let at = w.begin_tag(1);
+                    self.replica_state.write(w, version)?;
+                    w.end_tag(at);
+                }
             }
         }
         if !(version >= 15) {
@@ -645,7 +742,7 @@ impl<'a> ViewElement<'a> for ReplicaStateView<'a> {
             m.replica_epoch = r.i64()?;
         }
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }
@@ -842,7 +939,7 @@ impl<'a> ViewElement<'a> for FetchTopicView<'a> {
         }
         m.partitions = r.array_view(flex, version)?;
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }
@@ -987,14 +1084,21 @@ impl FetchPartition {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 12;
-        w.i32(self.partition);
         if version >= 9 {
-            w.i32(self.current_leader_epoch);
-        }
-        w.i64(self.fetch_offset);
-        if version >= 12 {
-            w.i32(self.last_fetched_epoch);
+            let mut b = [0; 8];
+            b[0..4].copy_from_slice(&self.partition.to_be_bytes());
+            b[4..8].copy_from_slice(&self.current_leader_epoch.to_be_bytes());
+            w.raw(&b);
         } else {
+            w.i32(self.partition);
+        }
+        if version >= 12 {
+            let mut b = [0; 12];
+            b[0..8].copy_from_slice(&self.fetch_offset.to_be_bytes());
+            b[8..12].copy_from_slice(&self.last_fetched_epoch.to_be_bytes());
+            w.raw(&b);
+        } else {
+            w.i64(self.fetch_offset);
             if self.last_fetched_epoch != -1 {
                 return Err(EncodeError::NotInVersion {
                     message: "FetchPartition",
@@ -1014,20 +1118,22 @@ impl FetchPartition {
             let tag_1 = version >= 18 && self.high_watermark != 9223372036854775807;
             count += usize::from(tag_1);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.as_slice();
-            w.raw_tags_below(Some(0), &mut raw)?;
-            if tag_0 {
-                let at = w.begin_tag(0);
-                w.uuid(self.replica_directory_id);
-                w.end_tag(at);
+            if count > 0 {
+                let mut raw = self.unknown_tags.as_slice();
+                w.raw_tags_below(Some(0), &mut raw)?;
+                if tag_0 {
+                    let at = w.begin_tag(0);
+                    w.uuid(self.replica_directory_id);
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(Some(1), &mut raw)?;
+                if tag_1 {
+                    let at = w.begin_tag(1);
+                    w.i64(self.high_watermark);
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(None, &mut raw)?;
             }
-            w.raw_tags_below(Some(1), &mut raw)?;
-            if tag_1 {
-                let at = w.begin_tag(1);
-                w.i64(self.high_watermark);
-                w.end_tag(at);
-            }
-            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "FetchPartition",
@@ -1259,14 +1365,21 @@ impl FetchPartitionRef<'_> {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 12;
-        w.i32(self.partition);
         if version >= 9 {
-            w.i32(self.current_leader_epoch);
-        }
-        w.i64(self.fetch_offset);
-        if version >= 12 {
-            w.i32(self.last_fetched_epoch);
+            let mut b = [0; 8];
+            b[0..4].copy_from_slice(&self.partition.to_be_bytes());
+            b[4..8].copy_from_slice(&self.current_leader_epoch.to_be_bytes());
+            w.raw(&b);
         } else {
+            w.i32(self.partition);
+        }
+        if version >= 12 {
+            let mut b = [0; 12];
+            b[0..8].copy_from_slice(&self.fetch_offset.to_be_bytes());
+            b[8..12].copy_from_slice(&self.last_fetched_epoch.to_be_bytes());
+            w.raw(&b);
+        } else {
+            w.i64(self.fetch_offset);
             if self.last_fetched_epoch != -1 {
                 return Err(EncodeError::NotInVersion {
                     message: "FetchPartition",
@@ -1286,15 +1399,17 @@ impl FetchPartitionRef<'_> {
             let tag_1 = version >= 18 && self.high_watermark != 9223372036854775807;
             count += usize::from(tag_1);
             w.uvarint(count as u32);
-            if tag_0 {
-                let at = w.begin_tag(0);
-                w.uuid(self.replica_directory_id);
-                w.end_tag(at);
-            }
-            if tag_1 {
-                let at = w.begin_tag(1);
-                w.i64(self.high_watermark);
-                w.end_tag(at);
+            if count > 0 {
+                if tag_0 {
+                    let at = w.begin_tag(0);
+                    w.uuid(self.replica_directory_id);
+                    w.end_tag(at);
+                }
+                if tag_1 {
+                    let at = w.begin_tag(1);
+                    w.i64(self.high_watermark);
+                    w.end_tag(at);
+                }
             }
         }
         Ok(())
@@ -1439,7 +1554,7 @@ impl<'a> ViewElement<'a> for ForgottenTopicView<'a> {
             m.partitions = r.array_view(flex, version)?;
         }
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }

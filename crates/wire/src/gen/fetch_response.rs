@@ -63,13 +63,14 @@ impl FetchResponse {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 12;
-        w.i32(self.throttle_time_ms);
         if version >= 7 {
-            let mut b = [0; 6];
-            b[0..2].copy_from_slice(&self.error_code.0.to_be_bytes());
-            b[2..6].copy_from_slice(&self.session_id.to_be_bytes());
+            let mut b = [0; 10];
+            b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+            b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[6..10].copy_from_slice(&self.session_id.to_be_bytes());
             w.raw(&b);
         } else {
+            w.i32(self.throttle_time_ms);
             if self.session_id != 0 {
                 return Err(EncodeError::NotInVersion {
                     message: "FetchResponse",
@@ -84,14 +85,16 @@ impl FetchResponse {
             let tag_0 = version >= 16 && !self.node_endpoints.is_empty();
             count += usize::from(tag_0);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.as_slice();
-            w.raw_tags_below(Some(0), &mut raw)?;
-            if tag_0 {
-                let at = w.begin_tag(0);
-                w.array(flex, Some(&self.node_endpoints[..]), |w, v| v.write(w, version))?;
-                w.end_tag(at);
+            if count > 0 {
+                let mut raw = self.unknown_tags.as_slice();
+                w.raw_tags_below(Some(0), &mut raw)?;
+                if tag_0 {
+                    let at = w.begin_tag(0);
+                    w.array(flex, Some(&self.node_endpoints[..]), |w, v| v.write(w, version))?;
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(None, &mut raw)?;
             }
-            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "FetchResponse",
@@ -252,6 +255,72 @@ impl<'a> FetchResponseView<'a> {
     }
 }
 
+impl<'a> FetchResponseView<'a> {
+    /// Reads and checks the whole message in place and hands out every `PartitionData` on the way, in
+    /// one walk over the bytes. The `FetchableTopicResponse` beside it is filled as far as it stands in front of
+    /// its `PartitionData`s. After an error the message is not valid, whatever was handed out.
+    pub fn parse_each(
+        r: &mut Reader<'a>,
+        version: i16,
+        mut each: impl FnMut(&FetchableTopicResponseView<'a>, PartitionDataView<'a>),
+    ) -> Decoded<Self> {
+        FetchResponse::check_version(version)?;
+        let flex = version >= 12;
+        let mut m = Self::default();
+        m.throttle_time_ms = r.i32()?;
+        if version >= 7 {
+            m.error_code = ErrorCode(r.i16()?);
+        }
+        if version >= 7 {
+            m.session_id = r.i32()?;
+        }
+        m.responses = r.array_view_each(flex, version, |r| {
+            FetchableTopicResponseView::walk(r, version, &mut each)
+        })?;
+        if flex {
+            r.tags(None, |r, tag| {
+                match tag {
+                    0 => {
+                        if !(version >= 16) {
+                            return Err(DecodeError::TagNotInVersion { tag: 0, version });
+                        }
+                        m.node_endpoints = r.array_view(flex, version)?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+        }
+        Ok(m)
+    }
+}
+
+impl<'a> FetchableTopicResponseView<'a> {
+    #[inline]
+    fn walk(
+        r: &mut Reader<'a>,
+        version: i16,
+        each: &mut impl FnMut(&Self, PartitionDataView<'a>),
+    ) -> Decoded<()> {
+        let flex = version >= 12;
+        let mut m = Self::default();
+        if version <= 12 {
+            m.topic = r.str(flex)?;
+        }
+        if version >= 13 {
+            m.topic_id = r.uuid()?;
+        }
+        r.array_view_each::<PartitionDataView<'a>>(flex, version, |r| {
+            each(&m, PartitionDataView::read(r, version)?);
+            Ok(())
+        })?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
 /// `FetchResponse` to be written from borrowed parts.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
@@ -284,13 +353,14 @@ impl FetchResponseRef<'_> {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 12;
-        w.i32(self.throttle_time_ms);
         if version >= 7 {
-            let mut b = [0; 6];
-            b[0..2].copy_from_slice(&self.error_code.0.to_be_bytes());
-            b[2..6].copy_from_slice(&self.session_id.to_be_bytes());
+            let mut b = [0; 10];
+            b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+            b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[6..10].copy_from_slice(&self.session_id.to_be_bytes());
             w.raw(&b);
         } else {
+            w.i32(self.throttle_time_ms);
             if self.session_id != 0 {
                 return Err(EncodeError::NotInVersion {
                     message: "FetchResponse",
@@ -305,10 +375,12 @@ impl FetchResponseRef<'_> {
             let tag_0 = version >= 16 && !self.node_endpoints.is_empty();
             count += usize::from(tag_0);
             w.uvarint(count as u32);
-            if tag_0 {
-                let at = w.begin_tag(0);
-                w.array(flex, Some(self.node_endpoints), |w, v| v.write(w, version))?;
-                w.end_tag(at);
+            if count > 0 {
+                if tag_0 {
+                    let at = w.begin_tag(0);
+                    w.array(flex, Some(self.node_endpoints), |w, v| v.write(w, version))?;
+                    w.end_tag(at);
+                }
             }
         }
         if !(version >= 16) {
@@ -443,7 +515,7 @@ impl<'a> ViewElement<'a> for FetchableTopicResponseView<'a> {
         }
         m.partitions = r.array_view(flex, version)?;
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }
@@ -600,14 +672,21 @@ impl PartitionData {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 12;
-        let mut b = [0; 22];
-        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
-        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
-        b[6..14].copy_from_slice(&self.high_watermark.to_be_bytes());
-        b[14..22].copy_from_slice(&self.last_stable_offset.to_be_bytes());
-        w.raw(&b);
         if version >= 5 {
-            w.i64(self.log_start_offset);
+            let mut b = [0; 30];
+            b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[6..14].copy_from_slice(&self.high_watermark.to_be_bytes());
+            b[14..22].copy_from_slice(&self.last_stable_offset.to_be_bytes());
+            b[22..30].copy_from_slice(&self.log_start_offset.to_be_bytes());
+            w.raw(&b);
+        } else {
+            let mut b = [0; 22];
+            b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[6..14].copy_from_slice(&self.high_watermark.to_be_bytes());
+            b[14..22].copy_from_slice(&self.last_stable_offset.to_be_bytes());
+            w.raw(&b);
         }
         w.array(flex, self.aborted_transactions.as_deref(), |w, v| v.write(w, version))?;
         if version >= 11 {
@@ -631,26 +710,28 @@ impl PartitionData {
             let tag_2 = version >= 12 && self.snapshot_id != Default::default();
             count += usize::from(tag_2);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.as_slice();
-            w.raw_tags_below(Some(0), &mut raw)?;
-            if tag_0 {
-                let at = w.begin_tag(0);
-                self.diverging_epoch.write(w, version)?;
-                w.end_tag(at);
+            if count > 0 {
+                let mut raw = self.unknown_tags.as_slice();
+                w.raw_tags_below(Some(0), &mut raw)?;
+                if tag_0 {
+                    let at = w.begin_tag(0);
+                    self.diverging_epoch.write(w, version)?;
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(Some(1), &mut raw)?;
+                if tag_1 {
+                    let at = w.begin_tag(1);
+                    self.current_leader.write(w, version)?;
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(Some(2), &mut raw)?;
+                if tag_2 {
+                    let at = w.begin_tag(2);
+                    self.snapshot_id.write(w, version)?;
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(None, &mut raw)?;
             }
-            w.raw_tags_below(Some(1), &mut raw)?;
-            if tag_1 {
-                let at = w.begin_tag(1);
-                self.current_leader.write(w, version)?;
-                w.end_tag(at);
-            }
-            w.raw_tags_below(Some(2), &mut raw)?;
-            if tag_2 {
-                let at = w.begin_tag(2);
-                self.snapshot_id.write(w, version)?;
-                w.end_tag(at);
-            }
-            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "PartitionData",
@@ -947,14 +1028,21 @@ impl PartitionDataRef<'_> {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 12;
-        let mut b = [0; 22];
-        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
-        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
-        b[6..14].copy_from_slice(&self.high_watermark.to_be_bytes());
-        b[14..22].copy_from_slice(&self.last_stable_offset.to_be_bytes());
-        w.raw(&b);
         if version >= 5 {
-            w.i64(self.log_start_offset);
+            let mut b = [0; 30];
+            b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[6..14].copy_from_slice(&self.high_watermark.to_be_bytes());
+            b[14..22].copy_from_slice(&self.last_stable_offset.to_be_bytes());
+            b[22..30].copy_from_slice(&self.log_start_offset.to_be_bytes());
+            w.raw(&b);
+        } else {
+            let mut b = [0; 22];
+            b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[6..14].copy_from_slice(&self.high_watermark.to_be_bytes());
+            b[14..22].copy_from_slice(&self.last_stable_offset.to_be_bytes());
+            w.raw(&b);
         }
         w.array(flex, self.aborted_transactions, |w, v| v.write(w, version))?;
         if version >= 11 {
@@ -978,20 +1066,22 @@ impl PartitionDataRef<'_> {
             let tag_2 = version >= 12 && self.snapshot_id != Default::default();
             count += usize::from(tag_2);
             w.uvarint(count as u32);
-            if tag_0 {
-                let at = w.begin_tag(0);
-                self.diverging_epoch.write(w, version)?;
-                w.end_tag(at);
-            }
-            if tag_1 {
-                let at = w.begin_tag(1);
-                self.current_leader.write(w, version)?;
-                w.end_tag(at);
-            }
-            if tag_2 {
-                let at = w.begin_tag(2);
-                self.snapshot_id.write(w, version)?;
-                w.end_tag(at);
+            if count > 0 {
+                if tag_0 {
+                    let at = w.begin_tag(0);
+                    self.diverging_epoch.write(w, version)?;
+                    w.end_tag(at);
+                }
+                if tag_1 {
+                    let at = w.begin_tag(1);
+                    self.current_leader.write(w, version)?;
+                    w.end_tag(at);
+                }
+                if tag_2 {
+                    let at = w.begin_tag(2);
+                    self.snapshot_id.write(w, version)?;
+                    w.end_tag(at);
+                }
             }
         }
         if !(version >= 12) {
@@ -1146,7 +1236,7 @@ impl<'a> ViewElement<'a> for EpochEndOffsetView<'a> {
             m.end_offset = r.i64()?;
         }
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }
@@ -1345,7 +1435,7 @@ impl<'a> ViewElement<'a> for LeaderIdAndEpochView<'a> {
             m.leader_epoch = r.i32()?;
         }
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }
@@ -1515,7 +1605,7 @@ impl<'a> ViewElement<'a> for SnapshotIdView<'a> {
         m.end_offset = r.i64()?;
         m.epoch = r.i32()?;
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }
@@ -1666,7 +1756,7 @@ impl<'a> ViewElement<'a> for AbortedTransactionView<'a> {
         m.producer_id = r.i64()?;
         m.first_offset = r.i64()?;
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }
@@ -1905,7 +1995,7 @@ impl<'a> ViewElement<'a> for NodeEndpointView<'a> {
             m.rack = r.nullable_str(flex)?;
         }
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }

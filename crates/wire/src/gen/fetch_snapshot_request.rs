@@ -60,14 +60,16 @@ impl FetchSnapshotRequest {
         let tag_0 = self.cluster_id.is_some();
         count += usize::from(tag_0);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.as_slice();
-        w.raw_tags_below(Some(0), &mut raw)?;
-        if tag_0 {
-            let at = w.begin_tag(0);
-            w.nullable_string(true, self.cluster_id.as_deref())?;
-            w.end_tag(at);
+        if count > 0 {
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
+            if tag_0 {
+                let at = w.begin_tag(0);
+                w.nullable_string(true, self.cluster_id.as_deref())?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(None, &mut raw)?;
         }
-        w.raw_tags_below(None, &mut raw)?;
 
         Ok(())
     }
@@ -228,14 +230,16 @@ impl PartitionSnapshot {
         let tag_0 = version >= 1 && !self.replica_directory_id.is_zero();
         count += usize::from(tag_0);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.as_slice();
-        w.raw_tags_below(Some(0), &mut raw)?;
-        if tag_0 {
-            let at = w.begin_tag(0);
-            w.uuid(self.replica_directory_id);
-            w.end_tag(at);
+        if count > 0 {
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
+            if tag_0 {
+                let at = w.begin_tag(0);
+                w.uuid(self.replica_directory_id);
+                w.end_tag(at);
+            }
+            w.raw_tags_below(None, &mut raw)?;
         }
-        w.raw_tags_below(None, &mut raw)?;
 
         Ok(())
     }

@@ -63,14 +63,16 @@ impl FetchSnapshotResponse {
         let tag_0 = version >= 1 && !self.node_endpoints.is_empty();
         count += usize::from(tag_0);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.as_slice();
-        w.raw_tags_below(Some(0), &mut raw)?;
-        if tag_0 {
-            let at = w.begin_tag(0);
-            w.array(true, Some(&self.node_endpoints[..]), |w, v| v.write(w, version))?;
-            w.end_tag(at);
+        if count > 0 {
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
+            if tag_0 {
+                let at = w.begin_tag(0);
+                w.array(true, Some(&self.node_endpoints[..]), |w, v| v.write(w, version))?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(None, &mut raw)?;
         }
-        w.raw_tags_below(None, &mut raw)?;
 
         if !(version >= 1) {
             if !self.node_endpoints.is_empty() {
@@ -246,14 +248,16 @@ impl PartitionSnapshot {
         let tag_0 = self.current_leader != Default::default();
         count += usize::from(tag_0);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.as_slice();
-        w.raw_tags_below(Some(0), &mut raw)?;
-        if tag_0 {
-            let at = w.begin_tag(0);
-            self.current_leader.write(w, version)?;
-            w.end_tag(at);
+        if count > 0 {
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
+            if tag_0 {
+                let at = w.begin_tag(0);
+                self.current_leader.write(w, version)?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(None, &mut raw)?;
         }
-        w.raw_tags_below(None, &mut raw)?;
 
         Ok(())
     }

@@ -134,7 +134,7 @@ impl<'a> ViewElement<'a> for HeartbeatRequestView<'a> {
             m.group_instance_id = r.nullable_str(flex)?;
         }
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }

@@ -61,13 +61,14 @@ impl InitProducerIdRequest {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 2;
         w.nullable_string(flex, self.transactional_id.as_deref())?;
-        w.i32(self.transaction_timeout_ms);
         if version >= 3 {
-            let mut b = [0; 10];
-            b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
-            b[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
+            let mut b = [0; 14];
+            b[0..4].copy_from_slice(&self.transaction_timeout_ms.to_be_bytes());
+            b[4..12].copy_from_slice(&self.producer_id.to_be_bytes());
+            b[12..14].copy_from_slice(&self.producer_epoch.to_be_bytes());
             w.raw(&b);
         } else {
+            w.i32(self.transaction_timeout_ms);
             if self.producer_id != -1 {
                 return Err(EncodeError::NotInVersion {
                     message: "InitProducerIdRequest",

@@ -56,18 +56,22 @@ impl InitProducerIdResponse {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 2;
-        let mut b = [0; 16];
-        b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
-        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
-        b[6..14].copy_from_slice(&self.producer_id.to_be_bytes());
-        b[14..16].copy_from_slice(&self.producer_epoch.to_be_bytes());
-        w.raw(&b);
         if version >= 6 {
-            let mut b = [0; 10];
-            b[0..8].copy_from_slice(&self.ongoing_txn_producer_id.to_be_bytes());
-            b[8..10].copy_from_slice(&self.ongoing_txn_producer_epoch.to_be_bytes());
+            let mut b = [0; 26];
+            b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+            b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[6..14].copy_from_slice(&self.producer_id.to_be_bytes());
+            b[14..16].copy_from_slice(&self.producer_epoch.to_be_bytes());
+            b[16..24].copy_from_slice(&self.ongoing_txn_producer_id.to_be_bytes());
+            b[24..26].copy_from_slice(&self.ongoing_txn_producer_epoch.to_be_bytes());
             w.raw(&b);
         } else {
+            let mut b = [0; 16];
+            b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+            b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[6..14].copy_from_slice(&self.producer_id.to_be_bytes());
+            b[14..16].copy_from_slice(&self.producer_epoch.to_be_bytes());
+            w.raw(&b);
             if self.ongoing_txn_producer_id != -1 {
                 return Err(EncodeError::NotInVersion {
                     message: "InitProducerIdResponse",

@@ -65,9 +65,13 @@ impl JoinGroupRequest {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 6;
         w.string(flex, &self.group_id)?;
-        w.i32(self.session_timeout_ms);
         if version >= 1 {
-            w.i32(self.rebalance_timeout_ms);
+            let mut b = [0; 8];
+            b[0..4].copy_from_slice(&self.session_timeout_ms.to_be_bytes());
+            b[4..8].copy_from_slice(&self.rebalance_timeout_ms.to_be_bytes());
+            w.raw(&b);
+        } else {
+            w.i32(self.session_timeout_ms);
         }
         w.string(flex, &self.member_id)?;
         if version >= 5 {

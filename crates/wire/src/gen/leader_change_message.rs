@@ -118,10 +118,13 @@ impl Voter {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.voter_id);
         if version >= 1 {
-            w.uuid(self.voter_directory_id);
+            let mut b = [0; 20];
+            b[0..4].copy_from_slice(&self.voter_id.to_be_bytes());
+            b[4..20].copy_from_slice(&self.voter_directory_id.0);
+            w.raw(&b);
         } else {
+            w.i32(self.voter_id);
             if !self.voter_directory_id.is_zero() {
                 return Err(EncodeError::NotInVersion {
                     message: "Voter",

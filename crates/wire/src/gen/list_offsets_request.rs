@@ -50,10 +50,13 @@ impl ListOffsetsRequest {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 6;
-        w.i32(self.replica_id);
         if version >= 2 {
-            w.i8(self.isolation_level);
+            let mut b = [0; 5];
+            b[0..4].copy_from_slice(&self.replica_id.to_be_bytes());
+            b[4..5].copy_from_slice(&self.isolation_level.to_be_bytes());
+            w.raw(&b);
         } else {
+            w.i32(self.replica_id);
             if self.isolation_level != 0 {
                 return Err(EncodeError::NotInVersion {
                     message: "ListOffsetsRequest",
@@ -139,7 +142,7 @@ impl<'a> ViewElement<'a> for ListOffsetsRequestView<'a> {
             m.timeout_ms = r.i32()?;
         }
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }
@@ -181,6 +184,56 @@ impl<'a> ListOffsetsRequestView<'a> {
     pub fn parse(r: &mut Reader<'a>, version: i16) -> Decoded<Self> {
         ListOffsetsRequest::check_version(version)?;
         <Self as ViewElement>::read(r, version)
+    }
+}
+
+impl<'a> ListOffsetsRequestView<'a> {
+    /// Reads and checks the whole message in place and hands out every `ListOffsetsPartition` on the way, in
+    /// one walk over the bytes. The `ListOffsetsTopic` beside it is filled as far as it stands in front of
+    /// its `ListOffsetsPartition`s. After an error the message is not valid, whatever was handed out.
+    pub fn parse_each(
+        r: &mut Reader<'a>,
+        version: i16,
+        mut each: impl FnMut(&ListOffsetsTopicView<'a>, ListOffsetsPartitionView<'a>),
+    ) -> Decoded<Self> {
+        ListOffsetsRequest::check_version(version)?;
+        let flex = version >= 6;
+        let mut m = Self::default();
+        m.replica_id = r.i32()?;
+        if version >= 2 {
+            m.isolation_level = r.i8()?;
+        }
+        m.topics = r.array_view_each(flex, version, |r| {
+            ListOffsetsTopicView::walk(r, version, &mut each)
+        })?;
+        if version >= 10 {
+            m.timeout_ms = r.i32()?;
+        }
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(m)
+    }
+}
+
+impl<'a> ListOffsetsTopicView<'a> {
+    #[inline]
+    fn walk(
+        r: &mut Reader<'a>,
+        version: i16,
+        each: &mut impl FnMut(&Self, ListOffsetsPartitionView<'a>),
+    ) -> Decoded<()> {
+        let flex = version >= 6;
+        let mut m = Self::default();
+        m.name = r.str(flex)?;
+        r.array_view_each::<ListOffsetsPartitionView<'a>>(flex, version, |r| {
+            each(&m, ListOffsetsPartitionView::read(r, version)?);
+            Ok(())
+        })?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
     }
 }
 
@@ -277,7 +330,7 @@ impl<'a> ViewElement<'a> for ListOffsetsTopicView<'a> {
         m.name = r.str(flex)?;
         m.partitions = r.array_view(flex, version)?;
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }
@@ -349,9 +402,13 @@ impl ListOffsetsPartition {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 6;
-        w.i32(self.partition_index);
         if version >= 4 {
-            w.i32(self.current_leader_epoch);
+            let mut b = [0; 8];
+            b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[4..8].copy_from_slice(&self.current_leader_epoch.to_be_bytes());
+            w.raw(&b);
+        } else {
+            w.i32(self.partition_index);
         }
         w.i64(self.timestamp);
         if flex {
@@ -423,7 +480,7 @@ impl<'a> ViewElement<'a> for ListOffsetsPartitionView<'a> {
         }
         m.timestamp = r.i64()?;
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }

@@ -193,15 +193,21 @@ impl ListOffsetsPartitionResponse {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 6;
-        let mut b = [0; 22];
-        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
-        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
-        b[6..14].copy_from_slice(&self.timestamp.to_be_bytes());
-        b[14..22].copy_from_slice(&self.offset.to_be_bytes());
-        w.raw(&b);
         if version >= 4 {
-            w.i32(self.leader_epoch);
+            let mut b = [0; 26];
+            b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[6..14].copy_from_slice(&self.timestamp.to_be_bytes());
+            b[14..22].copy_from_slice(&self.offset.to_be_bytes());
+            b[22..26].copy_from_slice(&self.leader_epoch.to_be_bytes());
+            w.raw(&b);
         } else {
+            let mut b = [0; 22];
+            b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[6..14].copy_from_slice(&self.timestamp.to_be_bytes());
+            b[14..22].copy_from_slice(&self.offset.to_be_bytes());
+            w.raw(&b);
             if self.leader_epoch != -1 {
                 return Err(EncodeError::NotInVersion {
                     message: "ListOffsetsPartitionResponse",

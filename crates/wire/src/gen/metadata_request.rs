@@ -178,7 +178,7 @@ impl<'a> ViewElement<'a> for MetadataRequestView<'a> {
             m.include_topic_authorized_operations = r.bool()?;
         }
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }
@@ -337,7 +337,7 @@ impl<'a> ViewElement<'a> for MetadataRequestTopicView<'a> {
         }
         m.name = non_null_unless(version >= 10, r.nullable_str(flex)?, "Name")?;
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }

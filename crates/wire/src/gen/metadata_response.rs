@@ -443,13 +443,19 @@ impl MetadataResponsePartition {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 9;
-        let mut b = [0; 10];
-        b[0..2].copy_from_slice(&self.error_code.0.to_be_bytes());
-        b[2..6].copy_from_slice(&self.partition_index.to_be_bytes());
-        b[6..10].copy_from_slice(&self.leader_id.to_be_bytes());
-        w.raw(&b);
         if version >= 7 {
-            w.i32(self.leader_epoch);
+            let mut b = [0; 14];
+            b[0..2].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[2..6].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[6..10].copy_from_slice(&self.leader_id.to_be_bytes());
+            b[10..14].copy_from_slice(&self.leader_epoch.to_be_bytes());
+            w.raw(&b);
+        } else {
+            let mut b = [0; 10];
+            b[0..2].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[2..6].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[6..10].copy_from_slice(&self.leader_id.to_be_bytes());
+            w.raw(&b);
         }
         w.array(flex, Some(&self.replica_nodes[..]), |w, v| {
             w.i32(*v);

@@ -253,6 +253,7 @@ pub mod streams_group_topology_key;
 pub mod streams_group_topology_value;
 pub mod sync_group_request;
 pub mod sync_group_response;
+pub(crate) mod table;
 pub mod topic_record;
 pub mod transaction_log_key;
 pub mod transaction_log_value;
@@ -548,6 +549,3 @@ pub use write_share_group_state_response::WriteShareGroupStateResponse;
 pub use write_txn_markers_request::WriteTxnMarkersRequest;
 pub use write_txn_markers_response::WriteTxnMarkersResponse;
 pub use zk_migration_state_record::ZkMigrationStateRecord;
-
-#[cfg(feature = "json")]
-pub(crate) mod json_table;

@@ -169,7 +169,7 @@ impl<'a> ViewElement<'a> for OffsetCommitRequestView<'a> {
         }
         m.topics = r.array_view(flex, version)?;
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }
@@ -215,6 +215,63 @@ impl<'a> OffsetCommitRequestView<'a> {
     pub fn parse(r: &mut Reader<'a>, version: i16) -> Decoded<Self> {
         OffsetCommitRequest::check_version(version)?;
         <Self as ViewElement>::read(r, version)
+    }
+}
+
+impl<'a> OffsetCommitRequestView<'a> {
+    /// Reads and checks the whole message in place and hands out every `OffsetCommitRequestPartition` on the way, in
+    /// one walk over the bytes. The `OffsetCommitRequestTopic` beside it is filled as far as it stands in front of
+    /// its `OffsetCommitRequestPartition`s. After an error the message is not valid, whatever was handed out.
+    pub fn parse_each(
+        r: &mut Reader<'a>,
+        version: i16,
+        mut each: impl FnMut(&OffsetCommitRequestTopicView<'a>, OffsetCommitRequestPartitionView<'a>),
+    ) -> Decoded<Self> {
+        OffsetCommitRequest::check_version(version)?;
+        let flex = version >= 8;
+        let mut m = Self::default();
+        m.group_id = r.str(flex)?;
+        m.generation_id_or_member_epoch = r.i32()?;
+        m.member_id = r.str(flex)?;
+        if version >= 7 {
+            m.group_instance_id = r.nullable_str(flex)?;
+        }
+        if version <= 4 {
+            m.retention_time_ms = r.i64()?;
+        }
+        m.topics = r.array_view_each(flex, version, |r| {
+            OffsetCommitRequestTopicView::walk(r, version, &mut each)
+        })?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(m)
+    }
+}
+
+impl<'a> OffsetCommitRequestTopicView<'a> {
+    #[inline]
+    fn walk(
+        r: &mut Reader<'a>,
+        version: i16,
+        each: &mut impl FnMut(&Self, OffsetCommitRequestPartitionView<'a>),
+    ) -> Decoded<()> {
+        let flex = version >= 8;
+        let mut m = Self::default();
+        if version <= 9 {
+            m.name = r.str(flex)?;
+        }
+        if version >= 10 {
+            m.topic_id = r.uuid()?;
+        }
+        r.array_view_each::<OffsetCommitRequestPartitionView<'a>>(flex, version, |r| {
+            each(&m, OffsetCommitRequestPartitionView::read(r, version)?);
+            Ok(())
+        })?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
     }
 }
 
@@ -337,7 +394,7 @@ impl<'a> ViewElement<'a> for OffsetCommitRequestTopicView<'a> {
         }
         m.partitions = r.array_view(flex, version)?;
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }
@@ -418,12 +475,17 @@ impl OffsetCommitRequestPartition {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 8;
-        let mut b = [0; 12];
-        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
-        b[4..12].copy_from_slice(&self.committed_offset.to_be_bytes());
-        w.raw(&b);
         if version >= 6 {
-            w.i32(self.committed_leader_epoch);
+            let mut b = [0; 16];
+            b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[4..12].copy_from_slice(&self.committed_offset.to_be_bytes());
+            b[12..16].copy_from_slice(&self.committed_leader_epoch.to_be_bytes());
+            w.raw(&b);
+        } else {
+            let mut b = [0; 12];
+            b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[4..12].copy_from_slice(&self.committed_offset.to_be_bytes());
+            w.raw(&b);
         }
         w.nullable_string(flex, self.committed_metadata.as_deref())?;
         if flex {
@@ -503,7 +565,7 @@ impl<'a> ViewElement<'a> for OffsetCommitRequestPartitionView<'a> {
         }
         m.committed_metadata = r.nullable_str(flex)?;
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }

@@ -66,28 +66,38 @@ impl OffsetCommitValue {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 4;
-        w.i64(self.offset);
         if version >= 3 {
-            w.i32(self.leader_epoch);
+            let mut b = [0; 12];
+            b[0..8].copy_from_slice(&self.offset.to_be_bytes());
+            b[8..12].copy_from_slice(&self.leader_epoch.to_be_bytes());
+            w.raw(&b);
+        } else {
+            w.i64(self.offset);
         }
         w.string(flex, &self.metadata)?;
-        w.i64(self.commit_timestamp);
         if version == 1 {
-            w.i64(self.expire_timestamp);
+            let mut b = [0; 16];
+            b[0..8].copy_from_slice(&self.commit_timestamp.to_be_bytes());
+            b[8..16].copy_from_slice(&self.expire_timestamp.to_be_bytes());
+            w.raw(&b);
+        } else {
+            w.i64(self.commit_timestamp);
         }
         if flex {
             let mut count = self.unknown_tags.len();
             let tag_0 = version >= 4 && !self.topic_id.is_zero();
             count += usize::from(tag_0);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.as_slice();
-            w.raw_tags_below(Some(0), &mut raw)?;
-            if tag_0 {
-                let at = w.begin_tag(0);
-                w.uuid(self.topic_id);
-                w.end_tag(at);
+            if count > 0 {
+                let mut raw = self.unknown_tags.as_slice();
+                w.raw_tags_below(Some(0), &mut raw)?;
+                if tag_0 {
+                    let at = w.begin_tag(0);
+                    w.uuid(self.topic_id);
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(None, &mut raw)?;
             }
-            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "OffsetCommitValue",

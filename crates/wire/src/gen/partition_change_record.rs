@@ -121,83 +121,85 @@ impl PartitionChangeRecord {
         let tag_8 = version >= 1 && self.directories.is_some();
         count += usize::from(tag_8);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.as_slice();
-        w.raw_tags_below(Some(0), &mut raw)?;
-        if tag_0 {
-            let at = w.begin_tag(0);
-            w.array(true, self.isr.as_deref(), |w, v| {
-                w.i32(*v);
-                Ok(())
-            })?;
-            w.end_tag(at);
+        if count > 0 {
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
+            if tag_0 {
+                let at = w.begin_tag(0);
+                w.array(true, self.isr.as_deref(), |w, v| {
+                    w.i32(*v);
+                    Ok(())
+                })?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(Some(1), &mut raw)?;
+            if tag_1 {
+                let at = w.begin_tag(1);
+                w.i32(self.leader);
+                w.end_tag(at);
+            }
+            w.raw_tags_below(Some(2), &mut raw)?;
+            if tag_2 {
+                let at = w.begin_tag(2);
+                w.array(true, self.replicas.as_deref(), |w, v| {
+                    w.i32(*v);
+                    Ok(())
+                })?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(Some(3), &mut raw)?;
+            if tag_3 {
+                let at = w.begin_tag(3);
+                w.array(true, self.removing_replicas.as_deref(), |w, v| {
+                    w.i32(*v);
+                    Ok(())
+                })?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(Some(4), &mut raw)?;
+            if tag_4 {
+                let at = w.begin_tag(4);
+                w.array(true, self.adding_replicas.as_deref(), |w, v| {
+                    w.i32(*v);
+                    Ok(())
+                })?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(Some(5), &mut raw)?;
+            if tag_5 {
+                let at = w.begin_tag(5);
+                w.i8(self.leader_recovery_state);
+                w.end_tag(at);
+            }
+            w.raw_tags_below(Some(6), &mut raw)?;
+            if tag_6 {
+                let at = w.begin_tag(6);
+                w.array(true, self.eligible_leader_replicas.as_deref(), |w, v| {
+                    w.i32(*v);
+                    Ok(())
+                })?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(Some(7), &mut raw)?;
+            if tag_7 {
+                let at = w.begin_tag(7);
+                w.array(true, self.last_known_elr.as_deref(), |w, v| {
+                    w.i32(*v);
+                    Ok(())
+                })?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(Some(8), &mut raw)?;
+            if tag_8 {
+                let at = w.begin_tag(8);
+                w.array(true, self.directories.as_deref(), |w, v| {
+                    w.uuid(*v);
+                    Ok(())
+                })?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(None, &mut raw)?;
         }
-        w.raw_tags_below(Some(1), &mut raw)?;
-        if tag_1 {
-            let at = w.begin_tag(1);
-            w.i32(self.leader);
-            w.end_tag(at);
-        }
-        w.raw_tags_below(Some(2), &mut raw)?;
-        if tag_2 {
-            let at = w.begin_tag(2);
-            w.array(true, self.replicas.as_deref(), |w, v| {
-                w.i32(*v);
-                Ok(())
-            })?;
-            w.end_tag(at);
-        }
-        w.raw_tags_below(Some(3), &mut raw)?;
-        if tag_3 {
-            let at = w.begin_tag(3);
-            w.array(true, self.removing_replicas.as_deref(), |w, v| {
-                w.i32(*v);
-                Ok(())
-            })?;
-            w.end_tag(at);
-        }
-        w.raw_tags_below(Some(4), &mut raw)?;
-        if tag_4 {
-            let at = w.begin_tag(4);
-            w.array(true, self.adding_replicas.as_deref(), |w, v| {
-                w.i32(*v);
-                Ok(())
-            })?;
-            w.end_tag(at);
-        }
-        w.raw_tags_below(Some(5), &mut raw)?;
-        if tag_5 {
-            let at = w.begin_tag(5);
-            w.i8(self.leader_recovery_state);
-            w.end_tag(at);
-        }
-        w.raw_tags_below(Some(6), &mut raw)?;
-        if tag_6 {
-            let at = w.begin_tag(6);
-            w.array(true, self.eligible_leader_replicas.as_deref(), |w, v| {
-                w.i32(*v);
-                Ok(())
-            })?;
-            w.end_tag(at);
-        }
-        w.raw_tags_below(Some(7), &mut raw)?;
-        if tag_7 {
-            let at = w.begin_tag(7);
-            w.array(true, self.last_known_elr.as_deref(), |w, v| {
-                w.i32(*v);
-                Ok(())
-            })?;
-            w.end_tag(at);
-        }
-        w.raw_tags_below(Some(8), &mut raw)?;
-        if tag_8 {
-            let at = w.begin_tag(8);
-            w.array(true, self.directories.as_deref(), |w, v| {
-                w.uuid(*v);
-                Ok(())
-            })?;
-            w.end_tag(at);
-        }
-        w.raw_tags_below(None, &mut raw)?;
 
         if !(version >= 2) {
             if self.eligible_leader_replicas.is_some() {

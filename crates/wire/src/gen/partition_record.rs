@@ -137,32 +137,34 @@ impl PartitionRecord {
         let tag_2 = version >= 2 && self.last_known_elr.is_some();
         count += usize::from(tag_2);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.as_slice();
-        w.raw_tags_below(Some(0), &mut raw)?;
-        if tag_0 {
-            let at = w.begin_tag(0);
-            w.i8(self.leader_recovery_state);
-            w.end_tag(at);
+        if count > 0 {
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
+            if tag_0 {
+                let at = w.begin_tag(0);
+                w.i8(self.leader_recovery_state);
+                w.end_tag(at);
+            }
+            w.raw_tags_below(Some(1), &mut raw)?;
+            if tag_1 {
+                let at = w.begin_tag(1);
+                w.array(true, self.eligible_leader_replicas.as_deref(), |w, v| {
+                    w.i32(*v);
+                    Ok(())
+                })?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(Some(2), &mut raw)?;
+            if tag_2 {
+                let at = w.begin_tag(2);
+                w.array(true, self.last_known_elr.as_deref(), |w, v| {
+                    w.i32(*v);
+                    Ok(())
+                })?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(None, &mut raw)?;
         }
-        w.raw_tags_below(Some(1), &mut raw)?;
-        if tag_1 {
-            let at = w.begin_tag(1);
-            w.array(true, self.eligible_leader_replicas.as_deref(), |w, v| {
-                w.i32(*v);
-                Ok(())
-            })?;
-            w.end_tag(at);
-        }
-        w.raw_tags_below(Some(2), &mut raw)?;
-        if tag_2 {
-            let at = w.begin_tag(2);
-            w.array(true, self.last_known_elr.as_deref(), |w, v| {
-                w.i32(*v);
-                Ok(())
-            })?;
-            w.end_tag(at);
-        }
-        w.raw_tags_below(None, &mut raw)?;
 
         if !(version >= 2) {
             if self.eligible_leader_replicas.is_some() {

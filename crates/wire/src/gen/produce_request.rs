@@ -120,7 +120,7 @@ impl<'a> ViewElement<'a> for ProduceRequestView<'a> {
         m.timeout_ms = r.i32()?;
         m.topic_data = r.array_view(flex, version)?;
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }
@@ -157,6 +157,57 @@ impl<'a> ProduceRequestView<'a> {
     pub fn parse(r: &mut Reader<'a>, version: i16) -> Decoded<Self> {
         ProduceRequest::check_version(version)?;
         <Self as ViewElement>::read(r, version)
+    }
+}
+
+impl<'a> ProduceRequestView<'a> {
+    /// Reads and checks the whole message in place and hands out every `PartitionProduceData` on the way, in
+    /// one walk over the bytes. The `TopicProduceData` beside it is filled as far as it stands in front of
+    /// its `PartitionProduceData`s. After an error the message is not valid, whatever was handed out.
+    pub fn parse_each(
+        r: &mut Reader<'a>,
+        version: i16,
+        mut each: impl FnMut(&TopicProduceDataView<'a>, PartitionProduceDataView<'a>),
+    ) -> Decoded<Self> {
+        ProduceRequest::check_version(version)?;
+        let flex = version >= 9;
+        let mut m = Self::default();
+        m.transactional_id = r.nullable_str(flex)?;
+        m.acks = r.i16()?;
+        m.timeout_ms = r.i32()?;
+        m.topic_data = r.array_view_each(flex, version, |r| {
+            TopicProduceDataView::walk(r, version, &mut each)
+        })?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(m)
+    }
+}
+
+impl<'a> TopicProduceDataView<'a> {
+    #[inline]
+    fn walk(
+        r: &mut Reader<'a>,
+        version: i16,
+        each: &mut impl FnMut(&Self, PartitionProduceDataView<'a>),
+    ) -> Decoded<()> {
+        let flex = version >= 9;
+        let mut m = Self::default();
+        if version <= 12 {
+            m.name = r.str(flex)?;
+        }
+        if version >= 13 {
+            m.topic_id = r.uuid()?;
+        }
+        r.array_view_each::<PartitionProduceDataView<'a>>(flex, version, |r| {
+            each(&m, PartitionProduceDataView::read(r, version)?);
+            Ok(())
+        })?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
     }
 }
 
@@ -317,7 +368,7 @@ impl<'a> ViewElement<'a> for TopicProduceDataView<'a> {
         }
         m.partition_data = r.array_view(flex, version)?;
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }
@@ -474,7 +525,7 @@ impl<'a> ViewElement<'a> for PartitionProduceDataView<'a> {
         m.index = r.i32()?;
         m.records = r.nullable_slice(flex)?;
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }

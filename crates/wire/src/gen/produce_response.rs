@@ -60,14 +60,16 @@ impl ProduceResponse {
             let tag_0 = version >= 10 && !self.node_endpoints.is_empty();
             count += usize::from(tag_0);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.as_slice();
-            w.raw_tags_below(Some(0), &mut raw)?;
-            if tag_0 {
-                let at = w.begin_tag(0);
-                w.array(flex, Some(&self.node_endpoints[..]), |w, v| v.write(w, version))?;
-                w.end_tag(at);
+            if count > 0 {
+                let mut raw = self.unknown_tags.as_slice();
+                w.raw_tags_below(Some(0), &mut raw)?;
+                if tag_0 {
+                    let at = w.begin_tag(0);
+                    w.array(flex, Some(&self.node_endpoints[..]), |w, v| v.write(w, version))?;
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(None, &mut raw)?;
             }
-            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "ProduceResponse",
@@ -201,6 +203,66 @@ impl<'a> ProduceResponseView<'a> {
     }
 }
 
+impl<'a> ProduceResponseView<'a> {
+    /// Reads and checks the whole message in place and hands out every `PartitionProduceResponse` on the way, in
+    /// one walk over the bytes. The `TopicProduceResponse` beside it is filled as far as it stands in front of
+    /// its `PartitionProduceResponse`s. After an error the message is not valid, whatever was handed out.
+    pub fn parse_each(
+        r: &mut Reader<'a>,
+        version: i16,
+        mut each: impl FnMut(&TopicProduceResponseView<'a>, PartitionProduceResponseView<'a>),
+    ) -> Decoded<Self> {
+        ProduceResponse::check_version(version)?;
+        let flex = version >= 9;
+        let mut m = Self::default();
+        m.responses = r.array_view_each(flex, version, |r| {
+            TopicProduceResponseView::walk(r, version, &mut each)
+        })?;
+        m.throttle_time_ms = r.i32()?;
+        if flex {
+            r.tags(None, |r, tag| {
+                match tag {
+                    0 => {
+                        if !(version >= 10) {
+                            return Err(DecodeError::TagNotInVersion { tag: 0, version });
+                        }
+                        m.node_endpoints = r.array_view(flex, version)?;
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+        }
+        Ok(m)
+    }
+}
+
+impl<'a> TopicProduceResponseView<'a> {
+    #[inline]
+    fn walk(
+        r: &mut Reader<'a>,
+        version: i16,
+        each: &mut impl FnMut(&Self, PartitionProduceResponseView<'a>),
+    ) -> Decoded<()> {
+        let flex = version >= 9;
+        let mut m = Self::default();
+        if version <= 12 {
+            m.name = r.str(flex)?;
+        }
+        if version >= 13 {
+            m.topic_id = r.uuid()?;
+        }
+        r.array_view_each::<PartitionProduceResponseView<'a>>(flex, version, |r| {
+            each(&m, PartitionProduceResponseView::read(r, version)?);
+            Ok(())
+        })?;
+        if flex {
+            r.skip_tags()?;
+        }
+        Ok(())
+    }
+}
+
 /// `ProduceResponse` to be written from borrowed parts.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
@@ -232,10 +294,12 @@ impl ProduceResponseRef<'_> {
             let tag_0 = version >= 10 && !self.node_endpoints.is_empty();
             count += usize::from(tag_0);
             w.uvarint(count as u32);
-            if tag_0 {
-                let at = w.begin_tag(0);
-                w.array(flex, Some(self.node_endpoints), |w, v| v.write(w, version))?;
-                w.end_tag(at);
+            if count > 0 {
+                if tag_0 {
+                    let at = w.begin_tag(0);
+                    w.array(flex, Some(self.node_endpoints), |w, v| v.write(w, version))?;
+                    w.end_tag(at);
+                }
             }
         }
         if !(version >= 10) {
@@ -370,7 +434,7 @@ impl<'a> ViewElement<'a> for TopicProduceResponseView<'a> {
         }
         m.partition_responses = r.array_view(flex, version)?;
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }
@@ -510,14 +574,21 @@ impl PartitionProduceResponse {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 9;
-        let mut b = [0; 22];
-        b[0..4].copy_from_slice(&self.index.to_be_bytes());
-        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
-        b[6..14].copy_from_slice(&self.base_offset.to_be_bytes());
-        b[14..22].copy_from_slice(&self.log_append_time_ms.to_be_bytes());
-        w.raw(&b);
         if version >= 5 {
-            w.i64(self.log_start_offset);
+            let mut b = [0; 30];
+            b[0..4].copy_from_slice(&self.index.to_be_bytes());
+            b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[6..14].copy_from_slice(&self.base_offset.to_be_bytes());
+            b[14..22].copy_from_slice(&self.log_append_time_ms.to_be_bytes());
+            b[22..30].copy_from_slice(&self.log_start_offset.to_be_bytes());
+            w.raw(&b);
+        } else {
+            let mut b = [0; 22];
+            b[0..4].copy_from_slice(&self.index.to_be_bytes());
+            b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[6..14].copy_from_slice(&self.base_offset.to_be_bytes());
+            b[14..22].copy_from_slice(&self.log_append_time_ms.to_be_bytes());
+            w.raw(&b);
         }
         if version >= 8 {
             w.array(flex, Some(&self.record_errors[..]), |w, v| v.write(w, version))?;
@@ -530,14 +601,16 @@ impl PartitionProduceResponse {
             let tag_0 = version >= 10 && self.current_leader != Default::default();
             count += usize::from(tag_0);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.as_slice();
-            w.raw_tags_below(Some(0), &mut raw)?;
-            if tag_0 {
-                let at = w.begin_tag(0);
-                self.current_leader.write(w, version)?;
-                w.end_tag(at);
+            if count > 0 {
+                let mut raw = self.unknown_tags.as_slice();
+                w.raw_tags_below(Some(0), &mut raw)?;
+                if tag_0 {
+                    let at = w.begin_tag(0);
+                    self.current_leader.write(w, version)?;
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(None, &mut raw)?;
             }
-            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "PartitionProduceResponse",
@@ -759,14 +832,21 @@ impl PartitionProduceResponseRef<'_> {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 9;
-        let mut b = [0; 22];
-        b[0..4].copy_from_slice(&self.index.to_be_bytes());
-        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
-        b[6..14].copy_from_slice(&self.base_offset.to_be_bytes());
-        b[14..22].copy_from_slice(&self.log_append_time_ms.to_be_bytes());
-        w.raw(&b);
         if version >= 5 {
-            w.i64(self.log_start_offset);
+            let mut b = [0; 30];
+            b[0..4].copy_from_slice(&self.index.to_be_bytes());
+            b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[6..14].copy_from_slice(&self.base_offset.to_be_bytes());
+            b[14..22].copy_from_slice(&self.log_append_time_ms.to_be_bytes());
+            b[22..30].copy_from_slice(&self.log_start_offset.to_be_bytes());
+            w.raw(&b);
+        } else {
+            let mut b = [0; 22];
+            b[0..4].copy_from_slice(&self.index.to_be_bytes());
+            b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+            b[6..14].copy_from_slice(&self.base_offset.to_be_bytes());
+            b[14..22].copy_from_slice(&self.log_append_time_ms.to_be_bytes());
+            w.raw(&b);
         }
         if version >= 8 {
             w.array(flex, Some(self.record_errors), |w, v| v.write(w, version))?;
@@ -779,10 +859,12 @@ impl PartitionProduceResponseRef<'_> {
             let tag_0 = version >= 10 && self.current_leader != Default::default();
             count += usize::from(tag_0);
             w.uvarint(count as u32);
-            if tag_0 {
-                let at = w.begin_tag(0);
-                self.current_leader.write(w, version)?;
-                w.end_tag(at);
+            if count > 0 {
+                if tag_0 {
+                    let at = w.begin_tag(0);
+                    self.current_leader.write(w, version)?;
+                    w.end_tag(at);
+                }
             }
         }
         if !(version >= 10) {
@@ -922,7 +1004,7 @@ impl<'a> ViewElement<'a> for BatchIndexAndErrorMessageView<'a> {
             m.batch_index_error_message = r.nullable_str(flex)?;
         }
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }
@@ -1123,7 +1205,7 @@ impl<'a> ViewElement<'a> for LeaderIdAndEpochView<'a> {
             m.leader_epoch = r.i32()?;
         }
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }
@@ -1381,7 +1463,7 @@ impl<'a> ViewElement<'a> for NodeEndpointView<'a> {
             m.rack = r.nullable_str(flex)?;
         }
         if flex {
-            r.tags(None, |_, _| Ok(false))?;
+            r.skip_tags()?;
         }
         Ok(m)
     }

@@ -72,14 +72,19 @@ impl QuorumStateData {
                 });
             }
         }
-        let mut b = [0; 12];
-        b[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
-        b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
-        b[8..12].copy_from_slice(&self.voted_id.to_be_bytes());
-        w.raw(&b);
         if version >= 1 {
-            w.uuid(self.voted_directory_id);
+            let mut b = [0; 28];
+            b[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
+            b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+            b[8..12].copy_from_slice(&self.voted_id.to_be_bytes());
+            b[12..28].copy_from_slice(&self.voted_directory_id.0);
+            w.raw(&b);
         } else {
+            let mut b = [0; 12];
+            b[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
+            b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+            b[8..12].copy_from_slice(&self.voted_id.to_be_bytes());
+            w.raw(&b);
             if !self.voted_directory_id.is_zero() {
                 return Err(EncodeError::NotInVersion {
                     message: "QuorumStateData",

@@ -169,13 +169,19 @@ impl PartitionResult {
         b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
         w.raw(&b);
         w.nullable_string(true, self.error_message.as_deref())?;
-        let mut b = [0; 16];
-        b[0..4].copy_from_slice(&self.state_epoch.to_be_bytes());
-        b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
-        b[8..16].copy_from_slice(&self.start_offset.to_be_bytes());
-        w.raw(&b);
         if version >= 1 {
-            w.i32(self.delivery_complete_count);
+            let mut b = [0; 20];
+            b[0..4].copy_from_slice(&self.state_epoch.to_be_bytes());
+            b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+            b[8..16].copy_from_slice(&self.start_offset.to_be_bytes());
+            b[16..20].copy_from_slice(&self.delivery_complete_count.to_be_bytes());
+            w.raw(&b);
+        } else {
+            let mut b = [0; 16];
+            b[0..4].copy_from_slice(&self.state_epoch.to_be_bytes());
+            b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+            b[8..16].copy_from_slice(&self.start_offset.to_be_bytes());
+            w.raw(&b);
         }
         w.raw_tags(&self.unknown_tags)?;
         Ok(())

@@ -84,10 +84,13 @@ impl RegisterBrokerRecord {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        w.i32(self.broker_id);
         if version >= 2 {
-            w.bool(self.is_migrating_zk_broker);
+            let mut b = [0; 5];
+            b[0..4].copy_from_slice(&self.broker_id.to_be_bytes());
+            b[4..5].copy_from_slice(&[u8::from(self.is_migrating_zk_broker)]);
+            w.raw(&b);
         } else {
+            w.i32(self.broker_id);
             if self.is_migrating_zk_broker {
                 return Err(EncodeError::NotInVersion {
                     message: "RegisterBrokerRecord",
@@ -103,10 +106,13 @@ impl RegisterBrokerRecord {
         w.array(true, Some(&self.end_points[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.features[..]), |w, v| v.write(w, version))?;
         w.nullable_string(true, self.rack.as_deref())?;
-        w.bool(self.fenced);
         if version >= 1 {
-            w.bool(self.in_controlled_shutdown);
+            let mut b = [0; 2];
+            b[0..1].copy_from_slice(&[u8::from(self.fenced)]);
+            b[1..2].copy_from_slice(&[u8::from(self.in_controlled_shutdown)]);
+            w.raw(&b);
         } else {
+            w.bool(self.fenced);
             if self.in_controlled_shutdown {
                 return Err(EncodeError::NotInVersion {
                     message: "RegisterBrokerRecord",
@@ -121,26 +127,28 @@ impl RegisterBrokerRecord {
         let tag_1 = version >= 4 && self.cordoned_log_dirs.is_some();
         count += usize::from(tag_1);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.as_slice();
-        w.raw_tags_below(Some(0), &mut raw)?;
-        if tag_0 {
-            let at = w.begin_tag(0);
-            w.array(true, Some(&self.log_dirs[..]), |w, v| {
-                w.uuid(*v);
-                Ok(())
-            })?;
-            w.end_tag(at);
+        if count > 0 {
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
+            if tag_0 {
+                let at = w.begin_tag(0);
+                w.array(true, Some(&self.log_dirs[..]), |w, v| {
+                    w.uuid(*v);
+                    Ok(())
+                })?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(Some(1), &mut raw)?;
+            if tag_1 {
+                let at = w.begin_tag(1);
+                w.array(true, self.cordoned_log_dirs.as_deref(), |w, v| {
+                    w.uuid(*v);
+                    Ok(())
+                })?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(None, &mut raw)?;
         }
-        w.raw_tags_below(Some(1), &mut raw)?;
-        if tag_1 {
-            let at = w.begin_tag(1);
-            w.array(true, self.cordoned_log_dirs.as_deref(), |w, v| {
-                w.uuid(*v);
-                Ok(())
-            })?;
-            w.end_tag(at);
-        }
-        w.raw_tags_below(None, &mut raw)?;
 
         if !(version >= 3) {
             if !self.log_dirs.is_empty() {

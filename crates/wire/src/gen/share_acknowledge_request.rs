@@ -51,10 +51,13 @@ impl ShareAcknowledgeRequest {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.nullable_string(true, self.group_id.as_deref())?;
         w.nullable_string(true, self.member_id.as_deref())?;
-        w.i32(self.share_session_epoch);
         if version >= 2 {
-            w.bool(self.is_renew_ack);
+            let mut b = [0; 5];
+            b[0..4].copy_from_slice(&self.share_session_epoch.to_be_bytes());
+            b[4..5].copy_from_slice(&[u8::from(self.is_renew_ack)]);
+            w.raw(&b);
         } else {
+            w.i32(self.share_session_epoch);
             if self.is_renew_ack {
                 return Err(EncodeError::NotInVersion {
                     message: "ShareAcknowledgeRequest",

@@ -74,20 +74,26 @@ impl ShareFetchRequest {
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.nullable_string(true, self.group_id.as_deref())?;
         w.nullable_string(true, self.member_id.as_deref())?;
-        let mut b = [0; 24];
-        b[0..4].copy_from_slice(&self.share_session_epoch.to_be_bytes());
-        b[4..8].copy_from_slice(&self.max_wait_ms.to_be_bytes());
-        b[8..12].copy_from_slice(&self.min_bytes.to_be_bytes());
-        b[12..16].copy_from_slice(&self.max_bytes.to_be_bytes());
-        b[16..20].copy_from_slice(&self.max_records.to_be_bytes());
-        b[20..24].copy_from_slice(&self.batch_size.to_be_bytes());
-        w.raw(&b);
         if version >= 2 {
-            let mut b = [0; 2];
-            b[0..1].copy_from_slice(&self.share_acquire_mode.to_be_bytes());
-            b[1..2].copy_from_slice(&[u8::from(self.is_renew_ack)]);
+            let mut b = [0; 26];
+            b[0..4].copy_from_slice(&self.share_session_epoch.to_be_bytes());
+            b[4..8].copy_from_slice(&self.max_wait_ms.to_be_bytes());
+            b[8..12].copy_from_slice(&self.min_bytes.to_be_bytes());
+            b[12..16].copy_from_slice(&self.max_bytes.to_be_bytes());
+            b[16..20].copy_from_slice(&self.max_records.to_be_bytes());
+            b[20..24].copy_from_slice(&self.batch_size.to_be_bytes());
+            b[24..25].copy_from_slice(&self.share_acquire_mode.to_be_bytes());
+            b[25..26].copy_from_slice(&[u8::from(self.is_renew_ack)]);
             w.raw(&b);
         } else {
+            let mut b = [0; 24];
+            b[0..4].copy_from_slice(&self.share_session_epoch.to_be_bytes());
+            b[4..8].copy_from_slice(&self.max_wait_ms.to_be_bytes());
+            b[8..12].copy_from_slice(&self.min_bytes.to_be_bytes());
+            b[12..16].copy_from_slice(&self.max_bytes.to_be_bytes());
+            b[16..20].copy_from_slice(&self.max_records.to_be_bytes());
+            b[20..24].copy_from_slice(&self.batch_size.to_be_bytes());
+            w.raw(&b);
             if self.is_renew_ack {
                 return Err(EncodeError::NotInVersion {
                     message: "ShareFetchRequest",

@@ -46,14 +46,16 @@ impl ShareGroupTargetAssignmentMetadataValue {
         let tag_0 = self.assignment_timestamp != 0;
         count += usize::from(tag_0);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.as_slice();
-        w.raw_tags_below(Some(0), &mut raw)?;
-        if tag_0 {
-            let at = w.begin_tag(0);
-            w.i64(self.assignment_timestamp);
-            w.end_tag(at);
+        if count > 0 {
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
+            if tag_0 {
+                let at = w.begin_tag(0);
+                w.i64(self.assignment_timestamp);
+                w.end_tag(at);
+            }
+            w.raw_tags_below(None, &mut raw)?;
         }
-        w.raw_tags_below(None, &mut raw)?;
 
         Ok(())
     }

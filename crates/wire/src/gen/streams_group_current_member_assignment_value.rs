@@ -177,17 +177,19 @@ impl TaskIds {
         let tag_0 = !self.assignment_epochs.as_ref().is_some_and(|v| v.is_empty());
         count += usize::from(tag_0);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.as_slice();
-        w.raw_tags_below(Some(0), &mut raw)?;
-        if tag_0 {
-            let at = w.begin_tag(0);
-            w.array(true, self.assignment_epochs.as_deref(), |w, v| {
-                w.i32(*v);
-                Ok(())
-            })?;
-            w.end_tag(at);
+        if count > 0 {
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
+            if tag_0 {
+                let at = w.begin_tag(0);
+                w.array(true, self.assignment_epochs.as_deref(), |w, v| {
+                    w.i32(*v);
+                    Ok(())
+                })?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(None, &mut raw)?;
         }
-        w.raw_tags_below(None, &mut raw)?;
 
         Ok(())
     }

@@ -64,20 +64,22 @@ impl StreamsGroupMetadataValue {
         let tag_1 = !self.last_assignment_configs.as_ref().is_some_and(|v| v.is_empty());
         count += usize::from(tag_1);
         w.uvarint(count as u32);
-        let mut raw = self.unknown_tags.as_slice();
-        w.raw_tags_below(Some(0), &mut raw)?;
-        if tag_0 {
-            let at = w.begin_tag(0);
-            w.i32(self.validated_topology_epoch);
-            w.end_tag(at);
+        if count > 0 {
+            let mut raw = self.unknown_tags.as_slice();
+            w.raw_tags_below(Some(0), &mut raw)?;
+            if tag_0 {
+                let at = w.begin_tag(0);
+                w.i32(self.validated_topology_epoch);
+                w.end_tag(at);
+            }
+            w.raw_tags_below(Some(1), &mut raw)?;
+            if tag_1 {
+                let at = w.begin_tag(1);
+                w.array(true, self.last_assignment_configs.as_deref(), |w, v| v.write(w, version))?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(None, &mut raw)?;
         }
-        w.raw_tags_below(Some(1), &mut raw)?;
-        if tag_1 {
-            let at = w.begin_tag(1);
-            w.array(true, self.last_assignment_configs.as_deref(), |w, v| v.write(w, version))?;
-            w.end_tag(at);
-        }
-        w.raw_tags_below(None, &mut raw)?;
 
         Ok(())
     }

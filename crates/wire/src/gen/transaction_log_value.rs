@@ -114,32 +114,34 @@ impl TransactionLogValue {
             let tag_3 = version >= 1 && self.next_producer_epoch != -1;
             count += usize::from(tag_3);
             w.uvarint(count as u32);
-            let mut raw = self.unknown_tags.as_slice();
-            w.raw_tags_below(Some(0), &mut raw)?;
-            if tag_0 {
-                let at = w.begin_tag(0);
-                w.i64(self.previous_producer_id);
-                w.end_tag(at);
+            if count > 0 {
+                let mut raw = self.unknown_tags.as_slice();
+                w.raw_tags_below(Some(0), &mut raw)?;
+                if tag_0 {
+                    let at = w.begin_tag(0);
+                    w.i64(self.previous_producer_id);
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(Some(1), &mut raw)?;
+                if tag_1 {
+                    let at = w.begin_tag(1);
+                    w.i64(self.next_producer_id);
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(Some(2), &mut raw)?;
+                if tag_2 {
+                    let at = w.begin_tag(2);
+                    w.i16(self.client_transaction_version);
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(Some(3), &mut raw)?;
+                if tag_3 {
+                    let at = w.begin_tag(3);
+                    w.i16(self.next_producer_epoch);
+                    w.end_tag(at);
+                }
+                w.raw_tags_below(None, &mut raw)?;
             }
-            w.raw_tags_below(Some(1), &mut raw)?;
-            if tag_1 {
-                let at = w.begin_tag(1);
-                w.i64(self.next_producer_id);
-                w.end_tag(at);
-            }
-            w.raw_tags_below(Some(2), &mut raw)?;
-            if tag_2 {
-                let at = w.begin_tag(2);
-                w.i16(self.client_transaction_version);
-                w.end_tag(at);
-            }
-            w.raw_tags_below(Some(3), &mut raw)?;
-            if tag_3 {
-                let at = w.begin_tag(3);
-                w.i16(self.next_producer_epoch);
-                w.end_tag(at);
-            }
-            w.raw_tags_below(None, &mut raw)?;
         } else if self.unknown_tags.len() > 0 {
             return Err(EncodeError::NotInVersion {
                 message: "TransactionLogValue",

@@ -66,13 +66,17 @@ impl TxnOffsetCommitRequest {
         let flex = version >= 3;
         w.string(flex, &self.transactional_id)?;
         w.string(flex, &self.group_id)?;
-        let mut b = [0; 10];
-        b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
-        b[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
-        w.raw(&b);
         if version >= 3 {
-            w.i32(self.generation_id);
+            let mut b = [0; 14];
+            b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+            b[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
+            b[10..14].copy_from_slice(&self.generation_id.to_be_bytes());
+            w.raw(&b);
         } else {
+            let mut b = [0; 10];
+            b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+            b[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
+            w.raw(&b);
             if self.generation_id != -1 {
                 return Err(EncodeError::NotInVersion {
                     message: "TxnOffsetCommitRequest",
@@ -283,12 +287,17 @@ impl TxnOffsetCommitRequestPartition {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 3;
-        let mut b = [0; 12];
-        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
-        b[4..12].copy_from_slice(&self.committed_offset.to_be_bytes());
-        w.raw(&b);
         if version >= 2 {
-            w.i32(self.committed_leader_epoch);
+            let mut b = [0; 16];
+            b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[4..12].copy_from_slice(&self.committed_offset.to_be_bytes());
+            b[12..16].copy_from_slice(&self.committed_leader_epoch.to_be_bytes());
+            w.raw(&b);
+        } else {
+            let mut b = [0; 12];
+            b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[4..12].copy_from_slice(&self.committed_offset.to_be_bytes());
+            w.raw(&b);
         }
         w.nullable_string(flex, self.committed_metadata.as_deref())?;
         if flex {

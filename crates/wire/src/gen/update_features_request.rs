@@ -131,10 +131,13 @@ impl FeatureUpdateKey {
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.feature)?;
-        w.i16(self.max_version_level);
         if version <= 0 {
-            w.bool(self.allow_downgrade);
+            let mut b = [0; 3];
+            b[0..2].copy_from_slice(&self.max_version_level.to_be_bytes());
+            b[2..3].copy_from_slice(&[u8::from(self.allow_downgrade)]);
+            w.raw(&b);
         } else {
+            w.i16(self.max_version_level);
             if self.allow_downgrade {
                 return Err(EncodeError::NotInVersion {
                     message: "FeatureUpdateKey",

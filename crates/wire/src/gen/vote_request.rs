@@ -199,24 +199,32 @@ impl PartitionData {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        let mut b = [0; 12];
-        b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
-        b[4..8].copy_from_slice(&self.replica_epoch.to_be_bytes());
-        b[8..12].copy_from_slice(&self.replica_id.to_be_bytes());
-        w.raw(&b);
         if version >= 1 {
-            let mut b = [0; 32];
-            b[0..16].copy_from_slice(&self.replica_directory_id.0);
-            b[16..32].copy_from_slice(&self.voter_directory_id.0);
+            let mut b = [0; 44];
+            b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[4..8].copy_from_slice(&self.replica_epoch.to_be_bytes());
+            b[8..12].copy_from_slice(&self.replica_id.to_be_bytes());
+            b[12..28].copy_from_slice(&self.replica_directory_id.0);
+            b[28..44].copy_from_slice(&self.voter_directory_id.0);
+            w.raw(&b);
+        } else {
+            let mut b = [0; 12];
+            b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+            b[4..8].copy_from_slice(&self.replica_epoch.to_be_bytes());
+            b[8..12].copy_from_slice(&self.replica_id.to_be_bytes());
             w.raw(&b);
         }
-        let mut b = [0; 12];
-        b[0..4].copy_from_slice(&self.last_offset_epoch.to_be_bytes());
-        b[4..12].copy_from_slice(&self.last_offset.to_be_bytes());
-        w.raw(&b);
         if version >= 2 {
-            w.bool(self.pre_vote);
+            let mut b = [0; 13];
+            b[0..4].copy_from_slice(&self.last_offset_epoch.to_be_bytes());
+            b[4..12].copy_from_slice(&self.last_offset.to_be_bytes());
+            b[12..13].copy_from_slice(&[u8::from(self.pre_vote)]);
+            w.raw(&b);
         } else {
+            let mut b = [0; 12];
+            b[0..4].copy_from_slice(&self.last_offset_epoch.to_be_bytes());
+            b[4..12].copy_from_slice(&self.last_offset.to_be_bytes());
+            w.raw(&b);
             if self.pre_vote {
                 return Err(EncodeError::NotInVersion {
                     message: "PartitionData",

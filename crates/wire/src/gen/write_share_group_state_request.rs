@@ -172,14 +172,21 @@ impl PartitionData {
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
-        let mut b = [0; 20];
-        b[0..4].copy_from_slice(&self.partition.to_be_bytes());
-        b[4..8].copy_from_slice(&self.state_epoch.to_be_bytes());
-        b[8..12].copy_from_slice(&self.leader_epoch.to_be_bytes());
-        b[12..20].copy_from_slice(&self.start_offset.to_be_bytes());
-        w.raw(&b);
         if version >= 1 {
-            w.i32(self.delivery_complete_count);
+            let mut b = [0; 24];
+            b[0..4].copy_from_slice(&self.partition.to_be_bytes());
+            b[4..8].copy_from_slice(&self.state_epoch.to_be_bytes());
+            b[8..12].copy_from_slice(&self.leader_epoch.to_be_bytes());
+            b[12..20].copy_from_slice(&self.start_offset.to_be_bytes());
+            b[20..24].copy_from_slice(&self.delivery_complete_count.to_be_bytes());
+            w.raw(&b);
+        } else {
+            let mut b = [0; 20];
+            b[0..4].copy_from_slice(&self.partition.to_be_bytes());
+            b[4..8].copy_from_slice(&self.state_epoch.to_be_bytes());
+            b[8..12].copy_from_slice(&self.leader_epoch.to_be_bytes());
+            b[12..20].copy_from_slice(&self.start_offset.to_be_bytes());
+            w.raw(&b);
         }
         w.array(true, Some(&self.state_batches[..]), |w, v| v.write(w, version))?;
         w.raw_tags(&self.unknown_tags)?;

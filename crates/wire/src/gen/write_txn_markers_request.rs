@@ -107,9 +107,13 @@ impl WritableTxnMarker {
         b[10..11].copy_from_slice(&[u8::from(self.transaction_result)]);
         w.raw(&b);
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.i32(self.coordinator_epoch);
         if version >= 2 {
-            w.i8(self.transaction_version);
+            let mut b = [0; 5];
+            b[0..4].copy_from_slice(&self.coordinator_epoch.to_be_bytes());
+            b[4..5].copy_from_slice(&self.transaction_version.to_be_bytes());
+            w.raw(&b);
+        } else {
+            w.i32(self.coordinator_epoch);
         }
         w.raw_tags(&self.unknown_tags)?;
         Ok(())

