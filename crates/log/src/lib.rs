@@ -1,1 +1,66 @@
-//! A partition's log on disk in Kafka's own format.
+//! A partition's log on disk in Kafka's own format, and all logs of a node.
+//!
+//! [`LogManager`] takes the log directories into use and hands out [`Log`]s, one per partition.
+//! Everything on disk is as Kafka 4.3 has it, to the byte: Kafka's tools open every file, and a
+//! directory may go from Java to Thalweg and back.
+//!
+//! Invariants:
+//! - The bytes handed to an append are the bytes on disk, but for base offset and leader epoch.
+//! - Acknowledged bytes are never rewritten, other than by truncation on a leader's word.
+//! - A read answers whole batches.
+//! - The partition's lock is never held across fsync, rolls, truncation or directory work.
+//! - An I/O error takes its log directory offline; a failed fsync is never repeated.
+//! - An idle partition holds no descriptor and a few hundred bytes.
+//!
+//! Not here: validation of batches (`thalweg-records`), replication, compaction, tiered storage.
+//! No tokio: calls either answer at once or wait on the calling thread, and say which.
+
+mod append;
+mod change;
+mod checkpoint;
+mod config;
+mod control;
+mod dir;
+mod disk;
+mod epochs;
+mod error;
+mod file_pool;
+mod flush;
+mod hints;
+mod index;
+mod load;
+mod log;
+mod manager;
+mod meta_properties;
+mod metrics;
+mod names;
+mod pending;
+mod producer_snapshot;
+mod producers;
+mod read;
+mod scan;
+mod segment;
+mod timestamps;
+mod txn_index;
+mod walk;
+
+#[doc(hidden)]
+pub mod testing;
+
+pub use append::{AppendContext, AppendInfo, AppendWaiter, Submitted};
+pub use config::LogConfig;
+pub use dir::{DirFailureListener, Executor, LogDir};
+pub use disk::{Disk, DiskOp, FaultHook, Injected, OpenFile};
+pub use epochs::{UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET};
+pub use error::{AppendError, CreateError, OpenError, ReadError, StorageError};
+pub use load::LoadStats;
+pub use log::{ActiveProducer, Log, LogOffsets};
+pub use manager::{CreateRequest, DirReport, LogManager, ManagerConfig, OpenReport, TopicConfigs};
+pub use meta_properties::MetaProperties;
+pub use metrics::{Counter, Metrics};
+pub use names::CLUSTER_METADATA_TOPIC;
+pub use producers::AppendOrigin;
+pub use read::{Isolation, ReadRequest, ReadResult};
+pub use timestamps::{RecordScan, TimestampOffset};
+pub use txn_index::AbortedTxn;
+pub use walk::Wait;

@@ -1,0 +1,437 @@
+//! Changes to the list of segments: rolling, retention, DeleteRecords, truncation.
+//!
+//! All of them hold `change` from beginning to end and `writer` only to announce (`busy`) and to
+//! install what was prepared.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use parking_lot::MutexGuard;
+
+use crate::config::LogConfig;
+use crate::dir::random_u128;
+use crate::error::{ReadError, StorageError};
+use crate::flush::write_snapshot;
+use crate::load::rebuild_producers;
+use crate::log::Log;
+use crate::names;
+use crate::producer_snapshot;
+use crate::producers::ProducerState;
+use crate::segment::{Segment, SegmentConfig};
+
+type Change<'a> = MutexGuard<'a, ()>;
+
+impl SegmentConfig {
+    pub(crate) fn of(config: &LogConfig, now_ms: i64) -> SegmentConfig {
+        SegmentConfig {
+            max_index_bytes: config.segment_index_bytes,
+            index_interval: config.index_interval_bytes,
+            jitter_ms: config.jitter(random_u128() as u64),
+            created_ms: now_ms,
+        }
+    }
+}
+
+impl Log {
+    /// Closes the active segment and begins a new one, unless the active one is empty. Returns the
+    /// active segment's base offset.
+    pub fn roll(&self, now_ms: i64) -> Result<i64, StorageError> {
+        let change = self.change.lock();
+        self.roll_held(&change, 0, now_ms)
+    }
+
+    /// The roll proper. The new segment begins at `base` or at the log's end, whichever is later.
+    pub(crate) fn roll_held(
+        &self,
+        _change: &Change<'_>,
+        base: i64,
+        now_ms: i64,
+    ) -> Result<i64, StorageError> {
+        let dir = &self.home.dir;
+        dir.check()?;
+        if self.is_closed() {
+            return Ok(self.end().segment);
+        }
+        let config = self.config();
+        let (old, base, snapshot) = {
+            let mut writer = self.lock_writer();
+            let base = base.max(writer.end_offset);
+            if base == writer.active.base_offset {
+                return Ok(base);
+            }
+            writer.busy = true;
+            writer.producers.map_end_offset = base;
+            let snapshot = (base > writer.producers.last_snapshot_offset)
+                .then(|| producer_snapshot::encode(&writer.producers));
+            (writer.active.clone(), base, snapshot)
+        };
+        let new = Segment::new(&self.home, base, &SegmentConfig::of(&config, now_ms));
+        let prepared = (|| {
+            old.finish()?;
+            new.create_file(config.preallocate.then(|| config.segment_limit()))?;
+            if let Some(bytes) = &snapshot {
+                let path = new.file_path(names::SNAPSHOT);
+                write_snapshot(&dir.disk, &path, bytes, false)?;
+            }
+            Ok(())
+        })();
+        let prepared = dir.guard("roll", &new.file_path(names::LOG), prepared);
+        let mut writer = self.lock_writer();
+        if prepared.is_ok() {
+            if snapshot.is_some() {
+                writer.producers.last_snapshot_offset = base;
+                note_snapshot(&mut self.snapshots.lock(), base);
+            }
+            let mut segments = self.segments().as_ref().clone();
+            segments.push(new.clone());
+            self.set_segments(segments);
+            writer.active = new;
+            writer.end_position = 0;
+            writer.end_offset = base;
+            self.publish_end(&writer);
+            dir.metrics.rolls.add(1);
+            self.flush_wanted.fetch_max(base, Ordering::AcqRel);
+        }
+        writer.busy = false;
+        self.idle.notify_all();
+        drop(writer);
+        prepared?;
+        if let (Some(executor), Some(log)) = (&dir.executor, self.me.upgrade()) {
+            executor.run(Box::new(move || {
+                // A failure has taken the directory offline; nobody waits for this flush.
+                let _ = log.flush_if_due(now_ms);
+            }));
+        }
+        Ok(base)
+    }
+
+    /// Removes segments that retention no longer keeps, or that DeleteRecords has passed. Says
+    /// how many.
+    pub fn delete_old_segments(&self, now_ms: i64) -> Result<usize, StorageError> {
+        self.home.dir.check()?;
+        if self.is_closed() {
+            return Ok(0);
+        }
+        let config = self.config();
+        let mut deleted = self.delete_while(now_ms, &config, |_, next, log_start| {
+            Ok(next.is_some_and(|next| next.base_offset <= log_start))
+        })?;
+        if !config.delete {
+            return Ok(deleted);
+        }
+        if config.retention_bytes >= 0 {
+            let mut excess = i128::from(self.size()) - i128::from(config.retention_bytes);
+            deleted += self.delete_while(now_ms, &config, |segment, _, _| {
+                let size = i128::from(segment.size());
+                let delete = excess >= size && excess > 0;
+                if delete {
+                    excess -= size;
+                }
+                Ok(delete)
+            })?;
+        }
+        if config.retention_ms >= 0 {
+            deleted += self.delete_while(now_ms, &config, |segment, _, _| {
+                let newest = segment.largest_timestamp()?;
+                Ok(now_ms.saturating_sub(newest) > config.retention_ms)
+            })?;
+        }
+        Ok(deleted)
+    }
+
+    /// Deletes segments from the start on for which `goes` holds, as far as the high watermark has
+    /// passed them.
+    fn delete_while(
+        &self,
+        now_ms: i64,
+        config: &LogConfig,
+        mut goes: impl FnMut(&Segment, Option<&Arc<Segment>>, i64) -> std::io::Result<bool>,
+    ) -> Result<usize, StorageError> {
+        let change = self.change.lock();
+        let dir = &self.home.dir;
+        let segments = self.segments();
+        let (high_watermark, log_start) = (self.high_watermark(), self.log_start_offset());
+        let mut count = 0;
+        for (at, segment) in segments.iter().enumerate() {
+            let next = segments.get(at + 1);
+            let upper = next.map_or(self.log_end_offset(), |next| next.base_offset);
+            let last_and_empty = next.is_none() && segment.size() == 0;
+            if last_and_empty || high_watermark < upper {
+                break;
+            }
+            let verdict = goes(segment, next, log_start);
+            if !dir.guard("read", &segment.file_path(names::LOG), verdict)? {
+                break;
+            }
+            count += 1;
+        }
+        if count == 0 {
+            return Ok(0);
+        }
+        if count == segments.len() {
+            self.roll_held(&change, 0, now_ms)?;
+        }
+        let segments = self.segments();
+        let (gone, kept) = segments.split_at(count.min(segments.len() - 1));
+        if let Some(first) = kept.first() {
+            self.raise_log_start(first.base_offset);
+        }
+        self.set_segments(kept.to_vec());
+        let due = now_ms.saturating_add(config.file_delete_delay_ms);
+        for segment in gone {
+            segment.delete(due)?;
+            self.delete_snapshot(segment.base_offset, due)?;
+        }
+        tracing::info!(topic = %self.topic, partition = self.partition, segments = gone.len(),
+            log_start_offset = self.log_start_offset(), "deleted old segments");
+        Ok(gone.len())
+    }
+
+    /// DeleteRecords: nothing before `offset` can be read any more. -1 is the high watermark;
+    /// beyond that it is out of range. Returns where the log begins now.
+    pub fn delete_records(&self, offset: i64) -> Result<i64, ReadError> {
+        self.home.dir.check()?;
+        let high_watermark = self.high_watermark();
+        let offset = if offset == -1 { high_watermark } else { offset };
+        if offset < 0 || offset > high_watermark {
+            return Err(ReadError::OffsetOutOfRange {
+                topic: self.topic.clone(),
+                partition: self.partition,
+                offset,
+                log_start_offset: self.log_start_offset(),
+                log_end_offset: high_watermark,
+            });
+        }
+        let _change = self.change.lock();
+        self.raise_log_start(offset);
+        self.write_epochs()?;
+        Ok(self.log_start_offset())
+    }
+
+    /// Raises the log's start, if that is a raise.
+    fn raise_log_start(&self, offset: i64) {
+        let mut writer = self.lock_writer();
+        if offset <= self.log_start_offset() {
+            return;
+        }
+        self.store_log_start(offset);
+        if self.high_watermark() < offset {
+            self.store_high_watermark(offset);
+        }
+        self.recovery_point.fetch_max(offset, Ordering::AcqRel);
+        self.epochs.write().truncate_from_start(offset);
+        let latest = self.snapshots.lock().last().copied();
+        writer.producers.on_log_start_offset(offset, latest);
+        self.publish_transactions(&writer);
+    }
+
+    fn delete_snapshot(&self, offset: i64, due_ms: i64) -> Result<(), StorageError> {
+        let known = {
+            let mut snapshots = self.snapshots.lock();
+            let before = snapshots.len();
+            snapshots.retain(|&at| at != offset);
+            before != snapshots.len()
+        };
+        if !known {
+            return Ok(());
+        }
+        let dir = &self.home.dir;
+        let from = names::segment_file(&self.path(), offset, names::SNAPSHOT);
+        let mut to = from.clone().into_os_string();
+        to.push(names::DELETED);
+        let to = PathBuf::from(to);
+        if dir.guard("rename", &from, dir.disk.rename_if_exists(&from, &to))? {
+            dir.throw_away(to, false, due_ms);
+        }
+        Ok(())
+    }
+
+    /// Cuts off everything from `offset` on: a follower that diverged from its leader. Says
+    /// whether there was anything.
+    pub fn truncate_to(&self, offset: i64, now_ms: i64) -> Result<bool, StorageError> {
+        let change = self.change.lock();
+        self.home.dir.check()?;
+        let offset = offset.max(0);
+        if self.is_closed() {
+            return Ok(false);
+        }
+        if offset >= self.log_end_offset() {
+            let end = self.log_end_offset();
+            let mut writer = self.lock_writer();
+            self.epochs.write().truncate_from_end(end);
+            writer.latest_epoch = self.latest_epoch().map_or(-1, |(epoch, _)| epoch);
+            drop(writer);
+            self.write_epochs()?;
+            return Ok(false);
+        }
+        let segments = self.segments();
+        if segments.first().is_some_and(|first| first.base_offset > offset) {
+            self.replace_all(&change, offset, None, now_ms)?;
+            return Ok(true);
+        }
+        let config = self.config();
+        let keep = segments.partition_point(|segment| segment.base_offset <= offset).max(1);
+        let kept = segments[..keep].to_vec();
+        let Some(active) = kept.last().cloned() else { return Ok(false) };
+        self.announce();
+        let path = active.file_path(names::LOG);
+        let worked = (|| {
+            let cut = active.cut_position(offset);
+            let cut = self.home.dir.guard("truncate", &path, cut)?;
+            self.show_shorter(&kept, &active, offset, cut);
+            self.home.dir.guard("truncate", &path, active.truncate(offset, now_ms))?;
+            let due = now_ms.saturating_add(config.file_delete_delay_ms);
+            for segment in &segments[keep..] {
+                segment.delete(due)?;
+                self.delete_snapshot(segment.base_offset, due)?;
+            }
+            self.epochs.write().truncate_from_end(offset);
+            self.write_epochs()?;
+            self.reload_producers(&kept, offset, now_ms)
+        })();
+        let mut writer = self.lock_writer();
+        let result = worked.map(|producers| {
+            writer.producers = producers;
+            self.publish_transactions(&writer);
+            true
+        });
+        writer.latest_epoch = self.latest_epoch().map_or(-1, |(epoch, _)| epoch);
+        writer.busy = false;
+        self.idle.notify_all();
+        result
+    }
+
+    /// From here on nothing is appended, and what is known of positions is void.
+    fn announce(&self) {
+        let mut writer = self.lock_writer();
+        writer.busy = true;
+        writer.generation = writer.generation.wrapping_add(1);
+        self.hints.lock().void();
+    }
+
+    /// Readers first see the end where it is going to be; then the bytes may go.
+    fn show_shorter(&self, kept: &[Arc<Segment>], active: &Arc<Segment>, offset: i64, cut: u32) {
+        let mut writer = self.lock_writer();
+        self.recovery_point.fetch_min(offset, Ordering::AcqRel);
+        let high_watermark = self.high_watermark();
+        if high_watermark > offset {
+            tracing::warn!(topic = %self.topic, partition = self.partition, offset,
+                high_watermark, "log is truncated below its high watermark");
+            self.store_high_watermark(offset);
+        }
+        self.store_log_start(self.log_start_offset().min(offset));
+        writer.end_offset = offset;
+        writer.end_position = cut;
+        writer.active = active.clone();
+        self.set_segments(kept.to_vec());
+        self.publish_end(&writer);
+        self.hints.lock().void();
+    }
+
+    /// Throws everything away and begins again at `offset`; the log's start may be set to
+    /// something else.
+    pub fn truncate_fully_and_start_at(
+        &self,
+        offset: i64,
+        log_start_offset: Option<i64>,
+        now_ms: i64,
+    ) -> Result<(), StorageError> {
+        let change = self.change.lock();
+        self.home.dir.check()?;
+        if self.is_closed() {
+            return Ok(());
+        }
+        self.replace_all(&change, offset.max(0), log_start_offset, now_ms)
+    }
+
+    fn replace_all(
+        &self,
+        _change: &Change<'_>,
+        offset: i64,
+        log_start_offset: Option<i64>,
+        now_ms: i64,
+    ) -> Result<(), StorageError> {
+        let dir = &self.home.dir;
+        let config = self.config();
+        let segments = self.segments();
+        self.announce();
+        let new = Segment::new(&self.home, offset, &SegmentConfig::of(&config, now_ms));
+        let worked = (|| {
+            let due = now_ms.saturating_add(config.file_delete_delay_ms);
+            for segment in segments.iter() {
+                segment.delete(due)?;
+            }
+            let snapshots = std::mem::take(&mut *self.snapshots.lock());
+            for at in snapshots {
+                let path = names::segment_file(&self.path(), at, names::SNAPSHOT);
+                dir.guard("delete", &path, dir.disk.remove_file(&path))?;
+            }
+            let preallocate = config.preallocate.then(|| config.segment_limit());
+            dir.guard("create", &new.file_path(names::LOG), new.create_file(preallocate))?;
+            self.epochs.write().clear();
+            self.write_epochs()
+        })();
+        let mut writer = self.lock_writer();
+        if worked.is_ok() {
+            self.set_segments(vec![new.clone()]);
+            writer.active = new;
+            writer.end_offset = offset;
+            writer.end_position = 0;
+            writer.latest_epoch = -1;
+            writer.producers = ProducerState::default();
+            writer.producers.map_end_offset = offset;
+            writer.producers.last_snapshot_offset = offset;
+            let start = log_start_offset.unwrap_or(offset).min(offset);
+            self.store_log_start(start);
+            self.store_high_watermark(offset);
+            self.recovery_point.store(offset, Ordering::Release);
+            self.publish_transactions(&writer);
+            self.publish_end(&writer);
+        }
+        self.hints.lock().void();
+        writer.busy = false;
+        self.idle.notify_all();
+        worked
+    }
+
+    /// The producers as of `offset`, from the newest snapshot and the log behind it.
+    fn reload_producers(
+        &self,
+        segments: &[Arc<Segment>],
+        offset: i64,
+        now_ms: i64,
+    ) -> Result<ProducerState, StorageError> {
+        let dir = &self.home.dir;
+        let mut snapshots = self.snapshots.lock().clone();
+        let expiration = dir.producer_expiration_ms();
+        let producers = dir.guard(
+            "rebuild producers of",
+            &self.path(),
+            rebuild_producers(
+                &self.home,
+                segments,
+                &mut snapshots,
+                self.log_start_offset(),
+                offset,
+                now_ms,
+                expiration,
+            ),
+        )?;
+        *self.snapshots.lock() = snapshots;
+        Ok(producers)
+    }
+
+    /// Forgets producers that were silent for `producer.id.expiration.ms`.
+    pub fn expire_producers(&self, now_ms: i64) -> usize {
+        let expiration = self.home.dir.producer_expiration_ms();
+        let mut writer = self.lock_writer();
+        if writer.producers.len() == 0 { 0 } else { writer.producers.expire(now_ms, expiration) }
+    }
+}
+
+pub(crate) fn note_snapshot(snapshots: &mut Vec<i64>, offset: i64) {
+    if let Err(at) = snapshots.binary_search(&offset) {
+        snapshots.insert(at, offset);
+    }
+}

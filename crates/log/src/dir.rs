@@ -1,0 +1,366 @@
+//! One of `log.dirs`: whose it is, the lock, whether it still works, and what is to be deleted.
+//!
+//! The first I/O error takes the directory offline for good: its partitions answer
+//! `KAFKA_STORAGE_ERROR`, those of other directories go on. Nothing is retried.
+
+use std::collections::HashSet;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use rustix::fs::FlockOperation;
+use thalweg_wire::Uuid;
+
+use crate::disk::{Disk, Mode, OpenFile};
+use crate::error::{OpenError, StorageError};
+use crate::file_pool::FilePool;
+use crate::meta_properties::MetaProperties;
+use crate::metrics::Metrics;
+use crate::names;
+
+/// Runs work that may wait for the disk, on a bounded pool of threads.
+pub trait Executor: Send + Sync {
+    /// Runs `job` soon, elsewhere.
+    fn run(&self, job: Box<dyn FnOnce() + Send>);
+}
+
+/// Hears that a log directory failed; called once per directory, on the thread that met the error.
+pub trait DirFailureListener: Send + Sync {
+    /// `dir` is offline from now on.
+    fn failed(&self, dir: &LogDir, error: &StorageError);
+}
+
+/// A log directory in use.
+pub struct LogDir {
+    path: PathBuf,
+    id: OnceLock<Uuid>,
+    pub(crate) disk: Disk,
+    pub(crate) pool: FilePool,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) executor: Option<Arc<dyn Executor>>,
+    producer_expiration_ms: AtomicI64,
+    listener: Option<Arc<dyn DirFailureListener>>,
+    failed: OnceLock<Arc<str>>,
+    lock: Mutex<Option<DirLock>>,
+    trash: Mutex<Vec<Trash>>,
+}
+
+struct Trash {
+    due_ms: i64,
+    path: PathBuf,
+    is_dir: bool,
+}
+
+impl std::fmt::Debug for LogDir {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LogDir")
+            .field("path", &self.path)
+            .field("id", &self.id.get())
+            .field("failed", &self.failed.get())
+            .finish()
+    }
+}
+
+impl LogDir {
+    pub(crate) fn new(
+        path: PathBuf,
+        disk: Disk,
+        max_open_files: usize,
+        metrics: Arc<Metrics>,
+        executor: Option<Arc<dyn Executor>>,
+        listener: Option<Arc<dyn DirFailureListener>>,
+    ) -> LogDir {
+        LogDir {
+            path,
+            id: OnceLock::new(),
+            disk,
+            pool: FilePool::new(max_open_files),
+            metrics,
+            executor,
+            producer_expiration_ms: AtomicI64::new(86_400_000),
+            listener,
+            failed: OnceLock::new(),
+            lock: Mutex::new(None),
+            trash: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// As configured.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// `directory.id`; zero only for a directory that failed before its id could be read.
+    pub fn id(&self) -> Uuid {
+        self.id.get().copied().unwrap_or(Uuid::ZERO)
+    }
+
+    /// Why the directory is offline, if it is.
+    pub fn failure(&self) -> Option<StorageError> {
+        let reason = self.failed.get()?;
+        Some(StorageError { dir: self.path.clone(), reason: reason.clone() })
+    }
+
+    /// `producer.id.expiration.ms`
+    pub(crate) fn producer_expiration_ms(&self) -> i64 {
+        self.producer_expiration_ms.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_producer_expiration_ms(&self, expiration_ms: i64) {
+        self.producer_expiration_ms.store(expiration_ms, Ordering::Relaxed);
+    }
+
+    /// `Ok` while the directory works.
+    #[inline]
+    pub fn check(&self) -> Result<(), StorageError> {
+        match self.failed.get() {
+            None => Ok(()),
+            Some(reason) => Err(StorageError { dir: self.path.clone(), reason: reason.clone() }),
+        }
+    }
+
+    /// Takes the directory offline.
+    pub(crate) fn fail(&self, action: &str, path: &Path, error: &io::Error) -> StorageError {
+        let reason = StorageError::reason_of(action, path, error);
+        let first = self.failed.set(reason.clone()).is_ok();
+        let reason = self.failed.get().cloned().unwrap_or(reason);
+        let failure = StorageError { dir: self.path.clone(), reason };
+        if first {
+            tracing::error!(dir = %self.path.display(), reason = %failure.reason,
+                "log directory is offline");
+            if let Some(listener) = &self.listener {
+                listener.failed(self, &failure);
+            }
+        }
+        failure
+    }
+
+    /// An I/O result becomes a storage result; an error takes the directory offline.
+    pub(crate) fn guard<T>(
+        &self,
+        action: &str,
+        path: &Path,
+        result: io::Result<T>,
+    ) -> Result<T, StorageError> {
+        result.map_err(|error| self.fail(action, path, &error))
+    }
+
+    /// Deletes `path` once `due_ms` has passed.
+    pub(crate) fn throw_away(&self, path: PathBuf, is_dir: bool, due_ms: i64) {
+        self.trash.lock().push(Trash { due_ms, path, is_dir });
+    }
+
+    /// Deletes what is due; says how many things.
+    pub(crate) fn empty_trash(&self, now_ms: i64) -> Result<usize, StorageError> {
+        self.check()?;
+        let due: Vec<Trash> = {
+            let mut trash = self.trash.lock();
+            let (due, rest) = std::mem::take(&mut *trash)
+                .into_iter()
+                .partition(|item: &Trash| item.due_ms <= now_ms);
+            *trash = rest;
+            due
+        };
+        for item in &due {
+            let result = if item.is_dir {
+                self.disk.remove_dir_all(&item.path)
+            } else {
+                self.disk.remove_file(&item.path).map(|_| ())
+            };
+            self.guard("delete", &item.path, result)?;
+        }
+        Ok(due.len())
+    }
+
+    /// When the next deletion is due.
+    pub(crate) fn next_deletion_ms(&self) -> Option<i64> {
+        self.trash.lock().iter().map(|item| item.due_ms).min()
+    }
+
+    /// Makes the directory if it is missing and locks it.
+    pub(crate) fn take(&self) -> Result<(), OpenError> {
+        let prepared = (|| {
+            if self.disk.len(&self.path)?.is_none() {
+                self.disk.create_dir_all(&self.path)?;
+                if let Some(parent) = self.path.parent()
+                    && !parent.as_os_str().is_empty()
+                {
+                    self.disk.sync_dir(parent)?;
+                }
+            }
+            // Also what tells that it is a directory, and readable.
+            self.disk.list(&self.path)?;
+            DirLock::take(&self.disk, &self.path)
+        })();
+        match prepared {
+            Ok(Some(lock)) => {
+                *self.lock.lock() = Some(lock);
+                Ok(())
+            }
+            Ok(None) => Err(OpenError::Locked(self.path.clone())),
+            Err(error) => {
+                self.fail("use log directory", &self.path, &error);
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets another process have the directory.
+    pub(crate) fn release(&self) {
+        self.lock.lock().take();
+    }
+
+    /// Reads `meta.properties`, or writes it where there is none, and checks that the directory
+    /// is this node's.
+    pub(crate) fn identify(
+        &self,
+        node_id: i32,
+        cluster_id: Option<&str>,
+    ) -> Result<Option<MetaProperties>, OpenError> {
+        let path = self.path.join(names::META_PROPERTIES);
+        let refuse = |reason: String| OpenError::MetaProperties { path: path.clone(), reason };
+        let bytes = match self.disk.read_small(&path) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.fail("read", &path, &error);
+                return Ok(None);
+            }
+        };
+        let mut meta = match bytes {
+            Some(bytes) => MetaProperties::parse(&bytes).map_err(refuse)?,
+            None => {
+                let cluster_id = cluster_id.ok_or_else(|| {
+                    refuse("the directory is not formatted and no cluster id is known".into())
+                })?;
+                let mut meta = MetaProperties::new(cluster_id, node_id, Uuid::ZERO);
+                meta.directory_id = None;
+                meta
+            }
+        };
+        if meta.node_id != node_id {
+            return Err(refuse(format!(
+                "node.id is {}, but this node is configured as {node_id}",
+                meta.node_id
+            )));
+        }
+        if let Some(cluster_id) = cluster_id
+            && meta.cluster_id != cluster_id
+        {
+            return Err(refuse(format!(
+                "cluster.id is {:?}, but this node belongs to {cluster_id:?}",
+                meta.cluster_id
+            )));
+        }
+        if meta.directory_id.is_none() {
+            meta.directory_id = Some(random_uuid());
+            if let Err(error) = self.disk.write_atomic(&path, &meta.format()) {
+                self.fail("write", &path, &error);
+                return Ok(None);
+            }
+        }
+        if let Some(id) = meta.directory_id {
+            let _ = self.id.set(id);
+        }
+        Ok(Some(meta))
+    }
+}
+
+/// Random bits, for names, ids and jitter.
+pub(crate) fn random_u128() -> u128 {
+    let mut bytes = [0u8; 16];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()) {
+            Ok(n) => filled += n,
+            Err(rustix::io::Errno::INTR) => {}
+            // Without the system call there is still the address space and the clock: names only
+            // have to differ.
+            Err(_) => {
+                use std::hash::{BuildHasher, Hasher};
+                for chunk in bytes.chunks_mut(8) {
+                    let mut hasher = std::hash::RandomState::new().build_hasher();
+                    hasher.write_u8(0);
+                    chunk.copy_from_slice(&hasher.finish().to_be_bytes()[..chunk.len()]);
+                }
+                break;
+            }
+        }
+    }
+    u128::from_be_bytes(bytes)
+}
+
+pub(crate) fn random_uuid() -> Uuid {
+    loop {
+        if let Some(id) = Uuid::from_random(random_u128().to_be_bytes()) {
+            return id;
+        }
+    }
+}
+
+/// `.lock`, held in three ways: against this process (a table), against other processes of ours
+/// (`flock`), and against Java, whose `FileChannel.tryLock` is an `fcntl` lock.
+struct DirLock {
+    _file: OpenFile,
+    key: (u64, u64),
+}
+
+// An fcntl lock belongs to the process and goes with the first descriptor of the file that is
+// closed, so a second attempt of this process must not even open the file.
+static HELD: Mutex<Option<HashSet<(u64, u64)>>> = Mutex::new(None);
+
+impl DirLock {
+    /// `None` when somebody else has the lock.
+    fn take(disk: &Disk, dir: &Path) -> io::Result<Option<DirLock>> {
+        let path = dir.join(names::LOCK);
+        let mut held = HELD.lock();
+        let held = held.get_or_insert_with(HashSet::new);
+        if let Ok(metadata) = std::fs::metadata(&path)
+            && held.contains(&(metadata.dev(), metadata.ino()))
+        {
+            return Ok(None);
+        }
+        let file = disk.open(&path, Mode::Create)?;
+        let metadata = std::fs::metadata(&path)?;
+        let key = (metadata.dev(), metadata.ino());
+        let free = |result: rustix::io::Result<()>| match result {
+            Ok(()) => Ok(true),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS) => Ok(false),
+            Err(errno) => Err(io::Error::from(errno)),
+        };
+        let operation = FlockOperation::NonBlockingLockExclusive;
+        if !free(rustix::fs::flock(&file, operation))?
+            || !free(rustix::fs::fcntl_lock(&file, operation))?
+        {
+            return Ok(None);
+        }
+        held.insert(key);
+        Ok(Some(DirLock { _file: file, key }))
+    }
+}
+
+impl Drop for DirLock {
+    fn drop(&mut self) {
+        if let Some(held) = HELD.lock().as_mut() {
+            held.remove(&self.key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TempDir;
+
+    #[test]
+    fn a_directory_has_one_owner() {
+        let dir = TempDir::new();
+        let first = DirLock::take(&Disk::default(), dir.path()).unwrap();
+        assert!(first.is_some());
+        assert!(DirLock::take(&Disk::default(), dir.path()).unwrap().is_none());
+        drop(first);
+        assert!(DirLock::take(&Disk::default(), dir.path()).unwrap().is_some());
+    }
+}

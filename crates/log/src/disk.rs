@@ -1,0 +1,392 @@
+//! Every file operation of this crate, in one place.
+//!
+//! Production code pays one branch for [`FaultHook`]; tests put a hook in and get errors, torn
+//! writes and slow calls where they want them. Nothing here retries an operation that failed,
+//! except for a call interrupted by a signal: after a failed `fsync` the page cache may already
+//! have dropped the data, and asking again would answer a lie.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::io::ReadWriteFlags;
+
+/// What is about to be done to a file.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DiskOp {
+    /// Opening, and creating where that was asked for.
+    Open,
+    /// Reading at a position, or a whole small file.
+    Read,
+    /// Writing at a position, or a whole small file.
+    Write,
+    /// `fdatasync` or `fsync` of a file.
+    Sync,
+    /// `fsync` of a directory.
+    SyncDir,
+    /// Changing a file's length.
+    Truncate,
+    /// Renaming a file or directory.
+    Rename,
+    /// Unlinking a file or removing a directory.
+    Remove,
+    /// Making a directory.
+    CreateDir,
+    /// Reading a directory's entries.
+    List,
+}
+
+/// What a [`FaultHook`] makes of an operation.
+#[derive(Debug)]
+pub enum Injected {
+    /// Carry on.
+    Nothing,
+    /// Fail with this error, having done nothing.
+    Fail(io::Error),
+    /// Write only so many bytes and then fail with the error: a torn write.
+    Torn(usize, io::Error),
+    /// Do only so many bytes of this one system call; the caller has to go on from there.
+    Short(usize),
+}
+
+/// Sees every operation before it is done. A hook that sleeps makes the disk slow.
+pub trait FaultHook: Send + Sync {
+    /// Called with the operation, its path and the bytes it is about.
+    fn before(&self, op: DiskOp, path: &Path, len: usize) -> Injected;
+}
+
+/// Access to files, through the hook if there is one.
+#[derive(Clone, Default)]
+pub struct Disk {
+    hook: Option<Arc<dyn FaultHook>>,
+}
+
+impl std::fmt::Debug for Disk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Disk").field("hooked", &self.hook.is_some()).finish()
+    }
+}
+
+fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Ok(value) => return Ok(value),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// For reading; must exist.
+    Read,
+    /// For reading and writing; must exist.
+    Write,
+    /// For reading and writing; made if it is missing.
+    Create,
+}
+
+impl Disk {
+    /// With a hook that sees every operation.
+    pub fn with_hook(hook: Arc<dyn FaultHook>) -> Disk {
+        Disk { hook: Some(hook) }
+    }
+
+    fn inject(&self, op: DiskOp, path: &Path, len: usize) -> io::Result<usize> {
+        match &self.hook {
+            None => Ok(len),
+            Some(hook) => match hook.before(op, path, len) {
+                Injected::Nothing => Ok(len),
+                Injected::Fail(error) | Injected::Torn(_, error) => Err(error),
+                Injected::Short(n) => Ok(n.min(len)),
+            },
+        }
+    }
+
+    pub(crate) fn open(&self, path: &Path, mode: Mode) -> io::Result<OpenFile> {
+        self.inject(DiskOp::Open, path, 0)?;
+        let mut options = OpenOptions::new();
+        options.read(true);
+        match mode {
+            Mode::Read => {}
+            Mode::Write => {
+                options.write(true);
+            }
+            Mode::Create => {
+                options.write(true).create(true).truncate(false);
+            }
+        }
+        Ok(OpenFile { file: options.open(path)?, path: path.into(), disk: self.clone() })
+    }
+
+    /// The whole of a small file; `None` if there is none.
+    pub(crate) fn read_small(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        self.inject(DiskOp::Read, path, 0)?;
+        match std::fs::read(path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Replaces a small file so that after a crash either the old or the new content is there.
+    pub(crate) fn write_atomic(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".tmp");
+        let tmp = Path::new(&name);
+        {
+            let file = self.open(tmp, Mode::Create)?;
+            file.set_len(0)?;
+            file.write_all_at(content, 0)?;
+            file.sync()?;
+        }
+        self.rename(tmp, path)?;
+        match path.parent() {
+            Some(parent) => self.sync_dir(parent),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.inject(DiskOp::Rename, from, 0)?;
+        std::fs::rename(from, to)
+    }
+
+    /// Renames if the file is there; says whether it was.
+    pub(crate) fn rename_if_exists(&self, from: &Path, to: &Path) -> io::Result<bool> {
+        match self.rename(from, to) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Unlinks if the file is there; says whether it was.
+    pub(crate) fn remove_file(&self, path: &Path) -> io::Result<bool> {
+        self.inject(DiskOp::Remove, path, 0)?;
+        match std::fs::remove_file(path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
+        self.inject(DiskOp::Remove, path, 0)?;
+        match std::fs::remove_dir_all(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        self.inject(DiskOp::CreateDir, path, 0)?;
+        std::fs::create_dir_all(path)
+    }
+
+    pub(crate) fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.inject(DiskOp::SyncDir, path, 0)?;
+        File::open(path)?.sync_all()
+    }
+
+    /// Name and length of every file in a directory, and names of the directories, unsorted.
+    pub(crate) fn list(&self, path: &Path) -> io::Result<Vec<Entry>> {
+        self.inject(DiskOp::List, path, 0)?;
+        let mut entries = Vec::new();
+        for entry in std::fs::read_dir(path)? {
+            let entry = entry?;
+            // A name that is not UTF-8 is none of ours.
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let is_dir = entry.file_type()?.is_dir();
+            entries.push(Entry { name, is_dir });
+        }
+        Ok(entries)
+    }
+
+    pub(crate) fn len(&self, path: &Path) -> io::Result<Option<u64>> {
+        match std::fs::metadata(path) {
+            Ok(metadata) => Ok(Some(metadata.len())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What [`Disk::list`] tells of one entry.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) is_dir: bool,
+}
+
+/// A file held open. Reads and writes carry their position; there is no cursor.
+#[derive(Debug)]
+pub struct OpenFile {
+    file: File,
+    path: Box<Path>,
+    disk: Disk,
+}
+
+impl std::os::fd::AsFd for OpenFile {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl std::os::fd::AsRawFd for OpenFile {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        self.file.as_raw_fd()
+    }
+}
+
+impl OpenFile {
+    /// The path it was opened under; the file may have been renamed since.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads up to `buf.len()` bytes at `at`; waits for the disk. 0 is the end of the file.
+    pub fn read_at(&self, buf: &mut [u8], at: u64) -> io::Result<usize> {
+        let len = self.disk.inject(DiskOp::Read, &self.path, buf.len())?;
+        retry(|| rustix::io::pread(&self.file, &mut buf[..len], at))
+    }
+
+    /// Fills `buf` from `at`; an early end of the file is `UnexpectedEof`.
+    pub fn read_exact_at(&self, buf: &mut [u8], at: u64) -> io::Result<()> {
+        let mut done = 0;
+        while done < buf.len() {
+            match self.read_at(&mut buf[done..], at + done as u64)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                n => done += n,
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what the page cache holds of `buf.len()` bytes at `at`, without waiting for the
+    /// disk: possibly fewer bytes, `WouldBlock` if none. 0 is the end of the file. On a file
+    /// system that cannot tell, it reads as [`Self::read_at`] does.
+    pub fn read_nowait(&self, buf: &mut [u8], at: u64) -> io::Result<usize> {
+        let len = self.disk.inject(DiskOp::Read, &self.path, buf.len())?;
+        let outcome = retry(|| {
+            let mut bufs = [IoSliceMut::new(&mut buf[..len])];
+            rustix::io::preadv2(&self.file, &mut bufs, at, ReadWriteFlags::NOWAIT)
+        });
+        match outcome {
+            Err(error)
+                if error.raw_os_error() == Some(rustix::io::Errno::OPNOTSUPP.raw_os_error())
+                    || error.raw_os_error() == Some(rustix::io::Errno::NOSYS.raw_os_error()) =>
+            {
+                self.read_at(buf, at)
+            }
+            other => other,
+        }
+    }
+
+    pub(crate) fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let rest = &bytes[done..];
+            let (len, then) = self.inject_write(rest.len())?;
+            match retry(|| rustix::io::pwrite(&self.file, &rest[..len], at + done as u64))? {
+                0 if len > 0 => return Err(io::ErrorKind::WriteZero.into()),
+                n => done += n,
+            }
+            if let Some(error) = then {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// One `pwritev` in the ordinary case; what it leaves is written buffer by buffer.
+    pub(crate) fn write_vectored_at(&self, bufs: &[IoSlice<'_>], at: u64) -> io::Result<()> {
+        let total: usize = bufs.iter().map(|buf| buf.len()).sum();
+        let (len, then) = self.inject_write(total)?;
+        let upto = if then.is_some() { len } else { total };
+        let mut done = if len == total && then.is_none() {
+            retry(|| rustix::io::pwritev(&self.file, bufs, at))?
+        } else {
+            0
+        };
+        let mut begins = 0usize;
+        for buf in bufs {
+            let end = buf.len().min(upto.saturating_sub(begins));
+            let mut from = done.saturating_sub(begins);
+            while from < end {
+                let position = at + (begins + from) as u64;
+                match retry(|| rustix::io::pwrite(&self.file, &buf[from..end], position))? {
+                    0 => return Err(io::ErrorKind::WriteZero.into()),
+                    n => from += n,
+                }
+            }
+            begins += buf.len();
+            done = done.max(begins.min(upto));
+        }
+        match then {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// How many bytes to write now, and the error to end with after them.
+    fn inject_write(&self, len: usize) -> io::Result<(usize, Option<io::Error>)> {
+        match &self.disk.hook {
+            None => Ok((len, None)),
+            Some(hook) => match hook.before(DiskOp::Write, &self.path, len) {
+                Injected::Nothing => Ok((len, None)),
+                Injected::Fail(error) => Err(error),
+                Injected::Torn(n, error) => Ok((n.min(len), Some(error))),
+                Injected::Short(n) => Ok((n.clamp(1, len.max(1)), None)),
+            },
+        }
+    }
+
+    /// Brings data and length to the disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.disk.inject(DiskOp::Sync, &self.path, 0)?;
+        retry(|| rustix::fs::fdatasync(&self.file))
+    }
+
+    pub(crate) fn set_len(&self, len: u64) -> io::Result<()> {
+        self.disk.inject(DiskOp::Truncate, &self.path, 0)?;
+        self.file.set_len(len)
+    }
+
+    /// Reserves blocks so that later writes cannot run out of space.
+    pub(crate) fn allocate(&self, len: u64) -> io::Result<()> {
+        self.disk.inject(DiskOp::Truncate, &self.path, 0)?;
+        let outcome = retry(|| {
+            rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::empty(), 0, len)
+        });
+        match outcome {
+            // Where blocks cannot be reserved the length alone is set, which is all Kafka does.
+            Err(error)
+                if error.raw_os_error() == Some(rustix::io::Errno::OPNOTSUPP.raw_os_error()) =>
+            {
+                self.file.set_len(len)
+            }
+            other => other,
+        }
+    }
+
+    /// The file's length now.
+    pub fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// Whether the file is empty now.
+    pub fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+}
+
+pub(crate) fn mtime_ms(metadata: &std::fs::Metadata) -> i64 {
+    match metadata.modified().map(|at| at.duration_since(std::time::UNIX_EPOCH)) {
+        Ok(Ok(since)) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+        _ => 0,
+    }
+}

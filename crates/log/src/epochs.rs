@@ -1,0 +1,171 @@
+//! Which leader epoch began at which offset.
+//!
+//! Invariant: epochs and start offsets both strictly increase. The file
+//! (`leader-epoch-checkpoint`) is written by whoever changes the list and may take its time: what
+//! it lacks is in the batches after the recovery point.
+
+/// The list, and whether its file lags behind.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Epochs {
+    entries: Vec<(i32, i64)>,
+    pub(crate) dirty: bool,
+}
+
+/// What stands for "none" in answers about epochs.
+pub const UNDEFINED_EPOCH: i32 = -1;
+/// What stands for "none" in answers about epochs' offsets.
+pub const UNDEFINED_EPOCH_OFFSET: i64 = -1;
+
+impl Epochs {
+    /// From the file. Entries that contradict earlier ones replace them, as Kafka does it.
+    pub(crate) fn from_entries(entries: Vec<(i32, i64)>) -> Epochs {
+        let mut epochs = Epochs::default();
+        for (epoch, offset) in entries {
+            epochs.assign(epoch, offset);
+        }
+        epochs.entries.shrink_to_fit();
+        epochs.dirty = false;
+        epochs
+    }
+
+    pub(crate) fn entries(&self) -> &[(i32, i64)] {
+        &self.entries
+    }
+
+    pub(crate) fn latest(&self) -> Option<(i32, i64)> {
+        self.entries.last().copied()
+    }
+
+    pub(crate) fn earliest(&self) -> Option<(i32, i64)> {
+        self.entries.first().copied()
+    }
+
+    /// Notes that `epoch` begins at `offset`; conflicting entries go.
+    pub(crate) fn assign(&mut self, epoch: i32, offset: i64) {
+        if epoch < 0 || offset < 0 {
+            return;
+        }
+        if let Some((last, start)) = self.latest()
+            && last == epoch
+            && offset >= start
+        {
+            return;
+        }
+        while let Some((last, start)) = self.latest()
+            && (last >= epoch || start >= offset)
+        {
+            self.entries.pop();
+        }
+        self.entries.push((epoch, offset));
+        self.dirty = true;
+    }
+
+    /// Kafka's `endOffsetFor`: the epoch at or below `epoch`, and where it ends.
+    pub(crate) fn end_offset_for(&self, epoch: i32, log_end_offset: i64) -> (i32, i64) {
+        if epoch == UNDEFINED_EPOCH {
+            return (UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET);
+        }
+        if self.latest().is_some_and(|(latest, _)| latest == epoch) {
+            return (epoch, log_end_offset);
+        }
+        let higher = self.entries.partition_point(|&(e, _)| e <= epoch);
+        match self.entries.get(higher) {
+            None => (UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET),
+            Some(&(_, start)) => match higher.checked_sub(1).and_then(|at| self.entries.get(at)) {
+                None => (epoch, start),
+                Some(&(floor, _)) => (floor, start),
+            },
+        }
+    }
+
+    /// The epoch that `offset` was written in.
+    pub(crate) fn epoch_of(&self, offset: i64) -> Option<i32> {
+        let after = self.entries.partition_point(|&(_, start)| start <= offset);
+        after.checked_sub(1).and_then(|at| self.entries.get(at)).map(|&(epoch, _)| epoch)
+    }
+
+    /// Drops epochs that begin at or after `end_offset`.
+    pub(crate) fn truncate_from_end(&mut self, end_offset: i64) {
+        let keep = self.entries.partition_point(|&(_, start)| start < end_offset);
+        if end_offset >= 0 && keep < self.entries.len() {
+            self.entries.truncate(keep);
+            self.dirty = true;
+        }
+    }
+
+    /// Drops epochs that end before `start_offset`; the one it lies in then begins there.
+    pub(crate) fn truncate_from_start(&mut self, start_offset: i64) {
+        let before = self.entries.partition_point(|&(_, start)| start <= start_offset);
+        if let Some(last) = before.checked_sub(1) {
+            if last == 0 && self.entries[0].1 == start_offset {
+                return;
+            }
+            self.entries.drain(..last);
+            self.entries[0].1 = start_offset;
+            self.dirty = true;
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.dirty |= !self.entries.is_empty();
+        self.entries.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(entries: &[(i32, i64)]) -> Epochs {
+        Epochs::from_entries(entries.to_vec())
+    }
+
+    #[test]
+    fn end_offsets() {
+        let epochs = of(&[(2, 10), (4, 20), (7, 50)]);
+        assert_eq!(epochs.end_offset_for(-1, 99), (-1, -1));
+        assert_eq!(
+            epochs.end_offset_for(0, 99),
+            (0, 10),
+            "before the first: where the first starts"
+        );
+        assert_eq!(epochs.end_offset_for(2, 99), (2, 20));
+        assert_eq!(epochs.end_offset_for(3, 99), (2, 20), "a gap: the floor");
+        assert_eq!(epochs.end_offset_for(7, 99), (7, 99), "the latest: the log's end");
+        assert_eq!(epochs.end_offset_for(8, 99), (-1, -1), "newer than known");
+        assert_eq!(Epochs::default().end_offset_for(0, 9), (-1, -1));
+    }
+
+    #[test]
+    fn conflicting_entries_are_replaced() {
+        let mut epochs = of(&[(1, 10), (2, 20), (3, 30)]);
+        epochs.assign(3, 40);
+        assert_eq!(epochs.entries(), [(1, 10), (2, 20), (3, 30)], "the same epoch later on");
+        epochs.assign(5, 20);
+        assert_eq!(epochs.entries(), [(1, 10), (5, 20)]);
+        epochs.assign(4, 30);
+        assert_eq!(epochs.entries(), [(1, 10), (4, 30)]);
+        epochs.assign(4, 25);
+        assert_eq!(epochs.entries(), [(1, 10), (4, 25)]);
+        epochs.assign(-1, 7);
+        assert_eq!(epochs.entries(), [(1, 10), (4, 25)]);
+    }
+
+    #[test]
+    fn truncation_from_both_ends() {
+        let mut epochs = of(&[(1, 10), (2, 20), (3, 30)]);
+        epochs.truncate_from_end(30);
+        assert_eq!(epochs.entries(), [(1, 10), (2, 20)]);
+        epochs.truncate_from_end(25);
+        assert_eq!(epochs.entries(), [(1, 10), (2, 20)]);
+        epochs.truncate_from_start(22);
+        assert_eq!(epochs.entries(), [(2, 22)]);
+        epochs.dirty = false;
+        epochs.truncate_from_start(22);
+        epochs.truncate_from_start(5);
+        assert!(!epochs.dirty);
+        assert_eq!(epochs.epoch_of(21), None);
+        assert_eq!(epochs.epoch_of(22), Some(2));
+        assert_eq!(epochs.epoch_of(1000), Some(2));
+    }
+}

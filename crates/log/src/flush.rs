@@ -1,0 +1,166 @@
+//! Bringing a log to the disk.
+//!
+//! The recovery point follows a flush that succeeded; a flush that fails takes the directory
+//! offline and is never repeated. None of the log's locks is held while the disk works.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use crate::checkpoint;
+use crate::disk::{Disk, Mode};
+use crate::error::StorageError;
+use crate::log::Log;
+use crate::names;
+use crate::producer_snapshot;
+use crate::read::floor_segment;
+
+impl Log {
+    /// Flushes everything up to the log's end as it is now.
+    pub fn flush(&self, now_ms: i64) -> Result<(), StorageError> {
+        self.flush_upto(self.log_end_offset(), now_ms)
+    }
+
+    /// Flushes what lies before `offset`.
+    pub fn flush_upto(&self, offset: i64, now_ms: i64) -> Result<(), StorageError> {
+        self.home.dir.check()?;
+        if self.is_closed() {
+            return Ok(());
+        }
+        let recovery_point = self.recovery_point();
+        if offset <= recovery_point {
+            return Ok(());
+        }
+        let generation = self.lock_writer().generation;
+        // What the epochs' file lacks must be behind the recovery point.
+        self.write_epochs()?;
+        let segments = self.segments();
+        let dir = &self.home.dir;
+        let began = Instant::now();
+        let first = floor_segment(&segments, recovery_point);
+        let mut new_files = false;
+        for (at, segment) in segments.iter().enumerate().skip(first) {
+            if at > first && segment.base_offset >= offset {
+                break;
+            }
+            // The last segment's indexes are built again after a crash as long as the recovery
+            // point lies in it.
+            let closed = at + 1 < segments.len();
+            let result = segment.flush(closed);
+            if segment.is_deleted() {
+                continue;
+            }
+            dir.guard("flush", &segment.file_path(names::LOG), result)?;
+            dir.metrics.flushes.add(1);
+            new_files |= segment.base_offset >= recovery_point;
+        }
+        if self.metadata_unsynced.swap(false, Ordering::AcqRel) {
+            let path = self.path().join(names::PARTITION_METADATA);
+            let synced = dir.disk.open(&path, Mode::Write).and_then(|file| file.sync());
+            dir.guard("flush", &path, synced)?;
+            new_files = true;
+        }
+        if new_files {
+            let path = self.path();
+            dir.guard("flush", &path, dir.disk.sync_dir(&path))?;
+        }
+        dir.metrics.flush_nanos.add(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        let writer = self.lock_writer();
+        // After a truncation the offsets stand for other bytes.
+        if writer.generation == generation {
+            let reached = offset.min(writer.end_offset);
+            self.recovery_point.fetch_max(reached, Ordering::AcqRel);
+            self.last_flush_ms.store(now_ms, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Flushes if `flush.ms` has passed, or if closed segments wait for it. Says whether it did.
+    pub fn flush_if_due(&self, now_ms: i64) -> Result<bool, StorageError> {
+        let unflushed = self.log_end_offset() > self.recovery_point();
+        let since = now_ms.saturating_sub(self.last_flush_ms.load(Ordering::Acquire));
+        if unflushed && since >= self.config().flush_ms {
+            self.flush(now_ms)?;
+            return Ok(true);
+        }
+        let wanted = self.flush_wanted.swap(-1, Ordering::AcqRel);
+        if wanted > self.recovery_point() {
+            self.flush_upto(wanted, now_ms)?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Writes `leader-epoch-checkpoint` if it lags.
+    pub(crate) fn write_epochs(&self) -> Result<(), StorageError> {
+        let content = {
+            let mut epochs = self.epochs.write();
+            if !epochs.dirty {
+                return Ok(());
+            }
+            epochs.dirty = false;
+            checkpoint::format_epochs(epochs.entries())
+        };
+        if self.is_closed() {
+            return Ok(());
+        }
+        let dir = &self.home.dir;
+        let path = self.path().join(names::LEADER_EPOCHS);
+        dir.guard("write", &path, dir.disk.write_atomic(&path, &content))
+    }
+
+    /// The end of a clean shutdown: all on disk, indexes complete, producers in a snapshot. The
+    /// log takes no more appends.
+    ///
+    /// [`crate::LogManager::shut_down`] does it for its logs; for one opened with
+    /// [`crate::LogManager::open_unmanaged`] it is the owner's to call.
+    pub fn close_cleanly(&self, now_ms: i64) -> Result<(), StorageError> {
+        let dir = &self.home.dir;
+        dir.check()?;
+        let _change = self.change.lock();
+        let (snapshot, end) = {
+            let mut writer = self.lock_writer();
+            writer.busy = true;
+            let end = writer.end_offset;
+            let new = writer.producers.map_end_offset > writer.producers.last_snapshot_offset;
+            (new.then(|| producer_snapshot::encode(&writer.producers)), end)
+        };
+        self.flush(now_ms)?;
+        self.write_epochs()?;
+        if let Some(bytes) = snapshot {
+            let path = names::segment_file(&self.path(), end, names::SNAPSHOT);
+            dir.guard("write", &path, write_snapshot(&dir.disk, &path, &bytes, true))?;
+        }
+        let segments = self.segments();
+        if let Some(active) = segments.last()
+            && (end > active.base_offset || self.config().preallocate)
+        {
+            dir.guard("trim", &active.file_path(names::LOG), active.trim())?;
+        }
+        for segment in segments.iter() {
+            let result = segment.close_index();
+            dir.guard("close", &segment.file_path(names::LOG), result)?;
+        }
+        self.closed.store(true, Ordering::Release);
+        let mut writer = self.lock_writer();
+        writer.busy = false;
+        self.idle.notify_all();
+        Ok(())
+    }
+
+    /// Takes no more appends and reads.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+}
+
+pub(crate) fn write_snapshot(
+    disk: &Disk,
+    path: &std::path::Path,
+    bytes: &[u8],
+    sync: bool,
+) -> std::io::Result<()> {
+    let file = disk.open(path, Mode::Create)?;
+    file.set_len(0)?;
+    file.write_all_at(bytes, 0)?;
+    if sync { file.sync() } else { Ok(()) }
+}

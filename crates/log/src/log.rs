@@ -1,0 +1,545 @@
+//! The log of one partition.
+//!
+//! What guards what:
+//! - `change`: held by whoever changes the list of segments (roll, truncation, deletion), also
+//!   while it waits for the disk. Taken before `writer`.
+//! - `writer`: the partition's lock. Held for an append: check, set offsets, one write, publish.
+//!   Never across fsync, rolls, truncation or directory work: those set `busy`, let go of it, do
+//!   their work and come back; appends wait meanwhile.
+//! - `end`, `epochs`, `hints`, `segments`, `pending`, `snapshots` and the segments' index locks are
+//!   leaves, held for a few instructions.
+//!
+//! Readers take none of the first two: they go by the published end and the list of segments.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
+use thalweg_wire::Uuid;
+
+use crate::append::{AppendInfo, Done};
+use crate::checkpoint;
+use crate::config::LogConfig;
+use crate::dir::LogDir;
+use crate::disk::Mode;
+use crate::epochs::Epochs;
+use crate::error::{AppendError, ReadError, StorageError};
+use crate::hints::Hints;
+use crate::names;
+use crate::pending::Pending;
+use crate::producers::{ProducerState, Updates};
+use crate::segment::{Home, Segment};
+
+/// The segments in order, never empty; replaced as a whole.
+pub(crate) type Segments = Arc<Vec<Arc<Segment>>>;
+
+/// Where the log ends: an offset, and where it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct End {
+    pub(crate) offset: i64,
+    pub(crate) segment: i64,
+    pub(crate) position: u32,
+}
+
+/// The offsets that matter of a log, taken together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogOffsets {
+    /// The first offset that can be read.
+    pub log_start_offset: i64,
+    /// Consumers see what is before it.
+    pub high_watermark: i64,
+    /// Consumers of committed transactions see what is before it.
+    pub last_stable_offset: i64,
+    /// The offset the next record will get.
+    pub log_end_offset: i64,
+}
+
+/// One producer as a log remembers it. -1 stands for "none", as in Kafka.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ActiveProducer {
+    /// Its id.
+    pub producer_id: i64,
+    /// Its newest epoch.
+    pub producer_epoch: i16,
+    /// Sequence of its last record.
+    pub last_sequence: i32,
+    /// Timestamp of its last batch.
+    pub last_timestamp: i64,
+    /// Epoch of the coordinator that ended its last transaction.
+    pub coordinator_epoch: i32,
+    /// Where its open transaction begins.
+    pub txn_start_offset: i64,
+}
+
+/// What is under the partition's lock.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    pub(crate) active: Arc<Segment>,
+    pub(crate) end_offset: i64,
+    pub(crate) end_position: u32,
+    pub(crate) producers: ProducerState,
+    pub(crate) updates: Updates,
+    /// Somebody changes the segments; nothing may be appended.
+    pub(crate) busy: bool,
+    /// A roll is on its way to the executor; pending appends wait for it.
+    pub(crate) roll_queued: bool,
+    /// Raised by every truncation.
+    pub(crate) generation: u64,
+    /// Appends taken off the pending list, and how far they are done.
+    pub(crate) taken: Pending,
+    pub(crate) taken_next: usize,
+    pub(crate) accepted: Vec<(usize, AppendInfo)>,
+    /// To be told their result once the lock is free.
+    pub(crate) done: Vec<Done>,
+    pub(crate) latest_epoch: i32,
+}
+
+/// What a [`Log`] is made of when it has been loaded.
+pub(crate) struct Loaded {
+    pub(crate) topic: Arc<str>,
+    pub(crate) partition: i32,
+    pub(crate) topic_id: Option<Uuid>,
+    pub(crate) home: Arc<Home>,
+    pub(crate) config: Arc<LogConfig>,
+    pub(crate) segments: Vec<Arc<Segment>>,
+    pub(crate) log_start_offset: i64,
+    pub(crate) end_offset: i64,
+    pub(crate) high_watermark: i64,
+    pub(crate) recovery_point: i64,
+    pub(crate) epochs: Epochs,
+    pub(crate) producers: ProducerState,
+    pub(crate) snapshots: Vec<i64>,
+    pub(crate) now_ms: i64,
+}
+
+/// One partition's log. See the module for its locks; every method may be called from any thread.
+pub struct Log {
+    pub(crate) me: Weak<Log>,
+    pub(crate) topic: Arc<str>,
+    pub(crate) partition: i32,
+    topic_id: OnceLock<Uuid>,
+    pub(crate) home: Arc<Home>,
+    config: RwLock<Arc<LogConfig>>,
+    pub(crate) change: Mutex<()>,
+    writer: Mutex<Writer>,
+    pub(crate) idle: Condvar,
+    pub(crate) pending: Mutex<Pending>,
+    pub(crate) pending_count: AtomicUsize,
+    segments: RwLock<Segments>,
+    end: Mutex<End>,
+    log_end_offset: AtomicI64,
+    log_start_offset: AtomicI64,
+    high_watermark: AtomicI64,
+    /// `i64::MAX` while no transaction is open or undecided.
+    first_unstable_offset: AtomicI64,
+    pub(crate) recovery_point: AtomicI64,
+    pub(crate) last_flush_ms: AtomicI64,
+    /// Segments below this are closed and wait for their flush.
+    pub(crate) flush_wanted: AtomicI64,
+    has_transactions: AtomicBool,
+    pub(crate) closed: AtomicBool,
+    /// `partition.metadata` was written and not synced.
+    pub(crate) metadata_unsynced: AtomicBool,
+    pub(crate) epochs: RwLock<Epochs>,
+    pub(crate) hints: Mutex<Hints>,
+    /// Offsets of the producer snapshots on disk, ascending.
+    pub(crate) snapshots: Mutex<Vec<i64>>,
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log")
+            .field("topic", &self.topic)
+            .field("partition", &self.partition)
+            .field("offsets", &self.offsets())
+            .finish()
+    }
+}
+
+/// The partition's lock. When it is let go of, results are handed out and appends that came
+/// meanwhile are written.
+pub(crate) struct WriterGuard<'a> {
+    log: &'a Log,
+    guard: Option<MutexGuard<'a, Writer>>,
+}
+
+impl std::ops::Deref for WriterGuard<'_> {
+    type Target = Writer;
+    fn deref(&self) -> &Writer {
+        match &self.guard {
+            Some(guard) => guard,
+            // The guard is there until drop.
+            None => unreachable!("the writer's guard outlives its uses"),
+        }
+    }
+}
+
+impl std::ops::DerefMut for WriterGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Writer {
+        match &mut self.guard {
+            Some(guard) => guard,
+            None => unreachable!("the writer's guard outlives its uses"),
+        }
+    }
+}
+
+impl Drop for WriterGuard<'_> {
+    fn drop(&mut self) {
+        if let Some(mut guard) = self.guard.take() {
+            let done = std::mem::take(&mut guard.done);
+            drop(guard);
+            self.log.hand_out(done);
+            self.log.drain_if_free();
+        }
+    }
+}
+
+impl Log {
+    pub(crate) fn new(loaded: Loaded) -> Option<Arc<Log>> {
+        let active = loaded.segments.last()?.clone();
+        let end =
+            End { offset: loaded.end_offset, segment: active.base_offset, position: active.size() };
+        let has_transactions = loaded.producers.has_transactions();
+        let first_unstable = loaded.producers.first_unstable_offset().unwrap_or(i64::MAX);
+        let latest_epoch = loaded.epochs.latest().map_or(-1, |(epoch, _)| epoch);
+        let log_start = loaded.log_start_offset;
+        let topic_id = OnceLock::new();
+        if let Some(id) = loaded.topic_id {
+            let _ = topic_id.set(id);
+        }
+        let writer = Writer {
+            end_offset: end.offset,
+            end_position: end.position,
+            active,
+            producers: loaded.producers,
+            updates: Updates::default(),
+            busy: false,
+            roll_queued: false,
+            generation: 0,
+            taken: Pending::default(),
+            taken_next: 0,
+            accepted: Vec::new(),
+            done: Vec::new(),
+            latest_epoch,
+        };
+        Some(Arc::new_cyclic(|me| Log {
+            me: me.clone(),
+            topic: loaded.topic,
+            partition: loaded.partition,
+            topic_id,
+            home: loaded.home,
+            config: RwLock::new(loaded.config),
+            change: Mutex::new(()),
+            writer: Mutex::new(writer),
+            idle: Condvar::new(),
+            pending: Mutex::new(Pending::default()),
+            pending_count: AtomicUsize::new(0),
+            segments: RwLock::new(Arc::new(loaded.segments)),
+            end: Mutex::new(end),
+            log_end_offset: AtomicI64::new(end.offset),
+            log_start_offset: AtomicI64::new(log_start),
+            high_watermark: AtomicI64::new(loaded.high_watermark.min(end.offset).max(log_start)),
+            first_unstable_offset: AtomicI64::new(first_unstable.max(log_start)),
+            recovery_point: AtomicI64::new(loaded.recovery_point.max(log_start).min(end.offset)),
+            last_flush_ms: AtomicI64::new(loaded.now_ms),
+            flush_wanted: AtomicI64::new(-1),
+            has_transactions: AtomicBool::new(has_transactions),
+            closed: AtomicBool::new(false),
+            metadata_unsynced: AtomicBool::new(false),
+            epochs: RwLock::new(loaded.epochs),
+            hints: Mutex::new(Hints::default()),
+            snapshots: Mutex::new(loaded.snapshots),
+        }))
+    }
+
+    /// The topic's name.
+    pub fn topic(&self) -> &Arc<str> {
+        &self.topic
+    }
+
+    /// The partition's number.
+    pub fn partition(&self) -> i32 {
+        self.partition
+    }
+
+    /// The topic's id, as in `partition.metadata`; `None` if the file is missing.
+    pub fn topic_id(&self) -> Option<Uuid> {
+        self.topic_id.get().copied()
+    }
+
+    /// Gives a log without `partition.metadata` its topic id, for good. Says whether the log has
+    /// this id now.
+    pub fn assign_topic_id(&self, id: Uuid) -> Result<bool, StorageError> {
+        if self.topic_id.set(id).is_err() {
+            return Ok(self.topic_id() == Some(id));
+        }
+        let dir = &self.home.dir;
+        let path = self.path().join(names::PARTITION_METADATA);
+        let written = (|| {
+            let mut tmp = path.clone();
+            tmp.as_mut_os_string().push(".tmp");
+            let file = dir.disk.open(&tmp, Mode::Create)?;
+            file.set_len(0)?;
+            file.write_all_at(&checkpoint::format_partition_metadata(id), 0)?;
+            dir.disk.rename(&tmp, &path)
+        })();
+        dir.guard("write", &path, written)?;
+        self.metadata_unsynced.store(true, Ordering::Release);
+        Ok(true)
+    }
+
+    /// The log directory the partition is in.
+    pub fn dir(&self) -> &Arc<LogDir> {
+        &self.home.dir
+    }
+
+    /// The partition's own directory.
+    pub fn path(&self) -> Arc<Path> {
+        self.home.path()
+    }
+
+    /// The topic's configs.
+    pub fn config(&self) -> Arc<LogConfig> {
+        self.config.read().clone()
+    }
+
+    pub(crate) fn config_ref(&self) -> RwLockReadGuard<'_, Arc<LogConfig>> {
+        self.config.read()
+    }
+
+    /// New configs, from now on.
+    pub fn update_config(&self, config: Arc<LogConfig>) {
+        *self.config.write() = config;
+    }
+
+    /// Whether the topic asks for something that does not happen yet: a compacted topic keeps
+    /// everything. Worth saying once, and in the topic's description.
+    pub fn needs_notice(&self) -> Option<&'static str> {
+        self.config.read().compact.then_some(
+            "cleanup.policy contains compact: compaction does not run yet, all records are kept",
+        )
+    }
+
+    /// Log start, high watermark, last stable offset and log end.
+    pub fn offsets(&self) -> LogOffsets {
+        // The end is read last: what is read before it can only lag behind it.
+        let log_start_offset = self.log_start_offset();
+        let high_watermark = self.high_watermark();
+        let last_stable_offset =
+            high_watermark.min(self.first_unstable_offset.load(Ordering::Acquire));
+        let log_end_offset = self.log_end_offset();
+        LogOffsets { log_start_offset, high_watermark, last_stable_offset, log_end_offset }
+    }
+
+    /// The first offset that can be read.
+    pub fn log_start_offset(&self) -> i64 {
+        self.log_start_offset.load(Ordering::Acquire)
+    }
+
+    /// The offset the next record will get.
+    pub fn log_end_offset(&self) -> i64 {
+        self.log_end_offset.load(Ordering::Acquire)
+    }
+
+    /// Consumers see what is before it.
+    pub fn high_watermark(&self) -> i64 {
+        self.high_watermark.load(Ordering::Acquire)
+    }
+
+    /// Consumers of committed transactions see what is before it.
+    pub fn last_stable_offset(&self) -> i64 {
+        self.high_watermark().min(self.first_unstable_offset.load(Ordering::Acquire))
+    }
+
+    /// Everything before it has been flushed to the disk.
+    pub fn recovery_point(&self) -> i64 {
+        self.recovery_point.load(Ordering::Acquire)
+    }
+
+    /// Bytes of all segments.
+    pub fn size(&self) -> u64 {
+        self.segments().iter().map(|segment| u64::from(segment.size())).sum()
+    }
+
+    /// How many segments there are.
+    pub fn segment_count(&self) -> usize {
+        self.segments.read().len()
+    }
+
+    /// Base offsets of the segments, ascending.
+    pub fn segment_base_offsets(&self) -> Vec<i64> {
+        self.segments().iter().map(|segment| segment.base_offset).collect()
+    }
+
+    /// Raises the high watermark; never past the log's end, never lowers it. Says whether it moved.
+    pub fn advance_high_watermark(&self, offset: i64) -> bool {
+        let offset = offset.min(self.log_end_offset());
+        let before = self.high_watermark.fetch_max(offset, Ordering::AcqRel);
+        if before >= offset {
+            return false;
+        }
+        if self.has_transactions.load(Ordering::Acquire) {
+            let mut writer = self.lock_writer();
+            writer.producers.on_high_watermark(offset);
+            self.publish_transactions(&writer);
+        }
+        true
+    }
+
+    /// Sets the high watermark, lower too (a follower that truncates, or learns its leader's);
+    /// between the log's start and its end. Returns what it is now.
+    pub fn set_high_watermark(&self, offset: i64) -> i64 {
+        let mut writer = self.lock_writer();
+        let offset = offset.min(writer.end_offset).max(self.log_start_offset());
+        self.high_watermark.store(offset, Ordering::Release);
+        writer.producers.on_high_watermark(offset);
+        self.publish_transactions(&writer);
+        offset
+    }
+
+    /// The newest leader epoch, and where it began.
+    pub fn latest_epoch(&self) -> Option<(i32, i64)> {
+        self.epochs.read().latest()
+    }
+
+    /// The oldest leader epoch that the log still has, and where it begins.
+    pub fn earliest_epoch(&self) -> Option<(i32, i64)> {
+        self.epochs.read().earliest()
+    }
+
+    /// The leader epoch that a record at `offset` was written in.
+    pub fn epoch_of(&self, offset: i64) -> Option<i32> {
+        self.epochs.read().epoch_of(offset)
+    }
+
+    /// The largest epoch not above `epoch` that the log knows, and the offset after its last
+    /// record; `None` where Kafka answers -1 and -1.
+    pub fn end_offset_for_epoch(&self, epoch: i32) -> Option<(i32, i64)> {
+        let (found, offset) = self.epochs.read().end_offset_for(epoch, self.log_end_offset());
+        (offset >= 0).then_some((found, offset))
+    }
+
+    /// Notes that a leader with `epoch` begins where the log ends now: to be called on becoming
+    /// leader, before the first append.
+    pub fn assign_epoch(&self, epoch: i32) -> Result<(), StorageError> {
+        let mut writer = self.lock_writer();
+        let end = writer.end_offset;
+        self.note_epoch(&mut writer, epoch, end);
+        drop(writer);
+        self.write_epochs()
+    }
+
+    pub(crate) fn note_epoch(&self, writer: &mut Writer, epoch: i32, offset: i64) {
+        if epoch >= 0 && epoch != writer.latest_epoch {
+            let mut epochs = self.epochs.write();
+            epochs.assign(epoch, offset);
+            writer.latest_epoch = epochs.latest().map_or(-1, |(epoch, _)| epoch);
+        }
+    }
+
+    /// The producers that the log remembers, as DescribeProducers tells them.
+    pub fn active_producers(&self) -> Vec<ActiveProducer> {
+        let writer = self.lock_writer();
+        writer
+            .producers
+            .iter()
+            .map(|(&producer_id, producer)| ActiveProducer {
+                producer_id,
+                producer_epoch: producer.epoch,
+                last_sequence: producer.last_sequence(),
+                last_timestamp: producer.last_timestamp,
+                coordinator_epoch: producer.coordinator_epoch,
+                txn_start_offset: producer.txn_first_offset,
+            })
+            .collect()
+    }
+
+    /// How many producers the log remembers.
+    pub fn producer_count(&self) -> usize {
+        self.lock_writer().producers.len()
+    }
+
+    /// Timestamp of the last batch in the oldest open transaction, if there is one.
+    pub fn oldest_transaction_timestamp(&self) -> Option<i64> {
+        self.lock_writer().producers.oldest_txn_timestamp()
+    }
+
+    // -- inner ------------------------------------------------------------------------------
+
+    pub(crate) fn lock_writer(&self) -> WriterGuard<'_> {
+        WriterGuard { log: self, guard: Some(self.writer.lock()) }
+    }
+
+    /// The lock, once nobody changes the segments.
+    pub(crate) fn lock_idle_writer(&self) -> WriterGuard<'_> {
+        let mut guard = self.writer.lock();
+        while guard.busy {
+            self.idle.wait(&mut guard);
+        }
+        WriterGuard { log: self, guard: Some(guard) }
+    }
+
+    pub(crate) fn try_lock_writer(&self) -> Option<WriterGuard<'_>> {
+        let guard = self.writer.try_lock()?;
+        Some(WriterGuard { log: self, guard: Some(guard) })
+    }
+
+    /// The lock as it is, for those who hand out results and look after pending appends
+    /// themselves.
+    pub(crate) fn try_lock_plain(&self) -> Option<MutexGuard<'_, Writer>> {
+        self.writer.try_lock()
+    }
+
+    pub(crate) fn segments(&self) -> Segments {
+        self.segments.read().clone()
+    }
+
+    pub(crate) fn set_segments(&self, segments: Vec<Arc<Segment>>) {
+        *self.segments.write() = Arc::new(segments);
+    }
+
+    pub(crate) fn end(&self) -> End {
+        *self.end.lock()
+    }
+
+    /// Makes the writer's end the one that readers see.
+    pub(crate) fn publish_end(&self, writer: &Writer) {
+        writer.active.set_size(writer.end_position);
+        *self.end.lock() = End {
+            offset: writer.end_offset,
+            segment: writer.active.base_offset,
+            position: writer.end_position,
+        };
+        self.log_end_offset.store(writer.end_offset, Ordering::Release);
+    }
+
+    pub(crate) fn publish_transactions(&self, writer: &Writer) {
+        let unstable = writer
+            .producers
+            .first_unstable_offset()
+            .map_or(i64::MAX, |offset| offset.max(self.log_start_offset()));
+        self.has_transactions.store(writer.producers.has_transactions(), Ordering::Release);
+        self.first_unstable_offset.store(unstable, Ordering::Release);
+    }
+
+    pub(crate) fn store_log_start(&self, offset: i64) {
+        self.log_start_offset.store(offset, Ordering::Release);
+    }
+
+    pub(crate) fn store_high_watermark(&self, offset: i64) {
+        self.high_watermark.store(offset, Ordering::Release);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn closed_error(&self) -> AppendError {
+        AppendError::Closed { topic: self.topic.clone(), partition: self.partition }
+    }
+
+    pub(crate) fn read_closed(&self) -> ReadError {
+        ReadError::Closed { topic: self.topic.clone(), partition: self.partition }
+    }
+}

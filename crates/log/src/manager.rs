@@ -1,0 +1,851 @@
+//! All logs of a node.
+//!
+//! ```text
+//! let (logs, report) = LogManager::open(ManagerConfig::new(dirs, node_id, defaults, now_ms))?;
+//! let log = logs.create(&CreateRequest::new("topic", 0, topic_id), now_ms)?;
+//! log.assign_epoch(leader_epoch)?;
+//! let info = log.append_as_leader(&mut batches, &AppendContext::client(leader_epoch, now_ms))?;
+//! log.advance_high_watermark(info.last_offset + 1);
+//! // now and then, on threads that may wait:
+//! logs.flush_due(now_ms); logs.clean_up(now_ms); logs.checkpoint(); logs.delete_due(now_ms);
+//! // at the end:
+//! logs.shut_down(broker_epoch, now_ms);
+//! ```
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+use thalweg_wire::Uuid;
+
+use crate::checkpoint;
+use crate::config::LogConfig;
+use crate::dir::{DirFailureListener, Executor, LogDir, random_u128};
+use crate::disk::{Disk, Mode};
+use crate::error::{CreateError, OpenError, StorageError};
+use crate::load::{LoadError, LoadInput, LoadStats, load};
+use crate::log::Log;
+use crate::metrics::Metrics;
+use crate::names::{self, CLUSTER_METADATA_TOPIC, DirName};
+
+/// The config of a topic, where it differs from the defaults.
+pub type TopicConfigs = Arc<dyn Fn(&str) -> Option<Arc<LogConfig>> + Send + Sync>;
+
+/// What a [`LogManager`] is opened with.
+pub struct ManagerConfig {
+    /// `log.dirs`
+    pub dirs: Vec<PathBuf>,
+    /// `node.id`
+    pub node_id: i32,
+    /// The cluster's id, if it is known. Directories without `meta.properties` are formatted with
+    /// it; without it, it is read from the directories.
+    pub cluster_id: Option<String>,
+    /// Configs of topics that have none of their own.
+    pub defaults: Arc<LogConfig>,
+    /// Configs of topics that have.
+    pub topic_configs: Option<TopicConfigs>,
+    /// Milliseconds since 1970.
+    pub now_ms: i64,
+    /// `num.recovery.threads.per.data.dir`
+    pub recovery_threads_per_dir: usize,
+    /// Log files that may be open at a time, per directory.
+    pub max_open_files_per_dir: usize,
+    /// `producer.id.expiration.ms`
+    pub producer_expiration_ms: i64,
+    /// Where rolls and flushes run that nobody waits for. Without one, whoever causes them does
+    /// them.
+    pub executor: Option<Arc<dyn Executor>>,
+    /// Hears of directories that fail.
+    pub listener: Option<Arc<dyn DirFailureListener>>,
+    /// Access to files; tests inject faults here.
+    pub disk: Disk,
+}
+
+impl ManagerConfig {
+    /// Kafka's defaults for the rest.
+    pub fn new(
+        dirs: Vec<PathBuf>,
+        node_id: i32,
+        defaults: LogConfig,
+        now_ms: i64,
+    ) -> ManagerConfig {
+        ManagerConfig {
+            dirs,
+            node_id,
+            cluster_id: None,
+            defaults: Arc::new(defaults),
+            topic_configs: None,
+            now_ms,
+            recovery_threads_per_dir: 2,
+            max_open_files_per_dir: 1024,
+            producer_expiration_ms: 86_400_000,
+            executor: None,
+            listener: None,
+            disk: Disk::default(),
+        }
+    }
+}
+
+/// What was found in one log directory.
+#[derive(Debug)]
+pub struct DirReport {
+    /// As configured.
+    pub path: PathBuf,
+    /// `directory.id`
+    pub id: Uuid,
+    /// It was closed cleanly, so nothing had to be checked.
+    pub clean: bool,
+    /// The broker epoch in the clean-shutdown marker.
+    pub broker_epoch: Option<i64>,
+    /// Partitions that were loaded.
+    pub partitions: usize,
+    /// What recovery did.
+    pub stats: LoadStats,
+    /// Directories of partitions that cannot be served, and why. They are left as they are.
+    pub refused: Vec<(PathBuf, String)>,
+    /// `-stray` and `-future` directories, which are left alone.
+    pub set_aside: Vec<PathBuf>,
+    /// Directories that are none of Kafka's.
+    pub ignored: Vec<PathBuf>,
+    /// Why the directory is offline, if it is.
+    pub failure: Option<StorageError>,
+}
+
+/// What [`LogManager::open`] found.
+#[derive(Debug)]
+pub struct OpenReport {
+    /// Of each directory, in the order of the config.
+    pub dirs: Vec<DirReport>,
+    /// The cluster that the directories belong to.
+    pub cluster_id: String,
+    /// What to tell the controller as previous broker epoch: the one in the clean-shutdown
+    /// markers, if every directory has one and all agree; -1 otherwise.
+    pub previous_broker_epoch: i64,
+}
+
+/// A partition to be made.
+#[derive(Clone, Debug)]
+pub struct CreateRequest<'a> {
+    /// Its topic.
+    pub topic: &'a str,
+    /// Its number.
+    pub partition: i32,
+    /// Its topic's id.
+    pub topic_id: Uuid,
+    /// The directory to put it in; the one with the fewest partitions otherwise.
+    pub dir: Option<Uuid>,
+    /// The partition has never been on this node. If it may have been, and a directory is
+    /// offline, it is not made anew: it might be there.
+    pub is_new: bool,
+}
+
+impl<'a> CreateRequest<'a> {
+    /// A new partition, anywhere.
+    pub fn new(topic: &'a str, partition: i32, topic_id: Uuid) -> CreateRequest<'a> {
+        CreateRequest { topic, partition, topic_id, dir: None, is_new: true }
+    }
+}
+
+type Logs = HashMap<Arc<str>, Vec<Arc<Log>>>;
+
+/// The logs of a node, in one or more log directories. See the module for how to use it.
+pub struct LogManager {
+    dirs: Vec<Arc<LogDir>>,
+    cordoned: RwLock<Vec<Uuid>>,
+    defaults: RwLock<Arc<LogConfig>>,
+    topic_configs: Option<TopicConfigs>,
+    logs: RwLock<Logs>,
+    /// Held while partitions are made or deleted.
+    creation: Mutex<()>,
+    /// Held while checkpoints are written, so that an older state never replaces a newer one.
+    checkpoints: Mutex<()>,
+    metrics: Arc<Metrics>,
+}
+
+impl std::fmt::Debug for LogManager {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LogManager").field("dirs", &self.dirs).finish_non_exhaustive()
+    }
+}
+
+#[derive(Default)]
+struct Checkpoints {
+    recovery_points: HashMap<(String, i32), i64>,
+    log_starts: HashMap<(String, i32), i64>,
+    high_watermarks: HashMap<(String, i32), i64>,
+}
+
+impl LogManager {
+    /// Takes the directories into use: makes and locks them, checks whose they are, loads their
+    /// partitions and recovers those that were not closed cleanly.
+    pub fn open(config: ManagerConfig) -> Result<(LogManager, OpenReport), OpenError> {
+        let metrics = Arc::new(Metrics::default());
+        let mut dirs: Vec<Arc<LogDir>> = Vec::with_capacity(config.dirs.len());
+        for path in &config.dirs {
+            let dir = LogDir::new(
+                path.clone(),
+                config.disk.clone(),
+                config.max_open_files_per_dir,
+                metrics.clone(),
+                config.executor.clone(),
+                config.listener.clone(),
+            );
+            dir.set_producer_expiration_ms(config.producer_expiration_ms);
+            dir.take()?;
+            let canonical = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+            if dirs.iter().any(|other| {
+                std::fs::canonicalize(other.path()).is_ok_and(|known| known == canonical)
+            }) {
+                return Err(OpenError::Duplicate(path.clone()));
+            }
+            dirs.push(Arc::new(dir));
+        }
+        let cluster_id = identify_all(&dirs, &config)?;
+
+        let mut manager = LogManager {
+            dirs,
+            cordoned: RwLock::new(Vec::new()),
+            defaults: RwLock::new(config.defaults.clone()),
+            topic_configs: config.topic_configs.clone(),
+            logs: RwLock::new(HashMap::new()),
+            creation: Mutex::new(()),
+            checkpoints: Mutex::new(()),
+            metrics,
+        };
+        let mut reports = Vec::with_capacity(manager.dirs.len());
+        for dir in manager.dirs.clone() {
+            reports.push(manager.load_dir(&dir, &config)?);
+        }
+        if manager.dirs.iter().all(|dir| dir.check().is_err()) {
+            let reasons: Vec<String> = manager
+                .dirs
+                .iter()
+                .filter_map(|dir| dir.failure().map(|failure| failure.to_string()))
+                .collect();
+            return Err(OpenError::NoUsableDirectory(reasons.join("; ")));
+        }
+        let epoch = reports.first().and_then(|report| report.broker_epoch);
+        let previous_broker_epoch = match epoch {
+            Some(epoch) if reports.iter().all(|report| report.broker_epoch == Some(epoch)) => epoch,
+            _ => -1,
+        };
+        Ok((manager, OpenReport { dirs: reports, cluster_id, previous_broker_epoch }))
+    }
+
+    fn load_dir(
+        &mut self,
+        dir: &Arc<LogDir>,
+        config: &ManagerConfig,
+    ) -> Result<DirReport, OpenError> {
+        let mut report = DirReport {
+            path: dir.path().to_path_buf(),
+            id: dir.id(),
+            clean: false,
+            broker_epoch: None,
+            partitions: 0,
+            stats: LoadStats::default(),
+            refused: Vec::new(),
+            set_aside: Vec::new(),
+            ignored: Vec::new(),
+            failure: None,
+        };
+        if dir.check().is_ok()
+            && let Err(error) = self.load_partitions(dir, config, &mut report)?
+        {
+            dir.fail("load", dir.path(), &error);
+        }
+        report.failure = dir.failure();
+        Ok(report)
+    }
+
+    fn load_partitions(
+        &self,
+        dir: &Arc<LogDir>,
+        config: &ManagerConfig,
+        report: &mut DirReport,
+    ) -> Result<std::io::Result<()>, OpenError> {
+        macro_rules! try_io {
+            ($result:expr) => {
+                match $result {
+                    Ok(value) => value,
+                    Err(error) => return Ok(Err(error)),
+                }
+            };
+        }
+        let marker = dir.path().join(names::CLEAN_SHUTDOWN);
+        if let Some(bytes) = try_io!(dir.disk.read_small(&marker)) {
+            report.clean = true;
+            report.broker_epoch = checkpoint::parse_clean_shutdown(&bytes);
+            try_io!(dir.disk.remove_file(&marker));
+            // The marker must be gone for good before anything is appended.
+            try_io!(dir.disk.sync_dir(dir.path()));
+        }
+        let checkpoints = Checkpoints {
+            recovery_points: try_io!(read_offsets(dir, names::RECOVERY_POINTS)),
+            log_starts: try_io!(read_offsets(dir, names::LOG_STARTS)),
+            high_watermarks: try_io!(read_offsets(dir, names::HIGH_WATERMARKS)),
+        };
+        let mut partitions = Vec::new();
+        for entry in try_io!(dir.disk.list(dir.path())) {
+            if !entry.is_dir {
+                continue;
+            }
+            let path = dir.path().join(&entry.name);
+            match names::parse_dir(&entry.name) {
+                DirName::Partition(topic, _) if topic == CLUSTER_METADATA_TOPIC => {}
+                DirName::Partition(topic, partition) => partitions.push((topic, partition, path)),
+                DirName::Delete => {
+                    let due = config.now_ms.saturating_add(config.defaults.file_delete_delay_ms);
+                    dir.throw_away(path, true, due);
+                }
+                DirName::Stray | DirName::Future => report.set_aside.push(path),
+                DirName::Other => report.ignored.push(path),
+            }
+        }
+        partitions.sort_unstable();
+        // One copy of each topic's name, however many partitions it has.
+        let mut topics: HashMap<String, Arc<str>> = HashMap::new();
+        let work: Vec<(Arc<str>, i32, PathBuf)> = partitions
+            .into_iter()
+            .map(|(topic, partition, path)| {
+                let name = self.known_topic(&topic).unwrap_or_else(|| {
+                    topics
+                        .entry(topic)
+                        .or_insert_with_key(|topic| Arc::from(topic.as_str()))
+                        .clone()
+                });
+                (name, partition, path)
+            })
+            .collect();
+        let next = AtomicUsize::new(0);
+        let loaded = Mutex::new((Vec::with_capacity(work.len()), LoadStats::default(), Vec::new()));
+        let threads = config.recovery_threads_per_dir.clamp(1, work.len().max(1));
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while let Some((topic, partition, path)) =
+                        work.get(next.fetch_add(1, Ordering::Relaxed))
+                    {
+                        let key = (topic.to_string(), *partition);
+                        let offset = |map: &HashMap<(String, i32), i64>| {
+                            map.get(&key).copied().unwrap_or(0).max(0)
+                        };
+                        let input = LoadInput {
+                            topic: topic.clone(),
+                            partition: *partition,
+                            config: self.config_of(topic),
+                            log_start_offset: offset(&checkpoints.log_starts),
+                            recovery_point: offset(&checkpoints.recovery_points),
+                            high_watermark: offset(&checkpoints.high_watermarks),
+                            clean: report.clean,
+                            now_ms: config.now_ms,
+                        };
+                        match load(dir, path, input) {
+                            Ok((log, stats)) => {
+                                let mut loaded = loaded.lock();
+                                loaded.0.push(log);
+                                loaded.1.recovered_segments += stats.recovered_segments;
+                                loaded.1.recovered_bytes += stats.recovered_bytes;
+                                loaded.1.truncated_bytes += stats.truncated_bytes;
+                            }
+                            Err(LoadError::Refused(reason)) => {
+                                loaded.lock().2.push((path.clone(), reason));
+                            }
+                            // The directory is offline; the others need not be tried.
+                            Err(LoadError::Storage(_)) => return,
+                        }
+                    }
+                });
+            }
+        });
+        let (logs, stats, refused) = loaded.into_inner();
+        report.partitions = logs.len();
+        report.stats = stats;
+        report.refused = refused;
+        for (path, reason) in &report.refused {
+            tracing::error!(path = %path.display(), reason, "partition cannot be served");
+        }
+        let mut all = self.logs.write();
+        for log in logs {
+            let list = all.entry(log.topic.clone()).or_default();
+            match list.binary_search_by_key(&log.partition, |other| other.partition) {
+                Err(at) => list.insert(at, log),
+                Ok(at) => {
+                    return Err(OpenError::PartitionTwice {
+                        topic: log.topic.to_string(),
+                        partition: log.partition,
+                        first: list[at].path().to_path_buf(),
+                        second: log.path().to_path_buf(),
+                    });
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn known_topic(&self, topic: &str) -> Option<Arc<str>> {
+        self.logs.read().get_key_value(topic).map(|(name, _)| name.clone())
+    }
+
+    fn config_of(&self, topic: &str) -> Arc<LogConfig> {
+        self.topic_configs
+            .as_ref()
+            .and_then(|configs| configs(topic))
+            .unwrap_or_else(|| self.defaults.read().clone())
+    }
+
+    /// The partition's log, if it is on this node.
+    pub fn get(&self, topic: &str, partition: i32) -> Option<Arc<Log>> {
+        let logs = self.logs.read();
+        let list = logs.get(topic)?;
+        let at = list.binary_search_by_key(&partition, |log| log.partition).ok()?;
+        list.get(at).cloned()
+    }
+
+    /// All logs, as they are now.
+    pub fn all(&self) -> Vec<Arc<Log>> {
+        self.logs.read().values().flatten().cloned().collect()
+    }
+
+    /// All logs of a topic, by partition.
+    pub fn of_topic(&self, topic: &str) -> Vec<Arc<Log>> {
+        self.logs.read().get(topic).cloned().unwrap_or_default()
+    }
+
+    /// The log directories, in the order of the config, offline ones too.
+    pub fn dirs(&self) -> &[Arc<LogDir>] {
+        &self.dirs
+    }
+
+    /// Counters of all logs.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Log files held open.
+    pub fn open_files(&self) -> usize {
+        self.dirs.iter().map(|dir| dir.pool.open_files()).sum()
+    }
+
+    /// `cordoned.log.dirs`: directories that get no new partitions.
+    pub fn set_cordoned(&self, dirs: Vec<Uuid>) {
+        *self.cordoned.write() = dirs;
+    }
+
+    /// New defaults, for logs made from now on. Logs that exist are told one by one
+    /// ([`Log::update_config`]).
+    pub fn set_defaults(&self, defaults: Arc<LogConfig>) {
+        *self.defaults.write() = defaults;
+    }
+
+    /// The partition's log; made if there is none.
+    pub fn create(
+        &self,
+        request: &CreateRequest<'_>,
+        now_ms: i64,
+    ) -> Result<Arc<Log>, CreateError> {
+        if !names::valid_topic(request.topic) || request.partition < 0 {
+            return Err(CreateError::InvalidTopic(request.topic.to_owned()));
+        }
+        let _creation = self.creation.lock();
+        if let Some(log) = self.get(request.topic, request.partition) {
+            log.dir().check()?;
+            return match log.topic_id() {
+                Some(found) if found != request.topic_id => Err(CreateError::InconsistentTopicId {
+                    topic: request.topic.to_owned(),
+                    partition: request.partition,
+                    found,
+                    expected: request.topic_id,
+                }),
+                Some(_) => Ok(log),
+                None => {
+                    log.assign_topic_id(request.topic_id)?;
+                    Ok(log)
+                }
+            };
+        }
+        if !request.is_new {
+            for dir in &self.dirs {
+                dir.check()?;
+            }
+        }
+        let dir = self.choose_dir(request.dir)?;
+        let topic = self.known_topic(request.topic).unwrap_or_else(|| Arc::from(request.topic));
+        let log = self.open_in(
+            &dir,
+            LoadInput {
+                topic,
+                partition: request.partition,
+                config: self.config_of(request.topic),
+                log_start_offset: 0,
+                recovery_point: 0,
+                high_watermark: 0,
+                clean: true,
+                now_ms,
+            },
+            request.topic_id,
+        )?;
+        let mut logs = self.logs.write();
+        let list = logs.entry(log.topic.clone()).or_default();
+        if let Err(at) = list.binary_search_by_key(&log.partition, |other| other.partition) {
+            list.insert(at, log.clone());
+        }
+        Ok(log)
+    }
+
+    /// A log that its owner looks after by itself: KRaft's `__cluster_metadata`. It is in no
+    /// checkpoint and no housekeeping, all of it is checked when it is opened, and its owner
+    /// flushes and closes it.
+    pub fn open_unmanaged(
+        &self,
+        dir: &Arc<LogDir>,
+        request: &CreateRequest<'_>,
+        config: Arc<LogConfig>,
+        now_ms: i64,
+    ) -> Result<Arc<Log>, CreateError> {
+        if !names::valid_topic(request.topic) || request.partition < 0 {
+            return Err(CreateError::InvalidTopic(request.topic.to_owned()));
+        }
+        let input = LoadInput {
+            topic: Arc::from(request.topic),
+            partition: request.partition,
+            config,
+            log_start_offset: 0,
+            recovery_point: 0,
+            high_watermark: 0,
+            clean: false,
+            now_ms,
+        };
+        self.open_in(dir, input, request.topic_id)
+    }
+
+    fn open_in(
+        &self,
+        dir: &Arc<LogDir>,
+        input: LoadInput,
+        topic_id: Uuid,
+    ) -> Result<Arc<Log>, CreateError> {
+        dir.check()?;
+        let (topic, partition) = (input.topic.clone(), input.partition);
+        let path = dir.path().join(names::partition_dir(&topic, partition));
+        dir.guard("create", &path, dir.disk.create_dir_all(&path))?;
+        let (log, _) = load(dir, &path, input).map_err(|error| match error {
+            LoadError::Storage(error) => CreateError::Storage(error),
+            LoadError::Refused(reason) => CreateError::Load { path: path.clone(), reason },
+        })?;
+        match log.topic_id() {
+            Some(found) if found != topic_id => {
+                return Err(CreateError::InconsistentTopicId {
+                    topic: topic.to_string(),
+                    partition,
+                    found,
+                    expected: topic_id,
+                });
+            }
+            Some(_) => {}
+            None => {
+                log.assign_topic_id(topic_id)?;
+            }
+        }
+        Ok(log)
+    }
+
+    /// The directory asked for, or the online one with the fewest partitions.
+    fn choose_dir(&self, wanted: Option<Uuid>) -> Result<Arc<LogDir>, CreateError> {
+        if let Some(id) = wanted.filter(|id| !id.is_reserved()) {
+            let dir = self.dirs.iter().find(|dir| dir.id() == id);
+            let dir = dir.ok_or(CreateError::UnknownDirectory(id))?;
+            dir.check()?;
+            return Ok(dir.clone());
+        }
+        let cordoned = self.cordoned.read();
+        let online = || self.dirs.iter().filter(|dir| dir.check().is_ok());
+        let mut best: Option<(usize, &Arc<LogDir>)> = None;
+        let logs = self.logs.read();
+        for dir in online().filter(|dir| !cordoned.contains(&dir.id())) {
+            let count = if self.dirs.len() == 1 {
+                0
+            } else {
+                logs.values().flatten().filter(|log| Arc::ptr_eq(log.dir(), dir)).count()
+            };
+            if best.is_none_or(|(least, _)| count < least) {
+                best = Some((count, dir));
+            }
+        }
+        if let Some(dir) = best.map(|(_, dir)| dir).or_else(|| online().next()) {
+            return Ok(dir.clone());
+        }
+        match self.dirs.iter().find_map(|dir| dir.failure()) {
+            Some(failure) => Err(failure.into()),
+            None => Err(CreateError::UnknownDirectory(Uuid::ZERO)),
+        }
+    }
+
+    /// Deletes partitions: they are gone at once, their files when `file.delete.delay.ms` has
+    /// passed. Says which were there; the first failure of a directory is returned once all have
+    /// been tried.
+    pub fn delete<'a>(
+        &self,
+        partitions: impl IntoIterator<Item = (&'a str, i32)>,
+        now_ms: i64,
+    ) -> Result<Vec<Arc<Log>>, StorageError> {
+        self.remove(partitions, now_ms, false)
+    }
+
+    /// Sets partitions aside that the cluster's metadata does not know: renamed to `-stray`, no
+    /// longer served, not deleted.
+    pub fn mark_stray<'a>(
+        &self,
+        partitions: impl IntoIterator<Item = (&'a str, i32)>,
+        now_ms: i64,
+    ) -> Result<Vec<Arc<Log>>, StorageError> {
+        self.remove(partitions, now_ms, true)
+    }
+
+    fn remove<'a>(
+        &self,
+        partitions: impl IntoIterator<Item = (&'a str, i32)>,
+        now_ms: i64,
+        stray: bool,
+    ) -> Result<Vec<Arc<Log>>, StorageError> {
+        let _creation = self.creation.lock();
+        let mut removed: Vec<Arc<Log>> = Vec::new();
+        let mut failure = None;
+        for (topic, partition) in partitions {
+            let log = {
+                let mut logs = self.logs.write();
+                let Some(list) = logs.get_mut(topic) else { continue };
+                let Ok(at) = list.binary_search_by_key(&partition, |log| log.partition) else {
+                    continue;
+                };
+                let log = list.remove(at);
+                if list.is_empty() {
+                    logs.remove(topic);
+                }
+                log
+            };
+            if let Err(error) = self.rename_away(&log, now_ms, stray) {
+                failure.get_or_insert(error);
+            }
+            removed.push(log);
+        }
+        // What the checkpoints say of a deleted partition must not reach one made anew.
+        for dir in &self.dirs {
+            if removed.iter().any(|log| Arc::ptr_eq(log.dir(), dir))
+                && let Err(error) = self.checkpoint_dir(dir)
+            {
+                failure.get_or_insert(error);
+            }
+        }
+        match failure {
+            None => Ok(removed),
+            Some(error) => Err(error),
+        }
+    }
+
+    fn rename_away(&self, log: &Arc<Log>, now_ms: i64, stray: bool) -> Result<(), StorageError> {
+        let _change = log.change.lock();
+        log.close();
+        let dir = log.dir();
+        dir.check()?;
+        let suffix = if stray { "-stray" } else { "-delete" };
+        let name = names::marked_dir(&log.topic, log.partition, random_u128(), suffix);
+        let from = log.path();
+        let to: Arc<Path> = dir.path().join(name).into();
+        // Under the path's lock, so that nobody opens a file between the rename and the new path.
+        let mut path = log.home.path.write();
+        dir.guard("rename", &from, dir.disk.rename(&from, &to))?;
+        *path = to.clone();
+        drop(path);
+        dir.guard("flush", dir.path(), dir.disk.sync_dir(dir.path()))?;
+        if !stray {
+            let due = now_ms.saturating_add(log.config().file_delete_delay_ms);
+            dir.throw_away(to.to_path_buf(), true, due);
+        }
+        Ok(())
+    }
+
+    // -- housekeeping: to be called now and then from threads that may wait --------------------
+
+    /// Retention (`log.retention.check.interval.ms`): says how many segments went. Directories
+    /// that fail meanwhile are offline afterwards; that is all there is to do about it.
+    pub fn clean_up(&self, now_ms: i64) -> usize {
+        self.each(|log| log.delete_old_segments(now_ms).unwrap_or(0))
+    }
+
+    /// Flushes logs that have waited for `flush.ms`, and segments that were closed
+    /// (`log.flush.scheduler.interval.ms`; every few seconds is right).
+    pub fn flush_due(&self, now_ms: i64) -> usize {
+        self.each(|log| usize::from(log.flush_if_due(now_ms).unwrap_or(false)))
+    }
+
+    /// Forgets silent producers (`producer.id.expiration.check.interval.ms`).
+    pub fn expire_producers(&self, now_ms: i64) -> usize {
+        self.each(|log| log.expire_producers(now_ms))
+    }
+
+    /// Deletes files that are due; says when the next ones are.
+    pub fn delete_due(&self, now_ms: i64) -> Option<i64> {
+        let mut next = None;
+        for dir in &self.dirs {
+            // A failure takes the directory offline, and its files stay.
+            let _ = dir.empty_trash(now_ms);
+            next = next.into_iter().chain(dir.next_deletion_ms()).min();
+        }
+        next
+    }
+
+    /// Closes files that were not used since the last call.
+    pub fn close_idle_files(&self) {
+        for dir in &self.dirs {
+            dir.pool.close_idle();
+        }
+    }
+
+    /// Writes the checkpoints of recovery points, log starts and high watermarks
+    /// (`log.flush.offset.checkpoint.interval.ms`,
+    /// `log.flush.start.offset.checkpoint.interval.ms`).
+    pub fn checkpoint(&self) {
+        for dir in &self.dirs {
+            // A failure takes the directory offline.
+            let _ = self.checkpoint_dir(dir);
+        }
+    }
+
+    /// Writes the checkpoint of high watermarks alone
+    /// (`replica.high.watermark.checkpoint.interval.ms`).
+    pub fn checkpoint_high_watermarks(&self) {
+        for dir in &self.dirs {
+            let _order = self.checkpoints.lock();
+            let logs = self.logs_in(dir);
+            let _ =
+                write_offsets(dir, names::HIGH_WATERMARKS, &logs, |log| Some(log.high_watermark()));
+        }
+    }
+
+    fn checkpoint_dir(&self, dir: &Arc<LogDir>) -> Result<(), StorageError> {
+        dir.check()?;
+        let _order = self.checkpoints.lock();
+        let logs = self.logs_in(dir);
+        write_offsets(dir, names::RECOVERY_POINTS, &logs, |log| Some(log.recovery_point()))?;
+        write_offsets(dir, names::LOG_STARTS, &logs, |log| {
+            let start = log.log_start_offset();
+            let first = log.segments().first().map_or(0, |segment| segment.base_offset);
+            (start > first).then_some(start)
+        })?;
+        write_offsets(dir, names::HIGH_WATERMARKS, &logs, |log| Some(log.high_watermark()))
+    }
+
+    fn logs_in(&self, dir: &Arc<LogDir>) -> Vec<Arc<Log>> {
+        self.logs
+            .read()
+            .values()
+            .flatten()
+            .filter(|log| Arc::ptr_eq(log.dir(), dir))
+            .cloned()
+            .collect()
+    }
+
+    fn each(&self, mut work: impl FnMut(&Log) -> usize) -> usize {
+        self.all().iter().filter(|log| log.dir().check().is_ok()).map(|log| work(log)).sum()
+    }
+
+    /// Closes everything: flushes, writes the checkpoints, and last the marker that makes the next
+    /// start a quick one. A directory where any of that fails gets no marker. The logs take no
+    /// more appends and reads.
+    pub fn shut_down(&self, broker_epoch: i64, now_ms: i64) {
+        let _creation = self.creation.lock();
+        for dir in &self.dirs {
+            if dir.check().is_ok() {
+                let logs = self.logs_in(dir);
+                let next = AtomicUsize::new(0);
+                std::thread::scope(|scope| {
+                    for _ in 0..logs.len().clamp(1, 4) {
+                        scope.spawn(|| {
+                            while let Some(log) = logs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                                // A failure is kept by the directory.
+                                let _ = log.close_cleanly(now_ms);
+                            }
+                        });
+                    }
+                });
+                if self.checkpoint_dir(dir).is_ok() {
+                    let marker = dir.path().join(names::CLEAN_SHUTDOWN);
+                    let written = (|| {
+                        let file = dir.disk.open(&marker, Mode::Create)?;
+                        file.write_all_at(&checkpoint::format_clean_shutdown(broker_epoch), 0)?;
+                        file.sync()?;
+                        dir.disk.sync_dir(dir.path())
+                    })();
+                    let _ = dir.guard("write", &marker, written);
+                }
+            }
+            for log in self.logs_in(dir) {
+                log.close();
+            }
+            dir.release();
+        }
+    }
+}
+
+/// Reads or writes every `meta.properties`; returns the cluster's id.
+fn identify_all(dirs: &[Arc<LogDir>], config: &ManagerConfig) -> Result<String, OpenError> {
+    let mut cluster_id = config.cluster_id.clone();
+    if cluster_id.is_none() {
+        // A directory that has the file tells those that do not.
+        for dir in dirs {
+            let path = dir.path().join(names::META_PROPERTIES);
+            if let Ok(Some(bytes)) = dir.disk.read_small(&path)
+                && let Ok(meta) = crate::meta_properties::MetaProperties::parse(&bytes)
+            {
+                cluster_id = Some(meta.cluster_id);
+                break;
+            }
+        }
+    }
+    for (at, dir) in dirs.iter().enumerate() {
+        if dir.check().is_err() {
+            continue;
+        }
+        dir.identify(config.node_id, cluster_id.as_deref())?;
+        if dir.check().is_ok() && dirs[..at].iter().any(|other| other.id() == dir.id()) {
+            return Err(OpenError::MetaProperties {
+                path: dir.path().join(names::META_PROPERTIES),
+                reason: format!("directory.id {} is also that of another log directory", dir.id()),
+            });
+        }
+    }
+    Ok(cluster_id.unwrap_or_default())
+}
+
+fn read_offsets(dir: &LogDir, name: &str) -> std::io::Result<HashMap<(String, i32), i64>> {
+    let path = dir.path().join(name);
+    let Some(bytes) = dir.disk.read_small(&path)? else { return Ok(HashMap::new()) };
+    match checkpoint::parse_offsets(&bytes) {
+        Ok(entries) => Ok(entries
+            .into_iter()
+            .map(|entry| ((entry.topic, entry.partition), entry.offset))
+            .collect()),
+        Err(reason) => {
+            tracing::warn!(path = %path.display(), reason, "checkpoint is not used");
+            Ok(HashMap::new())
+        }
+    }
+}
+
+fn write_offsets(
+    dir: &LogDir,
+    name: &str,
+    logs: &[Arc<Log>],
+    offset: impl Fn(&Log) -> Option<i64>,
+) -> Result<(), StorageError> {
+    let entries: Vec<(&str, i32, i64)> = logs
+        .iter()
+        .filter_map(|log| offset(log).map(|offset| (&*log.topic, log.partition, offset)))
+        .collect();
+    let path = dir.path().join(name);
+    let content = checkpoint::format_offsets(entries.into_iter());
+    dir.guard("write", &path, dir.disk.write_atomic(&path, &content))
+}

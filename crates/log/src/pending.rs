@@ -1,0 +1,71 @@
+//! Appends that found the partition busy: their bytes, copied one after the other, so that whoever
+//! holds the lock writes them all at once. Bounded; full means that the caller has to wait.
+
+use std::sync::Arc;
+
+use crate::append::{AppendContext, AppendWaiter, Done};
+
+/// Bytes that may wait, unless a single append is larger.
+const MAX_BYTES: usize = 4 << 20;
+/// Appends that may wait.
+const MAX_APPENDS: usize = 1024;
+
+pub(crate) struct PendingAppend {
+    pub(crate) start: usize,
+    pub(crate) len: usize,
+    pub(crate) context: AppendContext,
+    pub(crate) waiter: Arc<dyn AppendWaiter>,
+    pub(crate) token: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Pending {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) appends: Vec<PendingAppend>,
+    /// An empty list with room, for the next results.
+    pub(crate) spare_done: Vec<Done>,
+}
+
+impl std::fmt::Debug for Pending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pending")
+            .field("bytes", &self.bytes.len())
+            .field("appends", &self.appends.len())
+            .finish()
+    }
+}
+
+impl Pending {
+    /// False when there is no room.
+    pub(crate) fn push(
+        &mut self,
+        records: &[u8],
+        context: &AppendContext,
+        waiter: &Arc<dyn AppendWaiter>,
+        token: u64,
+    ) -> bool {
+        let full = self.appends.len() >= MAX_APPENDS
+            || (!self.appends.is_empty() && self.bytes.len() + records.len() > MAX_BYTES);
+        if !full {
+            let start = self.bytes.len();
+            self.bytes.extend_from_slice(records);
+            self.appends.push(PendingAppend {
+                start,
+                len: records.len(),
+                context: *context,
+                waiter: waiter.clone(),
+                token,
+            });
+        }
+        !full
+    }
+
+    /// Empty, but with its memory, unless that is more than ordinary.
+    pub(crate) fn clear(&mut self) {
+        self.appends.clear();
+        self.bytes.clear();
+        if self.bytes.capacity() > MAX_BYTES {
+            self.bytes = Vec::new();
+        }
+    }
+}

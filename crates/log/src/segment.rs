@@ -1,0 +1,510 @@
+//! One segment: a log file, its indexes, and what is known about them.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::{Mutex, RwLock};
+use thalweg_records::batch::HEADER_LEN;
+
+use crate::dir::LogDir;
+use crate::disk::{Mode, OpenFile};
+use crate::error::StorageError;
+use crate::index::{IndexError, IndexPaths, MaxTimestamp, SegmentIndex};
+use crate::names;
+use crate::walk::{BatchHead, Wait, Walk, WalkError};
+
+/// Where a partition lives. The path changes when the partition is renamed for deletion.
+#[derive(Debug)]
+pub(crate) struct Home {
+    pub(crate) dir: Arc<LogDir>,
+    pub(crate) path: RwLock<Arc<Path>>,
+}
+
+impl Home {
+    pub(crate) fn path(&self) -> Arc<Path> {
+        self.path.read().clone()
+    }
+}
+
+const UNKNOWN: i64 = i64::MIN;
+
+/// A segment of a log. Its bytes up to [`Segment::size`] are whole batches.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    me: Weak<Segment>,
+    pub(crate) base_offset: i64,
+    home: Arc<Home>,
+    size: AtomicU32,
+    file: Mutex<Option<Arc<OpenFile>>>,
+    used: AtomicBool,
+    /// The files have been renamed to `.deleted`.
+    deleted: AtomicBool,
+    /// There is a transaction index.
+    pub(crate) has_txn_index: AtomicBool,
+    pub(crate) index: Mutex<SegmentIndex>,
+    index_interval: u32,
+    created_ms: AtomicI64,
+    first_batch_timestamp: AtomicI64,
+    jitter_ms: i64,
+}
+
+/// What a segment is made with.
+pub(crate) struct SegmentConfig {
+    pub(crate) max_index_bytes: u32,
+    pub(crate) index_interval: u32,
+    pub(crate) jitter_ms: i64,
+    pub(crate) created_ms: i64,
+}
+
+impl Segment {
+    /// Without batches; the file is made by [`Self::create_file`].
+    pub(crate) fn new(home: &Arc<Home>, base_offset: i64, config: &SegmentConfig) -> Arc<Segment> {
+        let index = SegmentIndex::empty(base_offset, config.max_index_bytes);
+        Self::with(home, base_offset, 0, config, index)
+    }
+
+    /// Found on disk with `size` bytes.
+    pub(crate) fn found(
+        home: &Arc<Home>,
+        base_offset: i64,
+        size: u32,
+        config: &SegmentConfig,
+    ) -> Arc<Segment> {
+        let index = SegmentIndex::unloaded(base_offset, config.max_index_bytes);
+        Self::with(home, base_offset, size, config, index)
+    }
+
+    fn with(
+        home: &Arc<Home>,
+        base_offset: i64,
+        size: u32,
+        config: &SegmentConfig,
+        index: SegmentIndex,
+    ) -> Arc<Segment> {
+        Arc::new_cyclic(|me| Segment {
+            me: me.clone(),
+            base_offset,
+            home: home.clone(),
+            size: AtomicU32::new(size),
+            file: Mutex::new(None),
+            used: AtomicBool::new(false),
+            deleted: AtomicBool::new(false),
+            has_txn_index: AtomicBool::new(false),
+            index: Mutex::new(index),
+            index_interval: config.index_interval,
+            created_ms: AtomicI64::new(config.created_ms),
+            first_batch_timestamp: AtomicI64::new(UNKNOWN),
+            jitter_ms: config.jitter_ms,
+        })
+    }
+
+    pub(crate) fn size(&self) -> u32 {
+        self.size.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_size(&self, size: u32) {
+        self.size.store(size, Ordering::Release);
+    }
+
+    fn dir(&self) -> &LogDir {
+        &self.home.dir
+    }
+
+    pub(crate) fn home_disk(&self) -> &crate::disk::Disk {
+        &self.dir().disk
+    }
+
+    pub(crate) fn file_path(&self, suffix: &str) -> PathBuf {
+        names::segment_file(&self.home.path(), self.base_offset, suffix)
+    }
+
+    fn log_path(&self) -> PathBuf {
+        let mut path = self.file_path(names::LOG);
+        if self.deleted.load(Ordering::Acquire) {
+            path.as_mut_os_string().push(names::DELETED);
+        }
+        path
+    }
+
+    /// The open log file; opened if need be. `NotFound` when the segment is gone for good.
+    pub(crate) fn open(&self) -> io::Result<Arc<OpenFile>> {
+        self.used.store(true, Ordering::Relaxed);
+        let mut slot = self.file.lock();
+        if let Some(file) = &*slot {
+            return Ok(file.clone());
+        }
+        let open = || self.dir().disk.open(&self.log_path(), Mode::Write);
+        let file = match open() {
+            // Renamed between making the path and opening it: the second path is right.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => open()?,
+            other => other?,
+        };
+        let file = Arc::new(file);
+        *slot = Some(file.clone());
+        drop(slot);
+        self.dir().metrics.files_opened.add(1);
+        self.dir().pool.opened(self.me.clone());
+        Ok(file)
+    }
+
+    /// The open log file, for somebody who passes by: the pool hears nothing of it.
+    pub(crate) fn open_briefly(&self) -> io::Result<Arc<OpenFile>> {
+        if let Some(file) = &*self.file.lock() {
+            return Ok(file.clone());
+        }
+        self.dir().disk.open(&self.log_path(), Mode::Write).map(Arc::new)
+    }
+
+    /// The pool's question; true when the file is closed now.
+    pub(crate) fn close_unless_used(&self) -> bool {
+        if self.used.swap(false, Ordering::Relaxed) {
+            return false;
+        }
+        self.file.lock().take();
+        true
+    }
+
+    /// Makes the file of a new segment; what an earlier crash left under its names goes first.
+    pub(crate) fn create_file(&self, preallocate: Option<u32>) -> io::Result<()> {
+        let disk = &self.dir().disk;
+        for suffix in [names::LOG, names::INDEX, names::TIME_INDEX, names::TXN_INDEX] {
+            let path = self.file_path(suffix);
+            if disk.remove_file(&path)? {
+                tracing::warn!(path = %path.display(), "file of a new segment was there already");
+            }
+        }
+        let file = disk.open(&self.file_path(names::LOG), Mode::Create)?;
+        if let Some(bytes) = preallocate {
+            file.allocate(u64::from(bytes))?;
+        }
+        Ok(())
+    }
+
+    /// Runs `work` with the index and its paths.
+    pub(crate) fn with_index<T>(
+        &self,
+        work: impl FnOnce(&mut SegmentIndex, &IndexPaths<'_>) -> T,
+    ) -> T {
+        let paths = IndexPaths {
+            disk: &self.dir().disk,
+            partition: self.home.path(),
+            base_offset: self.base_offset,
+            deleted: self.deleted.load(Ordering::Acquire),
+        };
+        work(&mut self.index.lock(), &paths)
+    }
+
+    /// Notes an appended batch in the indexes.
+    pub(crate) fn on_append(&self, batch: &BatchHead) -> io::Result<()> {
+        let full = {
+            let mut index = self.index.lock();
+            index.on_append(batch, self.index_interval);
+            index.page_is_full()
+        };
+        if full { self.with_index(|index, paths| index.write_full_page(paths)) } else { Ok(()) }
+    }
+
+    /// Makes sure that the index files have been looked at. Damaged ones are built again, which
+    /// reads the headers of the whole segment.
+    pub(crate) fn ensure_index(&self) -> io::Result<()> {
+        if self.index.lock().loaded {
+            return Ok(());
+        }
+        let size = self.size();
+        let file = self.open_briefly()?;
+        let head_at = |position| match Walk::new(&file, position, size, Wait::Allowed).next() {
+            Ok(head) => Ok(head),
+            Err(WalkError::Io(error)) => Err(error),
+            Err(_) => Ok(None),
+        };
+        let outcome =
+            self.with_index(
+                |index, paths| {
+                    if index.loaded { Ok(()) } else { index.load(paths, size, head_at) }
+                },
+            );
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(IndexError::Io(error)) => Err(error),
+            Err(IndexError::Corrupt(reason)) => {
+                tracing::warn!(
+                    path = %self.file_path(names::LOG).display(), reason,
+                    "index does not fit its log and is built again"
+                );
+                self.rebuild_index(&file)
+            }
+        }
+    }
+
+    /// Builds the indexes from the batches' headers.
+    pub(crate) fn rebuild_index(&self, file: &OpenFile) -> io::Result<()> {
+        let size = self.size();
+        self.dir().metrics.indexes_rebuilt.add(1);
+        self.with_index(|index, paths| {
+            index.reset();
+            let mut walk = Walk::new(file, 0, size, Wait::Allowed);
+            loop {
+                match walk.next() {
+                    Ok(Some(head)) => {
+                        index.on_append(&head, self.index_interval);
+                        index.write_full_page(paths)?;
+                    }
+                    Ok(None) => break,
+                    Err(WalkError::Io(error)) => return Err(error),
+                    // What lies behind a damaged batch is found from the last entry before it,
+                    // and so is the damage.
+                    Err(_) => break,
+                }
+            }
+            index.on_close();
+            index.write_out(paths)
+        })
+    }
+
+    /// The largest timestamp and where; -1 when the segment has none.
+    pub(crate) fn max_timestamp(&self) -> io::Result<MaxTimestamp> {
+        self.ensure_index()?;
+        Ok(self.index.lock().max_timestamp())
+    }
+
+    /// What retention goes by: the largest timestamp, or when the file was last changed.
+    pub(crate) fn largest_timestamp(&self) -> io::Result<i64> {
+        let max = self.max_timestamp()?;
+        if max.timestamp >= 0 {
+            return Ok(max.timestamp);
+        }
+        let metadata = std::fs::metadata(self.log_path())?;
+        Ok(crate::disk::mtime_ms(&metadata))
+    }
+
+    /// The first batch that ends at or after `offset`, up to the byte `limit`.
+    pub(crate) fn find(
+        &self,
+        file: &OpenFile,
+        offset: i64,
+        limit: u32,
+        wait: Wait,
+    ) -> Result<Option<BatchHead>, WalkError> {
+        self.prepare_index(wait)?;
+        let from = self.with_index(|index, paths| index.floor_position(offset, paths, wait))?;
+        let mut walk = Walk::new(file, from.min(limit), limit, wait);
+        while let Some(head) = walk.next()? {
+            if head.last_offset >= offset {
+                return Ok(Some(head));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where the last whole batch ends that begins after `first` and ends at or before
+    /// `position`; the end of `first` if none does.
+    pub(crate) fn whole_batches_end(
+        &self,
+        file: &OpenFile,
+        first: &BatchHead,
+        position: u32,
+        wait: Wait,
+    ) -> Result<(u32, i64), WalkError> {
+        let mut last = (first.end(), first.last_offset + 1);
+        if position <= first.end() {
+            return Ok(last);
+        }
+        self.prepare_index(wait)?;
+        let indexed =
+            self.with_index(|index, paths| index.floor_of_position(position, paths, wait))?;
+        let mut walk = Walk::new(file, indexed.max(first.position), position, wait);
+        while let Some(head) = walk.next()? {
+            last = (head.end(), head.last_offset + 1);
+        }
+        if indexed > first.position && walk.position() == indexed {
+            // Not even the indexed batch ends in time: the one before it does, and its end is
+            // where the indexed one begins. Its offsets are of no concern to the bytes, but the
+            // next offset is the base of the batch that begins here.
+            let mut at = Walk::new(file, indexed, self.size(), wait);
+            if let Some(head) = at.next()? {
+                last = (indexed, head.base_offset);
+            }
+        }
+        Ok(last)
+    }
+
+    fn prepare_index(&self, wait: Wait) -> Result<(), WalkError> {
+        if self.index.lock().loaded {
+            return Ok(());
+        }
+        match wait {
+            Wait::Never => Err(WalkError::WouldBlock),
+            Wait::Allowed => Ok(self.ensure_index()?),
+        }
+    }
+
+    /// How long the segment has been collecting: by the batches' time if they have one, else by
+    /// the clock.
+    pub(crate) fn age_for_roll(&self, now_ms: i64, timestamp: i64) -> i64 {
+        let first = self.first_batch_timestamp.load(Ordering::Relaxed);
+        if first >= 0 {
+            timestamp.saturating_sub(first)
+        } else {
+            now_ms.saturating_sub(self.created_ms.load(Ordering::Relaxed))
+        }
+    }
+
+    pub(crate) fn jitter_ms(&self) -> i64 {
+        self.jitter_ms
+    }
+
+    /// Notes the first batch's largest timestamp, which the segment's age counts from.
+    pub(crate) fn note_first_timestamp(&self, timestamp: i64) {
+        let _ = self.first_batch_timestamp.compare_exchange(
+            UNKNOWN,
+            timestamp,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+    }
+
+    /// Reads the first batch's timestamp of a segment found on disk.
+    pub(crate) fn load_first_timestamp(&self) -> io::Result<()> {
+        if self.size() as usize >= HEADER_LEN {
+            let file = self.open_briefly()?;
+            if let Ok(Some(head)) = Walk::new(&file, 0, self.size(), Wait::Allowed).next() {
+                self.note_first_timestamp(head.max_timestamp);
+            }
+        }
+        Ok(())
+    }
+
+    /// The segment gets no more batches: index complete, file at its true length.
+    pub(crate) fn finish(&self) -> io::Result<()> {
+        self.trim()?;
+        self.write_index()?;
+        self.index.lock().shrink();
+        Ok(())
+    }
+
+    /// Cuts off what was preallocated and not used.
+    pub(crate) fn trim(&self) -> io::Result<()> {
+        let file = self.open_briefly()?;
+        let size = u64::from(self.size());
+        if file.len()? == size { Ok(()) } else { file.set_len(size) }
+    }
+
+    /// Completes the index files on disk (not synced), with the entry for the largest timestamp.
+    pub(crate) fn write_index(&self) -> io::Result<()> {
+        self.with_index(|index, paths| {
+            if !index.loaded {
+                return Ok(());
+            }
+            index.on_close();
+            if index.is_unsynced() { index.write_out(paths) } else { Ok(()) }
+        })
+    }
+
+    /// The end of a clean shutdown: index files complete, there, and on disk.
+    pub(crate) fn close_index(&self) -> io::Result<()> {
+        if !self.index.lock().loaded {
+            return Ok(());
+        }
+        self.index.lock().on_close();
+        if self.index.lock().is_unsynced() {
+            self.with_index(|index, paths| index.write_out(paths))?;
+            self.sync_index()?;
+        }
+        Ok(())
+    }
+
+    fn sync_index(&self) -> io::Result<()> {
+        for suffix in [names::INDEX, names::TIME_INDEX] {
+            match self.dir().disk.open(&self.file_path(suffix), Mode::Write) {
+                Ok(file) => file.sync()?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.index.lock().mark_synced();
+        Ok(())
+    }
+
+    /// Brings the segment to the disk; of a segment that gets no more batches the indexes too.
+    pub(crate) fn flush(&self, with_indexes: bool) -> io::Result<()> {
+        self.open_briefly()?.sync()?;
+        if with_indexes && self.index.lock().is_unsynced() {
+            self.write_index()?;
+            self.sync_index()?;
+        }
+        if self.has_txn_index.load(Ordering::Acquire) {
+            self.dir().disk.open(&self.file_path(names::TXN_INDEX), Mode::Write)?.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Where the first batch begins that ends at or after `offset`: what is to be cut off.
+    pub(crate) fn cut_position(&self, offset: i64) -> io::Result<u32> {
+        self.ensure_index()?;
+        let file = self.open()?;
+        let size = self.size();
+        let cut = self.find(&file, offset, size, Wait::Allowed).map_err(io_error)?;
+        Ok(cut.map_or(size, |head| head.position))
+    }
+
+    /// Cuts the segment at [`Self::cut_position`], the file and its indexes.
+    pub(crate) fn truncate(&self, offset: i64, now_ms: i64) -> io::Result<()> {
+        let end = self.cut_position(offset)?;
+        let file = self.open()?;
+        self.with_index(|index, paths| index.truncate(offset, paths))?;
+        self.truncate_txn_index(offset)?;
+        self.set_size(end);
+        file.set_len(u64::from(end))?;
+        // The timestamps between the last index entry and the cut.
+        let from = self
+            .with_index(|index, paths| {
+                index.floor_position(index.last_indexed_offset(), paths, Wait::Allowed)
+            })
+            .map_err(io_error)?;
+        let mut walk = Walk::new(&file, from.min(end), end, Wait::Allowed);
+        while let Some(head) = walk.next().map_err(io_error)? {
+            self.index.lock().note_timestamp(&head);
+        }
+        if end == 0 {
+            self.created_ms.store(now_ms, Ordering::Relaxed);
+            self.first_batch_timestamp.store(UNKNOWN, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Renames the files to `.deleted` and leaves them to the directory's trash. What holds the
+    /// file open can go on reading it.
+    pub(crate) fn delete(&self, due_ms: i64) -> Result<(), StorageError> {
+        let dir = self.dir();
+        let log = self.file_path(names::LOG);
+        self.deleted.store(true, Ordering::Release);
+        for suffix in [names::LOG, names::INDEX, names::TIME_INDEX, names::TXN_INDEX] {
+            let from = self.file_path(suffix);
+            let mut to = from.clone().into_os_string();
+            to.push(names::DELETED);
+            let to = PathBuf::from(to);
+            if dir.guard("rename", &log, dir.disk.rename_if_exists(&from, &to))? {
+                dir.throw_away(to, false, due_ms);
+            }
+        }
+        dir.metrics.segments_deleted.add(1);
+        Ok(())
+    }
+
+    pub(crate) fn is_deleted(&self) -> bool {
+        self.deleted.load(Ordering::Acquire)
+    }
+}
+
+fn io_error(error: WalkError) -> io::Error {
+    match error {
+        WalkError::Io(error) => error,
+        WalkError::WouldBlock => io::ErrorKind::WouldBlock.into(),
+        WalkError::Corrupt { position, reason } => io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("damaged batch at byte {position}: {reason}"),
+        ),
+    }
+}

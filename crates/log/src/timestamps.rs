@@ -1,0 +1,162 @@
+//! From timestamps to offsets (ListOffsets).
+//!
+//! These read batches as a whole and wait for the disk: not for threads that must not wait.
+
+use thalweg_records::BatchView;
+
+use crate::error::ReadError;
+use crate::log::Log;
+use crate::names;
+use crate::walk::{BatchHead, Wait, Walk, WalkError};
+
+/// Looks at the records of a batch; decompresses it if need be.
+pub trait RecordScan {
+    /// Calls `visit` with every record's offset and timestamp, in order, until it says `false`.
+    /// For a batch under LogAppendTime the timestamp is the batch's. Says what is wrong with a
+    /// batch that cannot be read.
+    fn scan(
+        &self,
+        batch: BatchView<'_>,
+        visit: &mut dyn FnMut(i64, i64) -> bool,
+    ) -> Result<(), String>;
+}
+
+/// A record found by its timestamp.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimestampOffset {
+    /// Its timestamp.
+    pub timestamp: i64,
+    /// Its offset.
+    pub offset: i64,
+    /// The epoch of its batch, if it has one.
+    pub leader_epoch: Option<i32>,
+}
+
+impl Log {
+    /// The first record at or after `timestamp`, by offset, not before the log's start.
+    pub fn offset_for_timestamp(
+        &self,
+        timestamp: i64,
+        records: &dyn RecordScan,
+    ) -> Result<Option<TimestampOffset>, ReadError> {
+        self.home.dir.check()?;
+        if self.is_closed() {
+            return Err(self.read_closed());
+        }
+        let start = self.log_start_offset();
+        let end = self.end();
+        for segment in self.segments().iter() {
+            let path = segment.file_path(names::LOG);
+            let io = |error| self.walk_error(segment.base_offset, &path, WalkError::Io(error));
+            let walk = |error| self.walk_error(segment.base_offset, &path, error);
+            let size =
+                if segment.base_offset == end.segment { end.position } else { segment.size() };
+            // Kafka goes by the file's age where a segment has no timestamps.
+            if size == 0 || segment.largest_timestamp().map_err(io)? < timestamp {
+                continue;
+            }
+            let file = segment.open().map_err(io)?;
+            let from = segment
+                .with_index(|index, paths| {
+                    let offset =
+                        index.floor_offset_of_timestamp(timestamp, paths, Wait::Allowed)?;
+                    index.floor_position(offset.max(start), paths, Wait::Allowed)
+                })
+                .map_err(walk)?;
+            let mut batches = Walk::new(&file, from.min(size), size, Wait::Allowed);
+            while let Some(head) = batches.next().map_err(walk)? {
+                if head.max_timestamp < timestamp || head.last_offset < start {
+                    continue;
+                }
+                let mut found = None;
+                self.visit_batch(segment.base_offset, &file, &head, records, &mut |offset, at| {
+                    if at >= timestamp && offset >= start {
+                        found = Some((offset, at));
+                    }
+                    found.is_none()
+                })?;
+                if let Some((offset, timestamp)) = found {
+                    return Ok(Some(of(&head, offset, timestamp)));
+                }
+            }
+            // Its newest records are before the log's start: on to the next. (Kafka stops here,
+            // until retention has removed the segment.)
+        }
+        Ok(None)
+    }
+
+    /// The record with the largest timestamp; the first of them if there are several.
+    pub fn offset_of_max_timestamp(
+        &self,
+        records: &dyn RecordScan,
+    ) -> Result<Option<TimestampOffset>, ReadError> {
+        self.home.dir.check()?;
+        if self.is_closed() {
+            return Err(self.read_closed());
+        }
+        let end = self.end();
+        let mut latest = None;
+        for segment in self.segments().iter() {
+            let max = segment.max_timestamp().map_err(|error| {
+                let path = segment.file_path(names::LOG);
+                self.walk_error(segment.base_offset, &path, WalkError::Io(error))
+            })?;
+            if latest.as_ref().is_none_or(|(_, best): &(_, crate::index::MaxTimestamp)| {
+                max.timestamp > best.timestamp
+            }) {
+                latest = Some((segment.clone(), max));
+            }
+        }
+        let Some((segment, max)) = latest else { return Ok(None) };
+        let path = segment.file_path(names::LOG);
+        let io = |error| self.walk_error(segment.base_offset, &path, WalkError::Io(error));
+        let walk = |error| self.walk_error(segment.base_offset, &path, error);
+        let size = if segment.base_offset == end.segment { end.position } else { segment.size() };
+        let file = segment.open().map_err(io)?;
+        let from = segment
+            .with_index(|index, paths| index.floor_position(max.offset, paths, Wait::Allowed))
+            .map_err(walk)?;
+        let mut batches = Walk::new(&file, from.min(size), size, Wait::Allowed);
+        while let Some(head) = batches.next().map_err(walk)? {
+            if head.max_timestamp != max.timestamp {
+                continue;
+            }
+            let mut found = None;
+            self.visit_batch(segment.base_offset, &file, &head, records, &mut |offset, at| {
+                if at == max.timestamp {
+                    found = Some(offset);
+                }
+                found.is_none()
+            })?;
+            return Ok(found.map(|offset| of(&head, offset, max.timestamp)));
+        }
+        Ok(None)
+    }
+
+    fn visit_batch(
+        &self,
+        segment: i64,
+        file: &crate::disk::OpenFile,
+        head: &BatchHead,
+        records: &dyn RecordScan,
+        visit: &mut dyn FnMut(i64, i64) -> bool,
+    ) -> Result<(), ReadError> {
+        let mut bytes = vec![0; head.len as usize];
+        file.read_exact_at(&mut bytes, u64::from(head.position))
+            .map_err(|error| self.walk_error(segment, file.path(), WalkError::Io(error)))?;
+        let corrupt = |reason: String| ReadError::Corrupt {
+            topic: self.topic.clone(),
+            partition: self.partition,
+            segment,
+            position: u64::from(head.position),
+            reason,
+        };
+        let batch = BatchView::parse(&bytes).map_err(|error| corrupt(error.to_string()))?;
+        records.scan(batch, visit).map_err(corrupt)
+    }
+}
+
+fn of(head: &BatchHead, offset: i64, timestamp: i64) -> TimestampOffset {
+    let leader_epoch = (head.leader_epoch >= 0).then_some(head.leader_epoch);
+    TimestampOffset { timestamp, offset, leader_epoch }
+}
