@@ -50,8 +50,7 @@ fn plain() -> impl Strategy<Value = Plain> {
 fn build(records: &[Plain], compression: CompressionSpec) -> Vec<u8> {
     let mut builder = BatchBuilder::new(BatchOptions { compression, ..BatchOptions::default() });
     for r in records {
-        let headers: Vec<_> =
-            r.headers.iter().map(|(k, v)| (k.as_bytes(), v.as_deref())).collect();
+        let headers: Vec<_> = r.headers.iter().map(|(k, v)| (k.as_bytes(), v.as_deref())).collect();
         builder.append(r.timestamp, r.key.as_deref(), r.value.as_deref(), &headers);
     }
     builder.finish(&mut Compressor::new()).expect("builds")
@@ -219,16 +218,15 @@ proptest! {
 }
 
 fn try_everything(bytes: &mut [u8]) {
-    let config = ValidationConfig { max_decompressed_bytes: 1 << 20, ..ValidationConfig::default() };
+    let config =
+        ValidationConfig { max_decompressed_bytes: 1 << 20, ..ValidationConfig::default() };
     let _ = analyze(bytes, AssignedOrigin::Replication { leader_epoch: 5 }, None);
     let _ = analyze(bytes, AssignedOrigin::RaftLeader { leader_epoch: -1 }, Some(100));
     if let Ok(view) = BatchView::parse(bytes) {
         let mut out = Vec::new();
         let _ = record::decompress(&view, &mut Decompressor::new(), 1 << 20, &mut out);
-        for record in RecordContext::of(&view).iter(&out) {
-            if let Ok(record) = record {
-                let _ = record.headers.count();
-            }
+        for record in RecordContext::of(&view).iter(&out).flatten() {
+            let _ = record.headers.count();
         }
     }
     for origin in [CLIENT, Origin::Coordinator] {
@@ -270,7 +268,8 @@ fn long_walks_come_in_steps() {
 fn decompressed_size_is_limited() {
     let records =
         [Plain { timestamp: NOW, key: None, value: Some(vec![0; 1 << 20]), headers: Vec::new() }];
-    let config = ValidationConfig { max_decompressed_bytes: 1 << 20, ..ValidationConfig::default() };
+    let config =
+        ValidationConfig { max_decompressed_bytes: 1 << 20, ..ValidationConfig::default() };
     for source in &CODECS[1..] {
         for target in [BrokerCompression::Producer, BrokerCompression::Fixed(CompressionSpec::NONE)]
         {

@@ -7,6 +7,9 @@ use super::CodecError;
 use super::window::Window;
 
 const CODEC: &str = "gzip";
+/// Bytes the JDK inflates at once; what precedes an error within them is lost to its reader. Damaged
+/// data often inflates to garbage for a while, so this decides which error shows.
+const JDK_PIECE: u64 = 16 * 1024;
 /// Bytes inflated at once.
 const PIECE: usize = 64 * 1024;
 
@@ -48,6 +51,7 @@ enum Phase {
     Body,
     Trailer,
     Done,
+    Broken,
 }
 
 impl Inflater {
@@ -70,6 +74,7 @@ impl Inflater {
         loop {
             match state.phase {
                 Phase::Done => return Ok(0),
+                Phase::Broken => return Err(corrupt("deflate data is invalid")),
                 Phase::Trailer => {
                     let rest = input.get(state.at..).unwrap_or_default();
                     let Some((crc, size)) = trailer(rest) else { return Err(truncated()) };
@@ -93,8 +98,8 @@ impl Inflater {
                     let status = context.decompress(rest, room, FlushDecompress::None);
                     let read = (context.total_in() - in_before) as usize;
                     let written = ((context.total_out() - out_before) as usize).min(room.len());
+                    let mut usable = written;
                     state.crc.update(&room[..written]);
-                    window.advance(written);
                     state.at += read;
                     match status {
                         Ok(Status::StreamEnd) => state.phase = Phase::Trailer,
@@ -102,10 +107,15 @@ impl Inflater {
                             return Err(truncated());
                         }
                         Ok(_) => {}
-                        Err(_) => return Err(corrupt("deflate data is invalid")),
+                        Err(_) => {
+                            let whole = context.total_out() / JDK_PIECE * JDK_PIECE;
+                            usable = whole.saturating_sub(out_before).min(written as u64) as usize;
+                            state.phase = Phase::Broken;
+                        }
                     }
-                    if written > 0 {
-                        return Ok(written);
+                    window.advance(usable);
+                    if usable > 0 {
+                        return Ok(usable);
                     }
                 }
             }

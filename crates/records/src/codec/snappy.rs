@@ -67,12 +67,9 @@ impl State {
                 if *len == MAGIC[..4] {
                     // Streams may be concatenated.
                     let Some(header) = rest.get(..HEADER_LEN) else { return Err(truncated()) };
-                    if !header.starts_with(&MAGIC) {
-                        *self = State::Done;
-                        return Ok(0);
-                    }
                     let version = header[8..].first_chunk::<4>().map(|v| i32::from_be_bytes(*v));
-                    if version < Some(VERSION) {
+                    // One with another magic is skipped, odd as it is.
+                    if header.starts_with(&MAGIC) && version < Some(VERSION) {
                         return Err(corrupt("version is too old"));
                     }
                     *at += HEADER_LEN;

@@ -16,6 +16,10 @@ const BLOCK_MAX: usize = 128 * 1024;
 const MAGIC: u32 = 0xfd2f_b528;
 /// The Java reader takes its input in pieces of this size, which matters only for how it ends.
 const INPUT_PIECE: usize = BLOCK_MAX + 3;
+/// Bytes the Java reader asks for at once; what precedes an error within them is lost to it.
+const JAVA_PIECE: u64 = 16 * 1024;
+/// The largest window that the library accepts when streaming, by default: 128 MiB.
+const WINDOW_MAX: u64 = 1 << 27;
 /// A context that grew beyond this (a frame with a window of more than 8 MiB) is given back after
 /// the batch.
 const CONTEXT_MAX: usize = 12 << 20;
@@ -41,6 +45,9 @@ pub(super) struct State {
     frame_finished: bool,
     /// Set while the whole input may still be decompressed by one call.
     whole: Option<usize>,
+    /// Bytes decompressed of the frame at hand.
+    frame_produced: u64,
+    broken: bool,
     done: bool,
 }
 
@@ -64,6 +71,8 @@ impl Reader {
             need_input: true,
             frame_finished: true,
             whole: single_frame_bound(input).filter(|&bound| bound <= KEEP),
+            frame_produced: 0,
+            broken: false,
             done: false,
         })
     }
@@ -86,6 +95,9 @@ impl Reader {
             context.reset(ResetDirective::SessionOnly).map_err(|_| corrupt("context"))?;
         }
         while !state.done {
+            if state.broken {
+                return Err(corrupt("a frame is invalid"));
+            }
             if state.need_input && state.at >= state.piece_end {
                 if state.at >= input.len() {
                     if !state.frame_finished {
@@ -104,18 +116,26 @@ impl Reader {
             let hint = context.decompress_stream(&mut target, &mut source);
             let (read, written) = (source.pos(), target.pos());
             let full = written == target.capacity();
-            window.advance(written);
+            let mut usable = written;
             state.at += read;
+            state.frame_produced += written as u64;
             match hint {
-                Err(_) => return Err(corrupt("a frame is invalid")),
+                Err(_) => {
+                    let before = state.frame_produced - written as u64;
+                    let whole = state.frame_produced / JAVA_PIECE * JAVA_PIECE;
+                    usable = whole.saturating_sub(before) as usize;
+                    state.broken = true;
+                }
                 Ok(0) => {
                     state.frame_finished = true;
+                    state.frame_produced = 0;
                     state.need_input = state.at == state.piece_end;
                 }
                 Ok(_) => state.need_input = !full,
             }
-            if written > 0 {
-                return Ok(written);
+            window.advance(usable);
+            if usable > 0 {
+                return Ok(usable);
             }
         }
         Ok(0)
@@ -139,6 +159,13 @@ fn single_frame_bound(input: &[u8]) -> Option<usize> {
         2 => 4,
         _ => 8,
     };
+    if !single_segment {
+        let window = *input.get(5)?;
+        let base = 1u64 << (10 + (window >> 3));
+        if base + base / 8 * u64::from(window & 7) > WINDOW_MAX {
+            return None;
+        }
+    }
     let mut at = 5 + window_len + dictionary_len + content_len;
     let mut bound = 0usize;
     loop {

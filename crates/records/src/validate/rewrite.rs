@@ -111,7 +111,7 @@ impl Rewrite {
 
     /// The new batch and the bytes of its records before compression.
     pub fn finish(
-        mut self: Box<Self>,
+        mut self,
         head: &Head,
         tally: &Tally,
         scratch: &mut Scratch,

@@ -233,12 +233,10 @@ fn short_or(rest: &[u8], longest: usize, what: &'static str) -> Stop {
 /// Reads up to the key and counts the record; bytes read, and the key's length.
 fn first_fields(rest: &[u8], tally: &mut Tally) -> Result<(usize, i32), Stop> {
     const DELTA: &str = "delta is not a valid varint";
-    let (_, mut at) = varint::read_i32(rest).ok_or_else(|| {
-        if rest.len() < varint::MAX_LEN_32 {
-            Stop::Short
-        } else {
-            Stop::Fault(RecordFault::LengthVarint)
-        }
+    let (_, mut at) = varint::read_i32(rest).ok_or(if rest.len() < varint::MAX_LEN_32 {
+        Stop::Short
+    } else {
+        Stop::Fault(RecordFault::LengthVarint)
     })?;
     at += 1;
     let tail = rest.get(at..).ok_or(Stop::Short)?;
