@@ -6,11 +6,15 @@
 //! | read and write records of the metadata log | [`records`] |
 //! | know topics, brokers, configs at an offset | [`image`] |
 //! | know feature levels | [`features`] |
+//! | decide about requests | [`controller`] |
+//! | format an empty directory, write a snapshot | [`bootstrap`] |
 //!
 //! Pure: no I/O, no clock, no randomness. Time and random ids are passed in.
 
 mod api_error;
+pub mod bootstrap;
 pub mod config;
+pub mod controller;
 pub mod features;
 pub mod image;
 pub mod records;

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::broker::BrokerConfig;
+use super::describe::ConfigSource;
 use super::error::ConfigError;
 use super::properties::Properties;
+use super::synonyms::Unit;
 use super::table::TOPIC;
 use super::value::Value;
 
@@ -210,6 +212,64 @@ impl<'a> Reader<'a> {
             other => unreachable!("{name} is not a list config: {other:?}"),
         }
     }
+}
+
+/// A topic's config as the controller sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EffectiveConfig {
+    /// The config.
+    pub name: &'static str,
+    /// Its text where it is set, in the topic config's unit.
+    pub value: Option<String>,
+    /// Where it is set.
+    pub source: ConfigSource,
+    /// Whether the value must be hidden.
+    pub is_sensitive: bool,
+}
+
+/// One config of a topic that sets `overrides`, from where it is set first: the topic, this broker,
+/// all brokers, the file. What nobody sets has the topic config's own default.
+pub fn effective(
+    broker: &BrokerConfig,
+    overrides: &Properties,
+    name: &str,
+) -> Option<EffectiveConfig> {
+    let key = TOPIC.get(name)?;
+    let found = |value: Option<String>, source| {
+        Some(EffectiveConfig { name: key.name, value, source, is_sensitive: key.is_sensitive() })
+    };
+    if let Some(text) = overrides.get(name) {
+        return found(Some(text.clone()), ConfigSource::Topic);
+    }
+    for (set, source) in [
+        (broker.dynamic_broker(), ConfigSource::DynamicBroker),
+        (broker.dynamic_default(), ConfigSource::DynamicDefaultBroker),
+        (broker.static_props(), ConfigSource::StaticBroker),
+    ] {
+        for (synonym, unit) in super::synonyms::topic_synonyms(name) {
+            if let Some(text) = set.get(*synonym) {
+                let text = match unit {
+                    Unit::Same => text.clone(),
+                    _ => match super::value::java_trim(text).parse::<i32>() {
+                        Ok(count) => (i64::from(count) * unit.millis()).to_string(),
+                        Err(_) => "0".to_owned(),
+                    },
+                };
+                return found(Some(text), source);
+            }
+        }
+    }
+    found(key.default_value().map(Value::to_text), ConfigSource::Default)
+}
+
+/// All configs of a topic that sets `overrides`, by name; internal ones only where they are set.
+pub fn all_effective(broker: &BrokerConfig, overrides: &Properties) -> Vec<EffectiveConfig> {
+    TOPIC
+        .keys()
+        .iter()
+        .filter(|key| !key.internal || overrides.contains_key(key.name))
+        .filter_map(|key| effective(broker, overrides, key.name))
+        .collect()
 }
 
 /// Checks what a topic is to be configured with: names, values, and the rules between them.

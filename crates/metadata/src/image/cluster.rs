@@ -132,10 +132,30 @@ impl BrokerRegistration {
 
     /// Whether a directory of this broker is online, as far as it said which are.
     pub fn has_online_directory(&self, directory: Uuid) -> bool {
-        directory == super::UNASSIGNED
-            || directory == super::MIGRATING
-            || self.directories.is_empty()
-            || self.directories.contains(&directory)
+        match directory {
+            super::UNASSIGNED | super::MIGRATING => true,
+            super::LOST => false,
+            _ => self.directories.is_empty() || self.directories.contains(&directory),
+        }
+    }
+
+    /// Whether a directory is left that may get new replicas.
+    pub fn has_uncordoned_directory(&self) -> bool {
+        match &self.cordoned_directories {
+            Some(cordoned) if !self.directories.is_empty() => {
+                self.directories.iter().any(|directory| !cordoned.contains(directory))
+            }
+            _ => true,
+        }
+    }
+
+    /// The directory of a new replica: the only one there is, or the broker's choice.
+    pub fn default_directory(&self) -> Uuid {
+        match self.directories[..] {
+            [] => super::MIGRATING,
+            [only] => only,
+            _ => super::UNASSIGNED,
+        }
     }
 }
 

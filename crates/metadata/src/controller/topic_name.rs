@@ -1,0 +1,65 @@
+//! Names of topics: what is legal, what collides, what is internal.
+
+use thalweg_wire::ErrorCode;
+
+use crate::ApiError;
+
+/// The topic of the metadata log, which nobody can create.
+pub const METADATA_TOPIC: &str = "__cluster_metadata";
+
+/// Topics that belong to the coordinators.
+pub const INTERNAL_TOPICS: [&str; 3] =
+    ["__consumer_offsets", "__transaction_state", "__share_group_state"];
+
+const MAX_NAME_LEN: usize = 249;
+
+/// Whether a topic belongs to a coordinator.
+pub fn is_internal_topic(name: &str) -> bool {
+    INTERNAL_TOPICS.contains(&name)
+}
+
+/// Checks a topic's name.
+pub fn check_topic_name(name: &str) -> Result<(), ApiError> {
+    let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    let reason = if name.is_empty() {
+        "it is empty".to_owned()
+    } else if name == "." || name == ".." {
+        "names of dots alone are reserved".to_owned()
+    } else if name.encode_utf16().count() > MAX_NAME_LEN {
+        format!("it is longer than {MAX_NAME_LEN} characters")
+    } else if !name.bytes().all(legal) {
+        "it may only have ASCII letters, digits, '.', '_' and '-'".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(ApiError::new(
+        ErrorCode::INVALID_TOPIC_EXCEPTION,
+        format!("topic name {name:?} is illegal: {reason}"),
+    ))
+}
+
+/// The name in which '.' and '_' are the same, for metrics that cannot tell them apart. `None` if
+/// the name has neither.
+pub(super) fn collision_key(name: &str) -> Option<String> {
+    name.contains(['.', '_']).then(|| name.replace('.', "_"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        let long = "a".repeat(249);
+        for fine in ["a", "A.b_c-9", "...", &long, "__consumer_offsets"] {
+            assert_eq!(check_topic_name(fine), Ok(()), "{fine}");
+        }
+        let longer = "a".repeat(250);
+        for bad in ["", ".", "..", "a b", "ä", "a/b", &longer] {
+            let refused = check_topic_name(bad).map_err(|error| error.code);
+            assert_eq!(refused, Err(ErrorCode::INVALID_TOPIC_EXCEPTION), "{bad}");
+        }
+        assert_eq!(collision_key("a.b"), collision_key("a_b"));
+        assert_eq!(collision_key("ab"), None);
+    }
+}
