@@ -952,7 +952,9 @@ impl Emitter<'_> {
         for field in fields.iter().filter(|f| f.tag.is_none()) {
             let value = if field.name == outer.name {
                 let flex = self.field_flex(field);
-                format!("r.array_view_each({flex}, version, |r| {topic}View::walk(r, version, &mut each))?")
+                format!(
+                    "r.array_view_each({flex}, version, |r| {topic}View::walk(r, version, &mut each))?"
+                )
             } else {
                 self.read_expr(field, Form::View)
             };
@@ -1061,8 +1063,11 @@ impl Emitter<'_> {
                 (true, None) => format!("{v}.iter().map(|v| {}).collect()", one("v")),
                 (false, _) => one(v),
             };
-            let value =
-                if self.nullable(field) { format!("{at}.map(|v| {})", plain("v")) } else { plain(&at) };
+            let value = if self.nullable(field) {
+                format!("{at}.map(|v| {})", plain("v"))
+            } else {
+                plain(&at)
+            };
             let _ = writeln!(self.out, "{}: {value},", snake(&field.name));
         }
         if self.has_tags() {

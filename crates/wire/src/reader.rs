@@ -150,9 +150,7 @@ impl<'a> Reader<'a> {
         // reader itself passed on, it could not live in registers.
         let (value, rest) = match *self.buf {
             [a, ref rest @ ..] if a < 0x80 => (u32::from(a), rest),
-            [a, b, ref rest @ ..] if b < 0x80 => {
-                (u32::from(a & 0x7f) | (u32::from(b) << 7), rest)
-            }
+            [a, b, ref rest @ ..] if b < 0x80 => (u32::from(a & 0x7f) | (u32::from(b) << 7), rest),
             [a, b, c, ref rest @ ..] if c < 0x80 => {
                 let low = u32::from(a & 0x7f) | (u32::from(b & 0x7f) << 7);
                 (low | (u32::from(c) << 14), rest)

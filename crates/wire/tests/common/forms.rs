@@ -136,7 +136,11 @@ fn check_ref<M: Message>(
     let mut w = Writer::new();
     encode(&mut w).map_err(|e| format!("ref cannot be written: {e}"))?;
     if w.to_vec() != plain.to_vec() || w.len() != plain.len() {
-        return Err(format!("ref differs\n  owned: {:02x?}\n  ref:   {:02x?}", plain.to_vec(), w.to_vec()));
+        return Err(format!(
+            "ref differs\n  owned: {:02x?}\n  ref:   {:02x?}",
+            plain.to_vec(),
+            w.to_vec()
+        ));
     }
     Ok(())
 }
@@ -151,7 +155,11 @@ fn records(v: &Option<Bytes>) -> RecordsRef<'_> {
     }
 }
 
-fn produce_request(m: &ProduceRequest, w: &mut Writer, version: i16) -> thalweg_wire::error::Encoded {
+fn produce_request(
+    m: &ProduceRequest,
+    w: &mut Writer,
+    version: i16,
+) -> thalweg_wire::error::Encoded {
     let partitions: Vec<Vec<_>> = m
         .topic_data
         .iter()

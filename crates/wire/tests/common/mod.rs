@@ -1,5 +1,7 @@
 //! What several of the wire tests share.
 #![allow(dead_code)]
 
-#[cfg(feature = "json")]
+pub mod alloc;
+pub mod facts;
 pub mod forms;
+pub mod random;
