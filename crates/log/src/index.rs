@@ -136,11 +136,6 @@ impl SegmentIndex {
         self.max_timestamp
     }
 
-    /// The last offset that has an entry, or the base offset.
-    pub(crate) fn last_indexed_offset(&self) -> i64 {
-        self.base_offset + i64::from(self.last_offset)
-    }
-
     /// Notes one appended batch.
     pub(crate) fn on_append(&mut self, batch: &BatchHead, interval: u32) {
         if batch.max_timestamp > self.max_timestamp.timestamp {
@@ -264,6 +259,12 @@ impl SegmentIndex {
             let mut entry = [0u8; OFFSET_ENTRY];
             file.read_exact_at(&mut entry, u64::from(offsets_len - 1) * OFFSET_ENTRY as u64)?;
             let (relative, position) = decode_offset(&entry);
+            file.read_exact_at(&mut entry, 0)?;
+            let (first, _) = decode_offset(&entry);
+            // The first batch never has an entry; zeros are what an unfinished file ends with.
+            if position == 0 || first > relative || (first == relative && offsets_len > 1) {
+                return corrupt(format!("last entry ({relative}, {position}) is out of order"));
+            }
             if position >= log_size {
                 return corrupt(format!("last position {position} is past the log's {log_size}"));
             }
@@ -300,34 +301,31 @@ impl SegmentIndex {
     }
 
     /// Takes a timestamp that is in the log but not in the index.
-    pub(crate) fn note_timestamp(&mut self, batch: &BatchHead) {
-        if batch.max_timestamp > self.max_timestamp.timestamp {
-            self.max_timestamp =
-                MaxTimestamp { timestamp: batch.max_timestamp, offset: batch.last_offset };
+    pub(crate) fn note_timestamp(&mut self, max: MaxTimestamp) {
+        if max.timestamp > self.max_timestamp.timestamp {
+            self.max_timestamp = max;
         }
     }
 
-    /// Position to begin at when looking for `offset`.
-    pub(crate) fn floor_position(
+    /// The last entry at or before `offset`: offset and position of a batch's end and beginning.
+    pub(crate) fn floor_entry(
         &self,
         offset: i64,
         paths: &IndexPaths<'_>,
         wait: Wait,
-    ) -> Result<u32, WalkError> {
-        let Ok(relative) = u32::try_from(offset - self.base_offset) else { return Ok(0) };
+    ) -> Result<Option<(i64, u32)>, WalkError> {
+        let Ok(relative) = u32::try_from(offset - self.base_offset) else { return Ok(None) };
         self.last_offset_entry(paths, wait, |&(entry, _)| entry <= relative)
-            .map(|entry| entry.map_or(0, |(_, position)| position))
     }
 
-    /// Position of the last indexed batch at or before `position`.
-    pub(crate) fn floor_of_position(
+    /// The last entry of a batch that begins at or before `position`.
+    pub(crate) fn floor_entry_of_position(
         &self,
         position: u32,
         paths: &IndexPaths<'_>,
         wait: Wait,
-    ) -> Result<u32, WalkError> {
+    ) -> Result<Option<(i64, u32)>, WalkError> {
         self.last_offset_entry(paths, wait, |&(_, at)| at <= position)
-            .map(|entry| entry.map_or(0, |(_, position)| position))
     }
 
     fn last_offset_entry(
@@ -335,31 +333,32 @@ impl SegmentIndex {
         paths: &IndexPaths<'_>,
         wait: Wait,
         before: impl Fn(&(u32, u32)) -> bool,
-    ) -> Result<Option<(u32, u32)>, WalkError> {
-        if self.offset_tail.first().is_some_and(&before) {
+    ) -> Result<Option<(i64, u32)>, WalkError> {
+        let entry = if self.offset_tail.first().is_some_and(&before) {
             let after = self.offset_tail.partition_point(before);
-            return Ok(self.offset_tail[..after].last().copied());
-        }
-        if self.offsets_on_file == 0 {
-            return Ok(None);
-        }
-        let file = paths.open_offsets(Mode::Read)?;
-        search::<OFFSET_ENTRY>(&file, self.offsets_on_file, wait, |entry| {
-            before(&decode_offset(entry))
-        })
-        .map(|entry| entry.map(|entry| decode_offset(&entry)))
+            self.offset_tail[..after].last().copied()
+        } else if self.offsets_on_file == 0 {
+            None
+        } else {
+            let file = paths.open_offsets(Mode::Read)?;
+            search::<OFFSET_ENTRY>(&file, self.offsets_on_file, wait, |entry| {
+                before(&decode_offset(entry))
+            })?
+            .map(|entry| decode_offset(&entry))
+        };
+        Ok(entry.map(|(relative, position)| (self.base_offset + i64::from(relative), position)))
     }
 
-    /// Offset to begin at when looking for the first record at or after `timestamp`.
-    pub(crate) fn floor_offset_of_timestamp(
+    /// The last time entry at or before `timestamp`.
+    pub(crate) fn floor_time_entry(
         &self,
         timestamp: i64,
         paths: &IndexPaths<'_>,
         wait: Wait,
-    ) -> Result<i64, WalkError> {
-        let relative = if self.time_tail.first().is_some_and(|&(at, _)| at <= timestamp) {
+    ) -> Result<Option<MaxTimestamp>, WalkError> {
+        let entry = if self.time_tail.first().is_some_and(|&(at, _)| at <= timestamp) {
             let after = self.time_tail.partition_point(|&(at, _)| at <= timestamp);
-            self.time_tail[..after].last().map(|&(_, relative)| relative)
+            self.time_tail[..after].last().copied()
         } else if self.times_on_file == 0 {
             None
         } else {
@@ -367,9 +366,12 @@ impl SegmentIndex {
             search::<TIME_ENTRY>(&file, self.times_on_file, wait, |entry| {
                 decode_time(entry).0 <= timestamp
             })?
-            .map(|entry| decode_time(&entry).1)
+            .map(|entry| decode_time(&entry))
         };
-        Ok(self.base_offset + i64::from(relative.unwrap_or(0)))
+        Ok(entry.map(|(timestamp, relative)| MaxTimestamp {
+            timestamp,
+            offset: self.base_offset + i64::from(relative),
+        }))
     }
 
     /// Drops entries of offsets from `offset` on. The largest timestamp is then the index's last;

@@ -459,10 +459,9 @@ fn clean_end(last: &Arc<Segment>) -> io::Result<Option<i64>> {
     }
     last.ensure_index()?;
     let file = last.open_briefly()?;
-    let from = last.with_index(|index, paths| {
-        index.floor_position(index.last_indexed_offset(), paths, Wait::Allowed)
-    });
-    let Ok(from) = from else { return Ok(None) };
+    let entry = last.with_index(|index, paths| index.floor_entry(i64::MAX, paths, Wait::Allowed));
+    let Ok(entry) = entry else { return Ok(None) };
+    let from = entry.map_or(0, |(_, position)| position);
     let mut walk = Walk::new(&file, from, size, Wait::Allowed);
     let mut end = None;
     while let Ok(head) = walk.next() {

@@ -219,12 +219,13 @@ impl Segment {
             Err(WalkError::Io(error)) => Err(error),
             Err(_) => Ok(None),
         };
-        let outcome =
-            self.with_index(
-                |index, paths| {
-                    if index.loaded { Ok(()) } else { index.load(paths, size, head_at) }
-                },
-            );
+        let outcome = self.with_index(|index, paths| {
+            if index.loaded {
+                return Ok(());
+            }
+            index.load(paths, size, head_at)?;
+            self.check_last_time(index, paths, &file)
+        });
         match outcome {
             Ok(()) => Ok(()),
             Err(IndexError::Io(error)) => Err(error),
@@ -238,11 +239,41 @@ impl Segment {
         }
     }
 
+    /// Whether the last time entry speaks of a batch that is there.
+    fn check_last_time(
+        &self,
+        index: &mut SegmentIndex,
+        paths: &IndexPaths<'_>,
+        file: &OpenFile,
+    ) -> Result<(), IndexError> {
+        let max = index.max_timestamp();
+        if max.timestamp < 0 {
+            return Ok(());
+        }
+        let entry = index.floor_entry(max.offset, paths, Wait::Allowed).map_err(io_error)?;
+        let from = entry.map_or(0, |(_, position)| position);
+        let mut walk = Walk::new(file, from, self.size(), Wait::Allowed);
+        while let Ok(Some(head)) = walk.next() {
+            if head.last_offset >= max.offset {
+                if is_of(&head, max) {
+                    return Ok(());
+                }
+                break;
+            }
+        }
+        index.loaded = false;
+        Err(IndexError::Corrupt(format!(
+            "no batch with offset {} has timestamp {}",
+            max.offset, max.timestamp
+        )))
+    }
+
     /// Builds the indexes from the batches' headers.
     pub(crate) fn rebuild_index(&self, file: &OpenFile) -> io::Result<()> {
-        let size = self.size();
         self.dir().metrics.indexes_rebuilt.add(1);
         self.with_index(|index, paths| {
+            let size = self.size();
+            let known = index.max_timestamp();
             index.reset();
             let mut walk = Walk::new(file, 0, size, Wait::Allowed);
             loop {
@@ -256,6 +287,13 @@ impl Segment {
                     // What lies behind a damaged batch is found from the last entry before it,
                     // and so is the damage.
                     Err(_) => break,
+                }
+            }
+            // An append may have told its timestamp and not yet its size.
+            if known.offset > index.max_timestamp().offset && index.loaded {
+                let last = walk.position() == size;
+                if last {
+                    index.note_timestamp(known);
                 }
             }
             index.on_close();
@@ -287,9 +325,15 @@ impl Segment {
         limit: u32,
         wait: Wait,
     ) -> Result<Option<BatchHead>, WalkError> {
-        self.prepare_index(wait)?;
-        let from = self.with_index(|index, paths| index.floor_position(offset, paths, wait))?;
-        let mut walk = Walk::new(file, from.min(limit), limit, wait);
+        let indexed =
+            self.indexed_batch(file, wait, |index, paths| index.floor_entry(offset, paths, wait))?;
+        let from = match indexed {
+            Some(head) if head.end() > limit => return Ok(None),
+            Some(head) if head.last_offset >= offset => return Ok(Some(head)),
+            Some(head) => head.end(),
+            None => 0,
+        };
+        let mut walk = Walk::new(file, from, limit, wait);
         while let Some(head) = walk.next()? {
             if head.last_offset >= offset {
                 return Ok(Some(head));
@@ -298,8 +342,8 @@ impl Segment {
         Ok(None)
     }
 
-    /// Where the last whole batch ends that begins after `first` and ends at or before
-    /// `position`; the end of `first` if none does.
+    /// Where the last whole batch ends that begins at or after `first` and ends at or before
+    /// `position`, with the offset that follows; the end of `first` if no other does.
     pub(crate) fn whole_batches_end(
         &self,
         file: &OpenFile,
@@ -311,23 +355,63 @@ impl Segment {
         if position <= first.end() {
             return Ok(last);
         }
-        self.prepare_index(wait)?;
-        let indexed =
-            self.with_index(|index, paths| index.floor_of_position(position, paths, wait))?;
-        let mut walk = Walk::new(file, indexed.max(first.position), position, wait);
+        let indexed = self.indexed_batch(file, wait, |index, paths| {
+            index.floor_entry_of_position(position, paths, wait)
+        })?;
+        if let Some(head) = indexed
+            && head.position > first.position
+        {
+            // The batch before this one ends in time, where this one begins.
+            last = (head.position, head.base_offset);
+            if head.end() > position {
+                return Ok(last);
+            }
+            last = (head.end(), head.last_offset + 1);
+        }
+        let mut walk = Walk::new(file, last.0, position, wait);
         while let Some(head) = walk.next()? {
             last = (head.end(), head.last_offset + 1);
         }
-        if indexed > first.position && walk.position() == indexed {
-            // Not even the indexed batch ends in time: the one before it does, and its end is
-            // where the indexed one begins. Its offsets are of no concern to the bytes, but the
-            // next offset is the base of the batch that begins here.
-            let mut at = Walk::new(file, indexed, self.size(), wait);
-            if let Some(head) = at.next()? {
-                last = (indexed, head.base_offset);
-            }
-        }
         Ok(last)
+    }
+
+    /// The batch that an index entry speaks of. An entry that speaks of none is not trusted: the
+    /// index is built again.
+    fn indexed_batch(
+        &self,
+        file: &OpenFile,
+        wait: Wait,
+        lookup: impl Fn(&SegmentIndex, &IndexPaths<'_>) -> Result<Option<(i64, u32)>, WalkError>,
+    ) -> Result<Option<BatchHead>, WalkError> {
+        self.prepare_index(wait)?;
+        let mut rebuilt = false;
+        loop {
+            let entry = self.with_index(|index, paths| lookup(index, paths))?;
+            let Some((offset, position)) = entry else { return Ok(None) };
+            match Walk::new(file, position, self.size(), wait).next() {
+                Ok(Some(head)) if head.last_offset == offset => return Ok(Some(head)),
+                Err(error @ (WalkError::Io(_) | WalkError::WouldBlock)) => return Err(error),
+                // An append has told its entry and not yet its size: the batch cannot be meant.
+                Ok(None) if position >= self.size() => return Ok(None),
+                found if rebuilt => {
+                    let reason = format!("no batch ends with offset {offset}: {found:?}");
+                    return Err(WalkError::Corrupt { position, reason });
+                }
+                _ => {}
+            }
+            self.distrust_index(file, wait)?;
+            rebuilt = true;
+        }
+    }
+
+    /// Builds an index again that was found to be wrong.
+    pub(crate) fn distrust_index(&self, file: &OpenFile, wait: Wait) -> Result<(), WalkError> {
+        if wait == Wait::Never {
+            return Err(WalkError::WouldBlock);
+        }
+        tracing::warn!(path = %self.file_path(names::LOG).display(),
+            "index does not fit its log and is built again");
+        Ok(self.rebuild_index(file)?)
     }
 
     fn prepare_index(&self, wait: Wait) -> Result<(), WalkError> {
@@ -458,14 +542,14 @@ impl Segment {
         self.set_size(end);
         file.set_len(u64::from(end))?;
         // The timestamps between the last index entry and the cut.
-        let from = self
-            .with_index(|index, paths| {
-                index.floor_position(index.last_indexed_offset(), paths, Wait::Allowed)
-            })
+        let entry = self
+            .with_index(|index, paths| index.floor_entry(i64::MAX, paths, Wait::Allowed))
             .map_err(io_error)?;
+        let from = entry.map_or(0, |(_, position)| position);
         let mut walk = Walk::new(&file, from.min(end), end, Wait::Allowed);
         while let Some(head) = walk.next().map_err(io_error)? {
-            self.index.lock().note_timestamp(&head);
+            let (timestamp, offset) = (head.max_timestamp, head.last_offset);
+            self.index.lock().note_timestamp(MaxTimestamp { timestamp, offset });
         }
         if end == 0 {
             self.created_ms.store(now_ms, Ordering::Relaxed);
@@ -507,4 +591,11 @@ fn io_error(error: WalkError) -> io::Error {
             format!("damaged batch at byte {position}: {reason}"),
         ),
     }
+}
+
+/// Whether a time entry speaks of this batch. Kafka before 3.0 named the record, not the batch's
+/// last one.
+pub(crate) fn is_of(head: &BatchHead, entry: MaxTimestamp) -> bool {
+    (head.base_offset..=head.last_offset).contains(&entry.offset)
+        && head.max_timestamp == entry.timestamp
 }

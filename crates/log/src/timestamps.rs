@@ -4,9 +4,11 @@
 
 use thalweg_records::BatchView;
 
+use crate::disk::OpenFile;
 use crate::error::ReadError;
 use crate::log::Log;
 use crate::names;
+use crate::segment::{Segment, is_of};
 use crate::walk::{BatchHead, Wait, Walk, WalkError};
 
 /// Looks at the records of a batch; decompresses it if need be.
@@ -56,14 +58,8 @@ impl Log {
                 continue;
             }
             let file = segment.open().map_err(io)?;
-            let from = segment
-                .with_index(|index, paths| {
-                    let offset =
-                        index.floor_offset_of_timestamp(timestamp, paths, Wait::Allowed)?;
-                    index.floor_position(offset.max(start), paths, Wait::Allowed)
-                })
-                .map_err(walk)?;
-            let mut batches = Walk::new(&file, from.min(size), size, Wait::Allowed);
+            let from = self.seek_time(segment, &file, timestamp, start, size).map_err(walk)?;
+            let mut batches = Walk::new(&file, from, size, Wait::Allowed);
             while let Some(head) = batches.next().map_err(walk)? {
                 if head.max_timestamp < timestamp || head.last_offset < start {
                     continue;
@@ -113,10 +109,9 @@ impl Log {
         let walk = |error| self.walk_error(segment.base_offset, &path, error);
         let size = if segment.base_offset == end.segment { end.position } else { segment.size() };
         let file = segment.open().map_err(io)?;
-        let from = segment
-            .with_index(|index, paths| index.floor_position(max.offset, paths, Wait::Allowed))
-            .map_err(walk)?;
-        let mut batches = Walk::new(&file, from.min(size), size, Wait::Allowed);
+        let found = segment.find(&file, max.offset, size, Wait::Allowed).map_err(walk)?;
+        let from = found.map_or(0, |head| head.position);
+        let mut batches = Walk::new(&file, from, size, Wait::Allowed);
         while let Some(head) = batches.next().map_err(walk)? {
             if head.max_timestamp != max.timestamp {
                 continue;
@@ -133,10 +128,45 @@ impl Log {
         Ok(None)
     }
 
+    /// Where to begin when looking for records at or after `timestamp` and `start`.
+    fn seek_time(
+        &self,
+        segment: &Segment,
+        file: &OpenFile,
+        timestamp: i64,
+        start: i64,
+        size: u32,
+    ) -> Result<u32, WalkError> {
+        let lookup = || {
+            segment
+                .with_index(|index, paths| index.floor_time_entry(timestamp, paths, Wait::Allowed))
+        };
+        let mut begin = 0;
+        if let Some(entry) = lookup()? {
+            match segment.find(file, entry.offset, size, Wait::Allowed)? {
+                Some(head) if is_of(&head, entry) => begin = head.position,
+                _ => {
+                    segment.distrust_index(file, Wait::Allowed)?;
+                    if let Some(entry) = lookup()?
+                        && let Some(head) = segment.find(file, entry.offset, size, Wait::Allowed)?
+                    {
+                        begin = head.position;
+                    }
+                }
+            }
+        }
+        if start > segment.base_offset
+            && let Some(head) = segment.find(file, start, size, Wait::Allowed)?
+        {
+            begin = begin.max(head.position);
+        }
+        Ok(begin)
+    }
+
     fn visit_batch(
         &self,
         segment: i64,
-        file: &crate::disk::OpenFile,
+        file: &OpenFile,
         head: &BatchHead,
         records: &dyn RecordScan,
         visit: &mut dyn FnMut(i64, i64) -> bool,
