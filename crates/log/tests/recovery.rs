@@ -197,7 +197,7 @@ fn a_flipped_bit_ends_the_log_before_its_batch() {
 fn missing_and_damaged_indexes_are_built_again() {
     let dir = TempDir::new();
     let (logs, _) = open(&dir, small());
-    let expected = fill(&logs, 113);
+    let expected = fill(&logs, 109);
     let bases = logs.get("t", 0).unwrap().segment_base_offsets();
     logs.shut_down(1, 2_000);
     drop(logs);
