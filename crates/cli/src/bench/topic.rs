@@ -1,0 +1,216 @@
+//! The topic of a run: made if it is missing, waited for until every partition has a leader.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use thalweg::core::metadata::Topic;
+use thalweg::error::code_name;
+use thalweg::{Cluster, Connection};
+use thalweg_wire::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
+use thalweg_wire::messages::delete_topics_request::DeleteTopicState;
+use thalweg_wire::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
+use thalweg_wire::messages::{CreateTopicsRequest, DeleteTopicsRequest, ListOffsetsRequest};
+use thalweg_wire::{ErrorCode, Uuid};
+
+use super::BenchError;
+use super::args::Target;
+
+/// Time for a topic to get leaders, or to be gone.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(50);
+/// The offset asked for with ListOffsets.
+pub const EARLIEST: i64 = -2;
+/// The offset asked for with ListOffsets.
+pub const LATEST: i64 = -1;
+
+/// Finds or makes the topic; returns it once every partition has a leader.
+pub async fn prepare(
+    cluster: &Cluster,
+    target: &Target,
+    create: bool,
+) -> Result<Topic, BenchError> {
+    if target.recreate {
+        delete(cluster, target).await?;
+    }
+    let deadline = Instant::now() + PATIENCE;
+    let mut created = false;
+    loop {
+        let (metadata, failed) = cluster.refresh(&[&target.topic]).await?;
+        if let Some(topic) = metadata.topics.get(&target.topic)
+            && topic.partitions.values().all(|partition| partition.leader.is_some())
+            && !topic.partitions.is_empty()
+        {
+            let count = topic.partitions.len();
+            if let Some(wanted) = target.partitions
+                && usize::try_from(wanted) != Ok(count)
+            {
+                return Err(wrong(
+                    target,
+                    format!("has {count} partitions, not {wanted} (--recreate deletes it first)"),
+                ));
+            }
+            return Ok(topic.clone());
+        }
+        let code = failed.first().map_or(ErrorCode::NONE, |(_, code)| *code);
+        if code == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION && !created {
+            if !create {
+                return Err(wrong(target, "does not exist"));
+            }
+            make(cluster, target).await?;
+            created = true;
+        } else if Instant::now() > deadline {
+            return Err(wrong(target, format!("has no leaders: {}", code_name(code))));
+        } else {
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+async fn make(cluster: &Cluster, target: &Target) -> Result<(), BenchError> {
+    let mut configs = Vec::new();
+    for config in &target.topic_config {
+        let (name, value) = config.split_once('=').ok_or_else(|| {
+            BenchError::Usage(format!("--topic-config {config} is not name=value"))
+        })?;
+        configs.push(CreatableTopicConfig {
+            name: name.to_owned(),
+            value: Some(value.to_owned()),
+            ..CreatableTopicConfig::default()
+        });
+    }
+    let request = CreateTopicsRequest {
+        topics: vec![CreatableTopic {
+            name: target.topic.clone(),
+            num_partitions: target.partitions.unwrap_or(1),
+            replication_factor: target.replication_factor.unwrap_or(-1),
+            configs,
+            ..CreatableTopic::default()
+        }],
+        timeout_ms: PATIENCE.as_millis() as i32,
+        ..CreateTopicsRequest::default()
+    };
+    let response = cluster.send_controller(&request).await?;
+    for result in &response.topics {
+        // Another run may have made it meanwhile.
+        if !matches!(result.error_code, ErrorCode::NONE | ErrorCode::TOPIC_ALREADY_EXISTS) {
+            let why = result.error_message.clone().unwrap_or_default();
+            let code = code_name(result.error_code);
+            return Err(wrong(target, format!("cannot be created: {code} {why}")));
+        }
+    }
+    Ok(())
+}
+
+/// Deletes the topic and waits until it is gone.
+pub async fn delete(cluster: &Cluster, target: &Target) -> Result<(), BenchError> {
+    let (metadata, _) = cluster.refresh(&[&target.topic]).await?;
+    if !metadata.topics.contains_key(&target.topic) {
+        return Ok(());
+    }
+    let request = DeleteTopicsRequest {
+        // Versions before 6 take names, later ones states.
+        topic_names: vec![target.topic.clone()],
+        topics: vec![DeleteTopicState {
+            name: Some(target.topic.clone()),
+            topic_id: Uuid::ZERO,
+            ..DeleteTopicState::default()
+        }],
+        timeout_ms: PATIENCE.as_millis() as i32,
+        ..DeleteTopicsRequest::default()
+    };
+    let controller = controller(cluster).await?;
+    let request = match controller.version_of::<DeleteTopicsRequest>()? {
+        ..6 => DeleteTopicsRequest { topics: Vec::new(), ..request },
+        _ => DeleteTopicsRequest { topic_names: Vec::new(), ..request },
+    };
+    let response = controller.send(&request).await?;
+    for result in &response.responses {
+        let gone = [ErrorCode::NONE, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION];
+        if !gone.contains(&result.error_code) {
+            let why = result.error_message.clone().unwrap_or_default();
+            let code = code_name(result.error_code);
+            return Err(wrong(target, format!("cannot be deleted: {code} {why}")));
+        }
+    }
+    let deadline = Instant::now() + PATIENCE;
+    while cluster.refresh(&[&target.topic]).await?.0.topics.contains_key(&target.topic) {
+        if Instant::now() > deadline {
+            return Err(wrong(target, "was deleted and is still there"));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(())
+}
+
+/// The broker that stands for the controller, or any.
+async fn controller(cluster: &Cluster) -> Result<Connection, thalweg::Error> {
+    let metadata = cluster.metadata();
+    let any = metadata.brokers.keys().next().copied();
+    cluster.broker(metadata.controller_id.or(any).unwrap_or(-1)).await
+}
+
+/// The offset of every partition at [`EARLIEST`] or [`LATEST`], by index. A broker may need a
+/// moment after a topic was made until it knows what it leads.
+pub async fn offsets(
+    cluster: &Cluster,
+    name: &str,
+    topic: &Topic,
+    at: i64,
+) -> Result<Vec<i64>, BenchError> {
+    let mut offsets = vec![0; topic.partitions.len()];
+    for broker in super::harness::leaders(topic) {
+        let led = topic
+            .partitions
+            .iter()
+            .filter(|(_, partition)| partition.leader.is_some_and(|leader| leader.id == broker));
+        let mut left: Vec<i32> = led.map(|(&index, _)| index).collect();
+        let deadline = Instant::now() + PATIENCE;
+        while !left.is_empty() {
+            let response = cluster.send_to(broker, &list_offsets(name, &left, at)).await?;
+            let asked = std::mem::take(&mut left);
+            let answers = response.topics.iter().flat_map(|topic| &topic.partitions);
+            let answers: BTreeMap<i32, _> = answers.map(|a| (a.partition_index, a)).collect();
+            for index in asked {
+                let (code, offset) = answers
+                    .get(&index)
+                    .map_or((ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, -1), |answer| {
+                        (answer.error_code, answer.offset)
+                    });
+                match usize::try_from(index).ok().and_then(|slot| offsets.get_mut(slot)) {
+                    Some(slot) if code == ErrorCode::NONE => *slot = offset,
+                    Some(_) if code.is_retriable() && Instant::now() < deadline => left.push(index),
+                    _ => {
+                        let what = format!("offset of partition {index}: {}", code_name(code));
+                        return Err(BenchError::Topic { topic: name.to_owned(), what });
+                    }
+                }
+            }
+            if !left.is_empty() {
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+    Ok(offsets)
+}
+
+fn list_offsets(name: &str, partitions: &[i32], timestamp: i64) -> ListOffsetsRequest {
+    let partition = |&partition_index: &i32| ListOffsetsPartition {
+        partition_index,
+        current_leader_epoch: -1,
+        timestamp,
+        ..ListOffsetsPartition::default()
+    };
+    ListOffsetsRequest {
+        replica_id: -1,
+        topics: vec![ListOffsetsTopic {
+            name: name.to_owned(),
+            partitions: partitions.iter().map(partition).collect(),
+            ..ListOffsetsTopic::default()
+        }],
+        ..ListOffsetsRequest::default()
+    }
+}
+
+fn wrong(target: &Target, what: impl Into<String>) -> BenchError {
+    BenchError::Topic { topic: target.topic.clone(), what: what.into() }
+}

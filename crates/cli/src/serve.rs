@@ -1,0 +1,241 @@
+//! `thalweg serve`: one broker, its log on stderr, one ready line on stdout.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use thalweg_broker::config::broker::{Mode, Report};
+use thalweg_broker::config::{BrokerConfig, Properties, properties};
+use thalweg_broker::{RunningBroker, STOP_TIMEOUT};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::observe;
+
+/// Where a broker listens when nobody says.
+const LISTEN: &str = "127.0.0.1:9092";
+/// Where it keeps its data when nobody says.
+const DATA: &str = "./thalweg-data";
+
+/// Options of `thalweg serve`.
+#[derive(clap::Args, Debug)]
+pub struct ServeArgs {
+    /// Address to listen on [default: 127.0.0.1:9092; port 0 lets the system choose]
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Option<String>,
+    /// Directory for the data [default: ./thalweg-data]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// A server.properties of Kafka's
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// A config by Kafka's name; goes before the file. May be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Serve /metrics, /healthz and /readyz over HTTP
+    #[arg(long, value_name = "HOST:PORT")]
+    metrics: Option<String>,
+    /// How the log on stderr looks
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+    /// What is logged: off, error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    log_level: tracing::level_filters::LevelFilter,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+/// Runs a broker until it is told to stop.
+pub fn run(args: ServeArgs) -> ExitCode {
+    log_to_stderr(&args);
+    let config = match configuration(&args) {
+        Ok(config) => config,
+        Err(message) => {
+            eprintln!("thalweg serve: {message}");
+            return ExitCode::from(2);
+        }
+    };
+    for report in config.reports() {
+        match report {
+            Report::Unknown { name } => {
+                tracing::warn!(name, "unknown config: Kafka 4.3 has none of this name, it is ignored");
+            }
+            other => tracing::warn!("{other}"),
+        }
+    }
+    raise_descriptor_limit();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("thalweg serve: no runtime: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let code = runtime.block_on(serve(args, config));
+    // Work that is still under way on the blocking pool must not hold the process.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    code
+}
+
+async fn serve(args: ServeArgs, config: BrokerConfig) -> ExitCode {
+    let signals = signal(SignalKind::terminate()).and_then(|term| {
+        Ok((term, signal(SignalKind::interrupt())?))
+    });
+    let (mut terminate, mut interrupt) = match signals {
+        Ok(signals) => signals,
+        Err(error) => {
+            eprintln!("thalweg serve: signals cannot be heard: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let observed = match args.metrics.as_deref().map(observe::bind) {
+        None => None,
+        Some(Ok(listener)) => Some(listener),
+        Some(Err(message)) => {
+            eprintln!("thalweg serve: --metrics: {message}");
+            return ExitCode::from(2);
+        }
+    };
+    let observer = observe::Observer::default();
+    let metrics_address = match observed {
+        Some(listener) => match observer.serve(listener) {
+            Ok(address) => Some(address),
+            Err(error) => {
+                eprintln!("thalweg serve: --metrics: {error}");
+                return ExitCode::FAILURE;
+            }
+        },
+        None => None,
+    };
+    let broker = match RunningBroker::start(config).await {
+        Ok(broker) => std::sync::Arc::new(broker),
+        Err(error) => {
+            tracing::error!(%error, "the broker did not start");
+            eprintln!("thalweg serve: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    observer.ready(&broker);
+    announce(&broker, metrics_address);
+
+    let failed = tokio::select! {
+        () = hear(&mut terminate, &mut interrupt) => None,
+        reason = broker.failed() => Some(reason),
+    };
+    observer.stopping();
+    match &failed {
+        None => tracing::info!("stopping"),
+        Some(reason) => tracing::error!(reason, "stopping"),
+    }
+    let clean = tokio::select! {
+        stopped = tokio::time::timeout(STOP_TIMEOUT, broker.shut_down()) => stopped.is_ok(),
+        // A second signal means now.
+        () = hear(&mut terminate, &mut interrupt) => false,
+    };
+    if !clean {
+        tracing::warn!("stopped before everything was on the disk; the next start checks the logs");
+        return ExitCode::from(3);
+    }
+    if failed.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+async fn hear(terminate: &mut Signal, interrupt: &mut Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+/// The one line on stdout that scripts wait for.
+fn announce(broker: &RunningBroker, metrics: Option<std::net::SocketAddr>) {
+    let mut line = String::from("ready");
+    for (name, address) in broker.addresses() {
+        line.push_str(&format!(" {name}://{address}"));
+    }
+    line.push_str(&format!(" cluster.id={}", broker.cluster_id()));
+    if let Some(address) = metrics {
+        line.push_str(&format!(" metrics=http://{address}"));
+    }
+    line.push('\n');
+    let mut out = std::io::stdout().lock();
+    // Whoever started the broker may not read it.
+    let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
+}
+
+fn configuration(args: &ServeArgs) -> Result<BrokerConfig, String> {
+    let mut props = match &args.config {
+        Some(path) => {
+            let bytes = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
+            properties::parse(&bytes).map_err(|e| format!("{}: {e}", path.display()))?
+        }
+        None => Properties::new(),
+    };
+    for pair in &args.set {
+        let (name, value) =
+            pair.split_once('=').ok_or_else(|| format!("--set {pair}: not of the form NAME=VALUE"))?;
+        props.insert(name.trim().to_owned(), value.to_owned());
+    }
+    if let Some(listen) = &args.listen {
+        // What was advertised belongs to the listeners that are replaced.
+        if args.config.is_some() {
+            props.remove("advertised.listeners");
+        }
+        let controller = props
+            .get("listeners")
+            .into_iter()
+            .flat_map(|all| all.split(','))
+            .find(|entry| entry.trim().to_uppercase().starts_with("CONTROLLER:"))
+            .map(|entry| format!(",{}", entry.trim()));
+        props.insert(
+            "listeners".into(),
+            format!("PLAINTEXT://{listen}{}", controller.unwrap_or_default()),
+        );
+    }
+    props.entry("listeners".into()).or_insert_with(|| format!("PLAINTEXT://{LISTEN}"));
+    match &args.data {
+        Some(dir) => {
+            props.remove("log.dir");
+            props.insert("log.dirs".into(), dir.display().to_string());
+        }
+        None => {
+            if !props.contains_key("log.dirs") && !props.contains_key("log.dir") {
+                props.insert("log.dirs".into(), DATA.into());
+            }
+        }
+    }
+    BrokerConfig::new(props, Mode::Embedded).map_err(|error| error.to_string())
+}
+
+fn log_to_stderr(args: &ServeArgs) {
+    let builder = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(args.log_level)
+        .with_target(false);
+    match args.log_format {
+        LogFormat::Text => builder.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init(),
+        LogFormat::Json => builder.json().init(),
+    }
+}
+
+/// Partitions and connections take descriptors: as many as the system gives.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    const ENOUGH: u64 = 100_000;
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if limit.current != limit.maximum && setrlimit(Resource::Nofile, raised).is_err() {
+        tracing::warn!(limit = limit.current, "the limit of open files could not be raised");
+        return;
+    }
+    match limit.maximum {
+        Some(maximum) if maximum < ENOUGH => tracing::warn!(
+            limit = maximum,
+            "the limit of open files is low for many partitions and connections; raise `ulimit -n`"
+        ),
+        _ => {}
+    }
+}
