@@ -1,10 +1,26 @@
-//! Automation: schemas, codegen, test, tidy.
+//! Automation: schemas, codegen, setup, test, conformance, tidy, deny.
 
 mod codegen;
+mod conformance;
+mod differences;
 mod schemas;
+mod setup;
+mod test;
+mod tidy;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask COMMAND
+  schemas DIR               derive schemas/ from the JSON in Kafka's jars
+  codegen [--check]         write, or compare, the generated code
+  setup                     install what the tests need
+  test [--quick]            everything that must hold
+  conformance [--against kafka|thalweg|both] [--suite LIST] [--case TEXT]
+              [--kill-rounds N] [--binary FILE]
+                            client suites; `both` compares what they saw
+  tidy                      house rules
+  deny                      licences, bans, sources and advisories, by cargo-deny";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -14,7 +30,13 @@ fn main() -> ExitCode {
         ["schemas", from] => schemas::run(&root, Path::new(from)),
         ["codegen"] => codegen::run(&root, &root.join("crates/wire/src/gen")),
         ["codegen", "--check"] => codegen::check(&root, &root.join("target/gen-check")),
-        _ => Err("usage: cargo xtask schemas <dir> | codegen [--check]".into()),
+        ["setup"] => setup::run(&root).map(drop),
+        ["test"] => test::run(&root, false),
+        ["test", "--quick"] => test::run(&root, true),
+        ["tidy"] => tidy::run(&root),
+        ["deny"] => deny(&root),
+        ["conformance", options @ ..] => conformance(&root, options),
+        _ => Err(USAGE.into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -28,4 +50,59 @@ fn main() -> ExitCode {
 /// The checkout.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+}
+
+/// Runs the client suites by themselves.
+fn conformance(root: &Path, options: &[&str]) -> Result<(), String> {
+    let mut plan = conformance::Plan {
+        targets: vec![conformance::Target::Thalweg],
+        suites: Vec::new(),
+        case: String::new(),
+        kill_rounds: 20,
+        binary: PathBuf::new(),
+    };
+    for pair in options.chunks(2) {
+        let [name, value] = pair else { return Err(format!("{} needs a value", pair[0])) };
+        match (*name, *value) {
+            ("--against", "kafka") => plan.targets = vec![conformance::Target::Kafka],
+            ("--against", "thalweg") => plan.targets = vec![conformance::Target::Thalweg],
+            ("--against", "both") => {
+                plan.targets = vec![conformance::Target::Kafka, conformance::Target::Thalweg];
+            }
+            ("--suite", list) => plan.suites = list.split(',').map(str::to_string).collect(),
+            ("--case", text) => plan.case = text.into(),
+            ("--kill-rounds", number) => {
+                plan.kill_rounds = number.parse().map_err(|e| format!("--kill-rounds: {e}"))?;
+            }
+            ("--binary", path) => plan.binary = path.into(),
+            (name, value) => return Err(format!("unknown option {name} {value}\n{USAGE}")),
+        }
+    }
+    let tools = setup::run(root)?;
+    if plan.binary.as_os_str().is_empty() && plan.targets.contains(&conformance::Target::Thalweg) {
+        plan.binary = test::build(&tools)?;
+    }
+    let tally = conformance::run(&tools, &plan)?;
+    test::summary(&tally);
+    match (tally.passed, tally.failed.len()) {
+        (0, 0) => Err("no case ran".into()),
+        (_, 0) => Ok(()),
+        (_, failed) => Err(format!("{failed} cases failed")),
+    }
+}
+
+/// cargo-deny, built once into `.cache/` because Debian has none; that takes some minutes.
+fn deny(root: &Path) -> Result<(), String> {
+    let tools = root.join(".cache/tools");
+    let program = tools.join("bin/cargo-deny").display().to_string();
+    if !Path::new(&program).exists() {
+        println!("deny: building cargo-deny");
+        let into = tools.display().to_string();
+        setup::call(
+            root,
+            "cargo",
+            &["install", "--locked", "--quiet", "--root", &into, "cargo-deny"],
+        )?;
+    }
+    setup::call(root, &program, &["check", "licenses", "bans", "sources"])
 }

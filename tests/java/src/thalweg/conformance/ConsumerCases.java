@@ -302,6 +302,8 @@ final class ConsumerCases {
         consumer.assign(Set.of(tp));
         List<ConsumerRecord<byte[], byte[]>> got = new ArrayList<>();
         poll(consumer, got, 10, 15_000);
+        // A producer that asks for its topic's metadata would create it again.
+        producer.close();
         c.admin().deleteTopics(List.of(topic)).all().get();
         Context.eventually("topic is gone", 15_000, () -> !c.admin().listTopics().names().get().contains(topic));
         consumer.poll(Duration.ofMillis(300));

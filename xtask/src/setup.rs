@@ -1,0 +1,206 @@
+//! What the tests need and Cargo does not bring: Debian packages, Kafka's jars, Python wheels.
+//!
+//! Everything but the packages lands in `.cache/` inside the checkout. Each part carries a stamp of
+//! what it was made from, so that a second call costs nothing. Only package managers' own names are
+//! used; where they download from is their configuration.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Version of Apache Kafka that everything is compared with.
+pub const KAFKA_VERSION: &str = "4.3.0";
+
+/// Where things are once they are there.
+#[derive(Clone)]
+pub struct Tools {
+    /// The checkout.
+    pub root: PathBuf,
+    /// Folder with Kafka's jars and all they need.
+    pub jars: PathBuf,
+    /// Folder with the compiled Java suites.
+    pub classes: PathBuf,
+    /// Python with the client libraries.
+    pub python: PathBuf,
+}
+
+/// A Debian package and how to tell that what it brings is there.
+const PACKAGES: [(&str, &[&str]); 6] = [
+    ("kcat", &["kcat", "-V"]),
+    ("gcc", &["cc", "--version"]),
+    ("python3", &["python3", "--version"]),
+    ("python3-venv", &["python3", "-c", "import ensurepip, venv"]),
+    ("default-jdk-headless", &["javac", "-version"]),
+    ("maven", &["mvn", "--version"]),
+];
+
+/// Installs what is missing.
+pub fn run(root: &Path) -> Result<Tools, String> {
+    packages()?;
+    let jars = jars(root)?;
+    let python = wheels(root)?;
+    let classes = classes(root, &jars)?;
+    Ok(Tools { root: root.to_path_buf(), jars, classes, python })
+}
+
+/// Runs a command to its end; an error names it and its exit code.
+pub fn call<S: AsRef<OsStr>>(dir: &Path, program: &str, args: &[S]) -> Result<(), String> {
+    let status = Command::new(program)
+        .args(args)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .status()
+        .map_err(|e| format!("{program} cannot be started: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{program} ended with {status}")) }
+}
+
+fn works(command: &[&str]) -> bool {
+    let Some((program, args)) = command.split_first() else { return false };
+    Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+fn packages() -> Result<(), String> {
+    let missing: Vec<&str> =
+        PACKAGES.iter().filter(|(_, probe)| !works(probe)).map(|p| p.0).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    println!("setup: Debian packages {}", missing.join(" "));
+    apt(&["update", "-q"])?;
+    let mut install = vec!["install", "-y", "-q", "--no-install-recommends"];
+    install.extend(&missing);
+    apt(&install)
+}
+
+fn apt(args: &[&str]) -> Result<(), String> {
+    let root = fs::metadata("/proc/self")
+        .map(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0)
+        .unwrap_or(false);
+    let mut all: Vec<&str> = Vec::new();
+    if !root {
+        all.push("sudo");
+    }
+    all.extend(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]);
+    all.extend(args);
+    let (program, rest) = all.split_first().expect("not empty");
+    call(Path::new("."), program, rest)
+}
+
+fn jars(root: &Path) -> Result<PathBuf, String> {
+    let base = root.join(format!(".cache/kafka-{KAFKA_VERSION}"));
+    let jars = base.join("jars");
+    let pom = root.join("tests/java/pom.xml");
+    once(&base, &[&pom], || {
+        println!("setup: jars of Apache Kafka {KAFKA_VERSION}");
+        remove(&jars)?;
+        let out = format!("-DoutputDirectory={}", jars.display());
+        let pom = pom.display().to_string();
+        call(
+            root,
+            "mvn",
+            &[
+                "-q",
+                "-B",
+                "-f",
+                &pom,
+                "dependency:copy-dependencies",
+                &out,
+                "-DincludeScope=runtime",
+            ],
+        )
+    })?;
+    Ok(jars)
+}
+
+fn wheels(root: &Path) -> Result<PathBuf, String> {
+    let venv = root.join(".cache/venv");
+    let python = venv.join("bin/python");
+    let requirements = root.join("tests/python/requirements.txt");
+    once(&venv, &[&requirements], || {
+        println!("setup: Python clients");
+        remove(&venv)?;
+        call(root, "python3", &["-m", "venv", &venv.display().to_string()])?;
+        let wanted = requirements.display().to_string();
+        call(
+            root,
+            &python.display().to_string(),
+            &["-m", "pip", "install", "-q", "--only-binary", ":all:", "-r", &wanted],
+        )
+    })?;
+    Ok(python)
+}
+
+fn classes(root: &Path, jars: &Path) -> Result<PathBuf, String> {
+    let classes = root.join(".cache/classes");
+    let mut sources = Vec::new();
+    files(&root.join("tests/java/src"), "java", &mut sources)?;
+    let names: Vec<&PathBuf> = sources.iter().collect();
+    once(&classes, &names, || {
+        println!("setup: Java suites");
+        remove(&classes)?;
+        let mut args = vec!["-nowarn".to_string(), "-Xlint:-deprecation".to_string()];
+        args.extend(["-d".into(), classes.display().to_string()]);
+        args.extend(["-cp".into(), format!("{}/*", jars.display())]);
+        args.extend(sources.iter().map(|path| path.display().to_string()));
+        call(root, "javac", &args)
+    })?;
+    Ok(classes)
+}
+
+/// Does the work unless the folder's stamp says that it was done from the same files.
+fn once(
+    folder: &Path,
+    from: &[&PathBuf],
+    work: impl FnOnce() -> Result<(), String>,
+) -> Result<(), String> {
+    let mut wanted = String::new();
+    for path in from {
+        let bytes = fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        wanted.push_str(&format!("{} {:016x}\n", path.display(), fnv(&bytes)));
+    }
+    let stamp = folder.join("stamp");
+    if fs::read_to_string(&stamp).is_ok_and(|there| there == wanted) {
+        return Ok(());
+    }
+    work()?;
+    fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    fs::write(&stamp, wanted).map_err(|e| format!("{}: {e}", stamp.display()))
+}
+
+fn remove(folder: &Path) -> Result<(), String> {
+    match fs::remove_dir_all(folder) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("{}: {e}", folder.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Collects the files below `folder` whose names end in `.extension`, in a stable order.
+pub fn files(folder: &Path, extension: &str, out: &mut Vec<PathBuf>) -> Result<(), String> {
+    let entries = fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut paths: Vec<PathBuf> = entries.filter_map(|e| e.ok().map(|e| e.path())).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            files(&path, extension, out)?;
+        } else if path.extension().is_some_and(|e| e == extension) {
+            out.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// FNV-1a, enough to tell that a file changed.
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
