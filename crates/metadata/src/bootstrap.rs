@@ -241,15 +241,14 @@ impl SoleVoter {
     }
 
     /// The control record with which an epoch of this leader begins.
-    pub fn leader_change(&self, kraft_version: i16) -> ControlRecord {
-        let version = i16::from(kraft_version >= 1);
+    pub fn leader_change(&self) -> ControlRecord {
         let voter = leader_change_message::Voter {
             voter_id: self.node_id,
-            voter_directory_id: if version >= 1 { self.directory_id } else { Uuid::ZERO },
             ..leader_change_message::Voter::default()
         };
         ControlRecord::LeaderChange(LeaderChangeMessage {
-            version,
+            // Directory ids came with version 1, which Kafka 4.3 does not write yet.
+            version: 0,
             leader_id: self.node_id,
             voters: vec![voter.clone()],
             granting_voters: vec![voter],

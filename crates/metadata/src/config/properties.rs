@@ -4,7 +4,8 @@
 //! Keys end at the first `=`, `:` or white space that is not escaped; a line that ends in an odd
 //! number of backslashes goes on in the next; `#` and `!` begin a comment; `\t`, `\n`, `\r`, `\f`
 //! and `\uXXXX` are escapes, and before any other character a backslash is dropped. Of a key that
-//! stands twice the last value counts.
+//! stands twice the last value counts. Unlike Java, half a surrogate pair is refused: no text can
+//! hold it.
 
 use std::collections::BTreeMap;
 
@@ -81,7 +82,10 @@ impl<'a> Lines<'a> {
                 logical.extend_from_slice(piece.get(..piece.len() - 1).unwrap_or(&[]));
                 match self.next_natural() {
                     Some(next) => piece = trim_start(next),
-                    None => break,
+                    // Java takes a line that was to go on for one even if it is empty, but not
+                    // behind a carriage return and a newline.
+                    None if logical.is_empty() && self.bytes.ends_with(b"\r\n") => return None,
+                    None => return Some((number, logical)),
                 }
                 // As long as nothing was read, the line counts as new: it may be a comment.
                 if logical.is_empty() && matches!(piece.first(), Some(b'#' | b'!')) {
@@ -196,6 +200,7 @@ mod tests {
         check("a=1\\\n#2", &[("a", "1#2")]);
         check("a=1\\", &[("a", "1")]);
         check("\\\n a=1", &[("a", "1")]);
+        check("a=1\n\\", &[("", ""), ("a", "1")]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Which values a config takes, beyond its type.
 
+use std::fmt;
+
 use super::value::Value;
 
 /// The values a config takes.
@@ -155,6 +157,34 @@ impl Valid {
                 Some(Value::String(text)) if offset_reset(text) => Ok(()),
                 _ => Err("must be earliest, latest or by_duration:PnDTnHnMn.nS".into()),
             },
+        }
+    }
+}
+
+impl fmt::Display for Valid {
+    /// As in the column of the tables.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Valid::Any => f.write_str("-"),
+            Valid::Range { min, max: None } => write!(f, "{min}.."),
+            Valid::Range { min, max: Some(max) } => write!(f, "{min}..{max}"),
+            Valid::OneOf(words) => write!(f, "{{{}}}", words.join(",")),
+            Valid::OneOfIgnoringCase(words) => write!(f, "{{~{}}}", words.join(",")),
+            Valid::List { of, may_be_empty, may_be_null } => {
+                f.write_str("list")?;
+                if !of.is_empty() {
+                    write!(f, "{{{}}}", of.join(","))?;
+                }
+                f.write_str(if *may_be_empty { "+empty" } else { "" })?;
+                f.write_str(if *may_be_null { "+null" } else { "" })
+            }
+            Valid::NonEmpty => f.write_str("nonempty"),
+            Valid::NonNull => f.write_str("nonnull"),
+            Valid::GzipLevel => f.write_str("gzip-level"),
+            Valid::ThrottledReplicas => f.write_str("throttled-replicas"),
+            Valid::Voters => f.write_str("voters"),
+            Valid::HostPorts => f.write_str("host-ports"),
+            Valid::OffsetReset => f.write_str("offset-reset"),
         }
     }
 }

@@ -282,6 +282,10 @@ pub(crate) fn double_text(value: f64) -> String {
         }
         return text;
     }
+    if magnitude.to_bits() == 1 {
+        // Java shows two digits at least, and of this one the second is not 0.
+        return if value > 0.0 { "4.9E-324" } else { "-4.9E-324" }.into();
+    }
     let scientific = format!("{value:e}");
     let Some((mantissa, exponent)) = scientific.split_once('e') else {
         return scientific;

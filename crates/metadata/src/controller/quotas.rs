@@ -45,9 +45,8 @@ pub fn alter_client_quotas(
         let entity = QuotaEntity(
             entry.entity.iter().map(|e| (e.entity_type.clone(), e.entity_name.clone())).collect(),
         );
-        if results.contains_key(&entity) {
-            let error = invalid("the entity stands more than once in the request".into());
-            results.insert(entity, error);
+        if let Some(error) = results.get_mut(&entity) {
+            *error = invalid("the entity stands more than once in the request".into());
             continue;
         }
         let mut values: BTreeMap<&str, Option<f64>> = BTreeMap::new();

@@ -21,9 +21,9 @@ use crate::image::{ConfigResource, ResourceType};
 /// In which direction a level may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Upgrade {
-    Upgrade,
-    SafeDowngrade,
-    UnsafeDowngrade,
+    Up,
+    SafelyDown,
+    UnsafelyDown,
     Unknown,
 }
 
@@ -40,10 +40,10 @@ pub fn update_features(
     let mut updates: BTreeMap<&str, (i16, Upgrade)> = BTreeMap::new();
     for update in &request.feature_updates {
         let upgrade = match (version, update.upgrade_type) {
-            (0, _) if update.allow_downgrade => Upgrade::SafeDowngrade,
-            (0, _) | (_, 1) => Upgrade::Upgrade,
-            (_, 2) => Upgrade::SafeDowngrade,
-            (_, 3) => Upgrade::UnsafeDowngrade,
+            (0, _) if update.allow_downgrade => Upgrade::SafelyDown,
+            (0, _) | (_, 1) => Upgrade::Up,
+            (_, 2) => Upgrade::SafelyDown,
+            (_, 3) => Upgrade::UnsafelyDown,
             _ => Upgrade::Unknown,
         };
         updates.insert(&update.feature, (update.max_version_level, upgrade));
@@ -114,10 +114,10 @@ fn update(
     if let Some(reason) = not_supported(context, name, level) {
         return refuse(reason);
     }
-    if level < current && upgrade == Upgrade::Upgrade {
+    if level < current && upgrade == Upgrade::Up {
         return refuse(format!("it is below {current}, and no downgrade was asked for"));
     }
-    if level > current && upgrade != Upgrade::Upgrade {
+    if level > current && upgrade != Upgrade::Up {
         return refuse(format!("it is above {current}, which is no downgrade"));
     }
     let record = FeatureLevelRecord {
@@ -133,7 +133,7 @@ fn update(
             let now = context.metadata_version();
             if target < now && now.records_differ_from(target) {
                 let reason = match upgrade {
-                    Upgrade::UnsafeDowngrade => "unsafe downgrades are not supported",
+                    Upgrade::UnsafelyDown => "unsafe downgrades are not supported",
                     _ => "metadata might be lost",
                 };
                 return refuse(format!("going down from {}: {reason}", now.level()));
@@ -142,7 +142,7 @@ fn update(
         }
         // It stands in a control record; a change of it needs voters that can change.
         KRAFT_VERSION if level == current => Ok(None),
-        KRAFT_VERSION if upgrade == Upgrade::Upgrade => {
+        KRAFT_VERSION if upgrade == Upgrade::Up => {
             refuse("kraft.version cannot be changed while the controller is embedded".into())
         }
         KRAFT_VERSION => refuse("it cannot be downgraded".into()),
