@@ -58,10 +58,15 @@ impl<S: Shard> MemoryRunner<S> {
         memory
     }
 
-    /// The same log under a new shard, as after a restart.
+    /// The same log under a new shard, as after a restart. Switches and failures to come stay.
     pub fn reload(&mut self, shard: S) {
-        let log = std::mem::take(&mut self.log);
-        *self = Self::with_log(shard, self.now, log);
+        let fresh = Self::with_log(shard, self.now, std::mem::take(&mut self.log));
+        *self = MemoryRunner {
+            auto_commit: self.auto_commit,
+            auto_append: self.auto_append,
+            failures: std::mem::take(&mut self.failures),
+            ..fresh
+        };
     }
 
     /// Submits a request.

@@ -231,6 +231,11 @@ impl<S: Shard> Runner<S> {
             return;
         }
         for _ in 0..TIMERS_PER_CALL {
+            // A failed append takes back all that was computed after it. So nothing more is, as long
+            // as the shell can write what there is first.
+            if !self.outbox.is_empty() && self.in_flight.is_none() {
+                break;
+            }
             let Some(key) = self.timers.pop_due(now.monotonic_ms) else { break };
             let mut out = Outcome::default();
             self.shard.timer_fired(key, now, &mut out);

@@ -18,7 +18,8 @@ pub struct Timers<K> {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    due_ms: u64,
+    /// Deadline, and the order in which it was set.
+    due: (u64, u64),
     queued: (u64, u64),
 }
 
@@ -29,23 +30,24 @@ impl<K> Default for Timers<K> {
 }
 
 impl<K: Ord + Clone> Timers<K> {
-    /// Sets `key` to fire at `due_ms`, whatever it was set to before.
+    /// Sets `key` to fire at `due_ms`, whatever it was set to before. Keys with the same deadline fire
+    /// in the order in which they were set.
     pub fn schedule(&mut self, key: K, due_ms: u64) {
+        let due = (due_ms, self.next_sequence);
+        self.next_sequence += 1;
         if let Some(entry) = self.by_key.get_mut(&key) {
-            if entry.queued.0 <= due_ms {
-                entry.due_ms = due_ms;
+            if entry.queued <= due {
+                entry.due = due;
                 return;
             }
             self.queue.remove(&entry.queued);
         }
-        self.enqueue(key, due_ms);
+        self.enqueue(key, due);
     }
 
-    fn enqueue(&mut self, key: K, due_ms: u64) {
-        let queued = (due_ms, self.next_sequence);
-        self.next_sequence += 1;
-        self.by_key.insert(key.clone(), Entry { due_ms, queued });
-        self.queue.insert(queued, key);
+    fn enqueue(&mut self, key: K, due: (u64, u64)) {
+        self.by_key.insert(key.clone(), Entry { due, queued: due });
+        self.queue.insert(due, key);
     }
 
     /// Forgets `key`.
@@ -69,12 +71,12 @@ impl<K: Ord + Clone> Timers<K> {
                 return None;
             }
             let key = self.queue.remove(&queued)?;
-            let due_ms = self.by_key.get(&key).map_or(queued.0, |entry| entry.due_ms);
-            if due_ms <= queued.0 {
+            let due = self.by_key.get(&key).map_or(queued, |entry| entry.due);
+            if due <= queued {
                 self.by_key.remove(&key);
                 return Some(key);
             }
-            self.enqueue(key, due_ms);
+            self.enqueue(key, due);
         }
     }
 
@@ -85,7 +87,7 @@ impl<K: Ord + Clone> Timers<K> {
 
     /// When `key` will fire, if it is set.
     pub fn due_ms(&self, key: &K) -> Option<u64> {
-        self.by_key.get(key).map(|entry| entry.due_ms)
+        self.by_key.get(key).map(|entry| entry.due.0)
     }
 
     /// Number of keys that are set.
@@ -100,7 +102,7 @@ impl<K: Ord + Clone> Timers<K> {
 
     /// Every key with its deadline, in the order of the keys.
     pub fn iter(&self) -> impl Iterator<Item = (&K, u64)> {
-        self.by_key.iter().map(|(key, entry)| (key, entry.due_ms))
+        self.by_key.iter().map(|(key, entry)| (key, entry.due.0))
     }
 }
 

@@ -299,19 +299,16 @@ impl Logged {
         changed.unwrap_or_else(|| self.groups.get(group))
     }
 
-    /// The groups as of the last commit.
-    pub fn committed_groups(&self) -> BTreeMap<Arc<str>, &GroupEntry> {
-        let mut groups: BTreeMap<Arc<str>, &GroupEntry> =
-            self.groups.iter().map(|(name, entry)| (name.clone(), entry)).collect();
+    /// Ids of the groups as of the last commit.
+    pub fn committed_groups(&self) -> BTreeSet<Arc<str>> {
+        let mut groups: BTreeSet<Arc<str>> = self.groups.keys().cloned().collect();
         for undo in self.undo.iter().rev() {
-            match undo {
-                Undo::Group { group, previous: Some(entry) } => {
-                    groups.insert(group.clone(), entry);
-                }
-                Undo::Group { group, previous: None } => {
+            if let Undo::Group { group, previous } = undo {
+                if previous.is_some() {
+                    groups.insert(group.clone());
+                } else {
                     groups.remove(group);
                 }
-                _ => {}
             }
         }
         groups

@@ -92,7 +92,8 @@ pub enum GroupResponse {
     OffsetCommit(OffsetCommitResponse),
     OffsetFetch(OffsetFetchResponseGroup),
     OffsetDelete(OffsetDeleteResponse),
-    TopicsDeleted,
+    /// NONE, or why the offsets are still there: the log's error.
+    TopicsDeleted(ErrorCode),
 }
 
 impl Submission {
@@ -181,7 +182,7 @@ impl Submission {
                 error_code: code,
                 ..Default::default()
             }),
-            GroupRequest::TopicsDeleted(_) => GroupResponse::TopicsDeleted,
+            GroupRequest::TopicsDeleted(_) => GroupResponse::TopicsDeleted(error),
         }
     }
 }
@@ -237,7 +238,7 @@ impl GroupResponse {
                 error_code: code,
                 ..Default::default()
             }),
-            GroupResponse::TopicsDeleted => GroupResponse::TopicsDeleted,
+            GroupResponse::TopicsDeleted(_) => GroupResponse::TopicsDeleted(error),
         }
     }
 

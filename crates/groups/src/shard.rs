@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use thalweg_coordinator::{Now, Outcome, Position, Reply, Shard, Token};
+use thalweg_coordinator::{Now, Outcome, Position, Reply, Shard, Token, append_error};
 use thalweg_wire::messages::describe_groups_response::DescribedGroup;
 use thalweg_wire::messages::{
     HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest,
@@ -58,6 +58,8 @@ pub struct GroupShard {
     config: Arc<GroupConfig>,
     logged: Logged,
     live: BTreeMap<Arc<str>, ClassicGroup>,
+    /// Groups whose end is written and not committed, with the offset of their tombstone.
+    ending: Vec<(i64, ClassicGroup)>,
     counters: GroupCounters,
     loading: bool,
 }
@@ -69,6 +71,7 @@ impl GroupShard {
             config,
             logged: Logged::default(),
             live: BTreeMap::new(),
+            ending: Vec::new(),
             counters: GroupCounters::default(),
             loading: true,
         }
@@ -212,33 +215,30 @@ impl GroupShard {
         GroupResponse::LeaveGroup(response)
     }
 
-    fn describe(&self, context: &RequestContext, group_ids: &[String], now: Now) -> GroupResponse {
+    /// A group that exists as of the last commit. Its state is the live one, as in Kafka.
+    fn committed_group(&self, group_id: &str) -> Option<&ClassicGroup> {
+        self.logged.committed_group(group_id)?;
+        let ending = || self.ending.iter().map(|(_, group)| group).find(|g| **g.id() == *group_id);
+        self.live.get(group_id).or_else(ending)
+    }
+
+    fn describe(&self, context: &RequestContext, group_ids: &[String]) -> GroupResponse {
         let describe = |id: &String| -> DescribedGroup {
-            let Some(entry) = self.logged.committed_group(id) else {
-                return ClassicGroup::describe_unknown(id, context.api_version);
-            };
-            match self.live.get(id.as_str()) {
+            match self.committed_group(id) {
                 Some(group) => group.describe(),
-                // Its end is written and not committed.
-                None => revived(id.as_str().into(), entry.as_deref(), now).describe(),
+                None => ClassicGroup::describe_unknown(id, context.api_version),
             }
         };
         GroupResponse::DescribeGroups(group_ids.iter().map(describe).collect())
     }
 
-    fn list(&self, request: &ListGroupsRequest, now: Now) -> GroupResponse {
+    fn list(&self, request: &ListGroupsRequest) -> GroupResponse {
         let filter = ListFilter::new(request);
         let mut groups = Vec::new();
-        for (id, entry) in self.logged.committed_groups() {
-            let gone;
-            let group = match self.live.get(&id) {
-                Some(group) => group,
-                None => {
-                    gone = revived(id, entry.as_deref(), now);
-                    &gone
-                }
-            };
-            if filter.lets_through(group.state()) {
+        for id in self.logged.committed_groups() {
+            if let Some(group) = self.committed_group(&id)
+                && filter.lets_through(group.state())
+            {
                 groups.push(group.list());
             }
         }
@@ -258,20 +258,12 @@ impl GroupShard {
                     self.counters.offset_deletions +=
                         delete_all_offsets(&self.logged, id, &mut out.records) as u64;
                     out.record(GroupRecord::group_metadata(id, None));
-                    self.dissolve(id, ErrorCode::UNKNOWN_MEMBER_ID, out);
                     ErrorCode::NONE
                 }
             };
             results.push(deleted_group(id, error));
         }
         GroupResponse::DeleteGroups(results)
-    }
-
-    /// Ends a group's live part before its tombstone does away with it.
-    fn dissolve(&mut self, group_id: &str, error: ErrorCode, out: &mut Out) {
-        if let Some(group) = self.live.get_mut(group_id) {
-            group.dissolve(error, out);
-        }
     }
 
     fn commit_offsets(
@@ -312,7 +304,6 @@ impl GroupShard {
 
     /// Removes expired offsets, and groups that hold nothing any more.
     fn expire(&mut self, now: Now, out: &mut Out) {
-        let mut ended = Vec::new();
         for group in self.live.values() {
             let before = out.records.len();
             let nothing_left = expire_offsets(
@@ -325,11 +316,7 @@ impl GroupShard {
             self.counters.offset_expirations += (out.records.len() - before) as u64;
             if nothing_left && group.is(ClassicGroupState::Empty) {
                 out.record(GroupRecord::group_metadata(group.id(), None));
-                ended.push(group.id().clone());
             }
-        }
-        for id in ended {
-            self.dissolve(&id, ErrorCode::UNKNOWN_MEMBER_ID, out);
         }
         out.atomic = false;
         out.schedule(GroupTimer::Expiration, self.config.offsets_retention_check_interval_ms);
@@ -389,8 +376,8 @@ impl Shard for GroupShard {
             GroupRequest::LeaveGroup(request) => {
                 Reply::AfterCommit(self.leave(context, request, now, out))
             }
-            GroupRequest::DescribeGroups(ids) => Reply::Now(self.describe(context, ids, now)),
-            GroupRequest::ListGroups(request) => Reply::Now(self.list(request, now)),
+            GroupRequest::DescribeGroups(ids) => Reply::Now(self.describe(context, ids)),
+            GroupRequest::ListGroups(request) => Reply::Now(self.list(request)),
             GroupRequest::DeleteGroups(ids) => Reply::AfterCommit(self.delete_groups(ids, out)),
             GroupRequest::OffsetCommit(request) => {
                 Reply::AfterCommit(self.commit_offsets(context, request, now, out))
@@ -406,7 +393,7 @@ impl Shard for GroupShard {
             }
             GroupRequest::TopicsDeleted(topics) => {
                 self.topics_deleted(topics, out);
-                Reply::AfterCommit(GroupResponse::TopicsDeleted)
+                Reply::AfterCommit(GroupResponse::TopicsDeleted(ErrorCode::NONE))
             }
         }
     }
@@ -430,7 +417,10 @@ impl Shard for GroupShard {
         match self.logged.replay(at, record) {
             Some(Existence::Appeared(id)) if !self.loading => self.appear(id, now),
             Some(Existence::Vanished(id)) => {
-                self.live.remove(&id);
+                // Sessions of members that were to come back with an id end without effect.
+                if let Some(group) = self.live.remove(&id) {
+                    self.ending.push((at.offset, group));
+                }
             }
             _ => {}
         }
@@ -476,23 +466,33 @@ impl Shard for GroupShard {
 
     fn unloaded(&mut self, error: ErrorCode, out: &mut Out) {
         for group in self.live.values_mut() {
-            group.dissolve(error, out);
+            group.dissolve(error, false, out);
         }
         self.live.clear();
     }
 
     fn commit(&mut self, offset: i64) {
         self.logged.commit(offset);
+        self.ending.retain(|(at, _)| *at >= offset);
     }
 
     fn revert(&mut self, offset: i64, error: ErrorCode, now: Now, out: &mut Out) {
         for existence in self.logged.revert(offset) {
             match existence {
-                Existence::Appeared(id) => self.appear(id, now),
+                Existence::Appeared(id) => {
+                    // Taken back newest first, so it is the last one of that name.
+                    match self.ending.iter().rposition(|(_, group)| *group.id() == id) {
+                        Some(last) => {
+                            let (_, group) = self.ending.remove(last);
+                            self.live.insert(id, group);
+                        }
+                        None => self.appear(id, now),
+                    }
+                }
                 Existence::Vanished(id) => {
-                    let code = thalweg_coordinator::append_error(error);
-                    self.dissolve(&id, code, out);
-                    self.live.remove(&id);
+                    if let Some(mut group) = self.live.remove(&id) {
+                        group.dissolve(append_error(error), true, out);
+                    }
                 }
             }
         }

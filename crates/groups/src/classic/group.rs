@@ -20,7 +20,7 @@ use super::protocol::{bucket, hash_map_buckets, select_protocol};
 use super::state::ClassicGroupState;
 use crate::request::{join_error, sync_error};
 use crate::shard::GroupShard;
-use crate::subscription::{CONSUMER_PROTOCOL_TYPE, subscribed_topics};
+use crate::subscription::{self, CONSUMER_PROTOCOL_TYPE};
 use crate::{GroupConfig, GroupResponse, GroupTimer};
 
 /// What a handler works with beside the group.
@@ -166,6 +166,26 @@ impl ClassicGroup {
         self.members.values()
     }
 
+    /// Number of members that were given an id and have not come back with it.
+    pub fn pending_members(&self) -> usize {
+        self.pending_join.len()
+    }
+
+    /// Whether the member of that instance has not sent SyncGroup in this generation.
+    pub fn is_unsynced_instance(&self, instance_id: &str) -> bool {
+        self.static_members.get(instance_id).is_some_and(|id| self.pending_sync.contains(id))
+    }
+
+    /// Members that have not sent SyncGroup in this generation.
+    pub fn unsynced_members(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.pending_sync.iter()
+    }
+
+    /// Topics of all members as of the last generation; `None` if they cannot be known.
+    pub fn subscribed_topics(&self) -> Option<&BTreeSet<String>> {
+        self.subscribed_topics.as_ref()
+    }
+
     /// When it came into its state, if that is known.
     pub fn state_timestamp_ms(&self) -> Option<i64> {
         self.state_timestamp_ms
@@ -203,8 +223,8 @@ impl ClassicGroup {
 
     /// Starts the session of every member, as after a restart.
     pub(crate) fn start_sessions(&self, env: &mut Env<'_>) {
-        for member_id in self.members.keys() {
-            self.reschedule_session(member_id, env);
+        for member_id in self.member_ids() {
+            self.reschedule_session(&member_id, env);
         }
     }
 
@@ -303,6 +323,18 @@ impl ClassicGroup {
         if self.is_leader(member_id) {
             self.leader = self.first_member(|_| true);
         }
+    }
+
+    /// Ids of the members in the order that Kafka goes through them. It shows where the order in
+    /// which timers are set decides which of them fires first.
+    pub(super) fn member_ids(&self) -> Vec<Arc<str>> {
+        self.ordered_members().into_iter().map(|member| member.id.clone()).collect()
+    }
+
+    fn ordered_members(&self) -> Vec<&Member> {
+        let mut members: Vec<&Member> = self.members.values().collect();
+        members.sort_by_cached_key(|member| (bucket(&member.id, self.buckets), member.sequence));
+        members
     }
 
     /// The first member that `is_eligible`, in the order that Kafka goes through its members.
@@ -446,7 +478,7 @@ impl ClassicGroup {
 
     /// The protocol that the members would choose now.
     pub(super) fn selected_protocol(&self) -> String {
-        select_protocol(self.members.values(), &self.supported)
+        select_protocol(&self.ordered_members(), &self.supported)
     }
 
     fn compute_subscribed_topics(&self) -> Option<BTreeSet<String>> {
@@ -459,7 +491,7 @@ impl ClassicGroup {
         let protocol = self.protocol_name.as_deref()?;
         let mut all = BTreeSet::new();
         for member in self.members.values() {
-            all.append(&mut subscribed_topics(&member.metadata(protocol)).ok()?);
+            all.append(&mut subscription::subscribed_topics(&member.metadata(protocol)).ok()?);
         }
         Some(all)
     }
@@ -485,17 +517,26 @@ impl ClassicGroup {
     /// The record of a group that was just created.
     pub(crate) fn empty_record(&self) -> GroupMetadataValue {
         GroupMetadataValue {
+            protocol: None,
+            leader: None,
             current_state_timestamp: self.state_timestamp_ms.unwrap_or(-1),
             ..Default::default()
         }
     }
 
-    /// Ends the group: whatever waits is answered, timers are forgotten.
-    pub(crate) fn dissolve(&mut self, error: ErrorCode, out: &mut Outcome<GroupShard>) {
+    /// Ends the group: whatever waits is answered, timers are forgotten. New members are not told
+    /// their ids if the group never was.
+    pub(crate) fn dissolve(
+        &mut self,
+        error: ErrorCode,
+        never_was: bool,
+        out: &mut Outcome<GroupShard>,
+    ) {
         for member in self.members.values_mut() {
             if let Some(token) = member.awaiting_join.take() {
                 self.awaiting_join -= 1;
-                out.complete(token, GroupResponse::JoinGroup(join_error(&member.id, error)));
+                let member_id = if never_was { "" } else { &*member.id };
+                out.complete(token, GroupResponse::JoinGroup(join_error(member_id, error)));
             }
             if let Some(token) = member.awaiting_sync.take() {
                 out.complete(token, GroupResponse::SyncGroup(sync_error(error)));

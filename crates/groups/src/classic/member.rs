@@ -103,8 +103,19 @@ impl Member {
         self.instance_id.is_some()
     }
 
-    pub(super) fn is_awaiting_join(&self) -> bool {
+    /// Whether it waits for a JoinGroup answer.
+    pub fn is_awaiting_join(&self) -> bool {
         self.awaiting_join.is_some()
+    }
+
+    /// Whether it waits for a SyncGroup answer.
+    pub fn is_awaiting_sync(&self) -> bool {
+        self.awaiting_sync.is_some()
+    }
+
+    /// Whether it has not been through a completed join phase yet.
+    pub fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// Whether it need not have sent a heartbeat: it waits for an answer.

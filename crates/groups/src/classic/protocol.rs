@@ -8,19 +8,16 @@ use super::member::Member;
 use crate::partition::java_string_hash;
 
 /// The protocol with the most votes. A tie goes to the one that comes first in a Java `HashMap`,
-/// which is what Kafka counts with.
-pub(super) fn select_protocol<'m>(
-    members: impl Iterator<Item = &'m Member> + Clone,
-    supported: &BTreeMap<String, usize>,
-) -> String {
-    let everybody = members.clone().count();
+/// which is what Kafka counts with. `members` stand in Kafka's order.
+pub(super) fn select_protocol(members: &[&Member], supported: &BTreeMap<String, usize>) -> String {
+    let everybody = members.len();
     let candidates: BTreeSet<&str> = supported
         .iter()
         .filter(|(_, count)| **count == everybody)
         .map(|(name, _)| name.as_str())
         .collect();
     let mut votes: Vec<(&str, usize)> = Vec::new();
-    for name in members.filter_map(|member| member.vote(&candidates)) {
+    for name in members.iter().filter_map(|member| member.vote(&candidates)) {
         match votes.iter_mut().find(|(voted, _)| *voted == name) {
             Some((_, count)) => *count += 1,
             None => votes.push((name, 1)),
@@ -85,7 +82,7 @@ mod tests {
         for name in members.iter().flat_map(Member::protocol_names) {
             *supported.entry(name.to_owned()).or_default() += 1;
         }
-        select_protocol(members.iter(), &supported)
+        select_protocol(&members.iter().collect::<Vec<_>>(), &supported)
     }
 
     #[test]

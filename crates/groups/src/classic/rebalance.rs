@@ -103,8 +103,7 @@ impl ClassicGroup {
             env.out.record(GroupRecord::group_metadata(&self.id, Some(record)));
             return;
         }
-        let member_ids: Vec<_> = self.members.keys().cloned().collect();
-        for member_id in member_ids {
+        for member_id in self.member_ids() {
             let response = self.join_response(&member_id, self.is_leader(&member_id));
             self.answer_join(&member_id, response, env);
             self.reschedule_session(&member_id, env);
@@ -141,13 +140,7 @@ impl ClassicGroup {
     /// Answers everyone who waits for an assignment, with theirs or with `error`.
     pub(super) fn answer_syncs(&mut self, error: ErrorCode, env: &mut Env<'_>) {
         let succeeded = error == ErrorCode::NONE;
-        let member_ids: Vec<_> = self
-            .members
-            .values()
-            .filter(|m| m.awaiting_sync.is_some())
-            .map(|m| m.id.clone())
-            .collect();
-        for member_id in member_ids {
+        for member_id in self.member_ids() {
             let waiting = self.members.get_mut(&member_id);
             let Some((token, assignment)) = waiting.and_then(|member: &mut Member| {
                 member.awaiting_sync.take().map(|token| (token, member.assignment.clone()))

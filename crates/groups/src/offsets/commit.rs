@@ -1,6 +1,5 @@
 //! OffsetCommit.
 
-use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::offset_commit_request::{
     OffsetCommitRequestPartition, OffsetCommitRequestTopic,
 };
@@ -8,6 +7,7 @@ use thalweg_wire::messages::offset_commit_response::{
     OffsetCommitResponsePartition, OffsetCommitResponseTopic,
 };
 use thalweg_wire::messages::{OffsetCommitRequest, OffsetCommitResponse, OffsetCommitValue};
+use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::classic::{ClassicGroup, ClassicGroupState, Env};
 use crate::request::offset_commit_error;
@@ -91,7 +91,7 @@ fn value_of(
     now_ms: i64,
     expire_timestamp: i64,
 ) -> OffsetCommitValue {
-    OffsetCommitValue {
+    let mut value = OffsetCommitValue {
         offset: partition.committed_offset,
         leader_epoch: partition.committed_leader_epoch,
         metadata: partition.committed_metadata.clone().unwrap_or_default(),
@@ -99,7 +99,14 @@ fn value_of(
         expire_timestamp,
         topic_id: topic.topic_id,
         ..Default::default()
+    };
+    if expire_timestamp != -1 {
+        // The record version that has an expiry lacks these. What the log does not hold must not be
+        // held before a restart either.
+        value.leader_epoch = -1;
+        value.topic_id = Uuid::ZERO;
     }
+    value
 }
 
 impl ClassicGroup {

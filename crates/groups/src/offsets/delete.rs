@@ -29,7 +29,6 @@ pub(crate) fn delete_offsets(
     }
     let id = request.group_id.as_str();
     let mut response = OffsetDeleteResponse::default();
-    let mut deleted: BTreeSet<(&str, i32)> = BTreeSet::new();
     for topic in &request.topics {
         let subscribed = group.is_subscribed_to(&topic.name);
         let mut partitions = Vec::with_capacity(topic.partitions.len());
@@ -37,7 +36,7 @@ pub(crate) fn delete_offsets(
             let index = partition.partition_index;
             let held = logged.offset(id, &topic.name, index).is_some()
                 || logged.has_pending(id, &topic.name, index);
-            if !subscribed && held && deleted.insert((&topic.name, index)) {
+            if !subscribed && held {
                 records.push(GroupRecord::offset_commit(id, &topic.name, index, None));
             }
             partitions.push(OffsetDeleteResponsePartition {

@@ -1,0 +1,228 @@
+//! The same operations on Kafka's own group coordinator, in lock step.
+//!
+//! `oracle/GroupOracle.java` runs Kafka's service, runtime and shard on a log and a clock in memory.
+//! After every operation the answers, the records written and the state of every group must agree:
+//! for the transcripts under `scripts/`, and for random operations.
+//!
+//! Needs Java 17 and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without the
+//! variable the test says that it was skipped; with it, whatever goes wrong fails it.
+//! `THALWEG_ORACLE_SEED` and `THALWEG_ORACLE_CASES` choose the random operations.
+
+mod script;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use script::random::Generator;
+use script::{Names, World};
+use thalweg_groups::GroupConfig;
+
+/// Operations of the transcripts where we mean to differ, with the reason.
+const DIFFERENCES: &[(&str, &str, &str)] = &[
+    (
+        "failures.txt",
+        "join g=g v=4 c=a p=range:t1 s=60000",
+        "Kafka hands out a member id before the group it is for is written, and it was not",
+    ),
+    (
+        "failures.txt",
+        "sync g=g v=5 m=@1 gen=2",
+        "the check of the mandatory fields stands before Kafka's coordinator",
+    ),
+];
+
+struct Kafka {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Kafka {
+    fn start() -> Option<Kafka> {
+        let Some(jars) = std::env::var_os("THALWEG_KAFKA_JARS") else {
+            eprintln!("skipped: THALWEG_KAFKA_JARS is not set");
+            return None;
+        };
+        let jars = PathBuf::from(jars).join("*");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/GroupOracle.java");
+        // One folder per process: two tests of this program may compile at the same time.
+        let classes = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("group-oracle-{:?}", std::thread::current().id()));
+        let compiled = Command::new("javac")
+            .args(["-nowarn", "-Xlint:none", "-cp"])
+            .arg(&jars)
+            .arg("-d")
+            .arg(&classes)
+            .arg(&source)
+            .status()
+            .expect("javac starts");
+        assert!(compiled.success(), "the oracle does not compile");
+        let class_path = std::env::join_paths([classes, jars]).expect("a class path");
+        let mut child = Command::new("java")
+            .args(["-Xmx512m", "-cp"])
+            .arg(class_path)
+            .arg("org.apache.kafka.coordinator.group.GroupOracle")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("java starts");
+        let input = child.stdin.take().expect("a pipe");
+        let output = BufReader::new(child.stdout.take().expect("a pipe"));
+        Some(Kafka { child, input, output })
+    }
+
+    fn run(&mut self, op: &str) -> Vec<String> {
+        writeln!(self.input, "{op}").expect("the oracle takes operations");
+        self.input.flush().expect("the oracle takes operations");
+        let mut lines = Vec::new();
+        loop {
+            let mut line = String::new();
+            let read = self.output.read_line(&mut line).expect("the oracle answers");
+            assert!(read > 0, "the oracle ended at {op:?}");
+            match line.trim_end_matches('\n') {
+                "." => return lines,
+                line => lines.push(line.to_owned()),
+            }
+        }
+    }
+
+    fn end(mut self) {
+        drop(self.input);
+        assert!(self.child.wait().expect("java ends").success(), "the oracle failed");
+    }
+}
+
+/// Both sides of one script.
+struct Pair<'k> {
+    kafka: &'k mut Kafka,
+    world: World,
+    names: Names,
+    /// Requests that we answered and Kafka lets wait for ever.
+    abandoned: BTreeSet<String>,
+}
+
+impl<'k> Pair<'k> {
+    fn new(kafka: &'k mut Kafka) -> Pair<'k> {
+        Pair {
+            kafka,
+            world: World::new(GroupConfig::default()),
+            names: Names::default(),
+            abandoned: BTreeSet::new(),
+        }
+    }
+
+    fn run(&mut self, op: &str) -> Result<(), String> {
+        if op.starts_with("new") {
+            self.names = Names::default();
+            self.abandoned.clear();
+        }
+        let known = self.names.len();
+        let resolved = self.names.resolve(op);
+        let mut kafkas: Vec<String> = Vec::new();
+        for line in self.kafka.run(&resolved) {
+            kafkas.push(self.names.normalise(&line));
+        }
+        // A member that Kafka gave an id gets the same one from us.
+        let random = self.names.uuid_bits(known);
+        let mut lines = self.world.run(&resolved, random);
+        lines.extend(self.world.state());
+        let mut ours: Vec<String> = lines.iter().map(|l| self.names.normalise(l)).collect();
+        self.world.check();
+        kafkas.sort();
+        ours.sort();
+        // Kafka forgets a request whose member sends it again or is taken out while it waits for its
+        // assignment. We answer: 27 REBALANCE_IN_PROGRESS, 25 UNKNOWN_MEMBER_ID.
+        ours.retain(|line| {
+            let forgotten = !kafkas.contains(line)
+                && (line.contains(" err=27 ") || line.contains(" err=25 "))
+                && (line.contains(" join ") || line.contains(" sync "));
+            if forgotten {
+                let number = line.split(' ').next().unwrap_or_default();
+                self.abandoned.insert(format!("{number} "));
+            }
+            !forgotten
+        });
+        let late = kafkas.iter().find(|l| self.abandoned.iter().any(|a| l.starts_with(a)));
+        if let Some(late) = late {
+            return Err(format!("{op}\n  kafka answers after all: {late}"));
+        }
+        if ours == kafkas {
+            return Ok(());
+        }
+        let mut what = op.to_owned();
+        for line in ours.iter().filter(|line| !kafkas.contains(line)) {
+            what.push_str(&format!("\n  ours:  {line}"));
+        }
+        for line in kafkas.iter().filter(|line| !ours.contains(line)) {
+            what.push_str(&format!("\n  kafka: {line}"));
+        }
+        if ours.len() != kafkas.len() {
+            what.push_str(&format!("\n  ours: {} lines, kafka: {}", ours.len(), kafkas.len()));
+        }
+        Err(what)
+    }
+}
+
+#[test]
+fn transcripts_are_as_kafka_has_them() {
+    let Some(mut kafka) = Kafka::start() else { return };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("the transcripts")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    files.sort();
+    let mut failed = 0;
+    let mut ops = 0;
+    for file in files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&file).expect("a transcript");
+        let mut pair = Pair::new(&mut kafka);
+        for op in text.lines().filter_map(|line| line.strip_prefix("> ")) {
+            ops += 1;
+            let known = DIFFERENCES.iter().any(|(file, of, _)| *file == name && *of == op);
+            match pair.run(op) {
+                Err(what) if !known => {
+                    failed += 1;
+                    eprintln!("{name}: {what}");
+                }
+                _ => {}
+            }
+        }
+    }
+    kafka.end();
+    assert!(ops > 200, "only {ops} operations");
+    assert_eq!(failed, 0, "{failed} operations differ");
+}
+
+#[test]
+fn random_operations_come_out_as_in_kafka() {
+    let Some(mut kafka) = Kafka::start() else { return };
+    let setting = |name: &str, or: u64| {
+        std::env::var(name).map_or(or, |text| text.parse().expect("a number"))
+    };
+    let first = setting("THALWEG_ORACLE_SEED", 1);
+    let cases = setting("THALWEG_ORACLE_CASES", 60);
+    for seed in first..first + cases {
+        let mut generator = Generator::new(seed);
+        let mut pair = Pair::new(&mut kafka);
+        let mut history = Vec::new();
+        for step in 0..120 {
+            let op = if step == 0 {
+                generator.config()
+            } else {
+                generator.next(&pair.world, &pair.names)
+            };
+            history.push(op.clone());
+            if let Err(what) = pair.run(&op) {
+                for op in &history {
+                    eprintln!("> {op}");
+                }
+                panic!("seed {seed}, step {step}: {what}");
+            }
+        }
+    }
+    kafka.end();
+}
