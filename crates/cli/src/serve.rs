@@ -62,7 +62,10 @@ pub fn run(args: ServeArgs) -> ExitCode {
     for report in config.reports() {
         match report {
             Report::Unknown { name } => {
-                tracing::warn!(name, "unknown config: Kafka 4.3 has none of this name, it is ignored");
+                tracing::warn!(
+                    name,
+                    "unknown config: Kafka 4.3 has none of this name, it is ignored"
+                );
             }
             other => tracing::warn!("{other}"),
         }
@@ -82,9 +85,8 @@ pub fn run(args: ServeArgs) -> ExitCode {
 }
 
 async fn serve(args: ServeArgs, config: BrokerConfig) -> ExitCode {
-    let signals = signal(SignalKind::terminate()).and_then(|term| {
-        Ok((term, signal(SignalKind::interrupt())?))
-    });
+    let signals = signal(SignalKind::terminate())
+        .and_then(|term| Ok((term, signal(SignalKind::interrupt())?)));
     let (mut terminate, mut interrupt) = match signals {
         Ok(signals) => signals,
         Err(error) => {
@@ -175,8 +177,9 @@ fn configuration(args: &ServeArgs) -> Result<BrokerConfig, String> {
         None => Properties::new(),
     };
     for pair in &args.set {
-        let (name, value) =
-            pair.split_once('=').ok_or_else(|| format!("--set {pair}: not of the form NAME=VALUE"))?;
+        let (name, value) = pair
+            .split_once('=')
+            .ok_or_else(|| format!("--set {pair}: not of the form NAME=VALUE"))?;
         props.insert(name.trim().to_owned(), value.to_owned());
     }
     if let Some(listen) = &args.listen {
@@ -216,7 +219,9 @@ fn log_to_stderr(args: &ServeArgs) {
         .with_max_level(args.log_level)
         .with_target(false);
     match args.log_format {
-        LogFormat::Text => builder.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init(),
+        LogFormat::Text => {
+            builder.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init()
+        }
         LogFormat::Json => builder.json().init(),
     }
 }

@@ -1,0 +1,126 @@
+"""Results: every run as data, and a page to read."""
+
+import datetime
+import json
+import os
+import pathlib
+import platform
+import statistics
+
+
+def machine():
+    """What the figures were measured on."""
+    def first(path, key):
+        for line in pathlib.Path(path).read_text().splitlines():
+            if line.startswith(key):
+                return line.split(":", 1)[1].strip()
+        return None
+
+    return {
+        "cpu": first("/proc/cpuinfo", "model name"),
+        "cores": os.cpu_count(),
+        "memory": first("/proc/meminfo", "MemTotal"),
+        "kernel": platform.release(),
+    }
+
+
+def spread(values):
+    """Median and extent of a list of numbers."""
+    values = sorted(values)
+    return {
+        "median": statistics.median(values),
+        "min": values[0],
+        "max": values[-1],
+        "stdev": statistics.stdev(values) if len(values) > 1 else 0.0,
+        "runs": len(values),
+    }
+
+
+def summarise(runs, metrics):
+    """Spread of every metric, by system."""
+    systems = {}
+    for run in runs:
+        systems.setdefault(run["system"], []).append(run)
+    return {
+        system: {
+            metric: spread([run[metric] for run in of])
+            for metric in metrics
+            if all(run.get(metric) is not None for run in of)
+        }
+        for system, of in systems.items()
+    }
+
+
+def ratios(summary, metrics):
+    """Thalweg's medians over the others'."""
+    mine = summary.get("thalweg")
+    if not mine:
+        return {}
+    return {
+        f"thalweg/{other}": {
+            metric: mine[metric]["median"] / of[metric]["median"]
+            for metric in metrics
+            if metric in mine and metric in of and of[metric]["median"]
+        }
+        for other, of in summary.items()
+        if other != "thalweg"
+    }
+
+
+def write(directory, name, text, settings, runs, metrics, notes):
+    """Writes <date>-<name>.json and .md; returns the page."""
+    summary = summarise(runs, metrics)
+    over = ratios(summary, metrics)
+    now = datetime.datetime.now(datetime.timezone.utc)
+    record = {
+        "experiment": name,
+        "what": text,
+        "date": now.isoformat(timespec="seconds"),
+        "machine": machine(),
+        "settings": settings,
+        "notes": notes,
+        "summary": summary,
+        "ratios": over,
+        "runs": runs,
+    }
+    directory.mkdir(parents=True, exist_ok=True)
+    base = directory / f"{now:%Y-%m-%d}-{name}"
+    base.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
+    page = as_page(record, metrics)
+    base.with_suffix(".md").write_text(page)
+    return page
+
+
+def number(value):
+    if value is None:
+        return "-"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}".replace(",", " ")
+    return f"{value:.3g}"
+
+
+def as_page(record, metrics):
+    here = record["machine"]
+    lines = [
+        f"# {record['experiment']}", "", record["what"], "",
+        f"{record['date']}; {here['cores']} cores of {here['cpu']}, {here['memory']}, Linux {here['kernel']}.",
+        "Median of all runs, with the least and the most.", "",
+    ]
+    systems = list(record["summary"])
+    header = ["", *systems, *record["ratios"]]
+    lines += ["| " + " | ".join(header) + " |", "|---" + "|--:" * (len(header) - 1) + "|"]
+    for metric in metrics:
+        cells = []
+        for system in systems:
+            values = record["summary"][system].get(metric)
+            cells.append(
+                f"{number(values['median'])} ({number(values['min'])} - {number(values['max'])})"
+                if values else "-"
+            )
+        cells += [number(over.get(metric)) for over in record["ratios"].values()]
+        if any(cell != "-" for cell in cells):
+            lines.append(f"| {metric.replace('_', ' ')} | " + " | ".join(cells) + " |")
+    lines += ["", *(f"- {note}" for note in record["notes"])] if record["notes"] else []
+    settings = ", ".join(f"{key} {value}" for key, value in record["settings"].items())
+    lines += ["", f"Settings: {settings}.", ""]
+    return "\n".join(lines)

@@ -1,0 +1,190 @@
+//! `thalweg bench` against its own floor: counts add up, broken data is found, exit codes say so.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+const THALWEG: &str = env!("CARGO_BIN_EXE_thalweg");
+
+/// A floor in a process of its own, with its directory.
+struct Floor {
+    child: Child,
+    address: String,
+    dir: PathBuf,
+}
+
+impl Floor {
+    fn start(name: &str) -> Floor {
+        let dir = std::env::temp_dir().join(format!("thalweg-bench-{name}-{}", std::process::id()));
+        let mut child = Command::new(THALWEG)
+            .args(["bench", "floor", "--listen", "127.0.0.1:0", "--data"])
+            .arg(&dir)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("ready ").unwrap().to_owned();
+        Floor { child, address, dir }
+    }
+
+    fn bench(&self, command: &str, options: &[&str]) -> Output {
+        Command::new(THALWEG)
+            .args(["bench", command, "--bootstrap", &self.address, "--json", "--topic", "t"])
+            .args(options)
+            .output()
+            .unwrap()
+    }
+
+    /// Runs a command that must end well; returns its report.
+    fn report(&self, command: &str, options: &[&str]) -> Value {
+        let output = self.bench(command, options);
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+impl Drop for Floor {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+#[test]
+fn what_was_produced_is_fetched() {
+    let floor = Floor::start("fetched");
+    for (compression, threads) in [("none", "1"), ("lz4", "3")] {
+        let options = [
+            "--recreate",
+            "--partitions",
+            "7",
+            "--partitions-per-request",
+            "3",
+            "--records",
+            "5000",
+            "--record-size",
+            "500",
+            "--batch-bytes",
+            "4k",
+            "--pool",
+            "8",
+            "--compression",
+            compression,
+            "--threads",
+            threads,
+            "--connections",
+            "5",
+        ];
+        let produced = floor.report("produce", &options);
+        let records = produced["records"].as_u64().unwrap();
+        assert!((5000..5500).contains(&records), "{produced}");
+        assert_eq!(produced["bytes"], records * 500);
+        assert_eq!(produced["appended"], records);
+        assert_eq!(produced["errors"], 0);
+        assert_eq!(produced["latency_ms"]["count"], produced["requests"]);
+        let wire = produced["wire_bytes"].as_u64().unwrap();
+        assert_eq!(wire < records * 500 / 2, compression == "lz4", "{produced}");
+        for connections in ["1", "3", "9"] {
+            let fetched = floor.report(
+                "fetch",
+                &["--connections", connections, "--partition-max-bytes", "10k", "--threads", "2"],
+            );
+            assert_eq!(fetched["records"], records, "{fetched}");
+            assert_eq!(fetched["bytes"], records * 500, "{fetched}");
+        }
+    }
+}
+
+#[test]
+fn rates_are_kept_and_time_ends_runs() {
+    let floor = Floor::start("rates");
+    let produced = floor.report(
+        "produce",
+        &[
+            "--rate",
+            "2000",
+            "--seconds",
+            "1.5",
+            "--warmup-seconds",
+            "0.5",
+            "--record-size",
+            "100",
+            "--batch-bytes",
+            "1k",
+            "--acks",
+            "1",
+            "--connections",
+            "3",
+        ],
+    );
+    assert_eq!(produced["open_loop"], true);
+    let records = produced["records"].as_f64().unwrap();
+    assert!((2700.0..3300.0).contains(&records), "{produced}");
+    let seconds = produced["seconds"].as_f64().unwrap();
+    assert!((1.3..2.5).contains(&seconds), "{produced}");
+}
+
+#[test]
+fn latency_sees_every_batch_at_both_ends() {
+    let floor = Floor::start("latency");
+    let report = floor.report(
+        "latency",
+        &["--partitions", "4", "--connections", "2", "--rate", "500", "--seconds", "1"],
+    );
+    let acknowledged = report["latency_ms"]["count"].as_u64().unwrap();
+    assert!((450..=510).contains(&acknowledged), "{report}");
+    assert_eq!(report["end_to_end_ms"]["count"], acknowledged, "{report}");
+}
+
+#[test]
+fn data_that_changed_on_disk_is_found() {
+    let floor = Floor::start("broken");
+    floor.report("produce", &["--records", "100", "--record-size", "100", "--batch-bytes", "1k"]);
+    let file = std::fs::read_dir(&floor.dir).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    // In place: the floor has the file open.
+    use std::os::unix::fs::FileExt;
+    std::fs::File::options().write(true).open(&file).unwrap().write_all_at(&bytes, 0).unwrap();
+    let output = floor.bench("fetch", &[]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["errors_by_name"]["CRC_MISMATCH"], 1, "{report}");
+    // Who does not look does not see.
+    assert!(floor.bench("fetch", &["--verify", "offsets"]).status.success());
+}
+
+#[test]
+fn what_cannot_be_is_said_with_an_exit_code() {
+    let floor = Floor::start("codes");
+    let missing = floor.bench("fetch", &[]);
+    assert_eq!(missing.status.code(), Some(3), "{missing:?}");
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("topic t"), "{missing:?}");
+    floor.report("produce", &["--records", "10", "--partitions", "2"]);
+    let other = floor.bench("produce", &["--records", "10", "--partitions", "3"]);
+    assert_eq!(other.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&other.stderr).contains("has 2 partitions"), "{other:?}");
+    for usage in [
+        &["--acks", "2"][..],
+        &["--idempotent", "--acks", "1"],
+        &["--compression", "rar"],
+        &["--rate", "0"],
+        &["--batch-bytes", "1x"],
+    ] {
+        let output = floor.bench("produce", usage);
+        assert_eq!(output.status.code(), Some(2), "{usage:?}: {output:?}");
+    }
+    let small = floor.bench("produce", &["--record-size", "7"]);
+    assert_eq!(small.status.code(), Some(3), "{small:?}");
+    let nobody = Command::new(THALWEG)
+        .args(["bench", "produce", "--bootstrap", "127.0.0.1:1", "--records", "1"])
+        .output()
+        .unwrap();
+    assert_eq!(nobody.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&nobody.stderr).contains("127.0.0.1:1"), "{nobody:?}");
+}
