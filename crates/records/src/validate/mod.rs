@@ -289,38 +289,34 @@ impl<'a> Validation<'a> {
             }
             Phase::Plain(head, mut tally, mut walk) => {
                 let payload = &self.bytes[batch::HEADER_LEN..head.len];
-                if walk.step(payload, &mut tally)? {
-                    tally.verdict()?;
-                    if walk.offsets_matter
-                        && let Some(index) = tally.first_gap()
-                    {
-                        return Err(Reason::OffsetGap { index }.into());
-                    }
-                    let uncompressed = payload.len() as u64;
-                    self.finish_in_place(head, tally, uncompressed)
-                } else {
+                if !walk.step(payload, &mut tally)? {
                     self.phase = Phase::Plain(head, tally, walk);
-                    Ok(Progress::More)
+                    return Ok(Progress::More);
                 }
+                if !tally.is_clean(walk.offsets_matter) {
+                    return self.walk_again(head, tally);
+                }
+                tally.verdict(walk.offsets_matter)?;
+                let uncompressed = payload.len() as u64;
+                self.finish_in_place(head, tally, uncompressed)
             }
             Phase::Stream(head, mut tally, mut walk) => {
                 let payload = &self.bytes[batch::HEADER_LEN..head.len];
-                if walk.step(payload, &mut self.scratch.decompressor, &mut tally)? {
-                    tally.verdict()?;
-                    if let Some(index) = tally.first_gap() {
-                        return Err(Reason::OffsetGap { index }.into());
-                    }
-                    let uncompressed = self.scratch.decompressor.produced();
-                    self.finish_in_place(head, tally, uncompressed)
-                } else {
+                if !walk.step(payload, &mut self.scratch.decompressor, &mut tally)? {
                     self.phase = Phase::Stream(head, tally, walk);
-                    Ok(Progress::More)
+                    return Ok(Progress::More);
                 }
+                if !tally.is_clean(true) {
+                    return self.walk_again(head, tally);
+                }
+                tally.verdict(true)?;
+                let uncompressed = self.scratch.decompressor.produced();
+                self.finish_in_place(head, tally, uncompressed)
             }
             Phase::Rewrite(head, mut tally, mut rewrite) => {
                 let batch = &self.bytes[..head.len];
                 if rewrite.step(batch, self.scratch, &mut tally)? {
-                    tally.verdict()?;
+                    tally.verdict(false)?;
                     let (batch, uncompressed) =
                         rewrite.finish(&head, &tally, self.scratch, self.config, self.now)?;
                     Ok(Progress::Done(self.validated(
@@ -337,7 +333,14 @@ impl<'a> Validation<'a> {
         }
     }
 
-    fn first_phase(&mut self, head: Head, tally: Tally) -> Result<Phase, Failure> {
+    /// The records are in order but not all acceptable: finds out which.
+    fn walk_again(&mut self, head: Head, mut tally: Tally) -> Result<Progress, Failure> {
+        tally.blame(&head);
+        self.phase = self.first_phase(head, tally)?;
+        Ok(Progress::More)
+    }
+
+    fn first_phase(&mut self, head: Head, mut tally: Tally) -> Result<Phase, Failure> {
         let source = head.compression;
         let target = match self.config.compression {
             BrokerCompression::Producer => CompressionSpec::new(source),
@@ -347,6 +350,8 @@ impl<'a> Validation<'a> {
         let in_place = source == target.codec() || (source == Compression::None && head.control);
         if !in_place {
             let view = BatchView::parse(&self.bytes[..head.len]).map_err(|_| Reason::NoBatch)?;
+            // Compressing costs so much more than walking that one walk with all checks will do.
+            tally.blame(&head);
             let rewrite = Rewrite::begin(&view, target, self.scratch, self.config)?;
             return Ok(Phase::Rewrite(head, tally, Box::new(rewrite)));
         }

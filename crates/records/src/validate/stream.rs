@@ -9,7 +9,7 @@ use thalweg_wire::varint;
 use super::STEP_BYTES;
 use super::failure::{Failure, Reason};
 use super::tally::Tally;
-use super::walk::{quick_i32, quick_i64, quick_skip};
+use super::walk::quick_record;
 use crate::batch::Compression;
 use crate::codec::{CodecError, Decompressor};
 use crate::record::RecordFault;
@@ -141,12 +141,15 @@ impl StreamWalk {
             }
             match self.state {
                 State::Record => {
-                    while self.left > 0 {
-                        match quick_record(bytes, *at, tally) {
-                            Some(next) => *at = next,
-                            None => break,
+                    if let Some(kept) = tally.sum() {
+                        let (mut sum, mut next, mut left) = (*kept, *at, self.left);
+                        while left > 0
+                            && let Some(end) = quick_record::<false>(bytes, next, &mut sum)
+                        {
+                            next = end;
+                            left -= 1;
                         }
-                        self.left -= 1;
+                        (*kept, *at, self.left) = (sum, next, left);
                     }
                     if self.left == 0 {
                         self.state = State::End;
@@ -253,28 +256,4 @@ fn first_fields(rest: &[u8], tally: &mut Tally) -> Result<(usize, i32), Stop> {
     at += n;
     tally.record(timestamp_delta, offset_delta, key_len >= 0);
     Ok((at, key_len))
-}
-
-/// A usual record that is all there; `None` for all others and whatever may be wrong.
-#[inline(always)]
-fn quick_record(bytes: &[u8], mut at: usize, tally: &mut Tally) -> Option<usize> {
-    quick_i32(bytes, &mut at)?;
-    at += 1;
-    let timestamp_delta = quick_i64(bytes, &mut at)?;
-    let offset_delta = quick_i32(bytes, &mut at)?;
-    let key = quick_skip(bytes, &mut at)?;
-    quick_skip(bytes, &mut at)?;
-    let count = *bytes.get(at)?;
-    at += 1;
-    if count & 0x81 != 0 {
-        return None;
-    }
-    for _ in 0..count >> 1 {
-        if quick_skip(bytes, &mut at)? < 0 {
-            return None;
-        }
-        quick_skip(bytes, &mut at)?;
-    }
-    tally.record(timestamp_delta, offset_delta, key >= 0);
-    Some(at)
 }

@@ -3,67 +3,46 @@
 //! As strict as Kafka's reader: fields must fill the record's length, header keys must not be
 //! null. Key, value and headers are stepped over; nothing is built from them.
 
+use thalweg_wire::varint;
+
 use super::STEP_BYTES;
 use super::failure::{Failure, Reason};
-use super::tally::Tally;
+use super::tally::{Sum, Tally};
 use crate::record::{ReadError, RecordContext, RecordFault};
 
-/// A varint of at most 5 bytes in the first 8 of `bytes`, and its length. `None` if it is longer
-/// or `bytes` shorter; a slower reader then decides what is wrong, if anything.
+/// A zig-zag varint at `at`, which is moved behind it; `None` when it is broken, or so close to the
+/// end of `bytes` that a slower reader should look at it.
+///
+/// Branches on the length instead of computing it: lengths repeat from record to record, so the
+/// processor runs ahead, where a computed length would make every field wait for the one before.
 #[inline(always)]
-pub(super) fn quick_u32(bytes: &[u8], at: usize) -> Option<(u32, usize)> {
-    let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk::<8>()?);
-    if word & 0x80 == 0 {
-        return Some(((word & 0x7f) as u32, 1));
-    }
-    let ends = !word & 0x0000_0080_8080_8080;
-    if ends == 0 {
-        return None;
-    }
-    let bits = ends.trailing_zeros() + 1;
-    let word = word & (u64::MAX >> (64 - bits));
-    let value = (word & 0x7f)
-        | ((word >> 1) & (0x7f << 7))
-        | ((word >> 2) & (0x7f << 14))
-        | ((word >> 3) & (0x7f << 21))
-        | ((word >> 4) & (0x7f << 28));
-    Some((value as u32, (bits / 8) as usize))
-}
-
-#[inline(always)]
-pub(super) fn quick_i32(bytes: &[u8], at: &mut usize) -> Option<i32> {
-    let (value, n) = quick_u32(bytes, *at)?;
-    *at += n;
-    Some((value >> 1) as i32 ^ -((value & 1) as i32))
-}
-
-/// As [`quick_i32`] for 64 bits; values that take more than 5 bytes are left to the slower reader.
-#[inline(always)]
-pub(super) fn quick_i64(bytes: &[u8], at: &mut usize) -> Option<i64> {
-    let word = u64::from_le_bytes(*bytes.get(*at..)?.first_chunk::<8>()?);
-    if word & 0x80 == 0 {
+fn quick_i32(bytes: &[u8], at: &mut usize) -> Option<i32> {
+    let word = u32::from_le_bytes(*bytes.get(*at..)?.first_chunk::<4>()?);
+    let value = if word & 0x80 == 0 {
         *at += 1;
-        let value = word & 0x7f;
-        return Some((value >> 1) as i64 ^ -((value & 1) as i64));
-    }
-    let ends = !word & 0x0000_0080_8080_8080;
-    if ends == 0 {
-        return None;
-    }
-    let bits = ends.trailing_zeros() + 1;
-    let word = word & (u64::MAX >> (64 - bits));
-    let value = (word & 0x7f)
-        | ((word >> 1) & (0x7f << 7))
-        | ((word >> 2) & (0x7f << 14))
-        | ((word >> 3) & (0x7f << 21))
-        | ((word >> 4) & (0x7f << 28));
-    *at += (bits / 8) as usize;
-    Some((value >> 1) as i64 ^ -((value & 1) as i64))
+        word & 0x7f
+    } else if word & 0x8000 == 0 {
+        *at += 2;
+        (word & 0x7f) | ((word >> 1) & 0x3f80)
+    } else if word & 0x80_0000 == 0 {
+        *at += 3;
+        (word & 0x7f) | ((word >> 1) & 0x3f80) | ((word >> 2) & 0x1f_c000)
+    } else {
+        return longer_i32(bytes, at);
+    };
+    Some(varint::unzigzag_32(value))
+}
+
+#[inline(never)]
+fn longer_i32(bytes: &[u8], at: &mut usize) -> Option<i32> {
+    let (value, n) = varint::read_i32(bytes.get(*at..)?)?;
+    *at += n;
+    Some(value)
 }
 
 /// Steps over bytes behind a varint length; the length, negative for null.
 #[inline(always)]
-pub(super) fn quick_skip(bytes: &[u8], at: &mut usize) -> Option<i32> {
+fn quick_skip(bytes: &[u8], at: &mut usize) -> Option<i32> {
     let len = quick_i32(bytes, at)?;
     let to = *at + len.max(0) as usize;
     if to > bytes.len() {
@@ -71,6 +50,94 @@ pub(super) fn quick_skip(bytes: &[u8], at: &mut usize) -> Option<i32> {
     }
     *at = to;
     Some(len)
+}
+
+/// A varint of at most three bytes at the low end of `word`, which is shifted down; its bytes are
+/// added to `at`.
+#[inline(always)]
+fn next_u32(word: &mut u64, at: &mut usize) -> Option<u32> {
+    let bits = *word as u32;
+    if bits & 0x80 == 0 {
+        *word >>= 8;
+        *at += 1;
+        Some(bits & 0x7f)
+    } else if bits & 0x8000 == 0 {
+        *word >>= 16;
+        *at += 2;
+        Some((bits & 0x7f) | ((bits >> 1) & 0x3f80))
+    } else if bits & 0x80_0000 == 0 {
+        *word >>= 24;
+        *at += 3;
+        Some((bits & 0x7f) | ((bits >> 1) & 0x3f80) | ((bits >> 2) & 0x1f_c000))
+    } else {
+        None
+    }
+}
+
+/// Bytes that a zig-zag length stands for; none for null.
+#[inline(always)]
+fn span(zigzag: u32) -> usize {
+    if zigzag & 1 == 0 { (zigzag >> 1) as usize } else { 0 }
+}
+
+#[inline(always)]
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk::<8>()?))
+}
+
+/// The usual record at `at`, added to `sum`; where it ends. `None` for all others: fields of more than
+/// three bytes, the last few bytes, and whatever may be wrong.
+///
+/// `STRICT` compares the length with the fields and takes the end from it, which lets the
+/// processor go on to the next record before it is done with the fields of this one.
+#[inline(always)]
+pub(super) fn quick_record<const STRICT: bool>(
+    bytes: &[u8],
+    mut at: usize,
+    sum: &mut Sum,
+) -> Option<usize> {
+    let mut fields = word(bytes, at)?;
+    let len = next_u32(&mut fields, &mut at)?;
+    let end = at + (len >> 1) as usize;
+    if STRICT && (len & 1 != 0 || end > bytes.len()) {
+        return None;
+    }
+    fields >>= 8;
+    at += 1;
+    let timestamp_delta = next_u32(&mut fields, &mut at)?;
+    let mut fields = word(bytes, at)?;
+    let offset_delta = next_u32(&mut fields, &mut at)?;
+    let key = next_u32(&mut fields, &mut at)?;
+    at += span(key);
+    let mut fields = word(bytes, at)?;
+    let value = next_u32(&mut fields, &mut at)?;
+    at += span(value);
+    let count = *bytes.get(at)?;
+    at += 1;
+    if count != 0 {
+        at = quick_headers(bytes, at, count)?;
+    }
+    if STRICT && at != end {
+        return None;
+    }
+    let timestamp_delta = varint::unzigzag_64(u64::from(timestamp_delta));
+    sum.record(timestamp_delta, varint::unzigzag_32(offset_delta), key & 1 == 0);
+    Some(if STRICT { end } else { at })
+}
+
+/// Steps over up to 63 headers.
+#[inline]
+fn quick_headers(bytes: &[u8], mut at: usize, count: u8) -> Option<usize> {
+    if count & 0x81 != 0 {
+        return None;
+    }
+    for _ in 0..count >> 1 {
+        if quick_skip(bytes, &mut at)? < 0 {
+            return None;
+        }
+        quick_skip(bytes, &mut at)?;
+    }
+    Some(at)
 }
 
 pub(super) struct PlainWalk {
@@ -94,13 +161,24 @@ impl PlainWalk {
         let pause_at = self.at.saturating_add(STEP_BYTES);
         let any = self.left > 0 || tally.count() > 0;
         while self.left > 0 {
+            if let Some(kept) = tally.sum() {
+                let (mut sum, mut at, mut left) = (*kept, self.at, self.left);
+                while left > 0
+                    && at < pause_at
+                    && let Some(next) = quick_record::<true>(payload, at, &mut sum)
+                {
+                    at = next;
+                    left -= 1;
+                }
+                (*kept, self.at, self.left) = (sum, at, left);
+                if left == 0 {
+                    break;
+                }
+            }
             if self.at >= pause_at {
                 return Ok(false);
             }
-            self.at = match quick_record(payload, self.at, tally) {
-                Some(next) => next,
-                None => slow_record(payload, self.at, tally)?,
-            };
+            self.at = slow_record(payload, self.at, tally)?;
             self.left -= 1;
         }
         if any && self.at != payload.len() {
@@ -113,39 +191,6 @@ impl PlainWalk {
         }
         Ok(true)
     }
-}
-
-/// The usual record, followed by at least as many bytes as a varint is read with; `None` for all
-/// others and whatever may be wrong.
-#[inline(always)]
-fn quick_record(payload: &[u8], mut at: usize, tally: &mut Tally) -> Option<usize> {
-    let len = quick_i32(payload, &mut at)?;
-    let end = at.checked_add(usize::try_from(len).ok()?)?;
-    if end > payload.len() {
-        return None;
-    }
-    at += 1;
-    let timestamp_delta = quick_i64(payload, &mut at)?;
-    let offset_delta = quick_i32(payload, &mut at)?;
-    let key = quick_skip(payload, &mut at)?;
-    quick_skip(payload, &mut at)?;
-    // The last field is one byte without headers, and may be the last of the batch.
-    let count = *payload.get(at)?;
-    at += 1;
-    if count & 0x81 != 0 {
-        return None;
-    }
-    for _ in 0..count >> 1 {
-        if quick_skip(payload, &mut at)? < 0 {
-            return None;
-        }
-        quick_skip(payload, &mut at)?;
-    }
-    if at != end {
-        return None;
-    }
-    tally.record(timestamp_delta, offset_delta, key >= 0);
-    Some(end)
 }
 
 #[cold]
