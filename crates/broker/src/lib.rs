@@ -1,1 +1,43 @@
-//! Listeners, connections, one file per API, purgatory, fetch sessions, wiring.
+//! Listeners, connections, one file per API, and the wiring between them: a Kafka broker.
+//!
+//! A request runs on its connection's task from frame to append: no queue between network and
+//! disk, no actor per partition. Metadata reaches the data path one way only: records in the
+//! metadata log become an image, and the image takes effect.
+
+mod api;
+mod auto_topics;
+mod broker;
+mod clock;
+mod coordinators;
+mod exposition;
+mod fetch_session;
+mod housekeeping;
+mod kraft;
+mod metrics;
+mod net;
+mod partition;
+mod pool;
+mod producer_ids;
+mod random;
+mod record_scan;
+mod registration;
+mod settings;
+mod start;
+mod topic_names;
+mod topic_settings;
+mod topics;
+mod view;
+mod wait;
+mod workspace;
+
+pub use start::{RunningBroker, STOP_TIMEOUT, StartError};
+pub use thalweg_metadata::config;
+
+use thalweg_metadata::config::BrokerConfig;
+
+impl RunningBroker {
+    /// Starts a broker; when this returns it accepts connections. Needs a tokio runtime.
+    pub async fn start(config: BrokerConfig) -> Result<RunningBroker, StartError> {
+        start::start(config).await
+    }
+}

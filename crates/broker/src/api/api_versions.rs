@@ -1,0 +1,114 @@
+//! ApiVersions: what this broker speaks, and the features it knows (KIP-35, KIP-511, KIP-584).
+
+use thalweg_wire::messages::ApiVersionsRequest;
+use thalweg_wire::messages::api_versions_response::{
+    ApiVersion, ApiVersionsResponse, FinalizedFeatureKey, SupportedFeatureKey,
+};
+use thalweg_wire::{ApiKey, ErrorCode, Message, Reader};
+
+use crate::net::connection::{Context, Handled, Scratch};
+
+pub(super) fn handle(context: &Context, scratch: &mut Scratch, body: &[u8]) -> Handled {
+    let known = ApiVersionsRequest::MIN_VERSION..=ApiVersionsRequest::MAX_VERSION;
+    let (response, version) = if !known.contains(&context.version) {
+        // A newer client: told in the oldest form, which it can always read, what to use instead.
+        let own = ApiVersion {
+            api_key: ApiKey::API_VERSIONS.0,
+            min_version: *known.start(),
+            max_version: *known.end(),
+            ..Default::default()
+        };
+        let refusal = ApiVersionsResponse {
+            error_code: ErrorCode::UNSUPPORTED_VERSION,
+            api_keys: vec![own],
+            ..Default::default()
+        };
+        (refusal, 0)
+    } else {
+        let request = match ApiVersionsRequest::decode(&mut Reader::new(body), context.version) {
+            Ok(request) => request,
+            Err(error) => return Handled::Close(format!("malformed ApiVersions request: {error}")),
+        };
+        let named = context.version < 3
+            || (is_client_word(&request.client_software_name)
+                && is_client_word(&request.client_software_version));
+        let response = if named {
+            answer(context)
+        } else {
+            ApiVersionsResponse { error_code: ErrorCode::INVALID_REQUEST, ..Default::default() }
+        };
+        (response, context.version)
+    };
+    context.begin(&mut scratch.frame);
+    match response.encode(&mut scratch.frame, version).and_then(|()| scratch.frame.end_frame()) {
+        Ok(()) => Handled::Reply,
+        Err(error) => Handled::Close(format!("ApiVersions cannot be answered: {error}")),
+    }
+}
+
+/// Software names and versions: letters, digits, `.` and `-`, beginning and ending with a letter or
+/// digit (KIP-511).
+fn is_client_word(text: &str) -> bool {
+    let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    ends(text.chars().next())
+        && ends(text.chars().next_back())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '-')
+}
+
+fn answer(context: &Context) -> ApiVersionsResponse {
+    let broker = &context.broker;
+    let image = broker.image();
+    let api_keys = broker
+        .apis
+        .advertised()
+        .map(|(key, min_version, max_version)| ApiVersion {
+            api_key: key.0,
+            min_version,
+            max_version,
+            ..Default::default()
+        })
+        .collect();
+    let supported_features = broker
+        .supported_features()
+        // Older clients cannot read a feature whose lowest level is 0 (KAFKA-17492).
+        .filter(|(_, min, _)| context.version >= 4 || *min > 0)
+        .map(|(name, min, max)| SupportedFeatureKey {
+            name: name.to_owned(),
+            min_version: min,
+            max_version: max,
+            ..Default::default()
+        })
+        .collect();
+    let finalized_features = image
+        .finalized_features()
+        .filter(|(_, level)| *level > 0)
+        .map(|(name, level)| FinalizedFeatureKey {
+            name: name.to_owned(),
+            min_version_level: level,
+            max_version_level: level,
+            ..Default::default()
+        })
+        .collect();
+    ApiVersionsResponse {
+        api_keys,
+        supported_features,
+        finalized_features,
+        finalized_features_epoch: image.offset(),
+        ..Default::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_client_word;
+
+    #[test]
+    fn client_words() {
+        for good in ["apache-kafka-java", "4.3.0", "a", "v1.0-rc.1"] {
+            assert!(is_client_word(good), "{good}");
+        }
+        for bad in ["", "-a", "a-", "a b", ".1", "ü"] {
+            assert!(!is_client_word(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! DescribeCluster: the brokers, whole and fenced.
+
+use thalweg_metadata::controller::describe_cluster;
+use thalweg_wire::messages::{DescribeClusterRequest, DescribeClusterResponse};
+
+use crate::net::connection::Context;
+
+pub(super) async fn handle(
+    context: Context,
+    request: DescribeClusterRequest,
+) -> DescribeClusterResponse {
+    let broker = &context.broker;
+    broker.with_controller_context(|c| {
+        describe_cluster(c, &request, &broker.cluster_id, &context.listener.name, context.version)
+    })
+}

@@ -1,0 +1,97 @@
+//! DescribeLogDirs: what lies in which log directory, and how full the disks are.
+
+use std::collections::{BTreeMap, HashSet};
+
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::describe_log_dirs_response::{
+    DescribeLogDirsPartition, DescribeLogDirsResult, DescribeLogDirsTopic,
+};
+use thalweg_wire::messages::{DescribeLogDirsRequest, DescribeLogDirsResponse};
+
+use crate::net::connection::Context;
+
+pub(super) async fn handle(
+    context: Context,
+    request: DescribeLogDirsRequest,
+) -> DescribeLogDirsResponse {
+    let wanted: Option<HashSet<(String, i32)>> = request.topics.map(|topics| {
+        topics
+            .into_iter()
+            .flat_map(|t| t.partitions.into_iter().map(move |p| (t.topic.clone(), p)))
+            .collect()
+    });
+    let broker = std::sync::Arc::clone(&context.broker);
+    // Asks the file systems, which may be slow.
+    let results = context.broker.disk_reads.run(move || {
+        let table = broker.topics();
+        let mut by_dir: BTreeMap<_, BTreeMap<String, Vec<DescribeLogDirsPartition>>> =
+            BTreeMap::new();
+        for topic in table.iter() {
+            for partition in topic.partitions() {
+                let named = wanted
+                    .as_ref()
+                    .is_none_or(|w| w.contains(&(topic.name.to_string(), partition.index)));
+                if named {
+                    by_dir
+                        .entry(partition.log.dir().path().to_path_buf())
+                        .or_default()
+                        .entry(topic.name.to_string())
+                        .or_default()
+                        .push(DescribeLogDirsPartition {
+                            partition_index: partition.index,
+                            partition_size: i64::try_from(partition.log.size()).unwrap_or(i64::MAX),
+                            offset_lag: 0,
+                            is_future_key: false,
+                            ..Default::default()
+                        });
+                }
+            }
+        }
+        broker
+            .logs
+            .dirs()
+            .iter()
+            .map(|dir| {
+                let log_dir = std::path::absolute(dir.path())
+                    .unwrap_or_else(|_| dir.path().to_path_buf())
+                    .display()
+                    .to_string();
+                let space = dir.check().ok().and_then(|()| rustix::fs::statvfs(dir.path()).ok());
+                let Some(space) = space else {
+                    return DescribeLogDirsResult {
+                        error_code: ErrorCode::KAFKA_STORAGE_ERROR,
+                        log_dir,
+                        ..Default::default()
+                    };
+                };
+                let bytes = |blocks: u64| {
+                    i64::try_from(blocks.saturating_mul(space.f_frsize)).unwrap_or(i64::MAX)
+                };
+                let topics = by_dir
+                    .remove(dir.path())
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|(name, partitions)| DescribeLogDirsTopic {
+                        name,
+                        partitions,
+                        ..Default::default()
+                    })
+                    .collect();
+                DescribeLogDirsResult {
+                    log_dir,
+                    topics,
+                    total_bytes: bytes(space.f_blocks),
+                    usable_bytes: bytes(space.f_bavail),
+                    ..Default::default()
+                }
+            })
+            .collect()
+    });
+    match results.await {
+        Ok(results) => DescribeLogDirsResponse { results, ..Default::default() },
+        Err(_) => DescribeLogDirsResponse {
+            error_code: ErrorCode::UNKNOWN_SERVER_ERROR,
+            ..Default::default()
+        },
+    }
+}

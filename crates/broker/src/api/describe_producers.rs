@@ -1,0 +1,61 @@
+//! DescribeProducers: the producers a partition remembers (KIP-664).
+
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::describe_producers_response::{
+    PartitionResponse, ProducerState, TopicResponse,
+};
+use thalweg_wire::messages::{DescribeProducersRequest, DescribeProducersResponse};
+
+use crate::net::connection::Context;
+use crate::topic_names::is_valid;
+
+pub(super) async fn handle(
+    context: Context,
+    request: DescribeProducersRequest,
+) -> DescribeProducersResponse {
+    let table = context.broker.topics();
+    let topics = request
+        .topics
+        .into_iter()
+        .map(|topic| {
+            let known = table.by_name(&topic.name);
+            let partitions = topic
+                .partition_indexes
+                .iter()
+                .map(|&partition_index| {
+                    let refuse = |error_code: ErrorCode| PartitionResponse {
+                        partition_index,
+                        error_code,
+                        ..Default::default()
+                    };
+                    if !is_valid(&topic.name) {
+                        return refuse(ErrorCode::INVALID_TOPIC_EXCEPTION);
+                    }
+                    let Some(partition) = known.and_then(|t| t.partition(partition_index)) else {
+                        return refuse(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+                    };
+                    if partition.led_epoch().is_err() {
+                        return refuse(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+                    }
+                    let active_producers = partition
+                        .log
+                        .active_producers()
+                        .into_iter()
+                        .map(|producer| ProducerState {
+                            producer_id: producer.producer_id,
+                            producer_epoch: i32::from(producer.producer_epoch),
+                            last_sequence: producer.last_sequence,
+                            last_timestamp: producer.last_timestamp,
+                            coordinator_epoch: producer.coordinator_epoch,
+                            current_txn_start_offset: producer.txn_start_offset,
+                            ..Default::default()
+                        })
+                        .collect();
+                    PartitionResponse { partition_index, active_producers, ..Default::default() }
+                })
+                .collect();
+            TopicResponse { name: topic.name, partitions, ..Default::default() }
+        })
+        .collect();
+    DescribeProducersResponse { topics, ..Default::default() }
+}

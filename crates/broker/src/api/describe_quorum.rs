@@ -1,0 +1,22 @@
+//! DescribeQuorum: the quorum of the metadata log, which is this node.
+
+use thalweg_metadata::controller::{QuorumState, describe_quorum};
+use thalweg_wire::messages::{DescribeQuorumRequest, DescribeQuorumResponse};
+
+use crate::net::connection::Context;
+
+pub(super) async fn handle(
+    context: Context,
+    request: DescribeQuorumRequest,
+) -> DescribeQuorumResponse {
+    let (epoch, end_offset) = context.broker.controller.quorum().await;
+    let state = QuorumState {
+        epoch,
+        high_watermark: end_offset,
+        log_end_offset: end_offset,
+        directory_id: context.broker.metadata_directory,
+        now_ms: context.broker.clock.wall_ms(),
+    };
+    let version = context.version;
+    context.broker.with_controller_context(|c| describe_quorum(c, &request, state, version))
+}

@@ -1,0 +1,301 @@
+//! Puts what was found into a frame: small pieces are copied from the page cache, larger ones go
+//! from the file to the socket. Nobody waits for a disk on a worker thread.
+
+use std::io;
+use std::sync::Arc;
+
+use thalweg_wire::messages::fetch_response::{
+    AbortedTransactionRef, EpochEndOffsetRef, FetchResponseRef, FetchableTopicResponseRef,
+    LeaderIdAndEpochRef, NodeEndpointRef, PartitionDataRef,
+};
+use thalweg_wire::{ErrorCode, RecordsRef, Uuid, Writer};
+
+use super::read::{Attempt, Part};
+use super::{Plan, Terms};
+use crate::fetch_session::{NO_SESSION, TopicKey};
+use crate::net::connection::{Context, Parked};
+use crate::net::send::FileRange;
+use crate::partition::Piece;
+
+/// Pieces smaller than this are copied; a system call of their own would cost more.
+const SENDFILE_FROM: u32 = 64 << 10;
+
+/// Why no frame was written.
+pub(super) enum Failed {
+    /// Something is not in the page cache; the attempt goes on off the worker.
+    NeedsDisk(Attempt),
+    /// The connection has to be closed.
+    Close(String),
+}
+
+/// Where the bytes of each partition's records are.
+enum Source {
+    Empty,
+    /// In the copy buffer.
+    Copied(std::ops::Range<usize>),
+    /// In a file.
+    File(u32, u32),
+}
+
+/// Writes the answer if no byte of it has to come from a disk.
+pub(super) fn write(
+    context: &Context,
+    terms: &Terms,
+    plan: &Plan,
+    attempt: Attempt,
+    frame: &mut Writer,
+) -> Result<Vec<FileRange>, Failed> {
+    let gathered = match gather(&attempt.parts, false) {
+        Ok(gathered) => gathered,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            return Err(Failed::NeedsDisk(attempt));
+        }
+        Err(error) => return Err(Failed::Close(format!("fetch could not read: {error}"))),
+    };
+    write_gathered(context, terms, plan, attempt, gathered, frame).map_err(Failed::Close)
+}
+
+/// Writes the answer; reads from disk on the pool for blocking work first, if it has to.
+pub(super) async fn finish(
+    context: &Context,
+    terms: &Terms,
+    plan: &Plan,
+    attempt: Attempt,
+) -> Parked {
+    let mut frame = Writer::new();
+    let written = match write(context, terms, plan, attempt, &mut frame) {
+        Ok(files) => Ok(files),
+        Err(Failed::Close(reason)) => Err(reason),
+        Err(Failed::NeedsDisk(attempt)) => {
+            let read = context.broker.disk_reads.run(move || {
+                let gathered = gather(&attempt.parts, true);
+                (attempt, gathered)
+            });
+            match read.await {
+                Ok((attempt, Ok(gathered))) => {
+                    write_gathered(context, terms, plan, attempt, gathered, &mut frame)
+                }
+                Ok((_, Err(error))) => Err(format!("fetch could not read: {error}")),
+                Err(stopped) => Err(stopped.to_string()),
+            }
+        }
+    };
+    match written {
+        Ok(files) => Parked { frame, files, close: None },
+        Err(reason) => Parked { frame, files: Vec::new(), close: Some(reason) },
+    }
+}
+
+struct Gathered {
+    copied: Vec<u8>,
+    sources: Vec<Source>,
+    files: Vec<FileRange>,
+}
+
+/// Copies the small pieces and sees to it that the large ones are in the page cache.
+fn gather(parts: &[Part], may_wait: bool) -> io::Result<Gathered> {
+    let small: usize = parts
+        .iter()
+        .filter_map(|part| part.piece.as_ref())
+        .filter(|piece| piece.len < SENDFILE_FROM)
+        .map(|piece| piece.len as usize)
+        .sum();
+    let mut out = Gathered {
+        copied: Vec::with_capacity(small),
+        sources: Vec::with_capacity(parts.len()),
+        files: Vec::new(),
+    };
+    for part in parts {
+        let Some(piece) = &part.piece else {
+            out.sources.push(Source::Empty);
+            continue;
+        };
+        if piece.len < SENDFILE_FROM {
+            let start = out.copied.len();
+            piece.copy_into(&mut out.copied, may_wait)?;
+            out.sources.push(Source::Copied(start..out.copied.len()));
+        } else {
+            piece.warm(may_wait)?;
+            out.sources.push(Source::File(out.files.len() as u32, piece.len));
+            out.files.push(range(piece));
+        }
+    }
+    Ok(out)
+}
+
+fn range(piece: &Piece) -> FileRange {
+    FileRange { file: Arc::clone(&piece.file), offset: piece.position }
+}
+
+fn write_gathered(
+    context: &Context,
+    terms: &Terms,
+    plan: &Plan,
+    attempt: Attempt,
+    gathered: Gathered,
+    frame: &mut Writer,
+) -> Result<Vec<FileRange>, String> {
+    let (session_id, only_changed) = match plan {
+        Plan::Changed(session) => {
+            let mut session = session.lock();
+            note_told(&mut session, &attempt);
+            (session.id, true)
+        }
+        Plan::All { wanted, keep } => {
+            (make_session(context, terms, wanted, &attempt, *keep), false)
+        }
+    };
+
+    let aborted: Vec<Vec<AbortedTransactionRef<'_>>> = attempt
+        .parts
+        .iter()
+        .filter_map(|part| part.aborted.as_ref())
+        .map(|list| {
+            list.iter()
+                .map(|&(producer_id, first_offset)| AbortedTransactionRef {
+                    producer_id,
+                    first_offset,
+                    ..Default::default()
+                })
+                .collect()
+        })
+        .collect();
+    let mut aborted = aborted.iter();
+    let mut leaders: Vec<i32> = Vec::new();
+    let mut parts: Vec<PartitionDataRef<'_>> = Vec::with_capacity(attempt.parts.len());
+    // Topic of each run of neighbouring partitions, and where its run ends.
+    let mut runs: Vec<(&TopicKey, usize)> = Vec::new();
+    let mut bytes = 0u64;
+    for (part, source) in attempt.parts.iter().zip(&gathered.sources) {
+        let aborted = part.aborted.as_ref().and_then(|_| aborted.next());
+        if only_changed && !part.changed {
+            continue;
+        }
+        let records = match source {
+            Source::Empty => RecordsRef::Inline(&[]),
+            Source::Copied(range) => RecordsRef::Inline(&gathered.copied[range.clone()]),
+            Source::File(id, len) => RecordsRef::External { id: *id, len: *len },
+        };
+        bytes += records.len() as u64;
+        if let Some((id, _)) = part.leader
+            && !leaders.contains(&id)
+        {
+            leaders.push(id);
+        }
+        let leader = part.leader.unwrap_or((-1, -1));
+        let diverging = part.diverging.unwrap_or((-1, -1));
+        parts.push(PartitionDataRef {
+            partition_index: part.index,
+            error_code: part.error,
+            high_watermark: part.high_watermark,
+            last_stable_offset: part.last_stable_offset,
+            log_start_offset: part.log_start_offset,
+            diverging_epoch: EpochEndOffsetRef {
+                epoch: diverging.0,
+                end_offset: diverging.1,
+                ..Default::default()
+            },
+            current_leader: LeaderIdAndEpochRef {
+                leader_id: leader.0,
+                leader_epoch: leader.1,
+                ..Default::default()
+            },
+            aborted_transactions: aborted.map(|list| &list[..]),
+            records,
+            ..PartitionDataRef::default()
+        });
+        match runs.last_mut() {
+            Some((topic, end)) if **topic == part.topic => *end = parts.len(),
+            _ => runs.push((&part.topic, parts.len())),
+        }
+    }
+    let mut start = 0;
+    let topics: Vec<FetchableTopicResponseRef<'_>> = runs
+        .iter()
+        .map(|(topic, end)| {
+            let partitions = &parts[start..*end];
+            start = *end;
+            match topic {
+                TopicKey::Name(name) => {
+                    FetchableTopicResponseRef { topic: name, topic_id: Uuid::ZERO, partitions }
+                }
+                TopicKey::Id(id) => {
+                    FetchableTopicResponseRef { topic: "", topic_id: *id, partitions }
+                }
+            }
+        })
+        .collect();
+    let image = (!leaders.is_empty() && context.version >= 16).then(|| context.broker.image());
+    let endpoints: Vec<NodeEndpointRef<'_>> = leaders
+        .iter()
+        .filter_map(|id| {
+            let node = image.as_ref()?.endpoint(*id, &context.listener.name)?;
+            Some(NodeEndpointRef {
+                node_id: *id,
+                host: node.host,
+                port: i32::from(node.port),
+                rack: node.rack,
+            })
+        })
+        .collect();
+    let response = FetchResponseRef {
+        throttle_time_ms: 0,
+        error_code: attempt.session_error.unwrap_or(ErrorCode::NONE),
+        session_id,
+        responses: &topics,
+        node_endpoints: &endpoints,
+    };
+    context.begin(frame);
+    response
+        .encode(frame, context.version)
+        .and_then(|()| frame.end_frame())
+        .map_err(|error| format!("Fetch cannot be answered: {error}"))?;
+    context.broker.metrics.bytes_out.add(bytes);
+    Ok(gathered.files)
+}
+
+/// Remembers what the fetcher is told, and where its next turn begins.
+fn note_told(session: &mut crate::fetch_session::Session, attempt: &Attempt) {
+    let mut last = None;
+    for part in &attempt.parts {
+        if let Some(wanted) = session.slot_mut(part.slot) {
+            // After an error the next answer mentions the partition again, as in Kafka.
+            let ok = part.error.is_ok();
+            wanted.told_high_watermark = if ok { part.high_watermark } else { -1 };
+            wanted.told_log_start = if ok { part.log_start_offset } else { -1 };
+        }
+        if part.piece.is_some() {
+            last = Some(part.slot);
+        }
+    }
+    if let Some(slot) = last {
+        session.next = slot + 1;
+    }
+}
+
+fn make_session(
+    context: &Context,
+    terms: &Terms,
+    wanted: &[crate::fetch_session::Wanted],
+    attempt: &Attempt,
+    keep: bool,
+) -> i32 {
+    if !keep || context.version < 7 {
+        return NO_SESSION;
+    }
+    let told = wanted
+        .iter()
+        .zip(&attempt.parts)
+        .map(|(wanted, part)| {
+            let mut wanted = wanted.clone();
+            if part.error.is_ok() {
+                wanted.told_high_watermark = part.high_watermark;
+                wanted.told_log_start = part.log_start_offset;
+            }
+            wanted
+        })
+        .collect();
+    let now = context.broker.clock.monotonic_ms();
+    let id = context.broker.random_i32();
+    context.broker.sessions.lock().create(id, told, terms.by_id, now)
+}

@@ -1,0 +1,195 @@
+//! Fetch: long polls and incremental sessions. Planning what to read (`read.rs`) is apart from
+//! putting the bytes into an answer (`answer.rs`).
+
+mod answer;
+mod read;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use thalweg_wire::messages::fetch_request::{FetchRequestView, FetchTopicView};
+use thalweg_wire::{ErrorCode, Reader};
+
+use crate::fetch_session::{Mode, Session, TopicKey, Wanted};
+use crate::net::connection::{Context, Handled, Parked, Scratch};
+use crate::wait::Waiter;
+
+use read::Attempt;
+
+/// Limits and isolation of one request.
+#[derive(Clone, Copy, Debug)]
+struct Terms {
+    min_bytes: usize,
+    max_bytes: usize,
+    max_wait: Duration,
+    committed_only: bool,
+    by_id: bool,
+}
+
+/// What is asked for, and how it is answered.
+enum Plan {
+    /// Every partition asked for is answered; a session is made of them if `keep`.
+    All { wanted: Vec<Wanted>, keep: bool },
+    /// Only what changed is answered.
+    Changed(Arc<Mutex<Session>>),
+}
+
+pub(super) fn handle(context: &Context, scratch: &mut Scratch, body: &[u8]) -> Handled {
+    let mut reader = Reader::new(body);
+    let request = match FetchRequestView::parse(&mut reader, context.version) {
+        Ok(request) => request,
+        Err(error) => return Handled::Close(format!("malformed Fetch request: {error}")),
+    };
+    let broker = &context.broker;
+    let limit = broker.settings().fetch_max;
+    let max_bytes = usize::try_from(request.max_bytes).unwrap_or(0).min(limit);
+    let terms = Terms {
+        min_bytes: usize::try_from(request.min_bytes).unwrap_or(0).min(max_bytes),
+        max_bytes,
+        max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
+        committed_only: request.isolation_level == 1,
+        by_id: context.version >= 13,
+    };
+    if request.replica_id >= 0 || request.replica_state.replica_id >= 0 {
+        // There are no followers on a single node: whoever claims to be one is no replica.
+        return top_level_error(context, scratch, ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    }
+    let plan = match plan(context, &request, &terms) {
+        Ok(plan) => plan,
+        Err(code) => return top_level_error(context, scratch, code),
+    };
+
+    let attempt = read::attempt(context, &terms, &plan);
+    if terms.max_wait.is_zero() || attempt.is_enough(&terms) {
+        return match answer::write(context, &terms, &plan, attempt, &mut scratch.frame) {
+            Ok(files) => {
+                scratch.files = files;
+                Handled::Reply
+            }
+            Err(answer::Failed::NeedsDisk(attempt)) => {
+                let context = context.clone();
+                Handled::Parked(Box::pin(async move {
+                    answer::finish(&context, &terms, &plan, attempt).await
+                }))
+            }
+            Err(answer::Failed::Close(reason)) => Handled::Close(reason),
+        };
+    }
+    broker.metrics.fetches_parked.add(1);
+    Handled::Parked(Box::pin(park(context.clone(), terms, plan, attempt)))
+}
+
+/// Waits for data, then answers.
+async fn park(context: Context, terms: Terms, plan: Plan, first: Attempt) -> Parked {
+    let deadline = tokio::time::Instant::now() + terms.max_wait;
+    let mut attempt = first;
+    loop {
+        let missing = terms.min_bytes.saturating_sub(attempt.bytes);
+        let waiter = Waiter::new(i64::try_from(missing).unwrap_or(i64::MAX));
+        for part in &attempt.parts {
+            if let Some(partition) = &part.partition {
+                partition.fetchers.register(&waiter);
+            }
+        }
+        // What came between the attempt and the registration woke nobody.
+        attempt = read::attempt(&context, &terms, &plan);
+        let mut over = attempt.is_enough(&terms);
+        if !over {
+            over = tokio::time::timeout_at(deadline, waiter.woken()).await.is_err();
+            attempt = read::attempt(&context, &terms, &plan);
+        }
+        waiter.finish();
+        if over || attempt.is_enough(&terms) {
+            return answer::finish(&context, &terms, &plan, attempt).await;
+        }
+    }
+}
+
+fn top_level_error(context: &Context, scratch: &mut Scratch, code: ErrorCode) -> Handled {
+    let response = thalweg_wire::messages::fetch_response::FetchResponseRef {
+        error_code: code,
+        ..Default::default()
+    };
+    context.begin(&mut scratch.frame);
+    let encoded = response
+        .encode(&mut scratch.frame, context.version)
+        .and_then(|()| scratch.frame.end_frame());
+    match encoded {
+        Ok(()) => Handled::Reply,
+        Err(error) => Handled::Close(format!("Fetch cannot be answered: {error}")),
+    }
+}
+
+fn plan(
+    context: &Context,
+    request: &FetchRequestView<'_>,
+    terms: &Terms,
+) -> Result<Plan, ErrorCode> {
+    let broker = &context.broker;
+    let now = broker.clock.monotonic_ms();
+    let mode =
+        broker.sessions.lock().mode(request.session_id, request.session_epoch, terms.by_id, now);
+    match mode {
+        Mode::Error(code) => Err(code),
+        Mode::Sessionless => {
+            Ok(Plan::All { wanted: collect(context, request, terms), keep: false })
+        }
+        Mode::Full => Ok(Plan::All { wanted: collect(context, request, terms), keep: true }),
+        Mode::Incremental(session) => {
+            if !request.topics.is_empty() || !request.forgotten_topics_data.is_empty() {
+                let id = {
+                    let mut state = session.lock();
+                    for wanted in collect(context, request, terms) {
+                        state.update(wanted);
+                    }
+                    for topic in request.forgotten_topics_data {
+                        let key = if terms.by_id {
+                            TopicKey::Id(topic.topic_id)
+                        } else {
+                            TopicKey::Name(topic.topic.into())
+                        };
+                        for partition in topic.partitions {
+                            state.forget(key.clone(), partition);
+                        }
+                    }
+                    state.id
+                };
+                broker.sessions.lock().resized(id);
+            }
+            Ok(Plan::Changed(session))
+        }
+    }
+}
+
+/// The partitions a request names; the last mention of one counts.
+fn collect(context: &Context, request: &FetchRequestView<'_>, terms: &Terms) -> Vec<Wanted> {
+    let table = context.broker.topics();
+    let mut out = Vec::with_capacity(request.topics.iter().map(|t| t.partitions.len()).sum());
+    let key = |topic: &FetchTopicView<'_>| {
+        if terms.by_id {
+            TopicKey::Id(topic.topic_id)
+        } else {
+            // The table's own text is shared where the topic exists.
+            let known = table.by_name(topic.topic).map(|t| Arc::clone(&t.name));
+            TopicKey::Name(known.unwrap_or_else(|| topic.topic.into()))
+        }
+    };
+    for topic in request.topics {
+        let key = key(&topic);
+        for partition in topic.partitions {
+            out.push(Wanted {
+                topic: key.clone(),
+                partition: partition.partition,
+                fetch_offset: partition.fetch_offset,
+                max_bytes: partition.partition_max_bytes,
+                current_leader_epoch: partition.current_leader_epoch,
+                last_fetched_epoch: partition.last_fetched_epoch,
+                log_start_offset: partition.log_start_offset,
+                told_high_watermark: -1,
+                told_log_start: -1,
+            });
+        }
+    }
+    out
+}

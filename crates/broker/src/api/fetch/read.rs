@@ -1,0 +1,184 @@
+//! Looks at every partition asked for and finds what can be sent, without touching the data.
+
+use std::sync::Arc;
+
+use thalweg_wire::{ErrorCode, Uuid};
+
+use super::{Plan, Terms};
+use crate::fetch_session::{TopicKey, Wanted};
+use crate::net::connection::Context;
+use crate::partition::{Partition, Piece, ReadFailure, ReadRequest};
+use crate::topics::TopicTable;
+
+/// What one look at the partitions found.
+pub(super) struct Attempt {
+    pub(super) parts: Vec<Part>,
+    /// Bytes of records that can be sent.
+    pub(super) bytes: usize,
+    /// Whether a partition has something to say that does not wait.
+    urgent: bool,
+    /// Whether the session changed under the request.
+    pub(super) session_error: Option<ErrorCode>,
+}
+
+impl Attempt {
+    /// Whether the answer should leave now.
+    pub(super) fn is_enough(&self, terms: &Terms) -> bool {
+        self.bytes >= terms.min_bytes
+            || self.urgent
+            || self.session_error.is_some()
+            || self.parts.is_empty()
+    }
+}
+
+/// One partition's share of the answer.
+pub(super) struct Part {
+    /// Place in the session.
+    pub(super) slot: usize,
+    pub(super) topic: TopicKey,
+    pub(super) index: i32,
+    pub(super) partition: Option<Arc<Partition>>,
+    pub(super) error: ErrorCode,
+    pub(super) high_watermark: i64,
+    pub(super) last_stable_offset: i64,
+    pub(super) log_start_offset: i64,
+    /// Largest epoch and its end, where the fetcher's log and this one part ways.
+    pub(super) diverging: Option<(i32, i64)>,
+    /// Producer id and first offset of each.
+    pub(super) aborted: Option<Vec<(i64, i64)>>,
+    pub(super) piece: Option<Piece>,
+    /// Leader id and epoch, when the fetcher asked the wrong node.
+    pub(super) leader: Option<(i32, i32)>,
+    /// Whether an incremental answer has to mention the partition.
+    pub(super) changed: bool,
+}
+
+/// Looks at all partitions of the plan.
+pub(super) fn attempt(context: &Context, terms: &Terms, plan: &Plan) -> Attempt {
+    let table = context.broker.topics();
+    let mut look = Look {
+        context,
+        terms,
+        table: &table,
+        left: terms.max_bytes,
+        none_yet: true,
+        attempt: Attempt { parts: Vec::new(), bytes: 0, urgent: false, session_error: None },
+    };
+    match plan {
+        Plan::All { wanted, .. } => {
+            look.attempt.parts.reserve_exact(wanted.len());
+            for (slot, wanted) in wanted.iter().enumerate() {
+                look.at(slot, wanted);
+            }
+        }
+        Plan::Changed(session) => {
+            let session = session.lock();
+            look.attempt.parts.reserve_exact(session.len());
+            for (slot, wanted) in session.in_turn() {
+                look.at(slot, wanted);
+            }
+        }
+    }
+    look.attempt
+}
+
+struct Look<'a> {
+    context: &'a Context,
+    terms: &'a Terms,
+    table: &'a TopicTable,
+    left: usize,
+    /// The first partition with data sends at least one batch, however large.
+    none_yet: bool,
+    attempt: Attempt,
+}
+
+impl Look<'_> {
+    fn at(&mut self, slot: usize, wanted: &Wanted) {
+        let mut part = Part {
+            slot,
+            topic: wanted.topic.clone(),
+            index: wanted.partition,
+            partition: None,
+            error: ErrorCode::NONE,
+            high_watermark: -1,
+            last_stable_offset: -1,
+            log_start_offset: -1,
+            diverging: None,
+            aborted: None,
+            piece: None,
+            leader: None,
+            changed: true,
+        };
+        match self.read(wanted, &mut part) {
+            Ok(()) => {
+                part.changed = part.piece.is_some()
+                    || part.diverging.is_some()
+                    || part.high_watermark != wanted.told_high_watermark
+                    || part.log_start_offset != wanted.told_log_start;
+                self.attempt.urgent |= part.diverging.is_some();
+            }
+            Err(code) => {
+                part.error = code;
+                self.attempt.urgent = true;
+            }
+        }
+        if let Some(piece) = &part.piece {
+            let len = piece.len as usize;
+            self.left = self.left.saturating_sub(len);
+            self.none_yet = false;
+            self.attempt.bytes += len;
+        }
+        self.attempt.parts.push(part);
+    }
+
+    fn read(&mut self, wanted: &Wanted, part: &mut Part) -> Result<(), ErrorCode> {
+        let (topic, unknown) = match &wanted.topic {
+            TopicKey::Id(id) if *id == Uuid::ZERO => (None, ErrorCode::UNKNOWN_TOPIC_ID),
+            TopicKey::Id(id) => (self.table.by_id(*id), ErrorCode::UNKNOWN_TOPIC_ID),
+            TopicKey::Name(name) => {
+                (self.table.by_name(name), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
+            }
+        };
+        let topic = topic.ok_or(unknown)?;
+        let partition =
+            topic.partition(wanted.partition).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+        let max = usize::try_from(wanted.max_bytes).unwrap_or(0).min(self.left);
+        let request = ReadRequest {
+            offset: wanted.fetch_offset,
+            max_bytes: max,
+            min_one: self.none_yet,
+            committed_only: self.terms.committed_only,
+            current_leader_epoch: wanted.current_leader_epoch,
+            last_fetched_epoch: wanted.last_fetched_epoch,
+        };
+        match partition.read(&request) {
+            Ok(found) => {
+                part.high_watermark = found.high_watermark;
+                part.last_stable_offset = found.last_stable_offset;
+                part.log_start_offset = found.log_start_offset;
+                part.diverging = found.diverging;
+                part.aborted = found.aborted;
+                part.piece = found.piece;
+                part.partition = Some(Arc::clone(partition));
+                Ok(())
+            }
+            Err(ReadFailure::NotLeader { leader_id, leader_epoch }) => {
+                part.leader = Some((leader_id, leader_epoch));
+                Err(ErrorCode::NOT_LEADER_OR_FOLLOWER)
+            }
+            Err(ReadFailure::Fenced { leader_id, leader_epoch }) => {
+                part.leader = Some((leader_id, leader_epoch));
+                Err(ErrorCode::FENCED_LEADER_EPOCH)
+            }
+            Err(ReadFailure::UnknownEpoch) => Err(ErrorCode::UNKNOWN_LEADER_EPOCH),
+            Err(ReadFailure::Log(error)) => {
+                if error.code() == ErrorCode::UNKNOWN_SERVER_ERROR
+                    || error.code() == ErrorCode::CORRUPT_MESSAGE
+                {
+                    tracing::warn!(%error, peer = %self.context.peer, "fetch failed");
+                }
+                Err(error.code())
+            }
+        }
+    }
+}

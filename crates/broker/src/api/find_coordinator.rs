@@ -1,0 +1,87 @@
+//! FindCoordinator: which broker a group belongs to.
+
+use thalweg_groups::partition_for;
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::find_coordinator_response::Coordinator;
+use thalweg_wire::messages::{FindCoordinatorRequest, FindCoordinatorResponse};
+
+use crate::coordinators::groups::TOPIC;
+use crate::net::connection::Context;
+
+const GROUP: i8 = 0;
+const TRANSACTION: i8 = 1;
+
+pub(super) async fn handle(
+    context: Context,
+    request: FindCoordinatorRequest,
+) -> FindCoordinatorResponse {
+    if context.version < 4 {
+        let found = find(&context, request.key_type, request.key).await;
+        return FindCoordinatorResponse {
+            error_code: found.error_code,
+            error_message: found.error_message,
+            node_id: found.node_id,
+            host: found.host,
+            port: found.port,
+            ..Default::default()
+        };
+    }
+    let mut coordinators = Vec::with_capacity(request.coordinator_keys.len());
+    for key in request.coordinator_keys {
+        coordinators.push(find(&context, request.key_type, key).await);
+    }
+    FindCoordinatorResponse { coordinators, ..Default::default() }
+}
+
+async fn find(context: &Context, key_type: i8, key: String) -> Coordinator {
+    let refuse = |key: String, error_code: ErrorCode, message: Option<&str>| Coordinator {
+        key,
+        node_id: -1,
+        host: String::new(),
+        port: -1,
+        error_code,
+        error_message: message.map(str::to_owned),
+        ..Default::default()
+    };
+    match key_type {
+        GROUP => {}
+        TRANSACTION => {
+            let message = "transactions are not served by this broker yet";
+            return refuse(key, ErrorCode::INVALID_REQUEST, Some(message));
+        }
+        _ => {
+            let message = "only coordinators of groups are served by this broker";
+            return refuse(key, ErrorCode::INVALID_REQUEST, Some(message));
+        }
+    }
+    let partitions = {
+        let table = context.broker.topics();
+        table.by_name(TOPIC).map(|topic| topic.slots().len())
+    };
+    let partitions = match partitions {
+        Some(partitions) => partitions,
+        // The first group makes the topic. Kafka answers at once and lets the client ask again;
+        // here the topic is there in a moment, so the client is spared the round trip.
+        None => match context.broker.create_internal_topic(TOPIC).await {
+            Ok(partitions) => partitions,
+            Err(error) => {
+                tracing::warn!(%error, "the topic of the group coordinator could not be created");
+                return refuse(key, ErrorCode::COORDINATOR_NOT_AVAILABLE, None);
+            }
+        },
+    };
+    let index = partition_for(&key, u32::try_from(partitions).unwrap_or(0));
+    let image = context.broker.image();
+    let leader = image.partition_leader(TOPIC, index);
+    let node = leader.and_then(|leader| image.endpoint(leader, &context.listener.name));
+    match node {
+        Some(node) => Coordinator {
+            key,
+            node_id: node.id,
+            host: node.host.to_owned(),
+            port: i32::from(node.port),
+            ..Default::default()
+        },
+        None => refuse(key, ErrorCode::COORDINATOR_NOT_AVAILABLE, None),
+    }
+}

@@ -1,0 +1,433 @@
+//! The APIs of the group coordinator: cut by shard, resolved against the topics there are, put
+//! together again.
+
+use std::collections::BTreeMap;
+
+use thalweg_groups::{
+    GroupRequest, GroupResponse, RequestContext, Submission, offset_commit_error, partition_for,
+};
+use thalweg_wire::messages::offset_commit_response::{
+    OffsetCommitResponsePartition, OffsetCommitResponseTopic,
+};
+use thalweg_wire::messages::offset_delete_response::{
+    OffsetDeleteResponsePartition, OffsetDeleteResponseTopic,
+};
+use thalweg_wire::messages::offset_fetch_request::{
+    OffsetFetchRequestGroup, OffsetFetchRequestTopics,
+};
+use thalweg_wire::messages::offset_fetch_response::{
+    OffsetFetchResponseGroup, OffsetFetchResponsePartition, OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic, OffsetFetchResponseTopics,
+};
+use thalweg_wire::messages::*;
+use thalweg_wire::{ErrorCode, Uuid};
+
+use crate::coordinators::groups::TOPIC;
+use crate::coordinators::runtime::Submitted;
+use crate::net::connection::Context;
+
+fn request_context(context: &Context) -> RequestContext {
+    RequestContext {
+        api_version: context.version,
+        client_id: context.client_id.to_string(),
+        // Java prints an address without a host name with a slash in front.
+        client_host: format!("/{}", context.peer.ip()),
+        random: context.broker.random_u128(),
+    }
+}
+
+/// Partitions of the groups' topic; 0 while there is none.
+fn shards(context: &Context) -> u32 {
+    let table = context.broker.topics();
+    table.by_name(TOPIC).map_or(0, |topic| u32::try_from(topic.slots().len()).unwrap_or(0))
+}
+
+fn submit(context: &Context, group: &str, request: GroupRequest) -> Submitted<GroupResponse> {
+    let submission = Submission { context: request_context(context), request };
+    context.broker.groups.submit(group, shards(context), submission)
+}
+
+/// The answer for the version asked in, or the one for a coordinator that went away.
+async fn answer(
+    context: &Context,
+    submitted: Submitted<GroupResponse>,
+    gone: impl FnOnce() -> GroupResponse,
+) -> GroupResponse {
+    submitted.wait().await.unwrap_or_else(gone).for_version(context.version)
+}
+
+macro_rules! one_group {
+    ($name:ident, $request:ident, $response:ident, $variant:ident) => {
+        pub(super) async fn $name(context: Context, request: $request) -> $response {
+            let submitted =
+                submit(&context, &request.group_id.clone(), GroupRequest::$variant(request));
+            let gone = || {
+                GroupResponse::$variant($response {
+                    error_code: ErrorCode::NOT_COORDINATOR,
+                    ..Default::default()
+                })
+            };
+            match answer(&context, submitted, gone).await {
+                GroupResponse::$variant(response) => response,
+                _ => {
+                    $response { error_code: ErrorCode::UNKNOWN_SERVER_ERROR, ..Default::default() }
+                }
+            }
+        }
+    };
+}
+
+one_group!(join, JoinGroupRequest, JoinGroupResponse, JoinGroup);
+one_group!(sync, SyncGroupRequest, SyncGroupResponse, SyncGroup);
+one_group!(heartbeat, HeartbeatRequest, HeartbeatResponse, Heartbeat);
+one_group!(leave, LeaveGroupRequest, LeaveGroupResponse, LeaveGroup);
+
+/// Groups by the shard they live in, in the order of the request.
+fn by_shard(context: &Context, groups: Vec<String>) -> Vec<Vec<String>> {
+    let shards = shards(context);
+    let mut cut: BTreeMap<i32, Vec<String>> = BTreeMap::new();
+    for group in groups {
+        cut.entry(partition_for(&group, shards)).or_default().push(group);
+    }
+    cut.into_values().collect()
+}
+
+pub(super) async fn describe(
+    context: Context,
+    request: DescribeGroupsRequest,
+) -> DescribeGroupsResponse {
+    let mut order: Vec<String> = Vec::new();
+    for group in request.groups {
+        if !order.contains(&group) {
+            order.push(group);
+        }
+    }
+    let submitted: Vec<_> = by_shard(&context, order.clone())
+        .into_iter()
+        .map(|groups| {
+            let first = groups[0].clone();
+            submit(&context, &first, GroupRequest::DescribeGroups(groups))
+        })
+        .collect();
+    let mut found = BTreeMap::new();
+    for one in submitted {
+        if let Some(GroupResponse::DescribeGroups(groups)) = one.wait().await {
+            found.extend(groups.into_iter().map(|group| (group.group_id.clone(), group)));
+        }
+    }
+    let groups = order
+        .into_iter()
+        .map(|group_id| {
+            let mut group = found.remove(&group_id).unwrap_or_else(|| {
+                describe_groups_response::DescribedGroup {
+                    group_id,
+                    error_code: ErrorCode::NOT_COORDINATOR,
+                    ..Default::default()
+                }
+            });
+            if request.include_authorized_operations && group.error_code.is_ok() {
+                group.authorized_operations = super::GROUP_OPERATIONS;
+            }
+            group
+        })
+        .collect();
+    DescribeGroupsResponse { groups, ..Default::default() }
+}
+
+pub(super) async fn list(context: Context, request: ListGroupsRequest) -> ListGroupsResponse {
+    let submission = Submission {
+        context: request_context(&context),
+        request: GroupRequest::ListGroups(request),
+    };
+    let mut out = ListGroupsResponse::default();
+    for one in context.broker.groups.submit_all(&submission) {
+        if let Some(GroupResponse::ListGroups(part)) = one.wait().await {
+            if part.error_code.is_err() {
+                return ListGroupsResponse { error_code: part.error_code, ..Default::default() };
+            }
+            out.groups.extend(part.groups);
+        }
+    }
+    out
+}
+
+pub(super) async fn delete(context: Context, request: DeleteGroupsRequest) -> DeleteGroupsResponse {
+    let mut names = request.groups_names;
+    names.sort();
+    names.dedup();
+    let submitted: Vec<_> = by_shard(&context, names)
+        .into_iter()
+        .map(|groups| {
+            let first = groups[0].clone();
+            let request = GroupRequest::DeleteGroups(groups.clone());
+            (groups, submit(&context, &first, request))
+        })
+        .collect();
+    let mut out = DeleteGroupsResponse::default();
+    for (groups, one) in submitted {
+        match one.wait().await {
+            Some(GroupResponse::DeleteGroups(results)) => out.results.extend(results),
+            _ => out.results.extend(groups.into_iter().map(|group_id| {
+                delete_groups_response::DeletableGroupResult {
+                    group_id,
+                    error_code: ErrorCode::NOT_COORDINATOR,
+                    ..Default::default()
+                }
+            })),
+        }
+    }
+    out
+}
+
+pub(super) async fn offset_commit(
+    context: Context,
+    mut request: OffsetCommitRequest,
+) -> OffsetCommitResponse {
+    let by_id = context.version >= 10;
+    let mut refused: Vec<OffsetCommitResponseTopic> = Vec::new();
+    {
+        let table = context.broker.topics();
+        request.topics.retain_mut(|topic| {
+            let known =
+                if by_id { table.by_id(topic.topic_id) } else { table.by_name(&topic.name) };
+            let mut wrong = OffsetCommitResponseTopic {
+                name: topic.name.clone(),
+                topic_id: topic.topic_id,
+                ..Default::default()
+            };
+            let mut refuse = |index: i32, error_code: ErrorCode| {
+                wrong.partitions.push(OffsetCommitResponsePartition {
+                    partition_index: index,
+                    error_code,
+                    ..Default::default()
+                });
+            };
+            match known {
+                None => {
+                    let code = if by_id {
+                        ErrorCode::UNKNOWN_TOPIC_ID
+                    } else {
+                        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+                    };
+                    topic.partitions.drain(..).for_each(|p| refuse(p.partition_index, code));
+                }
+                Some(known) => {
+                    topic.name = known.name.to_string();
+                    topic.topic_id = known.id;
+                    topic.partitions.retain(|p| {
+                        let there = usize::try_from(p.partition_index)
+                            .is_ok_and(|index| index < known.slots().len());
+                        if !there {
+                            refuse(p.partition_index, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+                        }
+                        there
+                    });
+                }
+            }
+            if !wrong.partitions.is_empty() {
+                refused.push(wrong);
+            }
+            !topic.partitions.is_empty()
+        });
+    }
+    let mut response = if request.topics.is_empty() {
+        OffsetCommitResponse::default()
+    } else {
+        let gone = offset_commit_error(&request, ErrorCode::NOT_COORDINATOR);
+        let group = request.group_id.clone();
+        let submitted = submit(&context, &group, GroupRequest::OffsetCommit(request));
+        match answer(&context, submitted, || GroupResponse::OffsetCommit(gone)).await {
+            GroupResponse::OffsetCommit(response) => response,
+            _ => OffsetCommitResponse::default(),
+        }
+    };
+    for topic in refused {
+        let same = |t: &&mut OffsetCommitResponseTopic| {
+            if by_id { t.topic_id == topic.topic_id } else { t.name == topic.name }
+        };
+        match response.topics.iter_mut().find(same) {
+            Some(there) => there.partitions.extend(topic.partitions),
+            None => response.topics.push(topic),
+        }
+    }
+    response
+}
+
+/// A request below version 8 asks for one group, with its fields at the top.
+fn fetch_groups(request: &OffsetFetchRequest, version: i16) -> Vec<OffsetFetchRequestGroup> {
+    if version >= 8 {
+        return request.groups.clone();
+    }
+    let topics = request.topics.as_ref().map(|topics| {
+        topics
+            .iter()
+            .map(|topic| OffsetFetchRequestTopics {
+                name: topic.name.clone(),
+                partition_indexes: topic.partition_indexes.clone(),
+                ..Default::default()
+            })
+            .collect()
+    });
+    vec![OffsetFetchRequestGroup {
+        group_id: request.group_id.clone(),
+        topics,
+        ..Default::default()
+    }]
+}
+
+pub(super) async fn offset_fetch(
+    context: Context,
+    request: OffsetFetchRequest,
+) -> OffsetFetchResponse {
+    let by_id = context.version >= 10;
+    let mut pending = Vec::new();
+    for mut group in fetch_groups(&request, context.version) {
+        let mut unknown: Vec<OffsetFetchResponseTopics> = Vec::new();
+        if by_id && let Some(topics) = &mut group.topics {
+            let table = context.broker.topics();
+            topics.retain_mut(|topic| match table.by_id(topic.topic_id) {
+                Some(known) => {
+                    topic.name = known.name.to_string();
+                    true
+                }
+                None => {
+                    let partitions = topic
+                        .partition_indexes
+                        .iter()
+                        .map(|&partition_index| OffsetFetchResponsePartitions {
+                            partition_index,
+                            committed_offset: -1,
+                            committed_leader_epoch: -1,
+                            metadata: Some(String::new()),
+                            error_code: ErrorCode::UNKNOWN_TOPIC_ID,
+                            ..Default::default()
+                        })
+                        .collect();
+                    unknown.push(OffsetFetchResponseTopics {
+                        topic_id: topic.topic_id,
+                        partitions,
+                        ..Default::default()
+                    });
+                    false
+                }
+            });
+        }
+        let id = group.group_id.clone();
+        let submitted = submit(
+            &context,
+            &id,
+            GroupRequest::OffsetFetch { group, require_stable: request.require_stable },
+        );
+        pending.push((id, unknown, submitted));
+    }
+    let mut groups = Vec::with_capacity(pending.len());
+    for (group_id, unknown, submitted) in pending {
+        let mut group = match submitted.wait().await {
+            Some(GroupResponse::OffsetFetch(group)) => group,
+            _ => OffsetFetchResponseGroup {
+                group_id,
+                error_code: ErrorCode::NOT_COORDINATOR,
+                ..Default::default()
+            },
+        };
+        if by_id && group.error_code.is_ok() {
+            let table = context.broker.topics();
+            group.topics.retain_mut(|topic| {
+                if topic.topic_id.is_zero() {
+                    // Offsets of a topic that is gone cannot be named in this version.
+                    topic.topic_id = table.by_name(&topic.name).map_or(Uuid::ZERO, |t| t.id);
+                }
+                !topic.topic_id.is_zero()
+            });
+        }
+        if group.error_code.is_ok() {
+            group.topics.extend(unknown);
+        }
+        groups.push(group);
+    }
+    if context.version >= 8 {
+        return OffsetFetchResponse { groups, ..Default::default() };
+    }
+    single_group(groups.pop().unwrap_or_default())
+}
+
+/// The answer's form below version 8.
+fn single_group(group: OffsetFetchResponseGroup) -> OffsetFetchResponse {
+    let topics = group
+        .topics
+        .into_iter()
+        .map(|topic| OffsetFetchResponseTopic {
+            name: topic.name,
+            partitions: topic
+                .partitions
+                .into_iter()
+                .map(|p| OffsetFetchResponsePartition {
+                    partition_index: p.partition_index,
+                    committed_offset: p.committed_offset,
+                    committed_leader_epoch: p.committed_leader_epoch,
+                    metadata: p.metadata,
+                    error_code: p.error_code,
+                    ..Default::default()
+                })
+                .collect(),
+            ..Default::default()
+        })
+        .collect();
+    OffsetFetchResponse { topics, error_code: group.error_code, ..Default::default() }
+}
+
+pub(super) async fn offset_delete(
+    context: Context,
+    mut request: OffsetDeleteRequest,
+) -> OffsetDeleteResponse {
+    let mut unknown: Vec<OffsetDeleteResponseTopic> = Vec::new();
+    {
+        let table = context.broker.topics();
+        request.topics.retain_mut(|topic| {
+            let slots = table.by_name(&topic.name).map_or(0, |known| known.slots().len());
+            let mut gone = Vec::new();
+            topic.partitions.retain(|p| {
+                let there = usize::try_from(p.partition_index).is_ok_and(|index| index < slots);
+                if !there {
+                    gone.push(OffsetDeleteResponsePartition {
+                        partition_index: p.partition_index,
+                        error_code: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+                        ..Default::default()
+                    });
+                }
+                there
+            });
+            if !gone.is_empty() {
+                unknown.push(OffsetDeleteResponseTopic {
+                    name: topic.name.clone(),
+                    partitions: gone,
+                    ..Default::default()
+                });
+            }
+            !topic.partitions.is_empty()
+        });
+    }
+    let mut response = OffsetDeleteResponse::default();
+    if !request.topics.is_empty() || unknown.is_empty() {
+        let group = request.group_id.clone();
+        let submitted = submit(&context, &group, GroupRequest::OffsetDelete(request));
+        let gone = || {
+            GroupResponse::OffsetDelete(OffsetDeleteResponse {
+                error_code: ErrorCode::NOT_COORDINATOR,
+                ..Default::default()
+            })
+        };
+        if let GroupResponse::OffsetDelete(answer) = answer(&context, submitted, gone).await {
+            response = answer;
+        }
+    }
+    if response.error_code.is_ok() {
+        for topic in unknown {
+            match response.topics.iter_mut().find(|t| t.name == topic.name) {
+                Some(there) => there.partitions.extend(topic.partitions),
+                None => response.topics.push(topic),
+            }
+        }
+    }
+    response
+}

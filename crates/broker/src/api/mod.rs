@@ -1,0 +1,198 @@
+//! One file per API. A handler sees one normalised form of its request, whatever the version.
+
+use std::ops::RangeInclusive;
+
+use thalweg_wire::{ApiKey, Message, Reader, Request, Writer};
+
+use crate::net::connection::{Context, Handled, Parked, Scratch};
+
+mod api_versions;
+mod configs;
+mod delete_records;
+mod describe_cluster;
+mod describe_log_dirs;
+mod describe_producers;
+mod describe_quorum;
+pub(crate) mod fetch;
+mod find_coordinator;
+mod groups;
+mod init_producer_id;
+mod list_offsets;
+mod metadata;
+mod offset_for_leader_epoch;
+pub(crate) mod produce;
+mod topics;
+
+/// What one API's entry in the table says.
+struct Served {
+    key: ApiKey,
+    /// Versions that are served; all that Kafka 4.3 has released unless a part is missing here.
+    versions: RangeInclusive<i16>,
+}
+
+/// Versions Kafka 4.3 serves of an API.
+fn released<R: Request>() -> Served {
+    let max = R::API_KEY.info().map_or(R::MAX_VERSION, |info| info.max_stable_version);
+    Served { key: R::API_KEY, versions: R::MIN_VERSION..=max }
+}
+
+macro_rules! apis {
+    ($($request:ident => $handler:path,)*) => {
+        /// Everything this broker serves, in the order of Kafka's numbers.
+        fn served() -> Vec<Served> {
+            use thalweg_wire::messages::*;
+            let mut all = vec![
+                released::<ProduceRequest>(),
+                released::<FetchRequest>(),
+                released::<ApiVersionsRequest>(),
+                $(released::<$request>(),)*
+            ];
+            all.sort_by_key(|s| s.key);
+            all
+        }
+
+        /// Handles a request of an API whose answer is built in one piece.
+        fn owned(context: &Context, body: &[u8]) -> Handled {
+            use thalweg_wire::messages::*;
+            $(
+                if context.api_key == <$request as Request>::API_KEY {
+                    return typed::<$request, _, _>(context, body, $handler);
+                }
+            )*
+            Handled::Close(format!("{} is not served", context.api_key))
+        }
+    };
+}
+
+apis! {
+    ListOffsetsRequest => list_offsets::handle,
+    MetadataRequest => metadata::handle,
+    OffsetCommitRequest => groups::offset_commit,
+    OffsetFetchRequest => groups::offset_fetch,
+    FindCoordinatorRequest => find_coordinator::handle,
+    JoinGroupRequest => groups::join,
+    HeartbeatRequest => groups::heartbeat,
+    LeaveGroupRequest => groups::leave,
+    SyncGroupRequest => groups::sync,
+    DescribeGroupsRequest => groups::describe,
+    ListGroupsRequest => groups::list,
+    CreateTopicsRequest => topics::create,
+    DeleteTopicsRequest => topics::delete,
+    DeleteRecordsRequest => delete_records::handle,
+    InitProducerIdRequest => init_producer_id::handle,
+    OffsetForLeaderEpochRequest => offset_for_leader_epoch::handle,
+    DescribeConfigsRequest => configs::describe,
+    AlterConfigsRequest => configs::alter,
+    DescribeLogDirsRequest => describe_log_dirs::handle,
+    CreatePartitionsRequest => topics::create_partitions,
+    DeleteGroupsRequest => groups::delete,
+    ElectLeadersRequest => topics::elect_leaders,
+    IncrementalAlterConfigsRequest => configs::incremental_alter,
+    AlterPartitionReassignmentsRequest => topics::alter_reassignments,
+    ListPartitionReassignmentsRequest => topics::list_reassignments,
+    OffsetDeleteRequest => groups::offset_delete,
+    DescribeClientQuotasRequest => configs::describe_quotas,
+    AlterClientQuotasRequest => configs::alter_quotas,
+    DescribeQuorumRequest => describe_quorum::handle,
+    UpdateFeaturesRequest => topics::update_features,
+    DescribeClusterRequest => describe_cluster::handle,
+    DescribeProducersRequest => describe_producers::handle,
+    ListConfigResourcesRequest => configs::list_resources,
+    DescribeTopicPartitionsRequest => metadata::describe_topic_partitions,
+}
+
+/// Decodes, parks the handler, encodes what it gives.
+fn typed<R, H, F>(context: &Context, body: &[u8], handler: H) -> Handled
+where
+    R: Request,
+    H: FnOnce(Context, R) -> F,
+    F: Future<Output = R::Response> + Send + 'static,
+{
+    let mut reader = Reader::new(body);
+    let request = match R::decode(&mut reader, context.version) {
+        Ok(request) => request,
+        Err(error) => return Handled::Close(format!("malformed {} request: {error}", R::NAME)),
+    };
+    let answer = handler(context.clone(), request);
+    let context = context.clone();
+    Handled::Parked(Box::pin(async move { encode(&context, &answer.await) }))
+}
+
+/// The answer as a frame.
+pub(crate) fn encode<M: Message>(context: &Context, response: &M) -> Parked {
+    let mut frame = Writer::new();
+    context.begin(&mut frame);
+    let close = response
+        .encode(&mut frame, context.version)
+        .and_then(|()| frame.end_frame())
+        .err()
+        .map(|error| format!("{} cannot be answered: {error}", context.api_key));
+    if let Some(reason) = &close {
+        tracing::error!(reason, version = context.version, "an answer could not be encoded");
+    }
+    Parked { frame, files: Vec::new(), close }
+}
+
+/// Handles one request. Its bytes may be changed in place.
+pub(crate) async fn handle(context: &Context, scratch: &mut Scratch, body: &mut [u8]) -> Handled {
+    context.broker.metrics.request(context.api_key);
+    match context.api_key {
+        ApiKey::PRODUCE => produce::handle(context, scratch, body).await,
+        ApiKey::FETCH => fetch::handle(context, scratch, body),
+        ApiKey::API_VERSIONS => api_versions::handle(context, scratch, body),
+        key => {
+            let known = context.broker.apis.versions(key);
+            match known {
+                Some(versions) if versions.contains(&context.version) => owned(context, body),
+                Some(_) => {
+                    Handled::Close(format!("{key} version {} is not supported", context.version))
+                }
+                None => Handled::Close(format!("{key} is not served")),
+            }
+        }
+    }
+}
+
+/// The table of served APIs, ready to be asked.
+pub(crate) struct ApiTable {
+    served: Vec<Served>,
+}
+
+impl ApiTable {
+    pub(crate) fn new() -> ApiTable {
+        ApiTable { served: served() }
+    }
+
+    fn versions(&self, key: ApiKey) -> Option<&RangeInclusive<i16>> {
+        let at = self.served.binary_search_by_key(&key, |s| s.key).ok()?;
+        Some(&self.served[at].versions)
+    }
+
+    /// Number, first and last version of each API, as ApiVersions tells them.
+    fn advertised(&self) -> impl Iterator<Item = (ApiKey, i16, i16)> + '_ {
+        self.served.iter().map(|s| {
+            // librdkafka decides what a broker can do by its Produce versions from 0 on; versions
+            // below 3 are refused when they come (KAFKA-18659).
+            let min = if s.key == ApiKey::PRODUCE { 0 } else { *s.versions.start() };
+            (s.key, min, *s.versions.end())
+        })
+    }
+}
+
+/// Everything the cluster may be asked to do by someone who may do all: bits of the operations of
+/// Kafka's authorizer.
+pub(crate) const CLUSTER_OPERATIONS: i32 = bits(&[5, 7, 8, 9, 10, 11, 12]);
+/// The same for a topic.
+pub(crate) const TOPIC_OPERATIONS: i32 = bits(&[3, 4, 5, 6, 7, 8, 10, 11]);
+/// The same for a group.
+pub(crate) const GROUP_OPERATIONS: i32 = bits(&[3, 6, 8, 10, 11]);
+
+const fn bits(operations: &[u32]) -> i32 {
+    let mut set = 0;
+    let mut at = 0;
+    while at < operations.len() {
+        set |= 1 << operations[at];
+        at += 1;
+    }
+    set
+}

@@ -1,0 +1,371 @@
+//! Produce: from the frame's bytes to the partitions' logs on the connection's own task.
+//!
+//! The request is read in place. A batch is validated where it lies, gets its offset and epoch
+//! there, and is written from there; what a request allocates does not depend on its batches.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use thalweg_records::BatchView;
+use thalweg_records::validate::{Failure, Origin, Progress, Reason, Validation};
+use thalweg_wire::messages::produce_request::ProduceRequestView;
+use thalweg_wire::messages::produce_response::{
+    BatchIndexAndErrorMessageRef, LeaderIdAndEpochRef, NodeEndpointRef,
+    PartitionProduceResponseRef, ProduceResponseRef, TopicProduceResponseRef,
+};
+use thalweg_wire::{ErrorCode, Reader, Uuid};
+
+use crate::net::connection::{Context, Handled};
+use crate::partition::{AppendFailure, AppendResults, Partition};
+use crate::topics::Topic;
+use crate::workspace;
+
+/// Client id under which Kafka's tools may write to internal topics.
+const ADMIN_CLIENT: &str = "__admin_client";
+
+/// What a connection keeps between Produce requests.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    topics: Vec<TopicPart>,
+    parts: Vec<Part>,
+    /// Where appends that found their partition busy report to.
+    results: Arc<AppendResults>,
+}
+
+struct TopicPart {
+    name: Range<usize>,
+    id: Uuid,
+    topic: Option<Arc<Topic>>,
+    parts: Range<usize>,
+}
+
+struct Part {
+    index: i32,
+    records: Option<Range<usize>>,
+    result: PartResult,
+}
+
+#[derive(Default)]
+struct PartResult {
+    error: ErrorCode,
+    base_offset: i64,
+    log_append_time_ms: i64,
+    log_start_offset: i64,
+    leader: Option<(i32, i32)>,
+    /// Rare, so that a result stays small.
+    details: Option<Box<Details>>,
+}
+
+struct Details {
+    message: Option<String>,
+    records: Vec<(i32, String)>,
+}
+
+impl PartResult {
+    fn error(error: ErrorCode) -> PartResult {
+        PartResult {
+            error,
+            base_offset: -1,
+            log_append_time_ms: -1,
+            log_start_offset: -1,
+            ..PartResult::default()
+        }
+    }
+
+    fn with_message(error: ErrorCode, message: String) -> PartResult {
+        let details = Details { message: Some(message), records: Vec::new() };
+        PartResult { details: Some(Box::new(details)), ..PartResult::error(error) }
+    }
+}
+
+impl Scratch {
+    /// Forgets the last request; a connection that is idle keeps little.
+    pub(crate) fn shrink(&mut self) {
+        const KEEP: usize = 64;
+        self.topics.clear();
+        self.parts.clear();
+        self.topics.shrink_to(KEEP);
+        self.parts.shrink_to(KEEP);
+    }
+}
+
+/// Where `part` lies in `whole`.
+fn range_in(whole: &[u8], part: &[u8]) -> Range<usize> {
+    let start = (part.as_ptr() as usize).wrapping_sub(whole.as_ptr() as usize);
+    start..start + part.len()
+}
+
+pub(super) async fn handle(
+    context: &Context,
+    scratch: &mut crate::net::connection::Scratch,
+    body: &mut [u8],
+) -> Handled {
+    let work = &mut scratch.produce;
+    let acks = {
+        let mut reader = Reader::new(body);
+        let request = match ProduceRequestView::parse(&mut reader, context.version) {
+            Ok(request) => request,
+            Err(error) => return Handled::Close(format!("malformed Produce request: {error}")),
+        };
+        plan(context, work, body, &request);
+        request.acks
+    };
+
+    let now = context.broker.clock.wall_ms();
+    if !matches!(acks, -1..=1) {
+        for part in &mut work.parts {
+            if part.result.error.is_ok() {
+                part.result = PartResult::error(ErrorCode::INVALID_REQUIRED_ACKS);
+            }
+        }
+    } else if has_transactional_records(work, body) {
+        // Without a transaction coordinator nobody can own the transaction.
+        for part in &mut work.parts {
+            part.result = PartResult::error(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
+        }
+    } else {
+        for topic_at in 0..work.topics.len() {
+            let Some(topic) = work.topics[topic_at].topic.clone() else { continue };
+            for at in work.topics[topic_at].parts.clone() {
+                let part = &mut work.parts[at];
+                if part.result.error.is_err() {
+                    continue;
+                }
+                let Some(partition) = topic.partition(part.index) else {
+                    part.result = PartResult::error(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+                    continue;
+                };
+                let records = match &part.records {
+                    Some(range) => &mut body[range.clone()],
+                    None => &mut [],
+                };
+                part.result = append(context, &topic, partition, records, now, &work.results).await;
+            }
+        }
+    }
+
+    if acks == 0 {
+        if let Some(failed) = work.parts.iter().find(|p| p.result.error.is_err()) {
+            // Nobody reads an answer: closing is how the producer learns of it, as in Kafka.
+            return Handled::Close(format!(
+                "produce with acks=0 failed for a partition {}: {}",
+                failed.index, failed.result.error
+            ));
+        }
+        return Handled::NoReply;
+    }
+    respond(context, work, &mut scratch.frame, body)
+}
+
+/// Notes what the request asks for, and what can be refused before anything is looked at.
+fn plan(context: &Context, work: &mut Scratch, body: &[u8], request: &ProduceRequestView<'_>) {
+    work.topics.clear();
+    work.parts.clear();
+    let table = context.broker.topics();
+    for topic_data in request.topic_data {
+        let topic = if topic_data.topic_id.is_zero() {
+            table.by_name(topic_data.name)
+        } else {
+            table.by_id(topic_data.topic_id)
+        };
+        let missing = if context.version > 12 && topic.is_none() {
+            ErrorCode::UNKNOWN_TOPIC_ID
+        } else {
+            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+        };
+        let first = work.parts.len();
+        for partition in topic_data.partition_data {
+            let result = match topic {
+                None => PartResult::error(missing),
+                Some(topic) if topic.internal && *context.client_id != *ADMIN_CLIENT => {
+                    PartResult::error(ErrorCode::INVALID_TOPIC_EXCEPTION)
+                }
+                Some(_) => PartResult::default(),
+            };
+            work.parts.push(Part {
+                index: partition.index,
+                records: partition.records.map(|records| range_in(body, records)),
+                result,
+            });
+        }
+        work.topics.push(TopicPart {
+            name: range_in(body, topic_data.name.as_bytes()),
+            id: topic_data.topic_id,
+            topic: topic.cloned(),
+            parts: first..work.parts.len(),
+        });
+    }
+}
+
+fn has_transactional_records(work: &Scratch, body: &[u8]) -> bool {
+    work.parts.iter().any(|part| {
+        let records = part.records.clone().and_then(|range| body.get(range));
+        records
+            .and_then(|records| BatchView::parse_header(records).ok())
+            .is_some_and(|batch| batch.is_transactional())
+    })
+}
+
+async fn append(
+    context: &Context,
+    topic: &Topic,
+    partition: &Arc<Partition>,
+    records: &mut [u8],
+    now: i64,
+    results: &Arc<AppendResults>,
+) -> PartResult {
+    let settings = topic.settings();
+    let mut scratch = workspace::validation();
+    let validated = {
+        let origin = Origin::Client { produce_version: context.version };
+        let mut validation =
+            Validation::new(records, &mut scratch, &settings.validation, origin, now);
+        loop {
+            match validation.step() {
+                Ok(Progress::Done(validated)) => break Ok(validated),
+                Ok(Progress::More) => tokio::task::yield_now().await,
+                Err(failure) => break Err(failure),
+            }
+        }
+    };
+    drop(scratch);
+    let mut validated = match validated {
+        Ok(validated) => validated,
+        Err(failure) => {
+            context.broker.metrics.invalid_batches.add(1);
+            return refused(failure);
+        }
+    };
+    let bytes = validated.len as u64;
+    let count = validated.record_count;
+    let log_append_time_ms = validated.log_append_time.unwrap_or(-1);
+    match partition.append(&mut validated, records, now, results).await {
+        Ok(appended) => {
+            context.broker.metrics.appended(bytes, count);
+            PartResult {
+                base_offset: appended.first_offset,
+                log_append_time_ms: if appended.duplicate {
+                    appended.log_append_time_ms
+                } else {
+                    log_append_time_ms
+                },
+                log_start_offset: appended.log_start_offset,
+                ..PartResult::default()
+            }
+        }
+        Err(AppendFailure::NotLeader { leader_id, leader_epoch }) => PartResult {
+            leader: Some((leader_id, leader_epoch)),
+            ..PartResult::error(ErrorCode::NOT_LEADER_OR_FOLLOWER)
+        },
+        Err(AppendFailure::Log(error)) => {
+            tracing::debug!(%error, "append refused");
+            PartResult::with_message(error.code(), error.to_string())
+        }
+    }
+}
+
+/// A batch that did not pass validation: Kafka names the records concerned.
+fn refused(failure: Failure) -> PartResult {
+    let code = failure.reason.error_code();
+    // Internal errors are told without a reason, as Kafka does.
+    let message = (code != ErrorCode::UNKNOWN_SERVER_ERROR).then(|| failure.reason.to_string());
+    let records: Vec<(i32, String)> = match failure.reason {
+        Reason::Records(_) => failure
+            .record_errors
+            .iter()
+            .map(|record| (record.batch_index, record.kind.to_string()))
+            .collect(),
+        _ => Vec::new(),
+    };
+    PartResult { details: Some(Box::new(Details { message, records })), ..PartResult::error(code) }
+}
+
+fn respond(
+    context: &Context,
+    work: &Scratch,
+    frame: &mut thalweg_wire::Writer,
+    body: &[u8],
+) -> Handled {
+    let details: Vec<Vec<BatchIndexAndErrorMessageRef<'_>>> = work
+        .parts
+        .iter()
+        .filter_map(|part| part.result.details.as_ref())
+        .map(|details| {
+            details
+                .records
+                .iter()
+                .map(|(index, message)| BatchIndexAndErrorMessageRef {
+                    batch_index: *index,
+                    batch_index_error_message: Some(message),
+                })
+                .collect()
+        })
+        .collect();
+    let mut details = details.iter();
+    let mut leaders: Vec<i32> = Vec::new();
+    let parts: Vec<PartitionProduceResponseRef<'_>> = work
+        .parts
+        .iter()
+        .map(|part| {
+            let result = &part.result;
+            let (leader_id, leader_epoch) = result.leader.unwrap_or((-1, -1));
+            if leader_id >= 0 && !leaders.contains(&leader_id) {
+                leaders.push(leader_id);
+            }
+            let extra = result.details.as_ref();
+            PartitionProduceResponseRef {
+                index: part.index,
+                error_code: result.error,
+                base_offset: result.base_offset,
+                log_append_time_ms: result.log_append_time_ms,
+                log_start_offset: result.log_start_offset,
+                record_errors: extra.and_then(|_| details.next()).map_or(&[], |d| &d[..]),
+                error_message: extra.and_then(|d| d.message.as_deref()),
+                current_leader: LeaderIdAndEpochRef {
+                    leader_id,
+                    leader_epoch,
+                    ..LeaderIdAndEpochRef::default()
+                },
+            }
+        })
+        .collect();
+    let topics: Vec<TopicProduceResponseRef<'_>> = work
+        .topics
+        .iter()
+        .map(|topic| TopicProduceResponseRef {
+            name: std::str::from_utf8(&body[topic.name.clone()]).unwrap_or_default(),
+            topic_id: topic.id,
+            partition_responses: &parts[topic.parts.clone()],
+        })
+        .collect();
+    let image = (!leaders.is_empty()).then(|| context.broker.image());
+    let endpoints: Vec<NodeEndpointRef<'_>> = leaders
+        .iter()
+        .filter_map(|id| {
+            let node = image.as_ref()?.endpoint(*id, &context.listener.name)?;
+            Some(NodeEndpointRef {
+                node_id: *id,
+                host: node.host,
+                port: i32::from(node.port),
+                rack: node.rack,
+            })
+        })
+        .collect();
+    let response =
+        ProduceResponseRef { responses: &topics, node_endpoints: &endpoints, throttle_time_ms: 0 };
+    context.begin(frame);
+    match response.encode(frame, context.version).and_then(|()| frame.end_frame()) {
+        Ok(()) => Handled::Reply,
+        Err(error) => Handled::Close(format!("Produce cannot be answered: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn ranges_point_back_into_the_frame() {
+        let whole = [1u8, 2, 3, 4, 5];
+        assert_eq!(super::range_in(&whole, &whole[2..4]), 2..4);
+        assert_eq!(super::range_in(&whole, &whole[..]), 0..5);
+    }
+}

@@ -1,0 +1,436 @@
+//! One broker: what its parts share, and how metadata takes effect on them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::{ArcSwap, Guard};
+use parking_lot::Mutex;
+use thalweg_log::{CreateRequest, LogManager};
+use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig};
+use thalweg_metadata::controller::Decision;
+use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType, TopicImage, Update};
+use thalweg_wire::{ErrorCode, Uuid};
+use tokio::sync::watch;
+
+use crate::api::ApiTable;
+use crate::clock::Clock;
+use crate::coordinators::groups::{self, Groups};
+use crate::fetch_session::SessionCache;
+use crate::kraft::{Controller, ControllerError};
+use crate::metrics::Metrics;
+use crate::net::budget::Budget;
+use crate::net::limits::ConnectionLimits;
+use crate::partition::{Leader, Partition};
+use crate::pool::Pool;
+use crate::producer_ids::ProducerIds;
+use crate::random::Random;
+use crate::settings::Settings;
+use crate::topic_names::is_internal;
+use crate::topic_settings;
+use crate::topics::{Topic, TopicTable, TopicsGuard};
+use crate::view::View;
+
+/// Everything that requests share.
+pub(crate) struct Broker {
+    pub(crate) node_id: i32,
+    pub(crate) cluster_id: String,
+    /// Directory of the metadata log.
+    pub(crate) metadata_directory: Uuid,
+    pub(crate) clock: Clock,
+    pub(crate) random: Random,
+    pub(crate) apis: ApiTable,
+    pub(crate) metrics: Metrics,
+    pub(crate) request_budget: Arc<Budget>,
+    pub(crate) limits: Arc<ConnectionLimits>,
+    pub(crate) sessions: Mutex<SessionCache>,
+    pub(crate) disk_reads: Pool,
+    pub(crate) logs: LogManager,
+    pub(crate) groups: Groups,
+    pub(crate) controller: Controller,
+    pub(crate) producer_ids: ProducerIds,
+    /// Set once, when the broker has to stop.
+    pub(crate) shutdown: watch::Sender<bool>,
+    /// Why it stops by itself, if it does.
+    fatal: Mutex<Option<String>>,
+    /// Configuration as files and command line gave it; dynamic configs go on top.
+    static_config: BrokerConfig,
+    settings: ArcSwap<Settings>,
+    image: ArcSwap<MetadataImage>,
+    topics: ArcSwap<TopicTable>,
+    connection_ids: AtomicU64,
+}
+
+/// What a broker is made of.
+pub(crate) struct Parts {
+    pub(crate) cluster_id: String,
+    pub(crate) metadata_directory: Uuid,
+    pub(crate) clock: Clock,
+    pub(crate) random: Random,
+    pub(crate) logs: LogManager,
+    pub(crate) groups: Groups,
+    pub(crate) controller: Controller,
+    pub(crate) limits: Arc<ConnectionLimits>,
+    pub(crate) config: BrokerConfig,
+    pub(crate) image: MetadataImage,
+}
+
+impl Broker {
+    pub(crate) fn new(parts: Parts) -> Arc<Broker> {
+        let settings = Settings::new(parts.config.clone());
+        Arc::new(Broker {
+            node_id: parts.config.node_id(),
+            cluster_id: parts.cluster_id,
+            metadata_directory: parts.metadata_directory,
+            clock: parts.clock,
+            random: parts.random,
+            apis: ApiTable::new(),
+            metrics: Metrics::new(),
+            request_budget: Budget::new(crate::settings::request_memory(&parts.config)),
+            limits: parts.limits,
+            sessions: Mutex::new(SessionCache::new(
+                usize::try_from(parts.config.fetch_session_slots()).unwrap_or(0),
+            )),
+            disk_reads: Pool::new(8),
+            logs: parts.logs,
+            groups: parts.groups,
+            controller: parts.controller,
+            producer_ids: ProducerIds::default(),
+            shutdown: watch::Sender::new(false),
+            fatal: Mutex::new(None),
+            static_config: parts.config,
+            settings: ArcSwap::from_pointee(settings),
+            image: ArcSwap::from_pointee(parts.image),
+            topics: ArcSwap::default(),
+            connection_ids: AtomicU64::new(0),
+        })
+    }
+
+    /// The configuration now.
+    #[inline]
+    pub(crate) fn settings(&self) -> Guard<Arc<Settings>> {
+        self.settings.load()
+    }
+
+    /// The metadata now.
+    pub(crate) fn image(&self) -> View {
+        View(self.image.load_full())
+    }
+
+    /// The topics now.
+    #[inline]
+    pub(crate) fn topics(&self) -> TopicsGuard {
+        self.topics.load()
+    }
+
+    pub(crate) fn next_connection_id(&self) -> u64 {
+        self.connection_ids.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn random_i32(&self) -> i32 {
+        self.random.i32()
+    }
+
+    pub(crate) fn random_u128(&self) -> u128 {
+        self.random.u128()
+    }
+
+    /// Features and levels, as brokers of this release support them.
+    pub(crate) fn supported_features(&self) -> impl Iterator<Item = (&'static str, i16, i16)> {
+        thalweg_metadata::features::SUPPORTED.iter().map(|r| (r.name, r.min, r.max))
+    }
+
+    /// Asks the controller for a decision on the newest image and the configuration of now.
+    pub(crate) async fn decide<R: Send + 'static>(
+        self: &Arc<Self>,
+        decision: impl FnOnce(&thalweg_metadata::controller::Context<'_>, &Random) -> Decision<R>
+        + Send
+        + 'static,
+    ) -> Result<R, ControllerError> {
+        let broker = Arc::clone(self);
+        self.controller
+            .decide(self, move |image| {
+                let settings = broker.settings();
+                let context =
+                    thalweg_metadata::controller::Context { image, config: &settings.config };
+                let decided = decision(&context, &broker.random);
+                (decided.records, decided.response)
+            })
+            .await
+    }
+
+    /// Looks at the newest image with the configuration of now.
+    pub(crate) fn with_controller_context<R>(
+        &self,
+        look: impl FnOnce(&thalweg_metadata::controller::Context<'_>) -> R,
+    ) -> R {
+        let image = self.image();
+        let settings = self.settings();
+        look(&thalweg_metadata::controller::Context { image: &image, config: &settings.config })
+    }
+
+    /// The next producer id; asks the controller for a block when the last one is used up.
+    pub(crate) async fn next_producer_id(self: &Arc<Self>) -> Result<i64, ControllerError> {
+        self.producer_ids.next(self).await
+    }
+
+    /// Stops the broker: the metadata log cannot be written any more.
+    pub(crate) fn metadata_failed(&self) {
+        self.fail("the metadata log failed; see the log above");
+    }
+
+    /// Stops the broker for a reason of its own.
+    pub(crate) fn fail(&self, reason: &str) {
+        self.fatal.lock().get_or_insert_with(|| reason.to_owned());
+        self.shutdown.send_replace(true);
+    }
+
+    /// Why the broker stopped by itself.
+    pub(crate) fn fatal(&self) -> Option<String> {
+        self.fatal.lock().clone()
+    }
+
+    // -- metadata takes effect ----------------------------------------------------------------
+
+    /// A new image: what it says is so from now on. On a thread that may wait.
+    pub(crate) fn publish(self: &Arc<Self>, update: Update) {
+        let Update { old, new, changes } = update;
+        let image = Arc::new(new);
+        let broker_configs =
+            changes.configs.iter().any(|r| r.resource_type == ResourceType::Broker);
+        if broker_configs {
+            self.apply_broker_configs(&image);
+        }
+        let local = changes.local(&old, &image, self.node_id);
+        let mut table = TopicTable::clone(&self.topics.load());
+
+        // Deletions first: a topic of the same name may come in the same update.
+        let mut deleted: Vec<(Uuid, String)> = Vec::new();
+        for topic in changes.deleted_topics.values() {
+            deleted.push((topic.id, topic.name.to_string()));
+            if let Some(topic) = table.remove(topic.id) {
+                for partition in topic.partitions() {
+                    self.drop_partition(partition);
+                }
+            }
+        }
+        if !local.deleted.is_empty() {
+            let doomed: Vec<(&str, i32)> =
+                local.deleted.iter().map(|(_, name, index)| (&**name, *index)).collect();
+            if let Err(error) = self.logs.delete(doomed, self.clock.wall_ms()) {
+                tracing::error!(%error, "partitions could not be deleted");
+            }
+        }
+        for id in changes.partitions.keys() {
+            if let Some(topic) = image.topics.by_id(*id) {
+                let is_new = changes.created_topics.contains(id);
+                table.insert(Arc::new(self.build_topic(&table, &image, topic, is_new)));
+            }
+        }
+        let topic_configs: Vec<Arc<Topic>> = if broker_configs {
+            table.iter().cloned().collect()
+        } else {
+            changes
+                .configs
+                .iter()
+                .filter(|r| r.resource_type == ResourceType::Topic)
+                .filter_map(|r| table.by_name(&r.name).cloned())
+                .collect()
+        };
+        for topic in topic_configs {
+            self.apply_topic_config(&image, &topic);
+        }
+
+        self.topics.store(Arc::new(table));
+        self.image.store(Arc::clone(&image));
+        if !deleted.is_empty() {
+            self.groups.topics_deleted(deleted);
+        }
+        for (id, index) in local.elected {
+            let table = self.topics();
+            let Some(topic) = table.by_id(id) else { continue };
+            if &*topic.name == groups::TOPIC
+                && let Some(partition) = topic.partition(index)
+            {
+                self.groups.elected(Arc::clone(partition), partition.leader().epoch);
+            }
+        }
+    }
+
+    /// Serves everything the image says is here: once, when the broker starts.
+    pub(crate) fn serve_image(self: &Arc<Self>) {
+        let image = self.image.load_full();
+        let mut table = TopicTable::default();
+        for topic in image.topics.iter() {
+            table.insert(Arc::new(self.build_topic(&table, &image, topic, false)));
+        }
+        self.topics.store(Arc::new(table));
+        let table = self.topics();
+        if let Some(topic) = table.by_name(groups::TOPIC) {
+            for partition in topic.partitions() {
+                self.groups.elected(Arc::clone(partition), partition.leader().epoch);
+            }
+        }
+    }
+
+    fn drop_partition(&self, partition: &Partition) {
+        if &*partition.topic == groups::TOPIC {
+            self.groups.resigned(partition.index, None);
+        }
+        let leader = Leader { id: -1, epoch: partition.leader().epoch, is_local: false };
+        // Nobody leads what is gone; whoever waits for it has to look again.
+        if let Err(error) = partition.set_leader(leader) {
+            tracing::debug!(%error, "a partition was deleted from an offline directory");
+        }
+    }
+
+    /// A topic as the image says it is, with the logs it already has and new ones where it has none.
+    fn build_topic(
+        &self,
+        table: &TopicTable,
+        image: &MetadataImage,
+        topic: &TopicImage,
+        is_new: bool,
+    ) -> Topic {
+        let before = table.by_id(topic.id);
+        let settings = match before {
+            Some(before) => Arc::clone(before.settings_cell()),
+            None => Arc::new(ArcSwap::from_pointee(self.topic_settings(image, &topic.name))),
+        };
+        let name =
+            before.map_or_else(|| Arc::clone(&topic.name), |before| Arc::clone(&before.name));
+        let count = topic.partitions.keys().next_back().map_or(0, |last| *last as usize + 1);
+        let mut slots: Vec<Option<Arc<Partition>>> = vec![None; count];
+        for (&index, partition) in &topic.partitions {
+            let Some(slot) = usize::try_from(index).ok().and_then(|at| slots.get_mut(at)) else {
+                continue;
+            };
+            if !partition.replicas.contains(&self.node_id) {
+                continue;
+            }
+            let existing = before.and_then(|before| before.partition(index)).cloned();
+            let opened = match existing {
+                Some(partition) => Some(partition),
+                None => {
+                    let request = CreateRequest {
+                        dir: partition.directory(self.node_id).filter(|id| !id.is_reserved()),
+                        is_new,
+                        ..CreateRequest::new(&name, index, topic.id)
+                    };
+                    match self.logs.create(&request, self.clock.wall_ms()) {
+                        Ok(log) => {
+                            log.update_config(Arc::new(settings.load().log.clone()));
+                            Some(Arc::new(Partition::new(Arc::clone(&name), topic.id, index, log)))
+                        }
+                        Err(error) => {
+                            tracing::error!(topic = %name, partition = index, %error,
+                                "a partition cannot be served");
+                            None
+                        }
+                    }
+                }
+            };
+            if let Some(opened) = &opened {
+                let leader = Leader {
+                    id: partition.leader,
+                    epoch: partition.leader_epoch,
+                    is_local: partition.leader == self.node_id,
+                };
+                if let Err(error) = opened.set_leader(leader) {
+                    tracing::error!(topic = %name, partition = index, %error,
+                        "a leader epoch could not be noted");
+                }
+            }
+            *slot = opened;
+        }
+        Topic::new(name, topic.id, is_internal(&topic.name), slots, settings)
+    }
+
+    fn topic_settings(&self, image: &MetadataImage, name: &str) -> crate::topics::TopicSettings {
+        let overrides = image.configs.properties(&ConfigResource::topic(name));
+        let settings = self.settings();
+        match TopicConfig::new(&settings.config, &overrides) {
+            Ok(config) => topic_settings::of(&config),
+            Err(error) => {
+                // A value that an older release accepted, or another one's record.
+                tracing::error!(topic = name, %error, "the topic runs with the broker's defaults");
+                TopicConfig::new(&settings.config, &Properties::new()).map_or_else(
+                    |_| topic_settings::defaults(),
+                    |config| topic_settings::of(&config),
+                )
+            }
+        }
+    }
+
+    fn apply_topic_config(&self, image: &MetadataImage, topic: &Topic) {
+        let settings = self.topic_settings(image, &topic.name);
+        let log = Arc::new(settings.log.clone());
+        topic.settings_cell().store(Arc::new(settings));
+        for partition in topic.partitions() {
+            partition.log.update_config(Arc::clone(&log));
+            if partition.index == 0
+                && let Some(notice) = partition.log.needs_notice()
+            {
+                tracing::warn!(topic = %topic.name, notice, "a config does not act yet");
+            }
+        }
+    }
+
+    fn apply_broker_configs(&self, image: &MetadataImage) {
+        let defaults = image.configs.properties(&ConfigResource::broker_defaults());
+        let own = image.configs.properties(&ConfigResource::broker(self.node_id));
+        let (defaults, ignored) = thalweg_metadata::config::dynamic::usable(&defaults, false);
+        let (own, also_ignored) = thalweg_metadata::config::dynamic::usable(&own, true);
+        for error in ignored.into_iter().chain(also_ignored) {
+            tracing::warn!(%error, "a stored dynamic config is not used");
+        }
+        match self.static_config.with_dynamic(defaults, own) {
+            Ok(config) => {
+                self.limits.set(
+                    usize::try_from(config.max_connections()).unwrap_or(0),
+                    usize::try_from(config.max_connections_per_ip()).unwrap_or(0),
+                    crate::start::per_ip(&config),
+                );
+                if let Ok(topic) = TopicConfig::new(&config, &Properties::new()) {
+                    self.logs.set_defaults(Arc::new(topic_settings::of(&topic).log));
+                }
+                self.settings.store(Arc::new(Settings::new(config)));
+            }
+            Err(error) => tracing::error!(%error, "dynamic configs were not taken"),
+        }
+    }
+
+    // -- topics made on demand ------------------------------------------------------------------
+
+    /// Makes topics that a client named and that do not exist; gives the reason for each that
+    /// could not be made.
+    pub(crate) async fn auto_create(
+        self: &Arc<Self>,
+        names: &[String],
+    ) -> BTreeMap<String, ErrorCode> {
+        match crate::auto_topics::create(self, names).await {
+            Ok(refused) => refused,
+            Err(error) => {
+                tracing::warn!(%error, "topics could not be created");
+                names.iter().map(|n| (n.clone(), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)).collect()
+            }
+        }
+    }
+
+    /// Makes an internal topic with its own settings; gives the partitions it has.
+    pub(crate) async fn create_internal_topic(
+        self: &Arc<Self>,
+        name: &'static str,
+    ) -> Result<usize, String> {
+        let refused = crate::auto_topics::create(self, &[name.to_owned()])
+            .await
+            .map_err(|error| error.to_string())?;
+        let table = self.topics();
+        match table.by_name(name) {
+            Some(topic) => Ok(topic.slots().len()),
+            None => Err(refused
+                .get(name)
+                .map_or_else(|| "the topic was not created".into(), |code| code.to_string())),
+        }
+    }
+}

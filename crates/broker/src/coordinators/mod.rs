@@ -1,0 +1,5 @@
+//! The shell around coordinator state machines: one runner per partition of an internal topic that
+//! this broker leads, fed from and appending to that partition's log.
+
+pub(crate) mod groups;
+pub(crate) mod runtime;

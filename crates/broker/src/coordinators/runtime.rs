@@ -1,0 +1,462 @@
+//! Drives the runners of one internal topic: loading, appends, answers, timers.
+//!
+//! One lock per partition, never held across an await. Requests run on their connection's task;
+//! each partition has one timer task, which sleeps until the runner wants to be woken.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+use thalweg_coordinator::{
+    Append, CoordinatorRecord, Now, Position, Runner, RunnerConfig, Shard, Token,
+};
+use thalweg_records::batch::{BatchView, Compression};
+use thalweg_records::builder::{BatchBuilder, BatchOptions};
+use thalweg_records::codec::CompressionSpec;
+use thalweg_records::record::{self, RecordContext};
+use thalweg_wire::ErrorCode;
+use tokio::sync::{Notify, oneshot};
+
+use crate::clock::Clock;
+use crate::partition::{AppendFailure, Partition};
+use crate::workspace;
+
+/// Records replayed per hold of the lock while a partition loads.
+const LOAD_CHUNK_BYTES: usize = 1 << 20;
+/// Largest batch of a coordinator's own, decompressed.
+const MAX_DECOMPRESSED: u64 = i32::MAX as u64;
+
+/// What is the same for all partitions of one coordinator.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RuntimeConfig {
+    pub(crate) runner: RunnerConfig,
+    /// Codec of the coordinator's own batches (`offsets.topic.compression.codec`).
+    pub(crate) compression: CompressionSpec,
+}
+
+/// The partitions of one coordinator that this broker leads.
+pub(crate) struct Coordinator<S: Shard> {
+    config: RuntimeConfig,
+    clock: Clock,
+    led: RwLock<HashMap<i32, Arc<Led<S>>>>,
+}
+
+/// One partition that this broker coordinates.
+struct Led<S: Shard> {
+    partition: Arc<Partition>,
+    leader_epoch: i32,
+    state: Mutex<State<S>>,
+    /// When the timer task has to wake, on the monotonic clock; `u64::MAX` for never.
+    wake_at_ms: AtomicU64,
+    wake_changed: Notify,
+}
+
+struct State<S: Shard> {
+    runner: Runner<S>,
+    waiting: HashMap<Token, oneshot::Sender<S::Response>>,
+}
+
+/// An answer that is there, or will come.
+pub(crate) enum Submitted<R> {
+    Now(R),
+    Later(oneshot::Receiver<R>),
+}
+
+impl<R> Submitted<R> {
+    /// Waits for the answer; `None` if the coordinator went away without giving one.
+    pub(crate) async fn wait(self) -> Option<R> {
+        match self {
+            Submitted::Now(response) => Some(response),
+            Submitted::Later(answer) => answer.await.ok(),
+        }
+    }
+}
+
+impl<S> Coordinator<S>
+where
+    S: Shard + Send + 'static,
+    S::Request: Send,
+    S::Response: Send + 'static,
+    S::Record: Send,
+    S::TimerKey: Send,
+    S::Then: Send,
+{
+    pub(crate) fn new(config: RuntimeConfig, clock: Clock) -> Arc<Coordinator<S>> {
+        Arc::new(Coordinator { config, clock, led: RwLock::new(HashMap::new()) })
+    }
+
+    /// This broker became the leader of a partition: loads it in the background.
+    pub(crate) fn elected(
+        self: &Arc<Self>,
+        partition: Arc<Partition>,
+        leader_epoch: i32,
+        shard: S,
+    ) {
+        let index = partition.index;
+        let led = {
+            let mut all = self.led.write();
+            if let Some(old) = all.get(&index) {
+                if old.leader_epoch >= leader_epoch
+                    || old.state.lock().runner.state() == thalweg_coordinator::RunnerState::Active
+                {
+                    // Elected again with the state at hand: nothing was lost in between.
+                    return;
+                }
+            }
+            let led = Arc::new(Led {
+                partition,
+                leader_epoch,
+                state: Mutex::new(State {
+                    runner: Runner::new(shard, self.config.runner),
+                    waiting: HashMap::new(),
+                }),
+                wake_at_ms: AtomicU64::new(u64::MAX),
+                wake_changed: Notify::new(),
+            });
+            all.insert(index, Arc::clone(&led));
+            led
+        };
+        let (loading, clock) = (Arc::clone(&led), self.clock);
+        // An empty partition, which is the usual case for most of fifty, loads here and now.
+        if led.partition.log.log_end_offset() == led.partition.log.log_start_offset() {
+            load(&loading, &clock, self.config);
+        } else {
+            let config = self.config;
+            tokio::task::spawn_blocking(move || load(&loading, &clock, config));
+        }
+        let this = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                let Some(coordinator) = this.upgrade() else { return };
+                let still_led = coordinator
+                    .led
+                    .read()
+                    .get(&index)
+                    .is_some_and(|current| Arc::ptr_eq(current, &led));
+                if !still_led {
+                    return;
+                }
+                let clock = coordinator.clock;
+                let wake_at = led.wake_at_ms.load(Ordering::Acquire);
+                if wake_at <= clock.monotonic_ms() {
+                    led.with(&coordinator.clock, coordinator.config, |runner, now| {
+                        runner.advance(now);
+                    });
+                    drop(coordinator);
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+                drop(coordinator);
+                let changed = led.wake_changed.notified();
+                if wake_at == u64::MAX {
+                    changed.await;
+                } else {
+                    tokio::select! {
+                        () = changed => {}
+                        () = tokio::time::sleep_until(clock.instant(wake_at).into()) => {}
+                    }
+                }
+            }
+        });
+    }
+
+    /// The partition moved away, or is gone.
+    pub(crate) fn resigned(&self, index: i32, leader_epoch: Option<i32>) {
+        let led = {
+            let mut all = self.led.write();
+            match all.get(&index) {
+                Some(led) if leader_epoch.is_none_or(|epoch| epoch > led.leader_epoch) => {
+                    all.remove(&index)
+                }
+                _ => None,
+            }
+        };
+        if let Some(led) = led {
+            led.close(&self.clock, self.config);
+        }
+    }
+
+    /// The broker stops: everything parked is answered.
+    pub(crate) fn close(&self) {
+        let all: Vec<_> = self.led.write().drain().map(|(_, led)| led).collect();
+        for led in all {
+            led.close(&self.clock, self.config);
+        }
+    }
+
+    /// Whether this broker leads the partition.
+    pub(crate) fn leads(&self, index: i32) -> bool {
+        self.led.read().contains_key(&index)
+    }
+
+    /// Partitions led here.
+    pub(crate) fn partitions(&self) -> Vec<i32> {
+        let mut all: Vec<i32> = self.led.read().keys().copied().collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// Handles a request on the partition's shard.
+    pub(crate) fn submit(&self, index: i32, request: S::Request) -> Submitted<S::Response> {
+        let Some(led) = self.led.read().get(&index).cloned() else {
+            return Submitted::Now(S::refuse(&request, ErrorCode::NOT_COORDINATOR));
+        };
+        let mut state = led.state.lock();
+        let token = state.runner.submit(request, self.clock.now());
+        let mut own = None;
+        pump(&led, &mut state, &self.clock, self.config, &mut |answered, response| {
+            if answered == token {
+                own = Some(response);
+                None
+            } else {
+                Some(response)
+            }
+        });
+        if let Some(response) = own {
+            return Submitted::Now(response);
+        }
+        let (sender, receiver) = oneshot::channel();
+        state.waiting.insert(token, sender);
+        if state.waiting.len() > 1024 && state.waiting.len().is_power_of_two() {
+            // Connections that went away while they were parked.
+            state.waiting.retain(|_, sender| !sender.is_closed());
+        }
+        Submitted::Later(receiver)
+    }
+
+    /// Looks at the shard of every partition led here.
+    pub(crate) fn each_shard(&self, mut look: impl FnMut(i32, &S)) {
+        let all: Vec<_> = self.led.read().iter().map(|(i, led)| (*i, Arc::clone(led))).collect();
+        for (index, led) in all {
+            look(index, led.state.lock().runner.shard());
+        }
+    }
+}
+
+impl<S: Shard> Led<S> {
+    fn with(
+        &self,
+        clock: &Clock,
+        config: RuntimeConfig,
+        act: impl FnOnce(&mut Runner<S>, thalweg_coordinator::Now),
+    ) {
+        let mut state = self.state.lock();
+        act(&mut state.runner, clock.now());
+        pump(self, &mut state, clock, config, &mut |_, response| Some(response));
+    }
+
+    fn close(&self, clock: &Clock, config: RuntimeConfig) {
+        self.with(clock, config, |runner, _| runner.close(ErrorCode::NOT_COORDINATOR));
+        self.wake_changed.notify_one();
+    }
+}
+
+/// Does what the runner asks for: appends, answers, timers.
+fn pump<S: Shard>(
+    led: &Led<S>,
+    state: &mut State<S>,
+    clock: &Clock,
+    config: RuntimeConfig,
+    intercept: &mut dyn FnMut(Token, S::Response) -> Option<S::Response>,
+) {
+    while let Some(append) = state.runner.poll_append() {
+        let id = append.id;
+        match write(led, append, config, clock) {
+            Ok(base_offset) => {
+                if let Err(error) = state.runner.appended(id, base_offset) {
+                    tracing::error!(
+                        topic = %led.partition.topic, partition = led.partition.index, %error,
+                        "coordinator and log disagree; the partition is not coordinated any more"
+                    );
+                }
+            }
+            Err(code) => state.runner.append_failed(id, code, clock.now()),
+        }
+        state.runner.high_watermark(led.partition.log.high_watermark(), clock.now());
+    }
+    while let Some((token, response)) = state.runner.poll_answer() {
+        if let Some(response) = intercept(token, response)
+            && let Some(waiting) = state.waiting.remove(&token)
+        {
+            // The connection may have gone away; then nobody needs the answer.
+            let _ = waiting.send(response);
+        }
+    }
+    let wake_at = state.runner.wake_at_ms().unwrap_or(u64::MAX);
+    if led.wake_at_ms.swap(wake_at, Ordering::AcqRel) > wake_at {
+        led.wake_changed.notify_one();
+    }
+}
+
+/// Writes an append's records; gives the offset of the first one.
+fn write<S: Shard>(
+    led: &Led<S>,
+    append: Append<S::Record>,
+    config: RuntimeConfig,
+    clock: &Clock,
+) -> Result<i64, ErrorCode> {
+    let max = led.partition.max_message_bytes();
+    let batches = build(&append, config, max).map_err(|too_large| {
+        tracing::warn!(
+            topic = %led.partition.topic, partition = led.partition.index,
+            bytes = too_large, max, "records of one operation exceed max.message.bytes"
+        );
+        ErrorCode::MESSAGE_TOO_LARGE
+    })?;
+    let mut first = None;
+    for mut batch in batches {
+        match led.partition.append_own(&mut batch, led.leader_epoch, clock.wall_ms()) {
+            Ok(base_offset) => {
+                first.get_or_insert(base_offset);
+            }
+            Err(AppendFailure::NotLeader { .. }) => return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER),
+            Err(AppendFailure::Log(error)) => {
+                tracing::warn!(%error, "a coordinator's records were not written");
+                return Err(error.code());
+            }
+        }
+    }
+    first.ok_or(ErrorCode::UNKNOWN_SERVER_ERROR)
+}
+
+/// The batches of an append: one, or as few as fit when the records stand for themselves.
+fn build<R: CoordinatorRecord>(
+    append: &Append<R>,
+    config: RuntimeConfig,
+    max: usize,
+) -> Result<Vec<Vec<u8>>, usize> {
+    let mut out = Vec::new();
+    let mut scratch = workspace::validation();
+    let options = BatchOptions { compression: config.compression, ..BatchOptions::default() };
+    let mut builder = BatchBuilder::new(options);
+    let mut finish = |builder: &BatchBuilder| -> Result<(), usize> {
+        let batch = builder.finish(&mut scratch.compressor).map_err(|error| {
+            tracing::error!(%error, "a coordinator's records could not be compressed");
+            builder.records_len()
+        })?;
+        if batch.len() > max {
+            return Err(batch.len());
+        }
+        out.push(batch);
+        Ok(())
+    };
+    for record in &append.records {
+        let encoded = record.encode().map_err(|error| {
+            tracing::error!(%error, "a coordinator's record could not be encoded");
+            0usize
+        })?;
+        let len = encoded.key.len() + encoded.value.as_ref().map_or(0, |v| v.len()) + 32;
+        if !append.atomic && builder.record_count() > 0 && builder.records_len() + len > max / 2 {
+            finish(&builder)?;
+            builder = BatchBuilder::new(options);
+        }
+        builder.append(append.timestamp_ms, Some(&encoded.key), encoded.value.as_deref(), &[]);
+    }
+    finish(&builder)?;
+    Ok(out)
+}
+
+/// Replays the partition's log into its runner.
+fn load<S: Shard>(led: &Led<S>, clock: &Clock, config: RuntimeConfig) {
+    let started = std::time::Instant::now();
+    let log = &led.partition.log;
+    let mut at = log.log_start_offset();
+    let mut records = 0u64;
+    let mut scratch = workspace::validation();
+    let mut plain = Vec::new();
+    let outcome = loop {
+        let end = log.log_end_offset();
+        if at >= end {
+            break Ok(end);
+        }
+        let chunk = match led.partition.read_whole(at, LOAD_CHUNK_BYTES) {
+            Ok(chunk) if chunk.is_empty() => break Ok(end),
+            Ok(chunk) => chunk,
+            Err(error) => break Err(error.to_string()),
+        };
+        let mut state = led.state.lock();
+        match replay_chunk(&mut state.runner, &chunk, at, &mut scratch, &mut plain, clock.now()) {
+            Ok((next, count)) => {
+                at = next;
+                records += count;
+            }
+            Err(reason) => break Err(reason),
+        }
+    };
+    drop(scratch);
+    match outcome {
+        Ok(end) => {
+            led.with(clock, config, |runner, now| {
+                runner.load_finished(end, log.high_watermark(), now);
+            });
+            if records > 0 {
+                tracing::info!(
+                    topic = %led.partition.topic, partition = led.partition.index, records,
+                    ms = started.elapsed().as_millis() as u64, "coordinator state loaded"
+                );
+            }
+        }
+        Err(reason) => {
+            tracing::error!(
+                topic = %led.partition.topic, partition = led.partition.index, reason,
+                "coordinator state could not be loaded; its groups have no coordinator"
+            );
+            led.close(clock, config);
+        }
+    }
+    led.wake_changed.notify_one();
+}
+
+/// Replays whole batches; gives the offset after the last one, and how many records there were.
+fn replay_chunk<S: Shard>(
+    runner: &mut Runner<S>,
+    chunk: &[u8],
+    from: i64,
+    scratch: &mut thalweg_records::validate::Scratch,
+    plain: &mut Vec<u8>,
+    now: Now,
+) -> Result<(i64, u64), String> {
+    let mut rest = chunk;
+    let mut next = from;
+    let mut count = 0;
+    while !rest.is_empty() {
+        let batch = BatchView::parse(rest).map_err(|e| format!("at offset {next}: {e}"))?;
+        rest = &rest[batch.total_len()..];
+        let producer_id = batch.is_transactional().then(|| batch.producer_id());
+        let records = if batch.compression() == Some(Compression::None) {
+            batch.payload()
+        } else {
+            plain.clear();
+            record::decompress(&batch, &mut scratch.decompressor, MAX_DECOMPRESSED, plain)
+                .map_err(|e| format!("at offset {}: {e}", batch.base_offset()))?;
+            &plain[..]
+        };
+        for record in RecordContext::of(&batch).iter(records) {
+            let record = record.map_err(|e| format!("at offset {}: {e}", batch.base_offset()))?;
+            let key = record.key.unwrap_or_default();
+            if batch.is_control() {
+                // Key: version i16, type i16; 0 is ABORT, 1 is COMMIT.
+                match key.get(2..4) {
+                    Some([0, 0]) => runner.load_marker(record.offset, batch.producer_id(), false),
+                    Some([0, 1]) => runner.load_marker(record.offset, batch.producer_id(), true),
+                    _ => {}
+                }
+                continue;
+            }
+            let at = Position { offset: record.offset, producer_id };
+            match S::Record::decode(key, record.value) {
+                Ok(Some(decoded)) => {
+                    runner.load_record(at, now, &decoded);
+                    count += 1;
+                }
+                Ok(None) => {
+                    tracing::warn!(offset = at.offset, "a record of an unknown type was skipped");
+                }
+                Err(error) => return Err(format!("at offset {}: {error}", at.offset)),
+            }
+        }
+        next = batch.next_offset();
+    }
+    Ok((next, count))
+}

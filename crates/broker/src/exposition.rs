@@ -1,0 +1,180 @@
+//! What `/metrics` shows: Prometheus' text format, under names that map one to one to Kafka's
+//! MBeans.
+
+use std::fmt::Write as _;
+
+use crate::broker::Broker;
+
+struct Page(String);
+
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn value(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
+        let _ = writeln!(self.0, "{name}{labels} {value}");
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.family(name, "counter", help);
+        self.value(name, "", value);
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: impl std::fmt::Display) {
+        self.family(name, "gauge", help);
+        self.value(name, "", value);
+    }
+}
+
+/// The page, made from the counters as they are now.
+pub(crate) fn text(broker: &Broker) -> String {
+    let mut page = Page(String::with_capacity(4096));
+    let metrics = &broker.metrics;
+    page.counter(
+        "kafka_server_brokertopicmetrics_bytesin_total",
+        "Bytes of record batches appended for producers.",
+        metrics.bytes_in.get(),
+    );
+    page.counter(
+        "kafka_server_brokertopicmetrics_bytesout_total",
+        "Bytes of record batches sent to consumers.",
+        metrics.bytes_out.get(),
+    );
+    page.counter(
+        "kafka_server_brokertopicmetrics_messagesin_total",
+        "Records appended for producers.",
+        metrics.messages_in.get(),
+    );
+    page.counter(
+        "kafka_server_brokertopicmetrics_invalidbatches_total",
+        "Batches that validation refused.",
+        metrics.invalid_batches.get(),
+    );
+    page.family("kafka_network_requestmetrics_requests_total", "counter", "Requests by API.");
+    for (key, count) in metrics.requests() {
+        let name = key.name().unwrap_or("unknown");
+        page.value(
+            "kafka_network_requestmetrics_requests_total",
+            &format!("{{request=\"{name}\"}}"),
+            count,
+        );
+    }
+    page.counter(
+        "kafka_server_socketservermetrics_connection_creation_total",
+        "Connections accepted.",
+        metrics.connections_opened.get(),
+    );
+    page.counter(
+        "kafka_server_socketservermetrics_connection_close_total",
+        "Connections that ended.",
+        metrics.connections_closed.get(),
+    );
+    page.counter(
+        "thalweg_connections_refused_input_total",
+        "Connections closed because of what they sent.",
+        metrics.connections_refused_input.get(),
+    );
+    let (connections, refused) = broker.limits.counts();
+    page.gauge("kafka_server_socketservermetrics_connection_count", "Connections.", connections);
+    page.counter(
+        "thalweg_connections_refused_limit_total",
+        "Connections closed because of a limit.",
+        refused,
+    );
+    page.counter("thalweg_panics_total", "Requests that panicked.", metrics.panics.get());
+    page.counter(
+        "thalweg_fetches_parked_total",
+        "Fetches that waited for data.",
+        metrics.fetches_parked.get(),
+    );
+    page.gauge(
+        "thalweg_request_memory_bytes",
+        "Bytes that requests hold.",
+        broker.request_budget.used(),
+    );
+    page.gauge(
+        "thalweg_request_memory_limit_bytes",
+        "Bytes that requests may hold.",
+        broker.request_budget.limit(),
+    );
+    let (sessions, partitions, evictions) = {
+        let sessions = broker.sessions.lock();
+        let (count, partitions) = sessions.counts();
+        (count, partitions, sessions.evictions)
+    };
+    page.gauge(
+        "kafka_server_fetchsessioncache_numincrementalfetchsessions",
+        "Fetch sessions.",
+        sessions,
+    );
+    page.gauge(
+        "kafka_server_fetchsessioncache_numincrementalfetchpartitionscached",
+        "Partitions in fetch sessions.",
+        partitions,
+    );
+    page.counter(
+        "kafka_server_fetchsessioncache_incrementalfetchsessionevictions_total",
+        "Fetch sessions that gave way to others.",
+        evictions,
+    );
+    let table = broker.topics();
+    let mut count = 0;
+    let mut leaders = 0;
+    for topic in table.iter() {
+        for partition in topic.partitions() {
+            count += 1;
+            leaders += usize::from(partition.led_epoch().is_ok());
+        }
+    }
+    page.gauge("kafka_server_replicamanager_partitioncount", "Partitions here.", count);
+    page.gauge("kafka_server_replicamanager_leadercount", "Partitions led here.", leaders);
+    page.gauge("kafka_controller_kafkacontroller_globaltopiccount", "Topics.", table.len());
+    let offline = broker.logs.dirs().iter().filter(|dir| dir.check().is_err()).count();
+    page.gauge(
+        "kafka_log_logmanager_offlinelogdirectorycount",
+        "Log directories that are offline.",
+        offline,
+    );
+    page.gauge("thalweg_log_open_files", "Log files held open.", broker.logs.open_files());
+    let (groups, done) = broker.groups.counts();
+    page.family(
+        "kafka_coordinator_group_groupmetadatamanager_numgroups",
+        "gauge",
+        "Groups by state.",
+    );
+    for (state, count) in [
+        ("Empty", groups.empty),
+        ("PreparingRebalance", groups.preparing_rebalance),
+        ("CompletingRebalance", groups.completing_rebalance),
+        ("Stable", groups.stable),
+        ("Dead", groups.dead),
+    ] {
+        page.value(
+            "kafka_coordinator_group_groupmetadatamanager_numgroups",
+            &format!("{{state=\"{state}\"}}"),
+            count,
+        );
+    }
+    page.gauge(
+        "kafka_coordinator_group_groupmetadatamanager_numoffsets",
+        "Committed offsets.",
+        groups.offsets,
+    );
+    page.counter(
+        "kafka_coordinator_group_completed_rebalances_total",
+        "Rebalances that were completed.",
+        done.completed_rebalances,
+    );
+    page.counter(
+        "kafka_coordinator_group_offset_commits_total",
+        "Offsets committed.",
+        done.offset_commits,
+    );
+    page.counter(
+        "kafka_coordinator_group_offset_expiration_total",
+        "Offsets that expired.",
+        done.offset_expirations,
+    );
+    page.0
+}

@@ -1,0 +1,130 @@
+//! What a broker does while nobody asks: retention, flushes, checkpoints, expiry, and the
+//! consequences of a disk that fails.
+
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use thalweg_log::{DirFailureListener, Executor, LogDir, StorageError};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use crate::broker::Broker;
+
+/// Runs the log's rolls and flushes on the pool for blocking work.
+#[derive(Debug)]
+pub(crate) struct BlockingExecutor {
+    runtime: Handle,
+}
+
+impl BlockingExecutor {
+    pub(crate) fn new() -> BlockingExecutor {
+        BlockingExecutor { runtime: Handle::current() }
+    }
+}
+
+impl Executor for BlockingExecutor {
+    fn run(&self, job: Box<dyn FnOnce() + Send>) {
+        self.runtime.spawn_blocking(job);
+    }
+}
+
+/// Hears of log directories that fail.
+#[derive(Debug, Default)]
+pub(crate) struct DirFailures {
+    broker: OnceLock<Weak<Broker>>,
+}
+
+impl DirFailures {
+    pub(crate) fn attach(&self, broker: &Arc<Broker>) {
+        let _ = self.broker.set(Arc::downgrade(broker));
+    }
+}
+
+impl DirFailureListener for DirFailures {
+    fn failed(&self, dir: &LogDir, error: &StorageError) {
+        tracing::error!(dir = %dir.path().display(), %error, "a log directory is offline");
+        let Some(broker) = self.broker.get().and_then(Weak::upgrade) else { return };
+        if dir.id() == broker.metadata_directory {
+            broker.fail("the directory of the metadata log is offline");
+        } else if broker.logs.dirs().iter().all(|dir| dir.check().is_err()) {
+            broker.fail("all log directories are offline");
+        }
+        // Whoever waits for data of its partitions is told.
+        for topic in broker.topics().iter() {
+            for partition in topic.partitions() {
+                if partition.log.dir().id() == dir.id() {
+                    partition.fetchers.wake_all();
+                }
+            }
+        }
+    }
+}
+
+fn every(
+    broker: &Arc<Broker>,
+    interval: impl Fn(&Broker) -> i64 + Send + 'static,
+    work: impl Fn(&Broker) + Send + Sync + 'static,
+) -> JoinHandle<()> {
+    let broker = Arc::downgrade(broker);
+    let work = Arc::new(work);
+    tokio::spawn(async move {
+        loop {
+            let pause = match broker.upgrade() {
+                Some(broker) => interval(&broker),
+                None => return,
+            };
+            tokio::time::sleep(Duration::from_millis(u64::try_from(pause).unwrap_or(1).max(1)))
+                .await;
+            let Some(broker) = broker.upgrade() else { return };
+            let work = Arc::clone(&work);
+            if tokio::task::spawn_blocking(move || work(&broker)).await.is_err() {
+                tracing::error!("housekeeping panicked; it goes on with the next turn");
+            }
+        }
+    })
+}
+
+/// Flushes are looked for at least this often, whatever the scheduler's interval says.
+const FLUSH_MS_MAX: i64 = 2_000;
+
+/// Starts everything that runs by the clock.
+pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
+    vec![
+        every(
+            broker,
+            |b| b.settings().retention_check_interval_ms(),
+            |b| {
+                b.logs.clean_up(b.clock.wall_ms());
+            },
+        ),
+        every(
+            broker,
+            |b| b.settings().flush_scheduler_interval_ms().min(FLUSH_MS_MAX),
+            |b| {
+                let now = b.clock.wall_ms();
+                b.logs.flush_due(now);
+                b.logs.delete_due(now);
+            },
+        ),
+        every(
+            broker,
+            |b| i64::from(b.settings().flush_offset_checkpoint_interval_ms()),
+            |b| b.logs.checkpoint(),
+        ),
+        every(
+            broker,
+            |b| b.settings().high_watermark_checkpoint_interval_ms(),
+            |b| {
+                b.logs.checkpoint_high_watermarks();
+                b.logs.close_idle_files();
+            },
+        ),
+        every(
+            broker,
+            |b| i64::from(b.settings().producer_id_expiration_check_interval_ms()),
+            |b| {
+                b.logs.expire_producers(b.clock.wall_ms());
+            },
+        ),
+    ]
+}

@@ -1,0 +1,452 @@
+//! `__cluster_metadata-0`: the metadata log and its checkpoints, of which this node is the sole
+//! voter.
+//!
+//! Each start begins a new epoch: it is written to `quorum-state` and brought to the disk before a
+//! record of it exists. Appends are brought to the disk before they take effect.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use thalweg_log::{
+    AppendContext, AppendError, CLUSTER_METADATA_TOPIC, CreateError, CreateRequest, Isolation, Log,
+    LogConfig, LogDir, LogManager, ReadRequest, StorageError, Wait,
+};
+use thalweg_metadata::bootstrap::{
+    QUORUM_CHECKPOINT, SoleVoter, abort_record, bootstrap_checkpoint, bootstrap_records,
+    quorum_checkpoint, snapshot_batches,
+};
+use thalweg_metadata::features::MetadataVersion;
+use thalweg_metadata::image::{Loader, MetadataImage, SnapshotError, SnapshotReader, Update};
+use thalweg_metadata::records::{Batch, BatchContents, BatchWriter, ControlRecord, RecordError};
+use thalweg_records::BatchView;
+use thalweg_records::codec::Decompressor;
+use thalweg_wire::Uuid;
+use thalweg_wire::messages::VotersRecord;
+use thalweg_wire::messages::metadata_record::MetadataRecord;
+
+use super::quorum_state::{self, QuorumState, write_synced};
+
+/// Bytes read at a time while the log is replayed.
+const READ_BYTES: u32 = 1 << 20;
+/// The feature levels a format decided on, in the metadata log's parent directory.
+const BOOTSTRAP_CHECKPOINT: &str = "bootstrap.checkpoint";
+
+/// Why the metadata log cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MetadataLogError {
+    #[error("{path}: {error}")]
+    Io { path: PathBuf, error: io::Error },
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    #[error(transparent)]
+    Append(#[from] AppendError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error("{path}: {error}")]
+    Snapshot { path: PathBuf, error: SnapshotError },
+    #[error("metadata log: {0}")]
+    Record(#[from] RecordError),
+    #[error("metadata log: {0}")]
+    Damaged(String),
+    #[error("{0}")]
+    NotSoleVoter(String),
+}
+
+/// Whose log it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Owner {
+    pub(crate) node_id: i32,
+    pub(crate) directory_id: Uuid,
+    /// Where the controller could be reached; written to the voters' record at format.
+    pub(crate) listener: (String, String, u16),
+    /// Ids in `controller.quorum.voters`; empty for a dynamic quorum.
+    pub(crate) static_voters: Vec<i32>,
+}
+
+impl Owner {
+    fn voter(&self) -> SoleVoter {
+        let (listener, host, port) = self.listener.clone();
+        SoleVoter { node_id: self.node_id, directory_id: self.directory_id, listener, host, port }
+    }
+}
+
+/// The log, open, in an epoch of its own.
+#[derive(Debug)]
+pub(crate) struct MetadataLog {
+    log: Arc<Log>,
+    path: PathBuf,
+    epoch: i32,
+    voters: Option<VotersRecord>,
+    kraft_version: i16,
+    bytes_since_snapshot: u64,
+    snapshot_after_bytes: u64,
+}
+
+/// The log, what it says, and whether it is new.
+pub(crate) struct Opened {
+    pub(crate) log: MetadataLog,
+    pub(crate) loader: Loader,
+    /// What to begin with, of a log that holds nothing yet.
+    pub(crate) bootstrap: Option<Bootstrap>,
+}
+
+/// What a new log begins with.
+pub(crate) struct Bootstrap {
+    /// Records of the features' levels.
+    pub(crate) levels: Vec<MetadataRecord>,
+    /// Whether an earlier start broke off within its transaction.
+    pub(crate) unfinished: bool,
+}
+
+impl MetadataLog {
+    /// Opens the log, or makes it; checks that nobody else votes; begins a new epoch.
+    pub(crate) fn open(
+        logs: &LogManager,
+        dir: &Arc<LogDir>,
+        owner: &Owner,
+        config: LogConfig,
+        snapshot_after_bytes: u64,
+        now_ms: i64,
+    ) -> Result<Opened, MetadataLogError> {
+        let path = dir.path().join(format!("{CLUSTER_METADATA_TOPIC}-0"));
+        let at = |path: &Path| {
+            let path = path.to_path_buf();
+            move |error| MetadataLogError::Io { path, error }
+        };
+        if !path.exists() {
+            format(dir.path(), &path, owner, now_ms)?;
+        }
+        let request = CreateRequest::new(CLUSTER_METADATA_TOPIC, 0, Uuid::ONE);
+        let log = logs.open_unmanaged(dir, &request, Arc::new(config), now_ms)?;
+
+        let mut decompressor = Decompressor::new();
+        let checkpoint = latest_checkpoint(&path).map_err(at(&path))?;
+        let (image, mut voters, mut kraft_version) = match &checkpoint {
+            Some(found) => read_checkpoint(&path.join(&found.name), found, &mut decompressor)?,
+            None => (MetadataImage::empty(), None, 0),
+        };
+        let mut loader = Loader::new(image);
+        let mut last_epoch = checkpoint.map_or(0, |c| c.epoch);
+        let bytes = replay(&log, &mut loader, &mut decompressor, |batch| {
+            last_epoch = last_epoch.max(batch.epoch);
+            if let BatchContents::Control(records) = &batch.contents {
+                for record in records {
+                    match record {
+                        ControlRecord::Voters(record) => voters = Some(record.clone()),
+                        ControlRecord::KRaftVersion(record) => {
+                            kraft_version = record.k_raft_version;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        })?;
+        sole_voter(owner, voters.as_ref(), kraft_version)?;
+
+        let before = quorum_state::read(&path).map_err(at(&path))?;
+        let epoch = before.map_or(0, |s| s.leader_epoch).max(last_epoch) + 1;
+        let state = QuorumState { leader_id: owner.node_id, leader_epoch: epoch };
+        quorum_state::write(&path, state, kraft_version).map_err(at(&path))?;
+        log.assign_epoch(epoch)?;
+
+        let is_empty = loader.image().is_empty();
+        let mut opened = MetadataLog {
+            log,
+            path,
+            epoch,
+            voters,
+            kraft_version,
+            bytes_since_snapshot: bytes,
+            snapshot_after_bytes,
+        };
+        let elected = owner.voter().leader_change();
+        let writer = opened.writer(&loader, now_ms);
+        let batch = writer.control(loader.next_offset(), &[elected])?;
+        opened.append(&[batch], &mut loader, now_ms)?;
+        let unfinished = loader.open_transaction().is_some();
+        if unfinished && !is_empty {
+            opened.commit(vec![abort_record()], &mut loader, now_ms)?;
+        }
+        let bootstrap = if is_empty {
+            let file = dir.path().join(BOOTSTRAP_CHECKPOINT);
+            Some(Bootstrap { levels: read_bootstrap(&file, &mut decompressor)?, unfinished })
+        } else {
+            None
+        };
+        Ok(Opened { log: opened, loader, bootstrap })
+    }
+
+    fn writer(&self, loader: &Loader, timestamp_ms: i64) -> BatchWriter {
+        let metadata_version = match loader.image().features.metadata_version {
+            Some(version) => version,
+            // Before the first feature record, the level a format begins with.
+            None => MetadataVersion::LATEST,
+        };
+        BatchWriter { epoch: self.epoch, timestamp_ms, metadata_version }
+    }
+
+    /// Epoch in which this node leads the quorum.
+    pub(crate) fn epoch(&self) -> i32 {
+        self.epoch
+    }
+
+    /// Level of `kraft.version`: 0 has static voters, 1 keeps them in the log.
+    pub(crate) fn kraft_version(&self) -> i16 {
+        self.kraft_version
+    }
+
+    /// End of the log; all of it is committed.
+    pub(crate) fn end_offset(&self) -> i64 {
+        self.log.log_end_offset()
+    }
+
+    /// Writes records, brings them to the disk, and says what they change.
+    pub(crate) fn commit(
+        &mut self,
+        records: Vec<MetadataRecord>,
+        loader: &mut Loader,
+        now_ms: i64,
+    ) -> Result<Vec<Update>, MetadataLogError> {
+        if records.is_empty() {
+            return Ok(Vec::new());
+        }
+        let batches = self.writer(loader, now_ms).data_batches(loader.next_offset(), records)?;
+        let updates = self.append(&batches, loader, now_ms)?;
+        if self.bytes_since_snapshot >= self.snapshot_after_bytes {
+            self.snapshot(loader.image(), now_ms)?;
+        }
+        Ok(updates)
+    }
+
+    fn append(
+        &mut self,
+        batches: &[Bytes],
+        loader: &mut Loader,
+        now_ms: i64,
+    ) -> Result<Vec<Update>, MetadataLogError> {
+        let context = AppendContext::coordinator(self.epoch, now_ms);
+        for batch in batches {
+            self.log.append_with_offsets(batch, &context)?;
+            self.bytes_since_snapshot += batch.len() as u64;
+        }
+        self.log.flush(now_ms)?;
+        self.log.advance_high_watermark(self.log.log_end_offset());
+        let mut decompressor = Decompressor::new();
+        let mut updates = Vec::new();
+        for batch in batches {
+            let batch = Batch::read(batch, &mut decompressor)?;
+            updates
+                .extend(loader.load(&batch).map_err(|e| MetadataLogError::Damaged(e.to_string()))?);
+        }
+        Ok(updates)
+    }
+
+    /// Writes a checkpoint of the image; older ones but the first are removed.
+    pub(crate) fn snapshot(
+        &mut self,
+        image: &MetadataImage,
+        now_ms: i64,
+    ) -> Result<(), MetadataLogError> {
+        let end_offset = image.provenance.offset + 1;
+        let name = format!("{end_offset:020}-{:010}.checkpoint", image.provenance.epoch);
+        let io = |error| MetadataLogError::Io { path: self.path.join(&name), error };
+        let batches = snapshot_batches(image, self.kraft_version, self.voters.as_ref(), now_ms)?;
+        let bytes = batches.concat();
+        write_synced(&self.path, &name, &bytes).map_err(io)?;
+        for old in checkpoints(&self.path).map_err(io)? {
+            if old.name != name && old.name != QUORUM_CHECKPOINT {
+                fs::remove_file(self.path.join(&old.name)).map_err(io)?;
+            }
+        }
+        self.bytes_since_snapshot = 0;
+        Ok(())
+    }
+
+    /// Brings everything to the disk; nothing is written afterwards.
+    pub(crate) fn close(&self, now_ms: i64) {
+        if let Err(error) = self.log.close_cleanly(now_ms) {
+            tracing::error!(%error, "the metadata log was not closed");
+        }
+    }
+}
+
+/// A checkpoint's file.
+struct Checkpoint {
+    name: String,
+    end_offset: i64,
+    epoch: i32,
+}
+
+fn checkpoints(dir: &Path) -> io::Result<Vec<Checkpoint>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let Ok(name) = entry?.file_name().into_string() else { continue };
+        let Some((end, epoch)) =
+            name.strip_suffix(".checkpoint").and_then(|stem| stem.split_once('-'))
+        else {
+            continue;
+        };
+        if let (20, 10, Ok(end_offset), Ok(epoch)) =
+            (end.len(), epoch.len(), end.parse(), epoch.parse())
+        {
+            found.push(Checkpoint { name, end_offset, epoch });
+        }
+    }
+    Ok(found)
+}
+
+fn latest_checkpoint(dir: &Path) -> io::Result<Option<Checkpoint>> {
+    Ok(checkpoints(dir)?.into_iter().max_by_key(|c| (c.end_offset, c.epoch)))
+}
+
+type CheckpointContents = (MetadataImage, Option<VotersRecord>, i16);
+
+fn read_checkpoint(
+    path: &Path,
+    checkpoint: &Checkpoint,
+    decompressor: &mut Decompressor,
+) -> Result<CheckpointContents, MetadataLogError> {
+    let bytes =
+        fs::read(path).map_err(|error| MetadataLogError::Io { path: path.to_path_buf(), error })?;
+    let broken = |error| MetadataLogError::Snapshot { path: path.to_path_buf(), error };
+    let mut reader = SnapshotReader::new(MetadataImage::empty());
+    each_batch(&bytes, decompressor, |batch| reader.load(&batch).map_err(broken))?;
+    let voters = reader.voters().cloned();
+    let kraft_version = reader.kraft_version().map_or(0, |record| record.k_raft_version);
+    let (image, _) = reader.finish(checkpoint.end_offset, checkpoint.epoch).map_err(broken)?;
+    Ok((image, voters, kraft_version))
+}
+
+fn each_batch(
+    bytes: &[u8],
+    decompressor: &mut Decompressor,
+    mut act: impl FnMut(Batch) -> Result<(), MetadataLogError>,
+) -> Result<(), MetadataLogError> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let view = BatchView::parse(rest).map_err(|e| MetadataLogError::Damaged(e.to_string()))?;
+        act(Batch::read(view.bytes(), decompressor)?)?;
+        rest = &rest[view.total_len()..];
+    }
+    Ok(())
+}
+
+/// Replays the log behind the loader's image; gives the bytes replayed.
+fn replay(
+    log: &Log,
+    loader: &mut Loader,
+    decompressor: &mut Decompressor,
+    mut look: impl FnMut(&Batch),
+) -> Result<u64, MetadataLogError> {
+    let damaged = |reason: String| MetadataLogError::Damaged(reason);
+    let mut bytes = 0;
+    while loader.next_offset() < log.log_end_offset() {
+        let request = ReadRequest {
+            offset: loader.next_offset(),
+            max_bytes: READ_BYTES,
+            min_one: true,
+            isolation: Isolation::LogEnd,
+            wait: Wait::Allowed,
+        };
+        let chunk = log
+            .read(&request)
+            .map_err(|e| damaged(e.to_string()))?
+            .to_vec()
+            .map_err(|e| damaged(e.to_string()))?;
+        if chunk.is_empty() {
+            break;
+        }
+        bytes += chunk.len() as u64;
+        let from = loader.next_offset();
+        each_batch(&chunk, decompressor, |batch| {
+            look(&batch);
+            if batch.last_offset < from {
+                return Ok(());
+            }
+            loader.load(&batch).map(|_| ()).map_err(|e| damaged(e.to_string()))
+        })?;
+    }
+    Ok(bytes)
+}
+
+/// Refuses a log that others may write as well: starting would fork the cluster's metadata.
+fn sole_voter(
+    owner: &Owner,
+    voters: Option<&VotersRecord>,
+    kraft_version: i16,
+) -> Result<(), MetadataLogError> {
+    let refuse = |reason: String| Err(MetadataLogError::NotSoleVoter(reason));
+    if kraft_version >= 1 || voters.is_some() {
+        let voters = voters.map_or(&[][..], |record| &record.voters);
+        return match voters {
+            [only] if only.voter_id != owner.node_id => refuse(format!(
+                "the metadata log belongs to the quorum of node {}, this is node {}",
+                only.voter_id, owner.node_id
+            )),
+            [only] if only.voter_directory_id != owner.directory_id => refuse(format!(
+                "the metadata log belongs to the voter directory {}, this directory is {}",
+                only.voter_directory_id, owner.directory_id
+            )),
+            [_] => Ok(()),
+            [] => refuse("the metadata log names no voter".into()),
+            several => refuse(format!(
+                "the metadata log belongs to a quorum of {} voters; an embedded controller can only \
+                 take over a quorum of one",
+                several.len()
+            )),
+        };
+    }
+    match &owner.static_voters[..] {
+        [only] if *only == owner.node_id => Ok(()),
+        others => refuse(format!(
+            "the metadata log has static voters, and controller.quorum.voters names {others:?} \
+             instead of node {} alone",
+            owner.node_id
+        )),
+    }
+}
+
+/// Makes a new installation, as Kafka's `StorageTool format --standalone` does.
+fn format(dir: &Path, path: &Path, owner: &Owner, now_ms: i64) -> Result<(), MetadataLogError> {
+    let at = |path: &Path| {
+        let path = path.to_path_buf();
+        move |error| MetadataLogError::Io { path, error }
+    };
+    let bootstrap = bootstrap_checkpoint(now_ms)?.concat();
+    write_synced(dir, BOOTSTRAP_CHECKPOINT, &bootstrap).map_err(at(dir))?;
+    // The folder appears with its checkpoint in it: one without would be a log without voters.
+    let building = path.with_extension("tmp");
+    if building.exists() {
+        fs::remove_dir_all(&building).map_err(at(&building))?;
+    }
+    fs::create_dir_all(&building).map_err(at(&building))?;
+    let quorum = quorum_checkpoint(&owner.voter(), now_ms)?.concat();
+    write_synced(&building, QUORUM_CHECKPOINT, &quorum).map_err(at(&building))?;
+    fs::rename(&building, path).map_err(at(path))?;
+    fs::File::open(dir).and_then(|d| d.sync_all()).map_err(at(dir))
+}
+
+/// The records a new log begins with; Kafka's defaults where the file is missing.
+fn read_bootstrap(
+    file: &Path,
+    decompressor: &mut Decompressor,
+) -> Result<Vec<MetadataRecord>, MetadataLogError> {
+    let bytes = match fs::read(file) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(bootstrap_records());
+        }
+        Err(error) => return Err(MetadataLogError::Io { path: file.to_path_buf(), error }),
+    };
+    let mut records = Vec::new();
+    each_batch(&bytes, decompressor, |batch| {
+        if let BatchContents::Data(data) = batch.contents {
+            records.extend(data);
+        }
+        Ok(())
+    })?;
+    Ok(records)
+}

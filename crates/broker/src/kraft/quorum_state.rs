@@ -1,0 +1,93 @@
+//! `quorum-state`: the epoch this voter has seen, in Kafka's own JSON.
+//!
+//! Version 0 belongs to quorums with static voters, version 1 to dynamic ones (KIP-853).
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use serde_json::{Value, json};
+use thalweg_wire::Uuid;
+
+const NAME: &str = "quorum-state";
+
+/// What the file says, as far as a sole voter needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct QuorumState {
+    pub(crate) leader_id: i32,
+    pub(crate) leader_epoch: i32,
+}
+
+/// Reads the file; `None` if there is none yet.
+pub(crate) fn read(dir: &Path) -> io::Result<Option<QuorumState>> {
+    let path = dir.join(NAME);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let damaged =
+        |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("{NAME}: {what}"));
+    let value: Value = serde_json::from_str(&text).map_err(|e| damaged(&e.to_string()))?;
+    let number = |field: &str| {
+        value[field]
+            .as_i64()
+            .and_then(|n| i32::try_from(n).ok())
+            .ok_or_else(|| damaged(&format!("no {field}")))
+    };
+    Ok(Some(QuorumState { leader_id: number("leaderId")?, leader_epoch: number("leaderEpoch")? }))
+}
+
+/// Writes the file and brings it to the disk, so that an epoch is never used twice.
+pub(crate) fn write(dir: &Path, state: QuorumState, kraft_version: i16) -> io::Result<()> {
+    let value = if kraft_version >= 1 {
+        json!({
+            "leaderId": state.leader_id,
+            "leaderEpoch": state.leader_epoch,
+            "votedId": -1,
+            "votedDirectoryId": Uuid::ZERO.to_string(),
+            "data_version": 1,
+        })
+    } else {
+        json!({
+            "clusterId": "",
+            "leaderId": state.leader_id,
+            "leaderEpoch": state.leader_epoch,
+            "votedId": -1,
+            "appliedOffset": 0,
+            "currentVoters": [{ "voterId": state.leader_id }],
+            "data_version": 0,
+        })
+    };
+    write_synced(dir, NAME, value.to_string().as_bytes())
+}
+
+/// Replaces a file as a whole: it is there in its old form or its new one, whatever happens.
+pub(crate) fn write_synced(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let temporary = dir.join(format!("{name}.tmp"));
+    let mut file = fs::File::create(&temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&temporary, dir.join(name))?;
+    fs::File::open(dir)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_versions_come_back() {
+        let dir = std::env::temp_dir().join(format!("thalweg-quorum-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        assert_eq!(read(&dir).unwrap(), None);
+        for version in [0, 1] {
+            let state = QuorumState { leader_id: 3, leader_epoch: 7 + i32::from(version) };
+            write(&dir, state, version).unwrap();
+            assert_eq!(read(&dir).unwrap(), Some(state));
+        }
+        fs::write(dir.join(NAME), "{}").unwrap();
+        assert!(read(&dir).is_err());
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}

@@ -1,0 +1,168 @@
+//! The one hard limit on memory that requests may hold (`queued.max.request.bytes`).
+//!
+//! A frame's buffer grows while its bytes arrive, so a holder of memory may need more before it can
+//! finish. When all of the budget is held by unfinished frames, one of them at a time may go past
+//! the limit until it is whole: the bound is the limit plus one frame, and nothing can deadlock.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
+
+/// Bytes that requests hold, and the limit they share.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    limit: usize,
+    used: AtomicUsize,
+    freed: Notify,
+    overdraft: Arc<Mutex<()>>,
+}
+
+impl Budget {
+    pub(crate) fn new(limit: usize) -> Arc<Budget> {
+        Arc::new(Budget {
+            limit,
+            used: AtomicUsize::new(0),
+            freed: Notify::new(),
+            overdraft: Arc::new(Mutex::new(())),
+        })
+    }
+
+    /// Bytes held now.
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// The limit.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    fn try_take(&self, bytes: usize) -> bool {
+        self.used
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, |used| {
+                // The first holder gets what it asks for, or a limit below one frame would stop all.
+                (used == 0 || used + bytes <= self.limit).then_some(used + bytes)
+            })
+            .is_ok()
+    }
+}
+
+/// What one frame holds of the budget; gives it back when dropped.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    budget: Arc<Budget>,
+    bytes: usize,
+    overdraft: Option<OwnedMutexGuard<()>>,
+}
+
+impl Charge {
+    pub(crate) fn new(budget: &Arc<Budget>) -> Charge {
+        Charge { budget: Arc::clone(budget), bytes: 0, overdraft: None }
+    }
+
+    /// Raises the charge to `bytes`, at once or not at all.
+    pub(crate) fn try_raise_to(&mut self, bytes: usize) -> bool {
+        let more = bytes.saturating_sub(self.bytes);
+        if more > 0 {
+            if self.overdraft.is_some() {
+                self.budget.used.fetch_add(more, Ordering::AcqRel);
+            } else if !self.budget.try_take(more) {
+                return false;
+            }
+            self.bytes = bytes;
+        }
+        true
+    }
+
+    /// Raises the charge to `bytes`, waiting until others have given enough back.
+    pub(crate) async fn raise_to(&mut self, bytes: usize) {
+        loop {
+            if self.try_raise_to(bytes) {
+                return;
+            }
+            let budget = Arc::clone(&self.budget);
+            let freed = budget.freed.notified();
+            tokio::pin!(freed);
+            freed.as_mut().enable();
+            if self.try_raise_to(bytes) {
+                return;
+            }
+            if self.bytes == 0 {
+                // Holds nothing yet: others can finish without it.
+                freed.await;
+            } else {
+                tokio::select! {
+                    () = freed => {}
+                    guard = Arc::clone(&budget.overdraft).lock_owned() => {
+                        self.overdraft = Some(guard);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives everything back.
+    pub(crate) fn release(&mut self) {
+        if self.bytes > 0 {
+            self.budget.used.fetch_sub(self.bytes, Ordering::AcqRel);
+            self.bytes = 0;
+            self.budget.freed.notify_waiters();
+        }
+        self.overdraft = None;
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[tokio::test]
+    async fn waits_for_room_and_takes_it() {
+        let budget = Budget::new(100);
+        let mut first = Charge::new(&budget);
+        first.raise_to(80).await;
+        let mut second = Charge::new(&budget);
+        assert!(!second.try_raise_to(30));
+        let waiter = tokio::spawn(async move {
+            second.raise_to(30).await;
+            second
+        });
+        tokio::task::yield_now().await;
+        assert_eq!(budget.used(), 80);
+        first.release();
+        let second = waiter.await.unwrap();
+        assert_eq!(budget.used(), 30);
+        drop(second);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[tokio::test]
+    async fn unfinished_frames_never_deadlock() {
+        let budget = Budget::new(100);
+        let mut tasks = Vec::new();
+        for _ in 0..10 {
+            let budget = Arc::clone(&budget);
+            tasks.push(tokio::spawn(async move {
+                let mut charge = Charge::new(&budget);
+                for step in 1..=20 {
+                    charge.raise_to(step * 10).await;
+                    tokio::task::yield_now().await;
+                }
+                // The limit and what one frame may hold above it.
+                assert!(budget.used() <= 100 + 200, "{}", budget.used());
+            }));
+        }
+        for task in tasks {
+            tokio::time::timeout(Duration::from_secs(10), task).await.unwrap().unwrap();
+        }
+        assert_eq!(budget.used(), 0);
+    }
+}

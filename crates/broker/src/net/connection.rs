@@ -1,0 +1,263 @@
+//! One client's connection: reads a frame, has it handled, sends the answer, and so on; one request
+//! at a time, in order, as Kafka's clients expect.
+//!
+//! A request runs on this task from frame to append. What must wait (a long poll, a join) is
+//! *parked*: the frame's memory is given back, and the peer's closing is watched for meanwhile.
+
+use std::io;
+use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll};
+use std::time::Duration;
+
+use thalweg_wire::{ApiKey, Reader, Writer};
+use tokio::net::TcpStream;
+
+use super::frame::{FrameError, FrameReader};
+use super::limits::Permit;
+use super::listener::Listener;
+use super::send::{self, FileRange};
+use crate::api;
+use crate::broker::Broker;
+
+/// What an API's handler makes of a request.
+pub(crate) enum Handled {
+    /// The answer is in the scratch's frame.
+    Reply,
+    /// The client wants no answer (acks=0).
+    NoReply,
+    /// The answer comes later; the request's bytes are not needed any more.
+    Parked(Pin<Box<dyn Future<Output = Parked> + Send>>),
+    /// The connection cannot go on; the reason is for the log.
+    Close(String),
+}
+
+/// The answer of a request that was parked.
+pub(crate) struct Parked {
+    pub(crate) frame: Writer,
+    pub(crate) files: Vec<FileRange>,
+    /// Set when the connection has to be closed instead.
+    pub(crate) close: Option<String>,
+}
+
+/// What a request says of itself, and whom it came from.
+#[derive(Clone)]
+pub(crate) struct Context {
+    pub(crate) broker: Arc<Broker>,
+    pub(crate) listener: Arc<Listener>,
+    pub(crate) peer: SocketAddr,
+    pub(crate) connection_id: u64,
+    pub(crate) api_key: ApiKey,
+    pub(crate) version: i16,
+    pub(crate) correlation_id: i32,
+    /// Empty when the client sent none, as Kafka treats it.
+    pub(crate) client_id: Arc<str>,
+}
+
+impl Context {
+    /// Begins the answer's frame: length, correlation id, and the tagged section of newer headers.
+    pub(crate) fn begin(&self, frame: &mut Writer) {
+        frame.begin_frame();
+        frame.i32(self.correlation_id);
+        if self.api_key.response_header_version(self.version) >= 1 {
+            frame.uvarint(0);
+        }
+    }
+}
+
+/// What a connection keeps between requests, so that a request allocates next to nothing.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    pub(crate) frame: Writer,
+    pub(crate) files: Vec<FileRange>,
+    pub(crate) produce: api::produce::Scratch,
+}
+
+/// Serves one connection until it ends.
+pub(crate) async fn serve(
+    broker: Arc<Broker>,
+    listener: Arc<Listener>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    permit: Permit,
+) {
+    let connection_id = broker.next_connection_id();
+    let mut connection = Connection {
+        reader: FrameReader::new(
+            super::budget::Charge::new(&broker.request_budget),
+            broker.settings().frame_max,
+        ),
+        scratch: Scratch::default(),
+        context: Context {
+            broker: Arc::clone(&broker),
+            listener,
+            peer,
+            connection_id,
+            api_key: ApiKey(0),
+            version: 0,
+            correlation_id: 0,
+            client_id: Arc::from(""),
+        },
+        stream,
+    };
+    broker.metrics.connections_opened.add(1);
+    let mut shutdown = broker.shutdown.subscribe();
+    let end = tokio::select! {
+        end = CatchPanic(connection.run()) => end,
+        _ = shutdown.wait_for(|stop| *stop) => Ok(End::Shutdown),
+    };
+    match end {
+        Ok(End::Peer | End::Shutdown | End::Idle) => {}
+        Ok(End::Refused(reason)) => {
+            broker.metrics.connections_refused_input.add(1);
+            tracing::info!(%peer, connection_id, reason, "connection closed");
+        }
+        Ok(End::Io(error)) => {
+            tracing::debug!(%peer, connection_id, %error, "connection failed");
+        }
+        Err(()) => {
+            broker.metrics.panics.add(1);
+            tracing::error!(%peer, connection_id, "a request panicked; its connection is closed");
+        }
+    }
+    broker.metrics.connections_closed.add(1);
+    drop(permit);
+}
+
+/// Why a connection ended.
+enum End {
+    Peer,
+    Idle,
+    Shutdown,
+    Refused(String),
+    Io(io::Error),
+}
+
+struct Connection {
+    reader: FrameReader,
+    scratch: Scratch,
+    context: Context,
+    stream: TcpStream,
+}
+
+impl Connection {
+    async fn run(&mut self) -> End {
+        loop {
+            let idle = self.context.broker.settings().idle_max;
+            let frame = match timeout(idle, self.reader.next(&self.stream)).await {
+                None => return End::Idle,
+                Some(Ok(frame)) => frame,
+                Some(Err(FrameError::Closed)) => return End::Peer,
+                Some(Err(FrameError::BadLength(len))) => {
+                    return End::Refused(format!("frame length {len} is out of bounds"));
+                }
+                Some(Err(FrameError::Io(error))) => return End::Io(error),
+            };
+            let body = self.reader.bytes_mut(frame.clone());
+            let handled = match header(&mut self.context, body) {
+                Ok(at) => api::handle(&self.context, &mut self.scratch, &mut body[at..]).await,
+                Err(reason) => Handled::Close(reason),
+            };
+            self.reader.consume(&frame);
+            let sent = match handled {
+                Handled::NoReply => continue,
+                Handled::Close(reason) => return End::Refused(reason),
+                Handled::Reply => {
+                    timeout(
+                        idle,
+                        send::send(&self.stream, &self.scratch.frame, &self.scratch.files),
+                    )
+                    .await
+                }
+                Handled::Parked(answer) => {
+                    let parked = tokio::select! {
+                        biased;
+                        parked = answer => parked,
+                        closed = self.reader.watch_closed(&self.stream) => {
+                            return match closed {
+                                Ok(()) => End::Peer,
+                                Err(error) => End::Io(error),
+                            };
+                        }
+                    };
+                    if let Some(reason) = parked.close {
+                        return End::Refused(reason);
+                    }
+                    let sent =
+                        timeout(idle, send::send(&self.stream, &parked.frame, &parked.files)).await;
+                    self.scratch.frame = parked.frame;
+                    sent
+                }
+            };
+            self.scratch.files.clear();
+            match sent {
+                Some(Ok(())) => {}
+                // A peer that does not read its answers for that long is not there.
+                None => return End::Idle,
+                Some(Err(error)) => return End::Io(error),
+            }
+            self.shrink();
+        }
+    }
+
+    /// Between requests a connection keeps little.
+    fn shrink(&mut self) {
+        const KEEP: usize = 4 << 10;
+        if self.scratch.frame.capacity() > KEEP {
+            self.scratch.frame = Writer::new();
+        } else {
+            self.scratch.frame.clear();
+        }
+        self.scratch.produce.shrink();
+    }
+}
+
+/// Reads the request header into the context; gives where the request itself begins.
+fn header(context: &mut Context, frame: &[u8]) -> Result<usize, String> {
+    let mut r = Reader::new(frame);
+    let mut read = || {
+        let api_key = ApiKey(r.i16()?);
+        let version = r.i16()?;
+        let correlation_id = r.i32()?;
+        let client_id = r.nullable_str(false)?.unwrap_or("");
+        if api_key.request_header_version(version) >= 2 {
+            r.tags(None, |_, _| Ok(false))?;
+        }
+        Ok::<_, thalweg_wire::DecodeError>((api_key, version, correlation_id, client_id))
+    };
+    let (api_key, version, correlation_id, client_id) =
+        read().map_err(|e| format!("malformed request header: {e}"))?;
+    context.api_key = api_key;
+    context.version = version;
+    context.correlation_id = correlation_id;
+    if *context.client_id != *client_id {
+        context.client_id = Arc::from(client_id);
+    }
+    Ok(frame.len() - r.remaining())
+}
+
+async fn timeout<T>(limit: Option<Duration>, future: impl Future<Output = T>) -> Option<T> {
+    match limit {
+        Some(limit) => tokio::time::timeout(limit, future).await.ok(),
+        None => Some(future.await),
+    }
+}
+
+/// A panic ends the connection it happened in and nothing else.
+struct CatchPanic<F>(F);
+
+impl<F: Future> Future for CatchPanic<F> {
+    type Output = Result<F::Output, ()>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
+        // SAFETY: the inner future is pinned as long as this one is, and is never moved out.
+        let inner = unsafe { self.map_unchecked_mut(|s| &mut s.0) };
+        match std::panic::catch_unwind(AssertUnwindSafe(|| inner.poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
+            Err(_) => Poll::Ready(Err(())),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Reads length-prefixed frames: a buffer grows with the bytes that arrive, never with the length
+//! that is claimed, and is charged to the budget before it grows.
+
+use std::io;
+use std::ops::Range;
+
+use tokio::net::TcpStream;
+
+use super::budget::Charge;
+use super::buffers;
+
+/// First piece of a frame's buffer; doubled from there.
+const FIRST: usize = 64 << 10;
+/// Bytes after the current frame that one read may take along.
+const LOOK_AHEAD: usize = 4 << 10;
+/// Room for the first read of a frame whose length is not known yet.
+const PROBE: usize = 4 << 10;
+
+/// Why no frame came.
+#[derive(Debug)]
+pub(crate) enum FrameError {
+    /// The peer closed the connection between two frames.
+    Closed,
+    /// The length is negative or above `socket.request.max.bytes`.
+    BadLength(i32),
+    /// The socket failed, or the peer closed it inside a frame.
+    Io(io::Error),
+}
+
+impl From<io::Error> for FrameError {
+    fn from(e: io::Error) -> Self {
+        FrameError::Io(e)
+    }
+}
+
+/// The bytes a connection has received and not yet handled.
+#[derive(Debug)]
+pub(crate) struct FrameReader {
+    buffer: Vec<u8>,
+    /// Where the next frame's length field begins.
+    start: usize,
+    charge: Charge,
+    frame_max: usize,
+}
+
+impl FrameReader {
+    pub(crate) fn new(charge: Charge, frame_max: usize) -> FrameReader {
+        FrameReader { buffer: Vec::new(), start: 0, charge, frame_max }
+    }
+
+    /// The whole frame, when all of it is here: its body's place in the buffer.
+    fn complete(&self) -> Result<Option<Range<usize>>, FrameError> {
+        let have = &self.buffer[self.start..];
+        let Some(head) = have.first_chunk::<4>() else { return Ok(None) };
+        let claimed = i32::from_be_bytes(*head);
+        let len = usize::try_from(claimed).map_err(|_| FrameError::BadLength(claimed))?;
+        if len > self.frame_max {
+            return Err(FrameError::BadLength(claimed));
+        }
+        let body = self.start + 4..self.start + 4 + len;
+        Ok((body.end <= self.buffer.len()).then_some(body))
+    }
+
+    /// Bytes the buffer should hold next, counted from its beginning, and whether the frame's
+    /// length is known.
+    fn wanted(&self) -> usize {
+        let have = &self.buffer[self.start..];
+        match have.first_chunk::<4>() {
+            Some(head) => {
+                let len = usize::try_from(i32::from_be_bytes(*head)).unwrap_or(0);
+                self.start + 4 + len + LOOK_AHEAD
+            }
+            None => self.start + PROBE,
+        }
+    }
+
+    /// Waits for a whole frame; `Ok` is its place in [`Self::bytes_mut`]. Cancel-safe: what was
+    /// received stays.
+    pub(crate) async fn next(&mut self, stream: &TcpStream) -> Result<Range<usize>, FrameError> {
+        loop {
+            if let Some(body) = self.complete()? {
+                return Ok(body);
+            }
+            if self.buffer.len() == self.start {
+                // Nothing here: an idle connection holds no memory.
+                self.release();
+                stream.readable().await?;
+                if self.buffer.capacity() == 0 {
+                    self.buffer = buffers::take();
+                }
+            }
+            self.make_room().await;
+            let before = self.buffer.len();
+            let target = self.wanted().min(self.buffer.capacity());
+            match read_some(stream, &mut self.buffer, target - before) {
+                Ok(0) => {
+                    return Err(if before == self.start {
+                        FrameError::Closed
+                    } else {
+                        FrameError::Io(io::ErrorKind::UnexpectedEof.into())
+                    });
+                }
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => stream.readable().await?,
+                Err(e) => return Err(e.into()),
+            }
+        }
+    }
+
+    /// While a request is parked: takes what arrives, up to one small read ahead, so that the
+    /// peer's closing is noticed. Returns when the connection is closed or nothing more may be
+    /// taken. Cancel-safe.
+    pub(crate) async fn watch_closed(&mut self, stream: &TcpStream) -> io::Result<()> {
+        loop {
+            stream.readable().await?;
+            let room = (self.buffer.capacity() - self.buffer.len()).min(LOOK_AHEAD);
+            if room == 0 {
+                // The peer sends on; it is alive. Nothing more is read before the answer is out.
+                return std::future::pending().await;
+            }
+            match read_some(stream, &mut self.buffer, room) {
+                Ok(0) => return Ok(()),
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// The frame's bytes, which handlers may change in place.
+    pub(crate) fn bytes_mut(&mut self, frame: Range<usize>) -> &mut [u8] {
+        &mut self.buffer[frame]
+    }
+
+    /// The frame was handled: drops it and keeps what follows.
+    pub(crate) fn consume(&mut self, frame: &Range<usize>) {
+        self.start = frame.end.min(self.buffer.len());
+        let left = self.buffer.len() - self.start;
+        if left == 0 {
+            self.release();
+        } else if self.start > 0 {
+            self.buffer.copy_within(self.start.., 0);
+            self.buffer.truncate(left);
+            self.start = 0;
+        }
+    }
+
+    /// Gives buffer and charge back.
+    fn release(&mut self) {
+        self.start = 0;
+        if self.buffer.capacity() > 0 {
+            buffers::give(std::mem::take(&mut self.buffer));
+            self.charge.release();
+        }
+    }
+
+    /// Grows the buffer towards what is wanted: to at most twice what has arrived.
+    async fn make_room(&mut self) {
+        if self.buffer.capacity() == 0 {
+            self.charge.raise_to(FIRST).await;
+            self.buffer.reserve_exact(FIRST);
+        } else {
+            // Capacity that a pooled buffer brought along is charged like any other.
+            self.charge.raise_to(self.buffer.capacity()).await;
+        }
+        let wanted = self.wanted();
+        if self.buffer.len() < self.buffer.capacity() {
+            return;
+        }
+        let grown = wanted.min(self.buffer.capacity().saturating_mul(2)).max(FIRST);
+        self.charge.raise_to(grown).await;
+        self.buffer.reserve_exact(grown - self.buffer.len());
+    }
+}
+
+/// Reads at most `room` bytes into the buffer's spare capacity.
+fn read_some(stream: &TcpStream, buffer: &mut Vec<u8>, room: usize) -> io::Result<usize> {
+    use bytes::BufMut;
+    let mut limited = (&mut *buffer).limit(room);
+    stream.try_read_buf(&mut limited)
+}
+
+impl Drop for FrameReader {
+    fn drop(&mut self) {
+        self.release();
+    }
+}

@@ -1,0 +1,100 @@
+//! Accepts connections on one listener.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpSocket};
+
+use super::connection;
+use super::limits::ConnectionLimits;
+use crate::broker::Broker;
+
+/// A place to connect to, by the name that configurations and answers use for it.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    /// Name, as in `listeners`.
+    pub(crate) name: String,
+    /// Host that clients are told.
+    pub(crate) advertised_host: String,
+    /// Port that clients are told.
+    pub(crate) advertised_port: u16,
+    /// Where it listens.
+    pub(crate) local: SocketAddr,
+}
+
+/// Options of the sockets, in bytes; `None` leaves the system's default.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SocketOptions {
+    pub(crate) send_buffer: Option<u32>,
+    pub(crate) receive_buffer: Option<u32>,
+    pub(crate) backlog: u32,
+}
+
+/// Binds a listening socket.
+pub(crate) fn bind(address: SocketAddr, options: SocketOptions) -> std::io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(true)?;
+    // Set before listening: accepted sockets inherit it, and the window scale is agreed with it.
+    if let Some(bytes) = options.receive_buffer {
+        socket.set_recv_buffer_size(bytes)?;
+    }
+    if let Some(bytes) = options.send_buffer {
+        socket.set_send_buffer_size(bytes)?;
+    }
+    socket.bind(address)?;
+    socket.listen(options.backlog)
+}
+
+/// Accepts until the broker stops.
+pub(crate) async fn accept(
+    broker: Arc<Broker>,
+    listener: Arc<Listener>,
+    socket: TcpListener,
+    limits: Arc<ConnectionLimits>,
+) {
+    let mut shutdown = broker.shutdown.subscribe();
+    loop {
+        let accepted = tokio::select! {
+            accepted = socket.accept() => accepted,
+            _ = shutdown.wait_for(|stop| *stop) => return,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%peer, %error, "no delay could not be set");
+                }
+                // Above the total a new connection waits (its bytes stay in the kernel), as in
+                // Kafka; above the limit of its address it is closed.
+                let permit = loop {
+                    if limits.full() {
+                        tokio::select! {
+                            () = tokio::time::sleep(Duration::from_millis(20)) => continue,
+                            _ = shutdown.wait_for(|stop| *stop) => return,
+                        }
+                    }
+                    break limits.admit(peer.ip());
+                };
+                let Some(permit) = permit else {
+                    tracing::info!(%peer, "too many connections from this address; closed");
+                    continue;
+                };
+                tokio::spawn(connection::serve(
+                    Arc::clone(&broker),
+                    Arc::clone(&listener),
+                    stream,
+                    peer,
+                    permit,
+                ));
+            }
+            Err(error) => {
+                // Out of descriptors or memory: accepting again at once would spin.
+                tracing::warn!(listener = listener.name, %error, "a connection was not accepted");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}

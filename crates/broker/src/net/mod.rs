@@ -1,0 +1,9 @@
+//! Sockets: listeners, connections, frames in and out. Knows nothing of what requests mean.
+
+pub(crate) mod budget;
+pub(crate) mod buffers;
+pub(crate) mod connection;
+pub(crate) mod frame;
+pub(crate) mod limits;
+pub(crate) mod listener;
+pub(crate) mod send;

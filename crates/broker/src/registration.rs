@@ -1,0 +1,180 @@
+//! How this broker becomes part of its own cluster: registered, then unfenced; and how it leaves.
+//! The same requests that a joining broker sends to controllers elsewhere go to the decisions here.
+
+use std::sync::Arc;
+
+use thalweg_metadata::controller::{
+    self, Decision, HeartbeatState, Registration, broker_heartbeat, register_broker,
+    register_controller,
+};
+use thalweg_metadata::image::MetadataImage;
+use thalweg_wire::messages::broker_registration_request::{Feature, Listener};
+use thalweg_wire::messages::metadata_record::MetadataRecord;
+use thalweg_wire::messages::{
+    BrokerHeartbeatRequest, BrokerRegistrationRequest, ControllerRegistrationRequest,
+    controller_registration_request,
+};
+use thalweg_wire::{Message, Uuid};
+
+use crate::broker::Broker;
+
+/// Security protocol PLAINTEXT.
+const PLAINTEXT: i16 = 0;
+/// The directory reported no cordoned ones.
+const NONE_CORDONED: Vec<Uuid> = Vec::new();
+
+/// What the broker says of itself.
+#[derive(Debug)]
+pub(crate) struct Joining {
+    pub(crate) node_id: i32,
+    pub(crate) incarnation: Uuid,
+    /// Name, host and port of each listener.
+    pub(crate) endpoints: Vec<(String, String, u16)>,
+    pub(crate) controller: (String, String, u16),
+    pub(crate) rack: Option<String>,
+    pub(crate) directories: Vec<Uuid>,
+    pub(crate) previous_broker_epoch: i64,
+    pub(crate) cluster_id: String,
+}
+
+fn decide<R>(
+    broker: &Arc<Broker>,
+    decision: impl FnOnce(&controller::Context<'_>) -> Decision<R>,
+) -> Result<R, String> {
+    broker
+        .controller
+        .decide_blocking(broker, |image| {
+            let settings = broker.settings();
+            let decided = decision(&controller::Context { image, config: &settings.config });
+            (decided.records, decided.response)
+        })
+        .map_err(|error| error.to_string())
+}
+
+/// Registers controller and broker, and unfences the broker.
+pub(crate) fn join(broker: &Arc<Broker>, joining: &Joining) -> Result<(), String> {
+    let features = || thalweg_metadata::features::SUPPORTED.iter();
+    let (name, host, port) = joining.controller.clone();
+    let request = ControllerRegistrationRequest {
+        controller_id: joining.node_id,
+        incarnation_id: joining.incarnation,
+        listeners: vec![controller_registration_request::Listener {
+            name,
+            host,
+            port,
+            security_protocol: PLAINTEXT,
+            ..Default::default()
+        }],
+        features: features()
+            .map(|range| controller_registration_request::Feature {
+                name: range.name.to_owned(),
+                min_supported_version: range.min,
+                max_supported_version: range.max,
+                ..Default::default()
+            })
+            .collect(),
+        ..Default::default()
+    };
+    let answer = decide(broker, |context| register_controller(context, &request))?;
+    // Levels before 3.7 know no controllers' registrations.
+    if answer.error_code.is_err()
+        && answer.error_code != thalweg_wire::ErrorCode::UNSUPPORTED_VERSION
+    {
+        return Err(format!("the controller was not registered: {}", answer.error_code));
+    }
+
+    let request = BrokerRegistrationRequest {
+        broker_id: joining.node_id,
+        cluster_id: joining.cluster_id.clone(),
+        incarnation_id: joining.incarnation,
+        listeners: joining
+            .endpoints
+            .iter()
+            .map(|(name, host, port)| Listener {
+                name: name.clone(),
+                host: host.clone(),
+                port: *port,
+                security_protocol: PLAINTEXT,
+                ..Default::default()
+            })
+            .collect(),
+        features: features()
+            .map(|range| Feature {
+                name: range.name.to_owned(),
+                min_supported_version: range.min,
+                max_supported_version: range.max,
+                ..Default::default()
+            })
+            .collect(),
+        rack: joining.rack.clone(),
+        is_migrating_zk_broker: false,
+        log_dirs: joining.directories.clone(),
+        previous_broker_epoch: joining.previous_broker_epoch,
+        ..Default::default()
+    };
+    let kraft_version = broker.controller.kraft_version_blocking();
+    let answer = decide(broker, |context| {
+        let registration = Registration {
+            cluster_id: &joining.cluster_id,
+            new_epoch: context.image.provenance.offset + 1,
+            // The process that was registered before is this one's past.
+            has_session: false,
+            version: BrokerRegistrationRequest::MAX_VERSION,
+            kraft_version,
+        };
+        register_broker(context, &request, registration)
+    })?;
+    if answer.error_code.is_err() {
+        return Err(format!("the broker was not registered: {}", answer.error_code));
+    }
+
+    let epoch = answer.broker_epoch;
+    let answer = decide(broker, |context| {
+        let offset = context.image.provenance.offset;
+        heartbeat(context, joining.node_id, epoch, offset, false)
+    })?;
+    if answer.error_code.is_err() || answer.is_fenced {
+        return Err(format!("the broker stays fenced: {}", answer.error_code));
+    }
+    Ok(())
+}
+
+fn heartbeat(
+    context: &controller::Context<'_>,
+    node_id: i32,
+    broker_epoch: i64,
+    offset: i64,
+    want_shut_down: bool,
+) -> Decision<thalweg_wire::messages::BrokerHeartbeatResponse> {
+    let request = BrokerHeartbeatRequest {
+        broker_id: node_id,
+        broker_epoch,
+        current_metadata_offset: offset,
+        want_fence: false,
+        want_shut_down,
+        cordoned_log_dirs: Some(NONE_CORDONED),
+        ..Default::default()
+    };
+    let state = HeartbeatState {
+        registration_offset: broker_epoch,
+        lowest_active_offset: None,
+        shutdown_offset: want_shut_down.then_some(offset),
+    };
+    broker_heartbeat(context, &request, state)
+}
+
+/// What the broker's going means: nobody leads its partitions until it is back.
+pub(crate) fn leave(image: &MetadataImage, node_id: i32) -> (Vec<MetadataRecord>, ()) {
+    let Some(broker) = image.cluster.broker(node_id).filter(|broker| !broker.fenced) else {
+        return (Vec::new(), ());
+    };
+    // Fenced only: taking leadership away and giving it back would cost every client a new leader
+    // epoch at each restart of the only broker there is.
+    let record = thalweg_wire::messages::BrokerRegistrationChangeRecord {
+        broker_id: node_id,
+        broker_epoch: broker.epoch,
+        fenced: 1,
+        ..Default::default()
+    };
+    (vec![record.into()], ())
+}

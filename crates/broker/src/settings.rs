@@ -1,0 +1,58 @@
+//! The broker's configuration as the data path reads it: what is asked on every request stands
+//! ready in its final form.
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use thalweg_metadata::config::BrokerConfig;
+
+/// A configuration and what follows from it.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) config: BrokerConfig,
+    pub(crate) fetch_max: usize,
+    pub(crate) frame_max: usize,
+    pub(crate) idle_max: Option<Duration>,
+}
+
+impl Settings {
+    pub(crate) fn new(config: BrokerConfig) -> Settings {
+        let positive = |value: i32| usize::try_from(value).unwrap_or(0);
+        Settings {
+            fetch_max: positive(config.fetch_max_bytes()),
+            frame_max: positive(config.socket_request_max_bytes()),
+            idle_max: u64::try_from(config.connections_max_idle_ms())
+                .ok()
+                .map(Duration::from_millis),
+            config,
+        }
+    }
+}
+
+impl Deref for Settings {
+    type Target = BrokerConfig;
+    fn deref(&self) -> &BrokerConfig {
+        &self.config
+    }
+}
+
+/// Bytes of requests that may be in memory when `queued.max.request.bytes` does not say: an eighth
+/// of the machine's, but never less than a few of the largest frames.
+pub(crate) fn request_memory(config: &BrokerConfig) -> usize {
+    let frame = usize::try_from(config.socket_request_max_bytes()).unwrap_or(0);
+    match usize::try_from(config.queued_max_request_bytes()) {
+        Ok(limit) if limit > 0 => limit,
+        _ => (physical_memory() / 8).clamp(2 * frame, 4 << 30),
+    }
+}
+
+fn physical_memory() -> usize {
+    // From "MemTotal:  12345 kB"; a gigabyte where that cannot be read.
+    std::fs::read_to_string("/proc/meminfo")
+        .ok()
+        .and_then(|text| {
+            let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
+            line.split_whitespace().nth(1)?.parse::<usize>().ok()
+        })
+        .map_or(1 << 30, |kib| kib << 10)
+}

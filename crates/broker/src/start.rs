@@ -1,0 +1,393 @@
+//! Starting and stopping: directories, metadata, registration, listeners, housekeeping.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use thalweg_groups::GroupConfig;
+use thalweg_log::{LogManager, ManagerConfig, OpenError};
+use thalweg_metadata::config::broker::IpOrName;
+use thalweg_metadata::config::{BrokerConfig, ConfigError, Properties, TopicConfig};
+use thalweg_records::Compression;
+use thalweg_records::codec::CompressionSpec;
+use thalweg_wire::Uuid;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::broker::{Broker, Parts};
+use crate::clock::Clock;
+use crate::coordinators::groups::Groups;
+use crate::coordinators::runtime::RuntimeConfig;
+use crate::kraft::{Controller, MetadataLog, MetadataLogError, Owner};
+use crate::net::limits::ConnectionLimits;
+use crate::net::listener::{self, Listener, SocketOptions};
+use crate::random::Random;
+use crate::registration;
+use crate::topic_settings;
+
+/// Why a broker did not start.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum StartError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Logs(#[from] OpenError),
+    #[error("{0}")]
+    Metadata(String),
+    #[error("listener {listener} cannot listen on {address}: {error}")]
+    Listen { listener: String, address: String, error: std::io::Error },
+    #[error("{0}")]
+    Other(String),
+}
+
+impl From<MetadataLogError> for StartError {
+    fn from(error: MetadataLogError) -> StartError {
+        StartError::Metadata(error.to_string())
+    }
+}
+
+/// A broker that accepts connections.
+pub struct RunningBroker {
+    pub(crate) broker: Arc<Broker>,
+    listeners: Vec<Arc<Listener>>,
+    tasks: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// Starts a broker; when this returns it accepts connections.
+pub(crate) async fn start(config: BrokerConfig) -> Result<RunningBroker, StartError> {
+    // Sockets first: an address in use is found before anything is written.
+    let bound = bind_all(&config)?;
+    let listeners: Vec<Arc<Listener>> =
+        bound.iter().map(|(listener, _)| Arc::clone(listener)).collect();
+    let broker = {
+        let listeners = listeners.clone();
+        // Opens, recovers and formats directories: waits for disks.
+        tokio::task::spawn_blocking(move || open(config, &listeners))
+            .await
+            .map_err(|e| StartError::Other(format!("start failed: {e}")))??
+    };
+    let mut tasks = Vec::new();
+    for (listener, socket) in bound {
+        tasks.push(tokio::spawn(listener::accept(
+            Arc::clone(&broker),
+            listener,
+            socket,
+            Arc::clone(&broker.limits),
+        )));
+    }
+    tasks.extend(crate::housekeeping::spawn(&broker));
+    Ok(RunningBroker { broker, listeners, tasks: Mutex::new(tasks) })
+}
+
+impl RunningBroker {
+    /// Listener names and the addresses they listen on.
+    pub fn addresses(&self) -> Vec<(String, SocketAddr)> {
+        self.listeners.iter().map(|l| (l.name.clone(), l.local)).collect()
+    }
+
+    /// The cluster's id.
+    pub fn cluster_id(&self) -> &str {
+        &self.broker.cluster_id
+    }
+
+    /// Waits until the broker stops by itself; gives the reason.
+    pub async fn failed(&self) -> String {
+        let mut shutdown = self.broker.shutdown.subscribe();
+        let _ = shutdown.wait_for(|stop| *stop).await;
+        self.broker.fatal().unwrap_or_else(|| "the broker was stopped".into())
+    }
+
+    /// What `/metrics` shows, in Prometheus' text format.
+    pub fn metrics_text(&self) -> String {
+        crate::exposition::text(&self.broker)
+    }
+
+    /// Stops accepting, answers what waits, brings everything to the disk, marks the shutdown as
+    /// clean.
+    pub async fn shut_down(&self) {
+        let broker = Arc::clone(&self.broker);
+        broker.shutdown.send_replace(true);
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        for task in tasks {
+            task.abort();
+            let _ = task.await;
+        }
+        broker.groups.close();
+        let closing = tokio::task::spawn_blocking(move || {
+            let now = broker.clock.wall_ms();
+            let epoch =
+                broker.image().cluster.broker(broker.node_id).map_or(-1, |broker| broker.epoch);
+            if let Err(error) = broker
+                .controller
+                .decide_blocking(&broker, |image| registration::leave(image, broker.node_id))
+            {
+                tracing::warn!(%error, "the broker could not sign off");
+            }
+            broker.controller.close(now);
+            broker.logs.shut_down(epoch, now);
+        });
+        if closing.await.is_err() {
+            tracing::error!("the shutdown was not clean");
+        }
+    }
+}
+
+fn open(config: BrokerConfig, listeners: &[Arc<Listener>]) -> Result<Arc<Broker>, StartError> {
+    let clock = Clock::new();
+    let random = Random::new();
+    let now = clock.wall_ms();
+    let defaults = TopicConfig::new(&config, &Properties::new())?;
+    let dirs: Vec<PathBuf> = config.log_dirs().iter().map(PathBuf::from).collect();
+    let cluster_id = existing_cluster_id(&dirs).unwrap_or_else(|| random.uuid().to_string());
+
+    let mut manager =
+        ManagerConfig::new(dirs, config.node_id(), topic_settings::of(&defaults).log, now);
+    manager.cluster_id = Some(cluster_id);
+    manager.recovery_threads_per_dir =
+        usize::try_from(config.recovery_threads_per_dir()).unwrap_or(1).max(1);
+    manager.producer_expiration_ms = i64::from(config.producer_id_expiration_ms());
+    let executor = Arc::new(crate::housekeeping::BlockingExecutor::new());
+    manager.executor = Some(executor);
+    let failures = Arc::new(crate::housekeeping::DirFailures::default());
+    manager.listener = Some(Arc::clone(&failures) as Arc<dyn thalweg_log::DirFailureListener>);
+    let (logs, report) = LogManager::open(manager)?;
+    for dir in &report.dirs {
+        for (path, reason) in &dir.refused {
+            tracing::error!(path = %path.display(), reason, "a partition cannot be served");
+        }
+        if let Some(error) = &dir.failure {
+            tracing::error!(dir = %dir.path.display(), %error, "a log directory is offline");
+        }
+        if dir.stats.truncated_bytes > 0 {
+            tracing::warn!(
+                dir = %dir.path.display(), bytes = dir.stats.truncated_bytes,
+                "bytes behind the last whole batch were cut off"
+            );
+        }
+    }
+
+    let metadata_dir = std::path::absolute(config.metadata_log_dir())
+        .map_err(|e| StartError::Other(e.to_string()))?;
+    let dir = logs
+        .dirs()
+        .iter()
+        .find(|dir| std::path::absolute(dir.path()).is_ok_and(|path| path == metadata_dir))
+        .ok_or_else(|| {
+            StartError::Other(format!(
+                "metadata.log.dir {} is not one of log.dirs; a directory of its own is not \
+                 supported yet",
+                metadata_dir.display()
+            ))
+        })?;
+    let owner = Owner {
+        node_id: config.node_id(),
+        directory_id: dir.id(),
+        listener: controller_listener(&config, listeners),
+        static_voters: config.voters().iter().map(|voter| voter.id).collect(),
+    };
+    let metadata_config = thalweg_log::LogConfig {
+        segment_bytes: u32::try_from(config.metadata_segment_bytes()).unwrap_or(u32::MAX),
+        segment_ms: config.metadata_segment_ms(),
+        max_message_bytes: u32::MAX,
+        ..thalweg_log::LogConfig::default()
+    };
+    let snapshot_after = u64::try_from(config.metadata_snapshot_record_bytes()).unwrap_or(u64::MAX);
+    let opened = MetadataLog::open(&logs, dir, &owner, metadata_config, snapshot_after, now)?;
+    if opened.loader.image().has_acls() {
+        return Err(StartError::Metadata(
+            "the metadata holds access control entries, which cannot be enforced yet: serving \
+             this data would let everybody in"
+                .into(),
+        ));
+    }
+    let metadata_directory = dir.id();
+    let directories: Vec<Uuid> =
+        logs.dirs().iter().filter(|dir| dir.check().is_ok()).map(|dir| dir.id()).collect();
+
+    let limits = ConnectionLimits::new(
+        usize::try_from(config.max_connections()).unwrap_or(0),
+        usize::try_from(config.max_connections_per_ip()).unwrap_or(0),
+        per_ip(&config),
+    );
+    let groups = Groups::new(
+        group_config(&config),
+        RuntimeConfig {
+            runner: thalweg_coordinator::RunnerConfig {
+                write_timeout_ms: u64::try_from(config.offsets_commit_timeout_ms()).unwrap_or(0),
+            },
+            compression: offsets_compression(&config),
+        },
+        clock,
+    );
+    let image = opened.loader.image().clone();
+    let broker = Broker::new(Parts {
+        cluster_id: report.cluster_id,
+        metadata_directory,
+        clock,
+        random,
+        logs,
+        groups,
+        controller: Controller::new(opened.log, opened.loader),
+        limits,
+        config: config.clone(),
+        image,
+    });
+    failures.attach(&broker);
+    broker.serve_image();
+    if let Some(bootstrap) = opened.bootstrap {
+        let records = thalweg_metadata::bootstrap::activation_records(
+            &config,
+            &bootstrap.levels,
+            bootstrap.unfinished,
+        );
+        broker
+            .controller
+            .decide_blocking(&broker, |_| (records, ()))
+            .map_err(|e| StartError::Metadata(e.to_string()))?;
+    }
+    let incarnation = broker.random.uuid();
+    let endpoints: Vec<_> = listeners
+        .iter()
+        .map(|l| (l.name.clone(), l.advertised_host.clone(), l.advertised_port))
+        .collect();
+    let joining = registration::Joining {
+        node_id: config.node_id(),
+        incarnation,
+        endpoints,
+        controller: owner.listener.clone(),
+        rack: config.rack().map(str::to_owned),
+        directories,
+        previous_broker_epoch: report.previous_broker_epoch,
+        cluster_id: broker.cluster_id.clone(),
+    };
+    registration::join(&broker, &joining).map_err(StartError::Metadata)?;
+    Ok(broker)
+}
+
+/// The cluster that directories already belong to.
+fn existing_cluster_id(dirs: &[PathBuf]) -> Option<String> {
+    dirs.iter().find_map(|dir| {
+        let bytes = std::fs::read(dir.join("meta.properties")).ok()?;
+        Some(thalweg_log::MetaProperties::parse(&bytes).ok()?.cluster_id)
+    })
+}
+
+fn group_config(config: &BrokerConfig) -> GroupConfig {
+    let unsigned = |value: i64| u64::try_from(value).unwrap_or(0);
+    GroupConfig {
+        min_session_timeout_ms: config.group_min_session_timeout_ms(),
+        max_session_timeout_ms: config.group_max_session_timeout_ms(),
+        initial_rebalance_delay_ms: u32::try_from(config.group_initial_rebalance_delay_ms())
+            .unwrap_or(0),
+        max_size: usize::try_from(config.group_max_size()).unwrap_or(usize::MAX),
+        offset_metadata_max_bytes: usize::try_from(config.offset_metadata_max_bytes()).unwrap_or(0),
+        offsets_retention_ms: i64::from(config.offsets_retention_minutes()) * 60_000,
+        offsets_retention_check_interval_ms: unsigned(config.offsets_retention_check_interval_ms()),
+        ..GroupConfig::default()
+    }
+}
+
+fn offsets_compression(config: &BrokerConfig) -> CompressionSpec {
+    let codec = config
+        .value("offsets.topic.compression.codec")
+        .and_then(|value| value.to_text().parse::<u8>().ok())
+        .and_then(Compression::from_id);
+    CompressionSpec::new(codec.unwrap_or(Compression::None))
+}
+
+/// Limits of single addresses; names are looked up.
+pub(crate) fn per_ip(config: &BrokerConfig) -> HashMap<IpAddr, usize> {
+    let mut limits = HashMap::new();
+    for (who, limit) in config.per_ip_overrides() {
+        let limit = usize::try_from(*limit).unwrap_or(0);
+        match who {
+            IpOrName::Ip(ip) => {
+                limits.insert(*ip, limit);
+            }
+            IpOrName::Name(name) => match (name.as_str(), 0).to_socket_addrs() {
+                Ok(addresses) => {
+                    limits.extend(addresses.map(|address| (address.ip(), limit)));
+                }
+                Err(error) => {
+                    tracing::warn!(name, %error, "a host in max.connections.per.ip.overrides is not known");
+                }
+            },
+        }
+    }
+    limits
+}
+
+/// Where the controller would be reached: nobody has to, but its address is in the voters' record.
+fn controller_listener(
+    config: &BrokerConfig,
+    listeners: &[Arc<Listener>],
+) -> (String, String, u16) {
+    if let Some(endpoint) = config.advertised_controller_listeners().first() {
+        let host = endpoint.host.clone().unwrap_or_else(|| "localhost".into());
+        return (endpoint.listener.clone(), host, endpoint.port);
+    }
+    let name =
+        config.controller_listener_names().first().cloned().unwrap_or_else(|| "CONTROLLER".into());
+    let host = listeners.first().map_or("localhost", |l| &l.advertised_host).to_owned();
+    (name, host, 9093)
+}
+
+type Bound = Vec<(Arc<Listener>, TcpListener)>;
+
+fn bind_all(config: &BrokerConfig) -> Result<Bound, StartError> {
+    let buffer = |bytes: i32| u32::try_from(bytes).ok().filter(|bytes| *bytes > 0);
+    let options = SocketOptions {
+        send_buffer: buffer(config.socket_send_buffer_bytes()),
+        receive_buffer: buffer(config.socket_receive_buffer_bytes()),
+        backlog: u32::try_from(config.socket_listen_backlog()).unwrap_or(50),
+    };
+    let mut bound = Vec::new();
+    for endpoint in config.broker_listeners() {
+        let host = endpoint.host.as_deref().unwrap_or("0.0.0.0");
+        let failed = |error| StartError::Listen {
+            listener: endpoint.listener.clone(),
+            address: format!("{host}:{}", endpoint.port),
+            error,
+        };
+        let address = (host, endpoint.port)
+            .to_socket_addrs()
+            .map_err(failed)?
+            .next()
+            .ok_or_else(|| failed(std::io::ErrorKind::AddrNotAvailable.into()))?;
+        let socket = listener::bind(address, options).map_err(failed)?;
+        let local = socket.local_addr().map_err(failed)?;
+        let advertised =
+            config.advertised_listeners().iter().find(|a| a.listener == endpoint.listener);
+        let advertised_host = advertised
+            .and_then(|a| a.host.clone())
+            .or_else(|| endpoint.host.clone())
+            .unwrap_or_else(host_name);
+        // Port 0 lets the system choose; clients are told what it chose.
+        let advertised_port =
+            advertised.map(|a| a.port).filter(|port| *port != 0).unwrap_or(local.port());
+        bound.push((
+            Arc::new(Listener {
+                name: endpoint.listener.clone(),
+                advertised_host,
+                advertised_port,
+                local,
+            }),
+            socket,
+        ));
+    }
+    if bound.is_empty() {
+        return Err(StartError::Other("listeners names no listener for clients".into()));
+    }
+    Ok(bound)
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_str().unwrap_or("localhost").to_owned()
+}
+
+/// How long a stop may take before it is cut short.
+pub const STOP_TIMEOUT: Duration = Duration::from_secs(300);
