@@ -54,6 +54,7 @@ impl Log {
             return Ok(self.end().segment);
         }
         let config = self.config();
+        self.write_epochs()?;
         let (old, base, snapshot) = {
             let mut writer = self.lock_writer();
             let base = base.max(writer.end_offset);

@@ -87,6 +87,7 @@ impl Log {
             self.flush_upto(wanted, now_ms)?;
             return Ok(true);
         }
+        self.write_epochs()?;
         Ok(false)
     }
 

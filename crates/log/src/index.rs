@@ -106,17 +106,13 @@ impl SegmentIndex {
             bytes_since_entry: 0,
             max_offsets: max_bytes / OFFSET_ENTRY as u32,
             max_times: max_bytes / TIME_ENTRY as u32,
-            unsynced: true,
+            unsynced: false,
         }
     }
 
     /// Of a segment found on disk; the files are looked at when they are needed.
     pub(crate) fn unloaded(base_offset: i64, max_bytes: u32) -> SegmentIndex {
-        SegmentIndex {
-            loaded: false,
-            unsynced: false,
-            ..SegmentIndex::empty(base_offset, max_bytes)
-        }
+        SegmentIndex { loaded: false, ..SegmentIndex::empty(base_offset, max_bytes) }
     }
 
     fn offsets(&self) -> u32 {

@@ -198,7 +198,6 @@ fn load_inner(
     if segments.is_empty() {
         let segment = Segment::new(home, input.log_start_offset, &segment_config);
         segment.create_file(input.config.preallocate.then(|| input.config.segment_limit()))?;
-        segment.index.lock().reset();
         segments.push(segment);
     }
     let end_offset = end_offset.unwrap_or(input.log_start_offset);

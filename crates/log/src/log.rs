@@ -403,6 +403,11 @@ impl Log {
         self.epochs.read().latest()
     }
 
+    /// All leader epochs that the log knows, with the offsets they begin at.
+    pub fn leader_epochs(&self) -> Vec<(i32, i64)> {
+        self.epochs.read().entries().to_vec()
+    }
+
     /// The oldest leader epoch that the log still has, and where it begins.
     pub fn earliest_epoch(&self) -> Option<(i32, i64)> {
         self.epochs.read().earliest()

@@ -175,6 +175,10 @@ impl Segment {
                 tracing::warn!(path = %path.display(), "file of a new segment was there already");
             }
         }
+        // A segment without index files makes Kafka scan it, even after a clean stop.
+        for suffix in [names::INDEX, names::TIME_INDEX] {
+            disk.open(&self.file_path(suffix), Mode::Create)?;
+        }
         let file = disk.open(&self.file_path(names::LOG), Mode::Create)?;
         if let Some(bytes) = preallocate {
             file.allocate(u64::from(bytes))?;
