@@ -16,9 +16,10 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   codegen [--check]         write, or compare, the generated code
   setup                     install what the tests need
   test [--quick]            everything that must hold
-  conformance [--against kafka|thalweg|both] [--suite LIST] [--case TEXT]
+  conformance [--against BROKER[,BROKER]] [--suite LIST] [--case TEXT]
               [--kill-rounds N] [--binary FILE]
-                            client suites; `both` compares what they saw
+                            client suites against kafka, thalweg or both; with
+                            two brokers what they showed is compared
   tidy                      house rules
   deny                      licences, bans, sources and advisories, by cargo-deny";
 
@@ -64,10 +65,16 @@ fn conformance(root: &Path, options: &[&str]) -> Result<(), String> {
     for pair in options.chunks(2) {
         let [name, value] = pair else { return Err(format!("{} needs a value", pair[0])) };
         match (*name, *value) {
-            ("--against", "kafka") => plan.targets = vec![conformance::Target::Kafka],
-            ("--against", "thalweg") => plan.targets = vec![conformance::Target::Thalweg],
-            ("--against", "both") => {
-                plan.targets = vec![conformance::Target::Kafka, conformance::Target::Thalweg];
+            ("--against", list) => {
+                let list = if list == "both" { "kafka,thalweg" } else { list };
+                plan.targets = list
+                    .split(',')
+                    .map(|name| match name {
+                        "kafka" => Ok(conformance::Target::Kafka),
+                        "thalweg" => Ok(conformance::Target::Thalweg),
+                        _ => Err(format!("--against: kafka, thalweg or both, not {name}")),
+                    })
+                    .collect::<Result<_, _>>()?;
             }
             ("--suite", list) => plan.suites = list.split(',').map(str::to_string).collect(),
             ("--case", text) => plan.case = text.into(),
