@@ -150,7 +150,9 @@ class Bench:
         time.sleep(0.2)
         user_after, system_after = server.cpu()
         rss, peak = server.rss()
-        gigabytes = report["bytes"] / 1e9
+        # The server worked for the warm-up of the load, too.
+        done = report.get("with_warmup", report)
+        gigabytes, millions = done["bytes"] / 1e9, done["records"] / 1e6
         cpu_user, cpu_system = user_after - user, system_after - system
         latency = report.get("latency_ms", {})
         run = {
@@ -158,7 +160,7 @@ class Bench:
             "cpu_seconds_per_gb": (cpu_user + cpu_system) / gigabytes,
             "cpu_user_per_gb": cpu_user / gigabytes,
             "cpu_system_per_gb": cpu_system / gigabytes,
-            "cpu_seconds_per_million_records": (cpu_user + cpu_system) / (report["records"] / 1e6),
+            "cpu_seconds_per_million_records": (cpu_user + cpu_system) / millions,
             "cpu_seconds": cpu_user + cpu_system,
             "mb_per_second": report["bytes_per_second"] / 1e6,
             "records_per_second": report["records_per_second"],

@@ -57,6 +57,10 @@ impl Clock {
 pub struct Run {
     /// Sums over all connections.
     pub stats: Stats,
+    /// Records over the whole run, warm-up included.
+    pub all_records: u64,
+    /// Their bytes.
+    pub all_bytes: u64,
     /// Length of the measured part.
     pub seconds: f64,
     /// Threads that made the load.
@@ -180,6 +184,8 @@ pub fn run<W: Worker>(worker: W, shared: &Arc<Shared>, plan: &Plan<'_>) -> Resul
     };
     Ok(Run {
         stats,
+        all_records: shared.records.load(Ordering::Relaxed),
+        all_bytes: shared.bytes.load(Ordering::Relaxed),
         seconds: seconds.as_secs_f64(),
         threads,
         busiest_thread,

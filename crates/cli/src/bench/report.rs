@@ -40,6 +40,7 @@ impl Report {
         set("errors_by_name", json!(stats.errors));
         set("records_per_second", round(stats.records as f64 / seconds, 1));
         set("bytes_per_second", round(stats.bytes as f64 / seconds, 1));
+        set("with_warmup", json!({ "records": run.all_records, "bytes": run.all_bytes }));
         set("requests", stats.requests.into());
         set("batches", stats.batches.into());
         set("interrupted", run.interrupted.into());
