@@ -14,13 +14,11 @@ use crate::dir::random_u128;
 use crate::error::{ReadError, StorageError};
 use crate::flush::write_snapshot;
 use crate::load::rebuild_producers;
-use crate::log::Log;
+use crate::log::{ChangeGuard, Log};
 use crate::names;
 use crate::producer_snapshot;
 use crate::producers::ProducerState;
 use crate::segment::{Segment, SegmentConfig};
-
-type Change<'a> = MutexGuard<'a, ()>;
 
 impl SegmentConfig {
     pub(crate) fn of(config: &LogConfig, now_ms: i64) -> SegmentConfig {
@@ -37,17 +35,33 @@ impl Log {
     /// Closes the active segment and begins a new one, unless the active one is empty. Returns the
     /// active segment's base offset.
     pub fn roll(&self, now_ms: i64) -> Result<i64, StorageError> {
-        let change = self.change.lock();
+        let change = self.lock_change();
         self.roll_held(&change, 0, now_ms)
     }
 
     /// The roll proper. The new segment begins at `base` or at the log's end, whichever is later.
     pub(crate) fn roll_held(
         &self,
-        _change: &Change<'_>,
+        _change: &ChangeGuard<'_>,
         base: i64,
         now_ms: i64,
     ) -> Result<i64, StorageError> {
+        self.roll_now(base, now_ms)
+    }
+
+    /// [`Self::roll_held`] under the plain lock.
+    pub(crate) fn roll_held_plain(
+        &self,
+        _change: &MutexGuard<'_, ()>,
+        base: i64,
+        now_ms: i64,
+    ) -> Result<i64, StorageError> {
+        self.roll_now(base, now_ms)
+    }
+
+    fn roll_now(&self, base: i64, now_ms: i64) -> Result<i64, StorageError> {
+        // Whoever asked for a roll has it, or hears below why not.
+        self.lock_plain().roll_queued = false;
         let dir = &self.home.dir;
         dir.check()?;
         if self.is_closed() {
@@ -56,8 +70,9 @@ impl Log {
         let config = self.config();
         self.write_epochs()?;
         let (old, base, snapshot) = {
-            let mut writer = self.lock_writer();
+            let mut writer = self.lock_plain();
             let base = base.max(writer.end_offset);
+            writer.roll_queued = false;
             if base == writer.active.base_offset {
                 return Ok(base);
             }
@@ -78,7 +93,7 @@ impl Log {
             Ok(())
         })();
         let prepared = dir.guard("roll", &new.file_path(names::LOG), prepared);
-        let mut writer = self.lock_writer();
+        let mut writer = self.lock_plain();
         if prepared.is_ok() {
             if snapshot.is_some() {
                 writer.producers.last_snapshot_offset = base;
@@ -149,7 +164,7 @@ impl Log {
         config: &LogConfig,
         mut goes: impl FnMut(&Segment, Option<&Arc<Segment>>, i64) -> std::io::Result<bool>,
     ) -> Result<usize, StorageError> {
-        let change = self.change.lock();
+        let change = self.lock_change();
         let dir = &self.home.dir;
         let segments = self.segments();
         let (high_watermark, log_start) = (self.high_watermark(), self.log_start_offset());
@@ -204,7 +219,7 @@ impl Log {
                 log_end_offset: high_watermark,
             });
         }
-        let _change = self.change.lock();
+        let _change = self.lock_change();
         self.raise_log_start(offset);
         self.write_epochs()?;
         Ok(self.log_start_offset())
@@ -212,7 +227,7 @@ impl Log {
 
     /// Raises the log's start, if that is a raise.
     fn raise_log_start(&self, offset: i64) {
-        let mut writer = self.lock_writer();
+        let mut writer = self.lock_plain();
         if offset <= self.log_start_offset() {
             return;
         }
@@ -251,7 +266,7 @@ impl Log {
     /// Cuts off everything from `offset` on: a follower that diverged from its leader. Says
     /// whether there was anything.
     pub fn truncate_to(&self, offset: i64, now_ms: i64) -> Result<bool, StorageError> {
-        let change = self.change.lock();
+        let change = self.lock_change();
         self.home.dir.check()?;
         let offset = offset.max(0);
         if self.is_closed() {
@@ -259,7 +274,7 @@ impl Log {
         }
         if offset >= self.log_end_offset() {
             let end = self.log_end_offset();
-            let mut writer = self.lock_writer();
+            let mut writer = self.lock_plain();
             self.epochs.write().truncate_from_end(end);
             writer.latest_epoch = self.latest_epoch().map_or(-1, |(epoch, _)| epoch);
             drop(writer);
@@ -291,7 +306,7 @@ impl Log {
             self.write_epochs()?;
             self.reload_producers(&kept, offset, now_ms)
         })();
-        let mut writer = self.lock_writer();
+        let mut writer = self.lock_plain();
         let result = worked.map(|producers| {
             writer.producers = producers;
             self.publish_transactions(&writer);
@@ -305,7 +320,7 @@ impl Log {
 
     /// From here on nothing is appended, and what is known of positions is void.
     fn announce(&self) {
-        let mut writer = self.lock_writer();
+        let mut writer = self.lock_plain();
         writer.busy = true;
         writer.generation = writer.generation.wrapping_add(1);
         self.hints.lock().void();
@@ -313,7 +328,7 @@ impl Log {
 
     /// Readers first see the end where it is going to be; then the bytes may go.
     fn show_shorter(&self, kept: &[Arc<Segment>], active: &Arc<Segment>, offset: i64, cut: u32) {
-        let mut writer = self.lock_writer();
+        let mut writer = self.lock_plain();
         self.recovery_point.fetch_min(offset, Ordering::AcqRel);
         let high_watermark = self.high_watermark();
         if high_watermark > offset {
@@ -338,7 +353,7 @@ impl Log {
         log_start_offset: Option<i64>,
         now_ms: i64,
     ) -> Result<(), StorageError> {
-        let change = self.change.lock();
+        let change = self.lock_change();
         self.home.dir.check()?;
         if self.is_closed() {
             return Ok(());
@@ -348,7 +363,7 @@ impl Log {
 
     fn replace_all(
         &self,
-        _change: &Change<'_>,
+        _change: &ChangeGuard<'_>,
         offset: i64,
         log_start_offset: Option<i64>,
         now_ms: i64,
@@ -373,7 +388,7 @@ impl Log {
             self.epochs.write().clear();
             self.write_epochs()
         })();
-        let mut writer = self.lock_writer();
+        let mut writer = self.lock_plain();
         if worked.is_ok() {
             self.set_segments(vec![new.clone()]);
             writer.active = new;

@@ -22,6 +22,13 @@ impl Log {
 
     /// Flushes what lies before `offset`.
     pub fn flush_upto(&self, offset: i64, now_ms: i64) -> Result<(), StorageError> {
+        let flushed = self.flush_inner(offset, now_ms);
+        self.settle();
+        flushed
+    }
+
+    /// The same for those who see to [`Log::settle`] themselves.
+    pub(crate) fn flush_inner(&self, offset: i64, now_ms: i64) -> Result<(), StorageError> {
         self.home.dir.check()?;
         if self.is_closed() {
             return Ok(());
@@ -30,7 +37,7 @@ impl Log {
         if offset <= recovery_point {
             return Ok(());
         }
-        let generation = self.lock_writer().generation;
+        let generation = self.lock_plain().generation;
         // What the epochs' file lacks must be behind the recovery point.
         self.write_epochs()?;
         let segments = self.segments();
@@ -64,7 +71,7 @@ impl Log {
             dir.guard("flush", &path, dir.disk.sync_dir(&path))?;
         }
         dir.metrics.flush_nanos.add(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
-        let writer = self.lock_writer();
+        let writer = self.lock_plain();
         // After a truncation the offsets stand for other bytes.
         if writer.generation == generation {
             let reached = offset.min(writer.end_offset);
@@ -117,15 +124,23 @@ impl Log {
     pub fn close_cleanly(&self, now_ms: i64) -> Result<(), StorageError> {
         let dir = &self.home.dir;
         dir.check()?;
-        let _change = self.change.lock();
+        let _change = self.lock_change();
+        self.lock_plain().busy = true;
+        let closed = self.write_everything(now_ms);
+        self.closed.store(closed.is_ok(), Ordering::Release);
+        self.lock_plain().busy = false;
+        self.idle.notify_all();
+        closed
+    }
+
+    fn write_everything(&self, now_ms: i64) -> Result<(), StorageError> {
+        let dir = &self.home.dir;
         let (snapshot, end) = {
-            let mut writer = self.lock_writer();
-            writer.busy = true;
-            let end = writer.end_offset;
+            let writer = self.lock_plain();
             let new = writer.producers.map_end_offset > writer.producers.last_snapshot_offset;
-            (new.then(|| producer_snapshot::encode(&writer.producers)), end)
+            (new.then(|| producer_snapshot::encode(&writer.producers)), writer.end_offset)
         };
-        self.flush(now_ms)?;
+        self.flush_inner(end, now_ms)?;
         self.write_epochs()?;
         if let Some(bytes) = snapshot {
             let path = names::segment_file(&self.path(), end, names::SNAPSHOT);
@@ -141,10 +156,6 @@ impl Log {
             let result = segment.close_index();
             dir.guard("close", &segment.file_path(names::LOG), result)?;
         }
-        self.closed.store(true, Ordering::Release);
-        let mut writer = self.lock_writer();
-        writer.busy = false;
-        self.idle.notify_all();
         Ok(())
     }
 

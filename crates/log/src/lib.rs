@@ -18,6 +18,7 @@
 mod append;
 mod change;
 mod checkpoint;
+mod coalesce;
 mod config;
 mod control;
 mod dir;
@@ -47,7 +48,8 @@ mod walk;
 #[doc(hidden)]
 pub mod testing;
 
-pub use append::{AppendContext, AppendInfo, AppendWaiter, Submitted};
+pub use append::{AppendContext, AppendInfo};
+pub use coalesce::{AppendWaiter, Submitted};
 pub use config::LogConfig;
 pub use dir::{DirFailureListener, Executor, LogDir};
 pub use disk::{Disk, DiskOp, FaultHook, Injected, OpenFile};

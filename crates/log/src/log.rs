@@ -18,8 +18,9 @@ use std::sync::{Arc, OnceLock, Weak};
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use thalweg_wire::Uuid;
 
-use crate::append::{AppendInfo, Done};
+use crate::append::AppendInfo;
 use crate::checkpoint;
+use crate::coalesce::Done;
 use crate::config::LogConfig;
 use crate::dir::LogDir;
 use crate::disk::Mode;
@@ -121,11 +122,13 @@ pub struct Log {
     topic_id: OnceLock<Uuid>,
     pub(crate) home: Arc<Home>,
     config: RwLock<Arc<LogConfig>>,
-    pub(crate) change: Mutex<()>,
+    change: Mutex<()>,
     writer: Mutex<Writer>,
     pub(crate) idle: Condvar,
     pub(crate) pending: Mutex<Pending>,
     pub(crate) pending_count: AtomicUsize,
+    /// When a roll was asked for that no executor does; -1 without.
+    pub(crate) roll_wanted_ms: AtomicI64,
     segments: RwLock<Segments>,
     end: Mutex<End>,
     log_end_offset: AtomicI64,
@@ -190,8 +193,21 @@ impl Drop for WriterGuard<'_> {
             let done = std::mem::take(&mut guard.done);
             drop(guard);
             self.log.hand_out(done);
-            self.log.drain_if_free();
+            self.log.settle();
         }
+    }
+}
+
+/// The right to change the segments; see [`Log::lock_change`].
+pub(crate) struct ChangeGuard<'a> {
+    log: &'a Log,
+    guard: Option<MutexGuard<'a, ()>>,
+}
+
+impl Drop for ChangeGuard<'_> {
+    fn drop(&mut self) {
+        self.guard.take();
+        self.log.settle();
     }
 }
 
@@ -235,6 +251,7 @@ impl Log {
             idle: Condvar::new(),
             pending: Mutex::new(Pending::default()),
             pending_count: AtomicUsize::new(0),
+            roll_wanted_ms: AtomicI64::new(-1),
             segments: RwLock::new(Arc::new(loaded.segments)),
             end: Mutex::new(end),
             log_end_offset: AtomicI64::new(end.offset),
@@ -490,8 +507,23 @@ impl Log {
         Some(WriterGuard { log: self, guard: Some(guard) })
     }
 
-    /// The lock as it is, for those who hand out results and look after pending appends
-    /// themselves.
+    /// The lock as it is, for those who see to [`Log::settle`] themselves.
+    pub(crate) fn lock_plain(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock()
+    }
+
+    /// The right to change the segments. Who has it takes the writer with [`Log::lock_plain`]: what
+    /// has waited meanwhile is seen to when the guard goes, so that no waiter is called under it.
+    pub(crate) fn lock_change(&self) -> ChangeGuard<'_> {
+        ChangeGuard { log: self, guard: Some(self.change.lock()) }
+    }
+
+    /// The same, as it is.
+    pub(crate) fn try_lock_change_plain(&self) -> Option<MutexGuard<'_, ()>> {
+        self.change.try_lock()
+    }
+
+    /// [`Log::lock_plain`], if it is free.
     pub(crate) fn try_lock_plain(&self) -> Option<MutexGuard<'_, Writer>> {
         self.writer.try_lock()
     }

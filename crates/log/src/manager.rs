@@ -646,7 +646,7 @@ impl LogManager {
     }
 
     fn rename_away(&self, log: &Arc<Log>, now_ms: i64, stray: bool) -> Result<(), StorageError> {
-        let _change = log.change.lock();
+        let _change = log.lock_change();
         log.close();
         let dir = log.dir();
         dir.check()?;

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::append::{AppendContext, AppendWaiter, Done};
+use crate::append::AppendContext;
+use crate::coalesce::{AppendWaiter, Done};
 
 /// Bytes that may wait, unless a single append is larger.
 const MAX_BYTES: usize = 4 << 20;
