@@ -240,6 +240,20 @@ impl SoleVoter {
         }
     }
 
+    /// The control records of a log's first epoch: beside the leader they say what the checkpoint
+    /// says, so that the checkpoint can go.
+    pub fn first_epoch_records(&self) -> Vec<ControlRecord> {
+        vec![
+            self.leader_change(),
+            ControlRecord::KRaftVersion(KRaftVersionRecord {
+                version: 0,
+                k_raft_version: 1,
+                ..KRaftVersionRecord::default()
+            }),
+            ControlRecord::Voters(self.voters_record()),
+        ]
+    }
+
     /// The control record with which an epoch of this leader begins.
     pub fn leader_change(&self) -> ControlRecord {
         let voter = leader_change_message::Voter {

@@ -283,13 +283,32 @@ impl BrokerConfig {
     ///
     /// `default` are those of all brokers, `broker` those of this one. Names that cannot be dynamic
     /// must have been taken out ([`super::dynamic::usable`]).
+    ///
+    /// Assignment intervals outside their bounds are put within them: the bounds are static and
+    /// may have changed since.
     pub fn with_dynamic(
         &self,
         default: Properties,
         broker: Properties,
     ) -> Result<BrokerConfig, ConfigError> {
+        let mut props = self.overlay(&default, &broker);
+        clamp_assignment_intervals(&mut props)?;
+        Self::build(self.mode, self.static_props.clone(), default, broker, props)
+    }
+
+    /// The same configuration under dynamic configs that somebody proposes: nothing is put right.
+    pub(super) fn with_proposed(
+        &self,
+        default: Properties,
+        broker: Properties,
+    ) -> Result<BrokerConfig, ConfigError> {
+        let props = self.overlay(&default, &broker);
+        Self::build(self.mode, self.static_props.clone(), default, broker, props)
+    }
+
+    fn overlay(&self, default: &Properties, broker: &Properties) -> Properties {
         let mut props = self.static_props.clone();
-        for overrides in [&default, &broker] {
+        for overrides in [default, broker] {
             for (name, value) in overrides {
                 // A dynamic value in one unit goes before a static one in any other.
                 for synonym in broker_synonyms(name, false) {
@@ -298,8 +317,7 @@ impl BrokerConfig {
                 props.insert(name.clone(), value.clone());
             }
         }
-        clamp_assignment_intervals(&mut props)?;
-        Self::build(self.mode, self.static_props.clone(), default, broker, props)
+        props
     }
 
     fn build(

@@ -125,7 +125,7 @@ pub fn validate(
     } else {
         (configs.clone(), current.dynamic_broker().clone())
     };
-    let next = current.with_dynamic(default, broker).map_err(request)?;
+    let next = current.with_proposed(default, broker).map_err(request)?;
     check_change(current, &next).map_err(request)
 }
 

@@ -32,7 +32,7 @@ use crate::image::{BrokerRegistration, NO_LEADER, Partition};
 pub struct Registration<'a> {
     /// Id of this cluster.
     pub cluster_id: &'a str,
-    /// Epoch of a new registration: the offset its record will have.
+    /// Epoch of a new registration: the next offset of the metadata log.
     pub new_epoch: i64,
     /// Whether the broker that is registered under this id was heard of within its session.
     pub has_session: bool,

@@ -17,8 +17,7 @@ pub fn elect_leaders(
     context: &Context<'_>,
     request: &ElectLeadersRequest,
 ) -> Decision<ElectLeadersResponse> {
-    let refuse =
-        |code| Decision::answer(ElectLeadersResponse { error_code: code, ..Default::default() });
+    let refuse = |code| Decision::answer(refuse_all(request, code));
     let election = match request.election_type {
         0 => Election::Preferred,
         1 => Election::Unclean,
@@ -73,6 +72,29 @@ pub fn elect_leaders(
     }
     let response = ElectLeadersResponse { replica_election_results: results, ..Default::default() };
     Decision { records, response }
+}
+
+fn refuse_all(request: &ElectLeadersRequest, error_code: ErrorCode) -> ElectLeadersResponse {
+    let topics = request.topic_partitions.iter().flatten();
+    let results = topics.map(|topic| ReplicaElectionResult {
+        topic: topic.topic.clone(),
+        partition_result: topic
+            .partitions
+            .iter()
+            .map(|index| PartitionResult {
+                partition_id: *index,
+                error_code,
+                error_message: None,
+                ..PartitionResult::default()
+            })
+            .collect(),
+        ..ReplicaElectionResult::default()
+    });
+    ElectLeadersResponse {
+        error_code,
+        replica_election_results: results.collect(),
+        ..ElectLeadersResponse::default()
+    }
 }
 
 fn elect_leader(

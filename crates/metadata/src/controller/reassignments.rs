@@ -56,9 +56,14 @@ pub fn alter_partition_reassignments(
     };
     if records.len() > MAX_RECORDS_PER_REQUEST {
         let error = too_many_records();
+        for partition in responses.iter_mut().flat_map(|topic| &mut topic.partitions) {
+            partition.error_code = error.code;
+            partition.error_message.clone_from(&error.message);
+        }
         return Decision::answer(AlterPartitionReassignmentsResponse {
             error_code: error.code,
             error_message: error.message,
+            responses,
             ..response
         });
     }

@@ -146,6 +146,7 @@ fn update(
             refuse("kraft.version cannot be changed while the controller is embedded".into())
         }
         KRAFT_VERSION => refuse("it cannot be downgraded".into()),
+        _ if features::supported(name).is_none() => refuse("the feature does not exist".into()),
         _ => {
             let metadata_version = match updates.get(METADATA_VERSION) {
                 Some((level, _)) => *level,

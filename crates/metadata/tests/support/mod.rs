@@ -4,6 +4,8 @@
 // Each test binary uses its own part of this.
 #![allow(dead_code)]
 
+pub mod kafka;
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
