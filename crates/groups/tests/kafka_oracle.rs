@@ -20,18 +20,14 @@ use script::{Names, World};
 use thalweg_groups::GroupConfig;
 
 /// Operations of the transcripts where we mean to differ, with the reason.
-const DIFFERENCES: &[(&str, &str, &str)] = &[
-    (
-        "failures.txt",
-        "join g=g v=4 c=a p=range:t1 s=60000",
-        "Kafka hands out a member id before the group it is for is written, and it was not",
-    ),
-    (
-        "failures.txt",
-        "sync g=g v=5 m=@1 gen=2",
-        "the check of the mandatory fields stands before Kafka's coordinator",
-    ),
-];
+const DIFFERENCES: &[(&str, &str, &str)] = &[(
+    "failures.txt",
+    "join g=g v=4 c=a p=range:t1 s=60000",
+    "Kafka hands out a member id before the group it is for is written, and it was not",
+)];
+
+/// Transcripts of what does not end in Kafka.
+const NOT_FOR_KAFKA: &[&str] = &["static_members_without_timeout.txt"];
 
 struct Kafka {
     child: Child,
@@ -178,6 +174,9 @@ fn transcripts_are_as_kafka_has_them() {
     let mut ops = 0;
     for file in files {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if NOT_FOR_KAFKA.contains(&name.as_str()) {
+            continue;
+        }
         let text = std::fs::read_to_string(&file).expect("a transcript");
         let mut pair = Pair::new(&mut kafka);
         for op in text.lines().filter_map(|line| line.strip_prefix("> ")) {

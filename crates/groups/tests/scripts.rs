@@ -72,6 +72,7 @@ transcripts! {
     sessions
     leave
     static_members
+    static_members_without_timeout
     group_size
     protocols
     offsets

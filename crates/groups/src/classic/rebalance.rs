@@ -11,6 +11,9 @@ use super::member::Member;
 use super::state::ClassicGroupState;
 use crate::{GroupRecord, GroupResponse, GroupTimer};
 
+/// How long to wait at least when nobody came back and nobody may be put out.
+const SHORTEST_WAIT_FOR_STATIC_MEMBERS_MS: u64 = 1000;
+
 impl ClassicGroup {
     /// Starts a rebalance, or goes on with the one that is under way.
     pub(super) fn rebalance_or_complete_join(&mut self, env: &mut Env<'_>) {
@@ -48,6 +51,12 @@ impl ClassicGroup {
     fn schedule_join(&mut self, env: &mut Env<'_>) {
         self.initial_delay = None;
         env.out.schedule(GroupTimer::Join(self.id.clone()), self.rebalance_timeout_ms());
+    }
+
+    fn schedule_join_again(&mut self, env: &mut Env<'_>) {
+        // Kafka waits for the rebalance timeout again, and if that is zero spins until a session ends.
+        let delay_ms = self.rebalance_timeout_ms().max(SHORTEST_WAIT_FOR_STATIC_MEMBERS_MS);
+        env.out.schedule(GroupTimer::Join(self.id.clone()), delay_ms);
     }
 
     /// Ends the join phase early if nobody is missing. The delay of a first rebalance is kept.
@@ -95,7 +104,7 @@ impl ClassicGroup {
         }
         if !self.elect_joined_leader() && !self.members.is_empty() {
             // Only static members, and none came back: wait until their sessions end.
-            return self.schedule_join(env);
+            return self.schedule_join_again(env);
         }
         self.start_next_generation(env.now);
         if self.is(ClassicGroupState::Empty) {

@@ -261,11 +261,18 @@ public class GroupOracle {
     Log log;
     CoordinatorRuntime<GroupCoordinatorShard, CoordinatorRecord> runtime;
     GroupCoordinatorService service;
+    com.yammer.metrics.core.MetricsRegistry registry;
     GroupCoordinatorShard shard;
     int epoch;
     int nextRequest;
 
     void start(Map<String, String> op) throws Exception {
+        if (service != null) {
+            service.shutdown();
+            registry.shutdown();
+            lines.clear();
+        }
+        registry = new com.yammer.metrics.core.MetricsRegistry();
         clock = new Clock();
         timer = new Deadlines();
         events = new Events();
@@ -289,8 +296,8 @@ public class GroupOracle {
             Utils.mergeConfigs(List.of(ShareGroupConfig.CONFIG_DEF, GroupCoordinatorConfig.CONFIG_DEF)),
             Map.of(), false));
         GroupConfigManager configs = new GroupConfigManager(Map.of(), config, shareConfig);
-        GroupCoordinatorMetrics metrics = new GroupCoordinatorMetrics(
-            new com.yammer.metrics.core.MetricsRegistry(), new org.apache.kafka.common.metrics.Metrics());
+        GroupCoordinatorMetrics metrics =
+            new GroupCoordinatorMetrics(registry, new org.apache.kafka.common.metrics.Metrics());
         CoordinatorRuntimeMetrics runtimeMetrics = (CoordinatorRuntimeMetrics) Proxy.newProxyInstance(
             GroupOracle.class.getClassLoader(), new Class<?>[] {CoordinatorRuntimeMetrics.class},
             (proxy, method, args) -> null);

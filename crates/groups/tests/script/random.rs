@@ -155,6 +155,7 @@ impl Generator {
         let timeouts = self.timeouts();
         let kind = self.protocol_type();
         let client = self.pick(&["a", "b"]);
+        let timeouts = for_instance(&instance, timeouts);
         Some(format!(
             "join g={group_id} v={version} c={client} t={kind} p={protocols} {timeouts}{instance}"
         ))
@@ -211,6 +212,7 @@ impl Generator {
                 said
             }
         };
+        let said = for_instance(&instance, said);
         let kind = self.protocol_type();
         Some(format!("join g={group_id} v=9 c=a m={member} t={kind} {said}{instance}"))
     }
@@ -272,4 +274,9 @@ impl Generator {
             },
         }
     }
+}
+
+/// Kafka never gets past the moment when static members without a rebalance timeout are missing.
+fn for_instance(instance: &str, said: String) -> String {
+    if instance.is_empty() { said } else { said.replace("r=-5", "r=10000") }
 }
