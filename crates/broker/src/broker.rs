@@ -37,6 +37,8 @@ pub(crate) struct Broker {
     pub(crate) cluster_id: String,
     /// Directory of the metadata log.
     pub(crate) metadata_directory: Uuid,
+    /// Level of `kraft.version`, which is in no record of the image.
+    pub(crate) kraft_version: i16,
     pub(crate) clock: Clock,
     pub(crate) random: Random,
     pub(crate) apis: ApiTable,
@@ -65,6 +67,7 @@ pub(crate) struct Broker {
 pub(crate) struct Parts {
     pub(crate) cluster_id: String,
     pub(crate) metadata_directory: Uuid,
+    pub(crate) kraft_version: i16,
     pub(crate) clock: Clock,
     pub(crate) random: Random,
     pub(crate) logs: LogManager,
@@ -82,6 +85,7 @@ impl Broker {
             node_id: parts.config.node_id(),
             cluster_id: parts.cluster_id,
             metadata_directory: parts.metadata_directory,
+            kraft_version: parts.kraft_version,
             clock: parts.clock,
             random: parts.random,
             apis: ApiTable::new(),

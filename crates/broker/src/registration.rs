@@ -112,7 +112,6 @@ pub(crate) fn join(broker: &Arc<Broker>, joining: &Joining) -> Result<(), String
         previous_broker_epoch: joining.previous_broker_epoch,
         ..Default::default()
     };
-    let kraft_version = broker.controller.kraft_version_blocking();
     let answer = decide(broker, |context| {
         let registration = Registration {
             cluster_id: &joining.cluster_id,
@@ -120,7 +119,7 @@ pub(crate) fn join(broker: &Arc<Broker>, joining: &Joining) -> Result<(), String
             // The process that was registered before is this one's past.
             has_session: false,
             version: BrokerRegistrationRequest::MAX_VERSION,
-            kraft_version,
+            kraft_version: broker.kraft_version,
         };
         register_broker(context, &request, registration)
     })?;

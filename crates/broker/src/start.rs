@@ -231,6 +231,7 @@ fn open(config: BrokerConfig, listeners: &[Arc<Listener>]) -> Result<Arc<Broker>
         random,
         logs,
         groups,
+        kraft_version: opened.log.kraft_version(),
         controller: Controller::new(opened.log, opened.loader),
         limits,
         config: config.clone(),

@@ -81,6 +81,7 @@ fn answer(context: &Context) -> ApiVersionsResponse {
         .collect();
     let finalized_features = image
         .finalized_features()
+        .chain([("kraft.version", broker.kraft_version)])
         .filter(|(_, level)| *level > 0)
         .map(|(name, level)| FinalizedFeatureKey {
             name: name.to_owned(),

@@ -89,10 +89,14 @@ impl Scratch {
     }
 }
 
-/// Where `part` lies in `whole`.
+/// Where `part` lies in `whole`; an empty range for what does not come from there (a name that the
+/// version does not have, or one that was not UTF-8).
 fn range_in(whole: &[u8], part: &[u8]) -> Range<usize> {
     let start = (part.as_ptr() as usize).wrapping_sub(whole.as_ptr() as usize);
-    start..start + part.len()
+    match start.checked_add(part.len()) {
+        Some(end) if end <= whole.len() => start..end,
+        _ => 0..0,
+    }
 }
 
 pub(super) async fn handle(
@@ -367,5 +371,6 @@ mod tests {
         let whole = [1u8, 2, 3, 4, 5];
         assert_eq!(super::range_in(&whole, &whole[2..4]), 2..4);
         assert_eq!(super::range_in(&whole, &whole[..]), 0..5);
+        assert_eq!(super::range_in(&whole, b"elsewhere"), 0..0);
     }
 }

@@ -118,7 +118,7 @@ pub(super) async fn update_features(
     request: UpdateFeaturesRequest,
 ) -> UpdateFeaturesResponse {
     let version = context.version;
-    let kraft_version = context.broker.controller.kraft_version().await;
+    let kraft_version = context.broker.kraft_version;
     let decided = context
         .broker
         .decide(move |c, _| controller::update_features(c, &request, kraft_version, version))

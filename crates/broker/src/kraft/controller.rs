@@ -77,16 +77,6 @@ impl Controller {
         (state.log.epoch(), state.log.end_offset())
     }
 
-    /// Level of `kraft.version`, on a thread that may wait.
-    pub(crate) fn kraft_version_blocking(&self) -> i16 {
-        self.state.blocking_lock().log.kraft_version()
-    }
-
-    /// Level of `kraft.version`.
-    pub(crate) async fn kraft_version(&self) -> i16 {
-        self.state.lock().await.log.kraft_version()
-    }
-
     /// Brings everything to the disk.
     pub(crate) fn close(&self, now_ms: i64) {
         self.state.blocking_lock().log.close(now_ms);
