@@ -16,8 +16,14 @@ fn main() {
 }
 
 /// Topics, partitions of each, bytes of records in each partition.
-const SHAPES: &[(usize, usize, usize)] =
-    &[(1, 200, 1024), (20, 10, 1024), (200, 1, 1024), (1, 200, 16384), (20, 10, 16384)];
+const SHAPES: &[(usize, usize, usize)] = &[
+    (1, 200, 100),
+    (1, 200, 1024),
+    (20, 10, 1024),
+    (200, 1, 1024),
+    (1, 200, 16384),
+    (20, 10, 16384),
+];
 
 fn produce_frame(topics: usize, partitions: usize, bytes: usize, version: i16) -> Vec<u8> {
     let request = ProduceRequest {
