@@ -335,7 +335,7 @@ impl<'a> Validation<'a> {
 
     /// The records are in order but not all acceptable: finds out which.
     fn walk_again(&mut self, head: Head, mut tally: Tally) -> Result<Progress, Failure> {
-        tally.blame(&head);
+        tally.blame();
         self.phase = self.first_phase(head, tally)?;
         Ok(Progress::More)
     }
@@ -351,7 +351,7 @@ impl<'a> Validation<'a> {
         if !in_place {
             let view = BatchView::parse(&self.bytes[..head.len]).map_err(|_| Reason::NoBatch)?;
             // Compressing costs so much more than walking that one walk with all checks will do.
-            tally.blame(&head);
+            tally.blame();
             let rewrite = Rewrite::begin(&view, target, self.scratch, self.config)?;
             return Ok(Phase::Rewrite(head, tally, Box::new(rewrite)));
         }

@@ -142,14 +142,14 @@ impl StreamWalk {
             match self.state {
                 State::Record => {
                     if let Some(kept) = tally.sum() {
-                        let (mut sum, mut next, mut left) = (*kept, *at, self.left);
+                        let (mut sum, mut rest, mut left) = (*kept, &bytes[*at..], self.left);
                         while left > 0
-                            && let Some(end) = quick_record::<false>(bytes, next, &mut sum)
+                            && let Some(next) = quick_record::<false>(rest, &mut sum)
                         {
-                            next = end;
+                            rest = next;
                             left -= 1;
                         }
-                        (*kept, *at, self.left) = (sum, next, left);
+                        (*kept, *at, self.left) = (sum, bytes.len() - rest.len(), left);
                     }
                     if self.left == 0 {
                         self.state = State::End;

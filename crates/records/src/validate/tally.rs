@@ -4,6 +4,8 @@
 //! something in the sum calls for it are the records walked a second time, one check after the other,
 //! to find out which of them are to blame.
 
+use thalweg_wire::varint;
+
 use super::ValidationConfig;
 use super::failure::{
     Failure, InvalidRecords, MAX_RECORD_ERRORS, Reason, RecordError, RecordErrorKind,
@@ -14,43 +16,36 @@ use crate::batch::{NONE, TimestampType};
 /// The sum of the records so far.
 #[derive(Clone, Copy)]
 pub(super) struct Sum {
-    base_timestamp: i64,
-    base_offset: i64,
-    count: i32,
-    max_timestamp: i64,
-    min_timestamp: i64,
-    /// Not 0 once an offset was not the next.
-    gaps: i64,
-    null_keys: bool,
+    /// Records, times two: what the next offset delta looks like when zig-zag encoded.
+    twice: u32,
+    min_delta: i64,
+    max_delta: i64,
+    /// Lowest bit: a key was null. Others: an offset delta was not the next. One field, because the
+    /// walk is short of registers.
+    odd: u64,
 }
 
 impl Sum {
-    fn new(head: &Head) -> Sum {
-        Sum {
-            base_timestamp: head.base_timestamp,
-            base_offset: head.base_offset,
-            count: 0,
-            max_timestamp: NONE,
-            min_timestamp: i64::MAX,
-            gaps: 0,
-            null_keys: false,
-        }
+    const EMPTY: Sum = Sum { twice: 0, min_delta: i64::MAX, max_delta: i64::MIN, odd: 0 };
+
+    /// A record with the offset delta and the key's length as they are encoded.
+    #[inline(always)]
+    pub fn encoded(&mut self, timestamp_delta: i64, offset_delta: u32, key_len: u32) {
+        self.min_delta = self.min_delta.min(timestamp_delta);
+        self.max_delta = self.max_delta.max(timestamp_delta);
+        self.odd |= (u64::from(offset_delta ^ self.twice) << 1) | u64::from(key_len & 1);
+        self.twice = self.twice.wrapping_add(2);
     }
 
-    #[inline(always)]
-    pub fn record(&mut self, timestamp_delta: i64, offset_delta: i32, has_key: bool) {
-        let timestamp = self.base_timestamp.wrapping_add(timestamp_delta);
-        self.max_timestamp = self.max_timestamp.max(timestamp);
-        self.min_timestamp = self.min_timestamp.min(timestamp);
-        let offset = self.base_offset.wrapping_add(i64::from(offset_delta));
-        self.gaps |= offset ^ i64::from(self.count);
-        self.null_keys |= !has_key;
-        self.count += 1;
+    fn count(&self) -> i32 {
+        (self.twice >> 1) as i32
     }
 }
 
 pub(super) struct Tally {
     sum: Sum,
+    base_offset: i64,
+    base_timestamp: i64,
     /// In the second walk.
     blame: Option<Blame>,
     /// Replaces all timestamps when the producer claims append time.
@@ -63,8 +58,8 @@ pub(super) struct Tally {
     after_max: i64,
 }
 
-#[derive(Default)]
 struct Blame {
+    max_timestamp: i64,
     first_gap: Option<i32>,
     errors: Vec<RecordError>,
     total_errors: u64,
@@ -74,7 +69,9 @@ struct Blame {
 impl Tally {
     pub fn new(head: &Head, config: &ValidationConfig, now: i64) -> Tally {
         Tally {
-            sum: Sum::new(head),
+            sum: Sum::EMPTY,
+            base_offset: head.base_offset,
+            base_timestamp: head.base_timestamp,
             blame: None,
             append_time: (head.timestamp_type == TimestampType::LogAppendTime)
                 .then_some(head.max_timestamp),
@@ -98,17 +95,18 @@ impl Tally {
         if self.blame.is_some() {
             self.examine(timestamp_delta, offset_delta, has_key);
         }
-        self.sum.record(timestamp_delta, offset_delta, has_key);
+        let offset_delta = varint::zigzag_32(offset_delta);
+        self.sum.encoded(timestamp_delta, offset_delta, u32::from(!has_key));
     }
 
     fn examine(&mut self, timestamp_delta: i64, offset_delta: i32, has_key: bool) {
-        let timestamp = self
-            .append_time
-            .unwrap_or_else(|| self.sum.base_timestamp.wrapping_add(timestamp_delta));
-        let index = self.sum.count;
+        let own = self.base_timestamp.wrapping_add(timestamp_delta);
+        let timestamp = self.append_time.unwrap_or(own);
+        let index = self.sum.count();
         let in_range = self.in_range(timestamp);
         let Some(blame) = &mut self.blame else { return };
-        if self.sum.base_offset.wrapping_add(i64::from(offset_delta)) != i64::from(index) {
+        blame.max_timestamp = blame.max_timestamp.max(own);
+        if self.base_offset.wrapping_add(i64::from(offset_delta)) != i64::from(index) {
             blame.first_gap.get_or_insert(index);
         }
         let ranged = self.create_time && timestamp != NONE;
@@ -141,29 +139,35 @@ impl Tally {
     /// Whether all is well with the records summed up. If not they are to be walked again, from
     /// the first, by [`Self::blame`].
     pub fn is_clean(&self, offsets_matter: bool) -> bool {
-        if self.blame.is_some() || self.sum.count == 0 {
+        if self.blame.is_some() || self.sum.twice == 0 {
             return true;
         }
-        let timestamps = if let Some(append_time) = self.append_time {
-            self.create_time && append_time != NONE && self.in_range(append_time)
-        } else {
-            // The range check holds for all when it holds for both ends, unless it wraps around
-            // in between.
-            let ends = [self.sum.min_timestamp, self.sum.max_timestamp];
-            !self.create_time
-                || ends.iter().all(|&timestamp| {
-                    self.now.checked_sub(timestamp).is_some() && self.in_range(timestamp)
+        let timestamps = match self.append_time {
+            Some(append_time) => {
+                self.create_time && append_time != NONE && self.in_range(append_time)
+            }
+            // What holds for both ends holds for all in between, unless something wraps around.
+            None => [self.sum.min_delta, self.sum.max_delta].into_iter().all(|delta| {
+                self.base_timestamp.checked_add(delta).is_some_and(|timestamp| {
+                    !self.create_time
+                        || (self.now.checked_sub(timestamp).is_some() && self.in_range(timestamp))
                 })
+            }),
         };
-        timestamps
-            && !(self.compact && self.sum.null_keys)
-            && !(offsets_matter && self.sum.gaps != 0)
+        let offsets = !offsets_matter || (self.sum.odd >> 1 == 0 && self.base_offset == 0);
+        timestamps && offsets && !(self.compact && self.sum.odd & 1 != 0)
     }
 
     /// Begins again, to find out which records are to blame for what.
-    pub fn blame(&mut self, head: &Head) {
-        self.sum = Sum::new(head);
-        self.blame = Some(Blame::default());
+    pub fn blame(&mut self) {
+        self.sum = Sum::EMPTY;
+        self.blame = Some(Blame {
+            max_timestamp: NONE,
+            first_gap: None,
+            errors: Vec::new(),
+            total_errors: 0,
+            timestamp_errors: false,
+        });
     }
 
     /// Whether all records were acceptable; the errors if not.
@@ -191,14 +195,18 @@ impl Tally {
 
     /// Records so far.
     pub fn count(&self) -> i32 {
-        self.sum.count
+        self.sum.count()
     }
 
     /// Largest timestamp so far; -1 without any.
     pub fn max_timestamp(&self) -> i64 {
-        match self.append_time {
-            Some(append_time) if self.sum.count > 0 => append_time.max(NONE),
-            _ => self.sum.max_timestamp,
+        if self.sum.twice == 0 {
+            return NONE;
         }
+        let own = match &self.blame {
+            Some(blame) => blame.max_timestamp,
+            None => self.base_timestamp.wrapping_add(self.sum.max_delta),
+        };
+        self.append_time.unwrap_or(own).max(NONE)
     }
 }

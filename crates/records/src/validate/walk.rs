@@ -80,49 +80,49 @@ fn span(zigzag: u32) -> usize {
     if zigzag & 1 == 0 { (zigzag >> 1) as usize } else { 0 }
 }
 
-#[inline(always)]
-fn word(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk::<8>()?))
-}
-
-/// The usual record at `at`, added to `sum`; where it ends. `None` for all others: fields of more than
-/// three bytes, the last few bytes, and whatever may be wrong.
+/// The usual record at the beginning of `rest`, added to `sum`; what follows it. `None` for all others:
+/// fields of more than three bytes, the last few bytes, and whatever may be wrong.
 ///
 /// `STRICT` compares the length with the fields and takes the end from it, which lets the
 /// processor go on to the next record before it is done with the fields of this one.
 #[inline(always)]
-pub(super) fn quick_record<const STRICT: bool>(
-    bytes: &[u8],
-    mut at: usize,
+pub(super) fn quick_record<'a, const STRICT: bool>(
+    rest: &'a [u8],
     sum: &mut Sum,
-) -> Option<usize> {
-    let mut fields = word(bytes, at)?;
+) -> Option<&'a [u8]> {
+    let mut at = 0;
+    let mut fields = u64::from_le_bytes(*rest.first_chunk::<8>()?);
     let len = next_u32(&mut fields, &mut at)?;
-    let end = at + (len >> 1) as usize;
-    if STRICT && (len & 1 != 0 || end > bytes.len()) {
-        return None;
-    }
+    let next = if STRICT {
+        if len & 1 != 0 {
+            return None;
+        }
+        rest.get(at + (len >> 1) as usize..)?
+    } else {
+        rest
+    };
     fields >>= 8;
     at += 1;
     let timestamp_delta = next_u32(&mut fields, &mut at)?;
-    let mut fields = word(bytes, at)?;
+    let body = &rest[at..];
+    let mut at = 0;
+    let mut fields = u64::from_le_bytes(*body.first_chunk::<8>()?);
     let offset_delta = next_u32(&mut fields, &mut at)?;
     let key = next_u32(&mut fields, &mut at)?;
-    at += span(key);
-    let mut fields = word(bytes, at)?;
+    let body = body.get(at + span(key)..)?;
+    let mut at = 0;
+    let mut fields = u64::from(u32::from_le_bytes(*body.first_chunk::<4>()?));
     let value = next_u32(&mut fields, &mut at)?;
-    at += span(value);
-    let count = *bytes.get(at)?;
-    at += 1;
+    let (&count, mut body) = body.get(at + span(value)..)?.split_first()?;
     if count != 0 {
-        at = quick_headers(bytes, at, count)?;
+        let at = quick_headers(body, 0, count)?;
+        body = &body[at..];
     }
-    if STRICT && at != end {
+    if STRICT && body.len() != next.len() {
         return None;
     }
-    let timestamp_delta = varint::unzigzag_64(u64::from(timestamp_delta));
-    sum.record(timestamp_delta, varint::unzigzag_32(offset_delta), key & 1 == 0);
-    Some(if STRICT { end } else { at })
+    sum.encoded(varint::unzigzag_64(u64::from(timestamp_delta)), offset_delta, key);
+    Some(if STRICT { next } else { body })
 }
 
 /// Steps over up to 63 headers.
@@ -139,6 +139,9 @@ fn quick_headers(bytes: &[u8], mut at: usize, count: u8) -> Option<usize> {
     }
     Some(at)
 }
+
+/// Records between two looks at how much is done.
+const RECORDS_AT_ONCE: i32 = 512;
 
 pub(super) struct PlainWalk {
     at: usize,
@@ -162,16 +165,24 @@ impl PlainWalk {
         let any = self.left > 0 || tally.count() > 0;
         while self.left > 0 {
             if let Some(kept) = tally.sum() {
-                let (mut sum, mut at, mut left) = (*kept, self.at, self.left);
+                let (mut sum, mut rest) = (*kept, &payload[self.at..]);
+                let most = self.left.min(RECORDS_AT_ONCE);
+                let mut left = most;
                 while left > 0
-                    && at < pause_at
-                    && let Some(next) = quick_record::<true>(payload, at, &mut sum)
+                    && let Some(next) = quick_record::<true>(rest, &mut sum)
                 {
-                    at = next;
+                    rest = next;
                     left -= 1;
                 }
-                (*kept, self.at, self.left) = (sum, at, left);
-                if left == 0 {
+                (*kept, self.at) = (sum, payload.len() - rest.len());
+                self.left -= most - left;
+                if left == 0 && self.left > 0 {
+                    if self.at >= pause_at {
+                        return Ok(false);
+                    }
+                    continue;
+                }
+                if self.left == 0 {
                     break;
                 }
             }
