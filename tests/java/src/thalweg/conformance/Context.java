@@ -212,7 +212,7 @@ final class Context {
 
     KafkaProducer<byte[], byte[]> producer(String... configs) {
         Properties settings = settings(configs);
-        settings.putIfAbsent("delivery.timeout.ms", "60000");
+        settings.putIfAbsent("delivery.timeout.ms", "30000");
         settings.putIfAbsent("request.timeout.ms", "20000");
         KafkaProducer<byte[], byte[]> producer =
                 new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
