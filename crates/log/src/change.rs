@@ -309,6 +309,7 @@ impl Log {
         let mut writer = self.lock_plain();
         let result = worked.map(|producers| {
             writer.producers = producers;
+            writer.producers.on_high_watermark(self.high_watermark());
             self.publish_transactions(&writer);
             true
         });

@@ -8,7 +8,10 @@
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Epochs {
     entries: Vec<(i32, i64)>,
+    /// The file lags.
     pub(crate) dirty: bool,
+    /// The file was written and not synced.
+    pub(crate) unsynced: bool,
 }
 
 /// What stands for "none" in answers about epochs.

@@ -94,26 +94,31 @@ impl Log {
             self.flush_upto(wanted, now_ms)?;
             return Ok(true);
         }
-        self.write_epochs()?;
+        if self.epochs.read().dirty {
+            self.write_epochs()?;
+        }
         Ok(false)
     }
 
-    /// Writes `leader-epoch-checkpoint` if it lags.
+    /// Writes `leader-epoch-checkpoint` if it lags, for good.
     pub(crate) fn write_epochs(&self) -> Result<(), StorageError> {
-        let content = {
+        let (content, unsynced) = {
             let mut epochs = self.epochs.write();
-            if !epochs.dirty {
-                return Ok(());
-            }
-            epochs.dirty = false;
-            checkpoint::format_epochs(epochs.entries())
+            let unsynced = std::mem::take(&mut epochs.unsynced);
+            let dirty = std::mem::take(&mut epochs.dirty);
+            (dirty.then(|| checkpoint::format_epochs(epochs.entries())), unsynced)
         };
         if self.is_closed() {
             return Ok(());
         }
         let dir = &self.home.dir;
         let path = self.path().join(names::LEADER_EPOCHS);
-        dir.guard("write", &path, dir.disk.write_atomic(&path, &content))
+        let written = match content {
+            Some(content) => dir.disk.write_atomic(&path, &content),
+            None if unsynced => dir.disk.open(&path, Mode::Write).and_then(|file| file.sync()),
+            None => return Ok(()),
+        };
+        dir.guard("write", &path, written)
     }
 
     /// The end of a clean shutdown: all on disk, indexes complete, producers in a snapshot. The

@@ -28,6 +28,7 @@ mod error;
 mod file_pool;
 mod flush;
 mod hints;
+mod housekeeping;
 mod index;
 mod load;
 mod log;

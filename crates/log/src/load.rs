@@ -207,18 +207,16 @@ fn load_inner(
     epochs.truncate_from_end(end_offset);
     epochs.truncate_from_start(input.log_start_offset);
     if epochs.dirty || !files.has_epochs {
-        epochs.dirty = false;
+        // Not synced: what a power cut takes away is in the batches behind the recovery point.
+        // The flush that moves that point syncs the file.
         let content = match epochs.entries() {
             [] => Vec::new(),
             entries => checkpoint::format_epochs(entries),
         };
-        let epochs_path = path.join(names::LEADER_EPOCHS);
-        if files.has_epochs {
-            disk.write_atomic(&epochs_path, &content)?;
-        } else {
-            // A new file needs no care: what is lost with it is in the batches.
-            disk.open(&epochs_path, Mode::Create)?.write_all_at(&content, 0)?;
-        }
+        let file = disk.open(&path.join(names::LEADER_EPOCHS), Mode::Create)?;
+        file.set_len(0)?;
+        file.write_all_at(&content, 0)?;
+        (epochs.dirty, epochs.unsynced) = (false, !content.is_empty());
     }
 
     remove_stray_snapshots(home, path, &segments, &mut snapshots)?;

@@ -212,7 +212,10 @@ impl Drop for ChangeGuard<'_> {
 }
 
 impl Log {
-    pub(crate) fn new(loaded: Loaded) -> Option<Arc<Log>> {
+    pub(crate) fn new(mut loaded: Loaded) -> Option<Arc<Log>> {
+        let high_watermark =
+            loaded.high_watermark.min(loaded.end_offset).max(loaded.log_start_offset);
+        loaded.producers.on_high_watermark(high_watermark);
         let active = loaded.segments.last()?.clone();
         let end =
             End { offset: loaded.end_offset, segment: active.base_offset, position: active.size() };
@@ -256,7 +259,7 @@ impl Log {
             end: Mutex::new(end),
             log_end_offset: AtomicI64::new(end.offset),
             log_start_offset: AtomicI64::new(log_start),
-            high_watermark: AtomicI64::new(loaded.high_watermark.min(end.offset).max(log_start)),
+            high_watermark: AtomicI64::new(high_watermark),
             first_unstable_offset: AtomicI64::new(first_unstable.max(log_start)),
             recovery_point: AtomicI64::new(loaded.recovery_point.max(log_start).min(end.offset)),
             last_flush_ms: AtomicI64::new(loaded.now_ms),

@@ -23,8 +23,9 @@ use thalweg_wire::Uuid;
 use crate::checkpoint;
 use crate::config::LogConfig;
 use crate::dir::{DirFailureListener, Executor, LogDir, random_u128};
-use crate::disk::{Disk, Mode};
+use crate::disk::Disk;
 use crate::error::{CreateError, OpenError, StorageError};
+use crate::housekeeping::read_offsets;
 use crate::load::{LoadError, LoadInput, LoadStats, load};
 use crate::log::Log;
 use crate::metrics::Metrics;
@@ -152,15 +153,15 @@ type Logs = HashMap<Arc<str>, Vec<Arc<Log>>>;
 
 /// The logs of a node, in one or more log directories. See the module for how to use it.
 pub struct LogManager {
-    dirs: Vec<Arc<LogDir>>,
+    pub(crate) dirs: Vec<Arc<LogDir>>,
     cordoned: RwLock<Vec<Uuid>>,
     defaults: RwLock<Arc<LogConfig>>,
     topic_configs: Option<TopicConfigs>,
-    logs: RwLock<Logs>,
+    pub(crate) logs: RwLock<Logs>,
     /// Held while partitions are made or deleted.
-    creation: Mutex<()>,
+    pub(crate) creation: Mutex<()>,
     /// Held while checkpoints are written, so that an older state never replaces a newer one.
-    checkpoints: Mutex<()>,
+    pub(crate) checkpoints: Mutex<()>,
     metrics: Arc<Metrics>,
 }
 
@@ -666,128 +667,6 @@ impl LogManager {
         }
         Ok(())
     }
-
-    // -- housekeeping: to be called now and then from threads that may wait --------------------
-
-    /// Retention (`log.retention.check.interval.ms`): says how many segments went. Directories
-    /// that fail meanwhile are offline afterwards; that is all there is to do about it.
-    pub fn clean_up(&self, now_ms: i64) -> usize {
-        self.each(|log| log.delete_old_segments(now_ms).unwrap_or(0))
-    }
-
-    /// Flushes logs that have waited for `flush.ms`, and segments that were closed
-    /// (`log.flush.scheduler.interval.ms`; every few seconds is right).
-    pub fn flush_due(&self, now_ms: i64) -> usize {
-        self.each(|log| usize::from(log.flush_if_due(now_ms).unwrap_or(false)))
-    }
-
-    /// Forgets silent producers (`producer.id.expiration.check.interval.ms`).
-    pub fn expire_producers(&self, now_ms: i64) -> usize {
-        self.each(|log| log.expire_producers(now_ms))
-    }
-
-    /// Deletes files that are due; says when the next ones are.
-    pub fn delete_due(&self, now_ms: i64) -> Option<i64> {
-        let mut next = None;
-        for dir in &self.dirs {
-            // A failure takes the directory offline, and its files stay.
-            let _ = dir.empty_trash(now_ms);
-            next = next.into_iter().chain(dir.next_deletion_ms()).min();
-        }
-        next
-    }
-
-    /// Closes files that were not used since the last call.
-    pub fn close_idle_files(&self) {
-        for dir in &self.dirs {
-            dir.pool.close_idle();
-        }
-    }
-
-    /// Writes the checkpoints of recovery points, log starts and high watermarks
-    /// (`log.flush.offset.checkpoint.interval.ms`,
-    /// `log.flush.start.offset.checkpoint.interval.ms`).
-    pub fn checkpoint(&self) {
-        for dir in &self.dirs {
-            // A failure takes the directory offline.
-            let _ = self.checkpoint_dir(dir);
-        }
-    }
-
-    /// Writes the checkpoint of high watermarks alone
-    /// (`replica.high.watermark.checkpoint.interval.ms`).
-    pub fn checkpoint_high_watermarks(&self) {
-        for dir in &self.dirs {
-            let _order = self.checkpoints.lock();
-            let logs = self.logs_in(dir);
-            let _ =
-                write_offsets(dir, names::HIGH_WATERMARKS, &logs, |log| Some(log.high_watermark()));
-        }
-    }
-
-    fn checkpoint_dir(&self, dir: &Arc<LogDir>) -> Result<(), StorageError> {
-        dir.check()?;
-        let _order = self.checkpoints.lock();
-        let logs = self.logs_in(dir);
-        write_offsets(dir, names::RECOVERY_POINTS, &logs, |log| Some(log.recovery_point()))?;
-        write_offsets(dir, names::LOG_STARTS, &logs, |log| {
-            let start = log.log_start_offset();
-            let first = log.segments().first().map_or(0, |segment| segment.base_offset);
-            (start > first).then_some(start)
-        })?;
-        write_offsets(dir, names::HIGH_WATERMARKS, &logs, |log| Some(log.high_watermark()))
-    }
-
-    fn logs_in(&self, dir: &Arc<LogDir>) -> Vec<Arc<Log>> {
-        self.logs
-            .read()
-            .values()
-            .flatten()
-            .filter(|log| Arc::ptr_eq(log.dir(), dir))
-            .cloned()
-            .collect()
-    }
-
-    fn each(&self, mut work: impl FnMut(&Log) -> usize) -> usize {
-        self.all().iter().filter(|log| log.dir().check().is_ok()).map(|log| work(log)).sum()
-    }
-
-    /// Closes everything: flushes, writes the checkpoints, and last the marker that makes the next
-    /// start a quick one. A directory where any of that fails gets no marker. The logs take no
-    /// more appends and reads.
-    pub fn shut_down(&self, broker_epoch: i64, now_ms: i64) {
-        let _creation = self.creation.lock();
-        for dir in &self.dirs {
-            if dir.check().is_ok() {
-                let logs = self.logs_in(dir);
-                let next = AtomicUsize::new(0);
-                std::thread::scope(|scope| {
-                    for _ in 0..logs.len().clamp(1, 4) {
-                        scope.spawn(|| {
-                            while let Some(log) = logs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                                // A failure is kept by the directory.
-                                let _ = log.close_cleanly(now_ms);
-                            }
-                        });
-                    }
-                });
-                if self.checkpoint_dir(dir).is_ok() {
-                    let marker = dir.path().join(names::CLEAN_SHUTDOWN);
-                    let written = (|| {
-                        let file = dir.disk.open(&marker, Mode::Create)?;
-                        file.write_all_at(&checkpoint::format_clean_shutdown(broker_epoch), 0)?;
-                        file.sync()?;
-                        dir.disk.sync_dir(dir.path())
-                    })();
-                    let _ = dir.guard("write", &marker, written);
-                }
-            }
-            for log in self.logs_in(dir) {
-                log.close();
-            }
-            dir.release();
-        }
-    }
 }
 
 /// Reads or writes every `meta.properties`; returns the cluster's id.
@@ -818,34 +697,4 @@ fn identify_all(dirs: &[Arc<LogDir>], config: &ManagerConfig) -> Result<String, 
         }
     }
     Ok(cluster_id.unwrap_or_default())
-}
-
-fn read_offsets(dir: &LogDir, name: &str) -> std::io::Result<HashMap<(String, i32), i64>> {
-    let path = dir.path().join(name);
-    let Some(bytes) = dir.disk.read_small(&path)? else { return Ok(HashMap::new()) };
-    match checkpoint::parse_offsets(&bytes) {
-        Ok(entries) => Ok(entries
-            .into_iter()
-            .map(|entry| ((entry.topic, entry.partition), entry.offset))
-            .collect()),
-        Err(reason) => {
-            tracing::warn!(path = %path.display(), reason, "checkpoint is not used");
-            Ok(HashMap::new())
-        }
-    }
-}
-
-fn write_offsets(
-    dir: &LogDir,
-    name: &str,
-    logs: &[Arc<Log>],
-    offset: impl Fn(&Log) -> Option<i64>,
-) -> Result<(), StorageError> {
-    let entries: Vec<(&str, i32, i64)> = logs
-        .iter()
-        .filter_map(|log| offset(log).map(|offset| (&*log.topic, log.partition, offset)))
-        .collect();
-    let path = dir.path().join(name);
-    let content = checkpoint::format_offsets(entries.into_iter());
-    dir.guard("write", &path, dir.disk.write_atomic(&path, &content))
 }
