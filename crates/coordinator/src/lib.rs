@@ -40,7 +40,8 @@
 //!
 //! 1. while [`Runner::poll_append`] gives an append: build one batch of its records (CREATE_TIME,
 //!    `timestamp_ms` on every record, no producer id, compression as `offsets.topic.compression.codec`
-//!    says) and append it as the leader with the leader epoch unchanged. [`Runner::appended`] with the
+//!    says) and append it as the leader with the leader epoch unchanged. A record that cannot be
+//!    encoded (text too long for its field) fails the append with UNKNOWN_SERVER_ERROR. [`Runner::appended`] with the
 //!    base offset, or [`Runner::append_failed`] with the log's own error code: NOT_LEADER_OR_FOLLOWER,
 //!    KAFKA_STORAGE_ERROR, NOT_ENOUGH_REPLICAS, MESSAGE_TOO_LARGE for a batch above
 //!    `max.message.bytes`, which the builder checks *before* it writes. An append that is not atomic

@@ -80,7 +80,9 @@ impl<S: Shard> MemoryRunner<S> {
     pub fn advance(&mut self, ms: u64) {
         let end = self.now.plus_ms(ms);
         while let Some(at) = self.runner.wake_at_ms() {
-            if at > end.monotonic_ms {
+            // Timers wait for appends that are queued, and those wait for the test.
+            let stuck = !self.auto_append && self.runner.queued_appends() > 0;
+            if at > end.monotonic_ms || stuck {
                 break;
             }
             let step = at.saturating_sub(self.now.monotonic_ms);
@@ -126,7 +128,8 @@ impl<S: Shard> MemoryRunner<S> {
                 let end = i64::try_from(self.log.len()).unwrap_or(i64::MAX);
                 self.runner.high_watermark(end, self.now);
             }
-            if !appended && !(self.auto_append && self.runner.queued_appends() > 0) {
+            let more = self.auto_append && self.runner.queued_appends() > 0;
+            if !appended && !more {
                 break;
             }
         }

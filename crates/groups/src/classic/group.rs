@@ -16,7 +16,7 @@ use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 use thalweg_wire::messages::join_group_response::JoinGroupResponseMember;
 
 use super::member::{Member, Protocol};
-use super::protocol::{bucket, hash_map_buckets, select_protocol};
+use super::protocol::{bucket, hash_map_buckets, select_protocol, spread_hash};
 use super::state::ClassicGroupState;
 use crate::request::{join_error, sync_error};
 use crate::shard::GroupShard;
@@ -103,7 +103,9 @@ impl ClassicGroup {
         group.generation = value.generation;
         group.protocol_type =
             (!value.protocol_type.is_empty()).then(|| value.protocol_type.clone());
-        group.protocol_name = value.protocol.clone();
+        // Kafka never writes members without a protocol.
+        group.protocol_name =
+            value.protocol.clone().or_else(|| (!value.members.is_empty()).then(String::new));
         group.state_timestamp_ms =
             (value.current_state_timestamp != -1).then_some(value.current_state_timestamp);
         let protocol = value.protocol.as_deref().unwrap_or_default();
@@ -285,6 +287,7 @@ impl ClassicGroup {
 
     /// Adds a member whose id and instance id are free.
     pub(super) fn insert(&mut self, mut member: Member) {
+        member.spread_hash = spread_hash(&member.id);
         member.sequence = self.next_sequence;
         self.next_sequence += 1;
         if let Some(instance_id) = &member.instance_id {
@@ -333,7 +336,7 @@ impl ClassicGroup {
 
     fn ordered_members(&self) -> Vec<&Member> {
         let mut members: Vec<&Member> = self.members.values().collect();
-        members.sort_by_cached_key(|member| (bucket(&member.id, self.buckets), member.sequence));
+        members.sort_by_key(|member| (bucket(member.spread_hash, self.buckets), member.sequence));
         members
     }
 
@@ -342,7 +345,7 @@ impl ClassicGroup {
         self.members
             .values()
             .filter(|member| is_eligible(member))
-            .min_by_key(|member| (bucket(&member.id, self.buckets), member.sequence))
+            .min_by_key(|member| (bucket(member.spread_hash, self.buckets), member.sequence))
             .map(|member| member.id.clone())
     }
 
@@ -414,6 +417,7 @@ impl ClassicGroup {
         }
         member.id = new_id.clone();
         member.is_new = false;
+        member.spread_hash = spread_hash(&member.id);
         member.sequence = self.next_sequence;
         self.next_sequence += 1;
         self.static_members.insert(instance_id.into(), new_id.clone());

@@ -157,6 +157,7 @@ impl ClassicGroup {
             awaiting_sync: None,
             is_new: true,
             sequence: 0,
+            spread_hash: 0,
         });
         // It cannot send heartbeats before it is answered, and a client that went away is not seen
         // while its request is parked. So its wait is bounded, and it retries if it is still there.

@@ -58,6 +58,8 @@ pub struct Member {
     pub(super) is_new: bool,
     /// Order in which the members came.
     pub(super) sequence: u64,
+    /// Of its id; see `protocol`.
+    pub(super) spread_hash: u32,
 }
 
 impl Member {
@@ -82,6 +84,7 @@ impl Member {
             awaiting_sync: None,
             is_new: false,
             sequence: 0,
+            spread_hash: 0,
         }
     }
 

@@ -24,7 +24,7 @@ pub(super) fn select_protocol(members: &[&Member], supported: &BTreeMap<String, 
         }
     }
     let buckets = hash_map_buckets(votes.len());
-    votes.sort_by_key(|(name, _)| bucket(name, buckets));
+    votes.sort_by_cached_key(|(name, _)| bucket(spread_hash(name), buckets));
     let mut best: Option<(&str, usize)> = None;
     for (name, count) in votes {
         if best.is_none_or(|(_, most)| count > most) {
@@ -43,10 +43,15 @@ pub(super) fn hash_map_buckets(entries: usize) -> u32 {
     buckets
 }
 
-/// Where a Java `HashMap` of that size keeps a text.
-pub(super) fn bucket(name: &str, buckets: u32) -> u32 {
-    let hash = java_string_hash(name).cast_unsigned();
-    (hash ^ (hash >> 16)) & (buckets - 1)
+/// The hash that a Java `HashMap` goes by.
+pub(super) fn spread_hash(text: &str) -> u32 {
+    let hash = java_string_hash(text).cast_unsigned();
+    hash ^ (hash >> 16)
+}
+
+/// Where a Java `HashMap` of that size keeps what has that hash.
+pub(super) fn bucket(spread_hash: u32, buckets: u32) -> u32 {
+    spread_hash & (buckets - 1)
 }
 
 #[cfg(test)]
@@ -72,6 +77,7 @@ mod tests {
             awaiting_sync: None,
             is_new: false,
             sequence: 0,
+            spread_hash: 0,
         }
     }
 
@@ -97,7 +103,7 @@ mod tests {
     fn ties_fall_as_in_java() {
         // Buckets of 16: sticky 8, range 9, roundrobin 10, connect 14, cooperative-sticky 15.
         let names = ["sticky", "range", "roundrobin", "connect", "cooperative-sticky"];
-        assert_eq!(names.map(|name| bucket(name, 16)), [8, 9, 10, 14, 15]);
+        assert_eq!(names.map(|name| bucket(spread_hash(name), 16)), [8, 9, 10, 14, 15]);
         assert_eq!(select(&[&["range", "roundrobin"], &["roundrobin", "range"]]), "range");
         assert_eq!(select(&[&["roundrobin", "range"], &["range", "roundrobin"]]), "range");
         assert_eq!(select(&[&["sticky", "range"], &["range", "sticky"]]), "sticky");

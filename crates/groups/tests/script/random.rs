@@ -21,7 +21,8 @@ impl Generator {
         Generator { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, said: Vec::new() }
     }
 
-    fn below(&mut self, bound: u64) -> u64 {
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: u64) -> u64 {
         // SplitMix64.
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
