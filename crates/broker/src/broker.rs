@@ -324,7 +324,7 @@ impl Broker {
                     match self.logs.create(&request, self.clock.wall_ms()) {
                         Ok(log) => {
                             log.update_config(Arc::new(settings.load().log.clone()));
-                            Some(Arc::new(Partition::new(Arc::clone(&name), topic.id, index, log)))
+                            Some(Arc::new(Partition::new(Arc::clone(&name), index, log)))
                         }
                         Err(error) => {
                             tracing::error!(topic = %name, partition = index, %error,

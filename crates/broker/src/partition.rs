@@ -11,7 +11,6 @@ use thalweg_log::{
     Submitted, Wait,
 };
 use thalweg_records::validate::Validated;
-use thalweg_wire::Uuid;
 use tokio::sync::Notify;
 
 use crate::wait::WakeList;
@@ -34,7 +33,6 @@ fn blocking<T>(work: impl FnOnce() -> T) -> T {
 #[derive(Debug)]
 pub(crate) struct Partition {
     pub(crate) topic: Arc<str>,
-    pub(crate) topic_id: Uuid,
     pub(crate) index: i32,
     pub(crate) log: Arc<Log>,
     /// Fetches that wait for data.
@@ -194,10 +192,9 @@ impl AppendResults {
 }
 
 impl Partition {
-    pub(crate) fn new(topic: Arc<str>, topic_id: Uuid, index: i32, log: Arc<Log>) -> Partition {
+    pub(crate) fn new(topic: Arc<str>, index: i32, log: Arc<Log>) -> Partition {
         Partition {
             topic,
-            topic_id,
             index,
             log,
             fetchers: WakeList::default(),

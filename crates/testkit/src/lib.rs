@@ -1,1 +1,135 @@
-//! The broker inside a test process; record generators.
+//! The real broker inside a test process.
+//!
+//! ```
+//! # #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+//! # async fn main() {
+//! let broker = thalweg_testkit::TestBroker::start().await;
+//! // Give broker.bootstrap() to any Kafka client.
+//! assert!(broker.bootstrap().starts_with("127.0.0.1:"));
+//! broker.shut_down().await;
+//! # }
+//! ```
+//!
+//! It is the same code as `thalweg serve`: the same formats on disk, the same answers. It listens
+//! on a port of its own, keeps its data in a directory of its own (in memory where the system has
+//! such a place), and both are gone when it is dropped. Groups do not wait for members that might
+//! still come (`group.initial.rebalance.delay.ms` is 0); everything else is Kafka's default.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use thalweg_broker::config::broker::Mode;
+use thalweg_broker::config::{BrokerConfig, Properties};
+use thalweg_broker::{RunningBroker, StartError};
+
+/// A broker for one test.
+pub struct TestBroker {
+    broker: RunningBroker,
+    data: Data,
+}
+
+/// Options of a [`TestBroker`].
+#[derive(Debug, Default)]
+pub struct Builder {
+    configs: Properties,
+    data: Option<PathBuf>,
+}
+
+/// A directory that goes when it is dropped, unless it is the test's own.
+struct Data {
+    path: PathBuf,
+    is_ours: bool,
+}
+
+impl Drop for Data {
+    fn drop(&mut self) {
+        if self.is_ours {
+            // What cannot be removed lies in a place for temporary files.
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// A fresh path where files are cheap.
+fn scratch() -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let memory = Path::new("/dev/shm");
+    let parent = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    parent.join(format!("thalweg-test-{}-{count}", std::process::id()))
+}
+
+impl Builder {
+    /// Sets a config by Kafka's name.
+    pub fn config(mut self, name: &str, value: impl ToString) -> Builder {
+        self.configs.insert(name.to_owned(), value.to_string());
+        self
+    }
+
+    /// Keeps the data in `path` instead; it stays when the broker goes.
+    pub fn data(mut self, path: impl Into<PathBuf>) -> Builder {
+        self.data = Some(path.into());
+        self
+    }
+
+    /// Starts the broker, or says why it cannot.
+    pub async fn try_start(self) -> Result<TestBroker, StartError> {
+        let data = match self.data {
+            Some(path) => Data { path, is_ours: false },
+            None => Data { path: scratch(), is_ours: true },
+        };
+        let mut props = Properties::new();
+        props.insert("listeners".into(), "PLAINTEXT://127.0.0.1:0".into());
+        props.insert("log.dirs".into(), data.path.display().to_string());
+        props.insert("group.initial.rebalance.delay.ms".into(), "0".into());
+        props.extend(self.configs);
+        let config = BrokerConfig::new(props, Mode::Embedded)?;
+        Ok(TestBroker { broker: RunningBroker::start(config).await?, data })
+    }
+
+    /// Starts the broker.
+    ///
+    /// # Panics
+    /// If it does not start: a test has nothing to do then.
+    pub async fn start(self) -> TestBroker {
+        match self.try_start().await {
+            Ok(broker) => broker,
+            Err(error) => panic!("the test broker did not start: {error}"),
+        }
+    }
+}
+
+impl TestBroker {
+    /// Starts a broker with the defaults.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub async fn start() -> TestBroker {
+        Builder::default().start().await
+    }
+
+    /// Options first.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// `bootstrap.servers` for clients.
+    pub fn bootstrap(&self) -> String {
+        self.broker.addresses().first().map_or(String::new(), |(_, address)| address.to_string())
+    }
+
+    /// Where the data is.
+    pub fn data(&self) -> &Path {
+        &self.data.path
+    }
+
+    /// What `/metrics` would show.
+    pub fn metrics_text(&self) -> String {
+        self.broker.metrics_text()
+    }
+
+    /// Stops the broker as SIGTERM does.
+    pub async fn shut_down(self) {
+        self.broker.shut_down().await;
+    }
+}

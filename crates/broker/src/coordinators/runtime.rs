@@ -185,11 +185,6 @@ where
         }
     }
 
-    /// Whether this broker leads the partition.
-    pub(crate) fn leads(&self, index: i32) -> bool {
-        self.led.read().contains_key(&index)
-    }
-
     /// Partitions led here.
     pub(crate) fn partitions(&self) -> Vec<i32> {
         let mut all: Vec<i32> = self.led.read().keys().copied().collect();

@@ -185,7 +185,6 @@ fn collect(context: &Context, request: &FetchRequestView<'_>, terms: &Terms) -> 
                 max_bytes: partition.partition_max_bytes,
                 current_leader_epoch: partition.current_leader_epoch,
                 last_fetched_epoch: partition.last_fetched_epoch,
-                log_start_offset: partition.log_start_offset,
                 told_high_watermark: -1,
                 told_log_start: -1,
             });

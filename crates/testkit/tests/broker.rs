@@ -1,0 +1,289 @@
+//! The broker as a client sees it, in process.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use thalweg::core::pipeline::begin_request;
+use thalweg::{Connection, Options};
+use thalweg_records::BatchView;
+use thalweg_records::builder::{BatchBuilder, BatchOptions};
+use thalweg_records::codec::Compressor;
+use thalweg_testkit::TestBroker;
+use thalweg_wire::messages::create_topics_request::CreatableTopic;
+use thalweg_wire::messages::fetch_request::{FetchPartition, FetchTopic};
+use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
+use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
+use thalweg_wire::messages::*;
+use thalweg_wire::{ApiKey, ErrorCode, Message, Uuid, Writer};
+
+struct Session {
+    broker: TestBroker,
+    connection: Connection,
+}
+
+async fn begin(broker: TestBroker) -> Session {
+    let connection = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
+    Session { broker, connection }
+}
+
+async fn create(connection: &Connection, name: &str, partitions: i32) -> Uuid {
+    let request = CreateTopicsRequest {
+        topics: vec![CreatableTopic {
+            name: name.into(),
+            num_partitions: partitions,
+            replication_factor: 1,
+            ..Default::default()
+        }],
+        timeout_ms: 10_000,
+        ..Default::default()
+    };
+    let response = connection.send(&request).await.unwrap();
+    assert_eq!(response.topics[0].error_code, ErrorCode::NONE, "{:?}", response.topics[0]);
+    response.topics[0].topic_id
+}
+
+fn batch(values: &[&str], producer: Option<(i64, i16, i32)>) -> Bytes {
+    let (producer_id, producer_epoch, base_sequence) = producer.unwrap_or((-1, -1, -1));
+    let options =
+        BatchOptions { producer_id, producer_epoch, base_sequence, ..BatchOptions::default() };
+    let mut builder = BatchBuilder::new(options);
+    for value in values {
+        builder.append(1_000, None, Some(value.as_bytes()), &[]);
+    }
+    builder.finish(&mut Compressor::new()).unwrap().into()
+}
+
+fn produce(topic: Uuid, partition: i32, acks: i16, records: Bytes) -> ProduceRequest {
+    ProduceRequest {
+        acks,
+        timeout_ms: 10_000,
+        topic_data: vec![TopicProduceData {
+            topic_id: topic,
+            partition_data: vec![PartitionProduceData {
+                index: partition,
+                records: Some(records),
+                ..Default::default()
+            }],
+            ..Default::default()
+        }],
+        ..Default::default()
+    }
+}
+
+fn fetch(topic: Uuid, partitions: &[(i32, i64)], min_bytes: i32, max_wait_ms: i32) -> FetchRequest {
+    FetchRequest {
+        max_wait_ms,
+        min_bytes,
+        max_bytes: 50 << 20,
+        topics: vec![FetchTopic {
+            topic_id: topic,
+            partitions: partitions
+                .iter()
+                .map(|&(partition, fetch_offset)| FetchPartition {
+                    partition,
+                    fetch_offset,
+                    current_leader_epoch: -1,
+                    partition_max_bytes: 1 << 20,
+                    ..Default::default()
+                })
+                .collect(),
+            ..Default::default()
+        }],
+        session_epoch: -1,
+        ..Default::default()
+    }
+}
+
+async fn append(session: &Session, topic: Uuid, partition: i32, values: &[&str]) -> i64 {
+    let request = produce(topic, partition, -1, batch(values, None));
+    let response = session.connection.send(&request).await.unwrap();
+    let result = &response.responses[0].partition_responses[0];
+    assert_eq!(result.error_code, ErrorCode::NONE, "{result:?}");
+    result.base_offset
+}
+
+async fn send_without_answer(connection: &Connection, request: &ProduceRequest) {
+    let version = connection.version_of::<ProduceRequest>().unwrap();
+    let mut frame = Writer::new();
+    begin_request(&mut frame, ApiKey::PRODUCE, version, "test").unwrap();
+    request.encode(&mut frame, version).unwrap();
+    frame.end_frame().unwrap();
+    connection.send_unanswered(frame, ApiKey::PRODUCE, version).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_producer_sent_is_what_a_consumer_gets() {
+    let session = begin(TestBroker::start().await).await;
+    let topic = create(&session.connection, "t", 2).await;
+    let sent = batch(&["a", "b", "c"], None);
+    let response = session.connection.send(&produce(topic, 1, -1, sent.clone())).await.unwrap();
+    assert_eq!(response.responses[0].partition_responses[0].base_offset, 0);
+    assert_eq!(append(&session, topic, 1, &["d"]).await, 3);
+
+    let answer = session.connection.send(&fetch(topic, &[(1, 0)], 1, 1_000)).await.unwrap();
+    let part = &answer.responses[0].partitions[0];
+    assert_eq!((part.error_code, part.high_watermark), (ErrorCode::NONE, 4));
+    let records = part.records.as_ref().unwrap();
+    let first = BatchView::parse(records).unwrap();
+    // All but base offset and leader epoch are the producer's bytes.
+    assert_eq!(first.bytes()[16..], sent[16..]);
+    assert!(first.crc_is_valid());
+    let second = BatchView::parse(&records[first.total_len()..]).unwrap();
+    assert_eq!(second.base_offset(), 3);
+    session.broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_poll_ends_with_the_data_it_waits_for() {
+    let session = begin(TestBroker::start().await).await;
+    let topic = create(&session.connection, "t", 3).await;
+    let other = Connection::open(&session.broker.bootstrap(), &Options::default()).await.unwrap();
+    let wanted = fetch(topic, &[(0, 0), (1, 0), (2, 0)], 1, 60_000);
+    let poll = tokio::spawn(async move { other.send(&wanted).await.unwrap() });
+    // Not before there is data ...
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!poll.is_finished());
+    append(&session, topic, 2, &["x"]).await;
+    // ... and then long before the minute is over.
+    let answer = tokio::time::timeout(Duration::from_secs(20), poll).await.unwrap().unwrap();
+    let with_data: Vec<i32> = answer.responses[0]
+        .partitions
+        .iter()
+        .filter(|p| p.records.as_ref().is_some_and(|r| !r.is_empty()))
+        .map(|p| p.partition_index)
+        .collect();
+    assert_eq!(with_data, [2]);
+    assert!(session.broker.metrics_text().contains("thalweg_fetches_parked_total 1"));
+    session.broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fetch_session_names_only_what_is_new() {
+    let session = begin(TestBroker::start().await).await;
+    let topic = create(&session.connection, "t", 3).await;
+    append(&session, topic, 0, &["a"]).await;
+    let full =
+        FetchRequest { session_epoch: 0, ..fetch(topic, &[(0, 0), (1, 0), (2, 0)], 1, 1_000) };
+    let first = session.connection.send(&full).await.unwrap();
+    assert_ne!(first.session_id, 0);
+    assert_eq!(first.responses[0].partitions.len(), 3);
+
+    let next = |epoch: i32, moved: &[(i32, i64)]| {
+        let mut request = FetchRequest {
+            session_id: first.session_id,
+            session_epoch: epoch,
+            ..fetch(topic, moved, 0, 0)
+        };
+        if moved.is_empty() {
+            request.topics.clear();
+        }
+        request
+    };
+    let second = session.connection.send(&next(1, &[(0, 1)])).await.unwrap();
+    assert_eq!(second.error_code, ErrorCode::NONE);
+    assert!(second.responses.is_empty(), "{second:?}");
+    append(&session, topic, 2, &["b"]).await;
+    let third = session.connection.send(&next(2, &[])).await.unwrap();
+    let named: Vec<i32> = third.responses[0].partitions.iter().map(|p| p.partition_index).collect();
+    assert_eq!(named, [2]);
+    let wrong = session.connection.send(&next(9, &[])).await.unwrap();
+    assert_eq!(wrong.error_code, ErrorCode::INVALID_FETCH_SESSION_EPOCH);
+    session.broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repeated_batch_is_answered_with_its_first_offset() {
+    let session = begin(TestBroker::start().await).await;
+    let topic = create(&session.connection, "t", 1).await;
+    let id = session
+        .connection
+        .send(&InitProducerIdRequest { transactional_id: None, ..Default::default() })
+        .await
+        .unwrap();
+    assert_eq!((id.error_code, id.producer_epoch), (ErrorCode::NONE, 0));
+    let send = |sequence: i32| {
+        let records = batch(&["a", "b"], Some((id.producer_id, 0, sequence)));
+        let request = produce(topic, 0, -1, records);
+        let connection = session.connection.clone();
+        async move {
+            let response = connection.send(&request).await.unwrap();
+            let result = &response.responses[0].partition_responses[0];
+            (result.error_code, result.base_offset)
+        }
+    };
+    assert_eq!(send(0).await, (ErrorCode::NONE, 0));
+    assert_eq!(send(2).await, (ErrorCode::NONE, 2));
+    assert_eq!(send(0).await, (ErrorCode::NONE, 0));
+    assert_eq!(send(8).await.0, ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER);
+    session.broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_produce_without_acks_closes_the_connection() {
+    let session = begin(TestBroker::start().await).await;
+    let topic = create(&session.connection, "t", 1).await;
+    let fine = produce(topic, 0, 0, batch(&["a"], None));
+    send_without_answer(&session.connection, &fine).await;
+    // The connection lives on, and the record is there.
+    append(&session, topic, 0, &["b"]).await;
+    let mut broken = batch(&["a"], None).to_vec();
+    let last = broken.len() - 1;
+    broken[last] ^= 1;
+    send_without_answer(&session.connection, &produce(topic, 0, 0, broken.into())).await;
+    let after = session.connection.send(&MetadataRequest::default()).await;
+    assert!(after.is_err(), "{after:?}");
+    let again = Connection::open(&session.broker.bootstrap(), &Options::default()).await.unwrap();
+    let answer = again.send(&fetch(topic, &[(0, 0)], 1, 1_000)).await.unwrap();
+    assert_eq!(answer.responses[0].partitions[0].high_watermark, 2);
+    session.broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everything_is_there_after_a_restart() {
+    let dir = std::env::temp_dir().join(format!("thalweg-restart-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    let session = begin(TestBroker::builder().data(&dir).start().await).await;
+    let topic = create(&session.connection, "t", 2).await;
+    append(&session, topic, 0, &["a", "b"]).await;
+    session.broker.shut_down().await;
+
+    let session = begin(TestBroker::builder().data(&dir).start().await).await;
+    let wanted = MetadataRequest {
+        topics: Some(vec![MetadataRequestTopic { name: Some("t".into()), ..Default::default() }]),
+        ..Default::default()
+    };
+    let metadata = session.connection.send(&wanted).await.unwrap();
+    assert_eq!(metadata.topics[0].topic_id, topic);
+    assert_eq!(metadata.topics[0].partitions.len(), 2);
+    let answer = session.connection.send(&fetch(topic, &[(0, 0)], 1, 1_000)).await.unwrap();
+    assert_eq!(answer.responses[0].partitions[0].high_watermark, 2);
+    assert_eq!(append(&session, topic, 0, &["c"]).await, 2);
+    // A second broker on the same directory is refused while the first one runs.
+    let second = TestBroker::builder().data(&dir).try_start().await;
+    let reason = second.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(reason.contains("in use"), "{reason}");
+    session.broker.shut_down().await;
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_above_the_limit_of_an_address_are_closed() {
+    let broker = TestBroker::builder().config("max.connections.per.ip", 1).start().await;
+    let first = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
+    assert!(Connection::open(&broker.bootstrap(), &Options::default()).await.is_err());
+    first.send(&MetadataRequest::default()).await.unwrap();
+    broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_honoured_stops_the_start() {
+    for (name, value) in [
+        ("listeners", "SSL://127.0.0.1:0"),
+        ("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
+        ("log.segment.bytes", "many"),
+    ] {
+        let started = TestBroker::builder().config(name, value).try_start().await;
+        let reason = started.err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(reason.contains(name) || reason.contains("SSL"), "{name}: {reason:?}");
+    }
+}
