@@ -45,7 +45,8 @@
 //!    base offset, or [`Runner::append_failed`] with the log's own error code: NOT_LEADER_OR_FOLLOWER,
 //!    KAFKA_STORAGE_ERROR, NOT_ENOUGH_REPLICAS, MESSAGE_TOO_LARGE for a batch above
 //!    `max.message.bytes`, which the builder checks *before* it writes. An append that is not atomic
-//!    may be cut into several batches at any record. An append that cannot be done in place (its log
+//!    may be cut into several batches at any record; if a later one of them fails, that is
+//!    [`Runner::appended_in_part`]. An append that cannot be done in place (its log
 //!    directory stalls, the partition's lock is taken) may be reported later: requests go on
 //!    meanwhile and their records queue up behind it. Nothing but the runner may append to the
 //!    partition; if something did, [`OutOfSync`] says so: make a new runner and load again.

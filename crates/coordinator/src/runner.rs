@@ -280,7 +280,8 @@ impl<S: Shard> Runner<S> {
     }
 
     /// The next records to write. One append is out at a time: report it with
-    /// [`appended`](Runner::appended) or [`append_failed`](Runner::append_failed) before asking again.
+    /// [`appended`](Runner::appended), [`append_failed`](Runner::append_failed) or
+    /// [`appended_in_part`](Runner::appended_in_part) before asking again.
     pub fn poll_append(&mut self) -> Option<Append<S::Record>> {
         if self.in_flight.is_some() {
             return None;
@@ -293,34 +294,68 @@ impl<S: Shard> Runner<S> {
 
     /// The log wrote append `id`, its first record at `base_offset`.
     pub fn appended(&mut self, id: u64, base_offset: i64) -> Result<(), OutOfSync> {
-        let Some((expected_id, expected, end)) = self.in_flight else {
-            return Ok(()); // Closed meanwhile.
-        };
-        if expected_id != id {
-            return Ok(());
+        if let Some((_, end)) = self.take_in_flight(id, base_offset)? {
+            self.written = end;
         }
-        if base_offset != expected {
-            self.close(ErrorCode::NOT_COORDINATOR);
-            return Err(OutOfSync { expected, actual: base_offset });
-        }
-        self.in_flight = None;
-        self.written = end;
         Ok(())
     }
 
     /// The log refused append `id`, or lost it. Everything computed on top of it is taken back too.
     pub fn append_failed(&mut self, id: u64, error: ErrorCode, now: Now) {
-        let Some((in_flight_id, base, _)) = self.in_flight else { return };
-        if in_flight_id != id {
-            return;
+        if let Some((in_flight, base, _)) = self.in_flight
+            && in_flight == id
+        {
+            self.in_flight = None;
+            self.take_back(base, error, now);
+        }
+    }
+
+    /// The log wrote the first `records` of append `id`, which is not atomic, from `base_offset` on,
+    /// and then refused the rest.
+    pub fn appended_in_part(
+        &mut self,
+        id: u64,
+        base_offset: i64,
+        records: usize,
+        error: ErrorCode,
+        now: Now,
+    ) -> Result<(), OutOfSync> {
+        if let Some((base, end)) = self.take_in_flight(id, base_offset)? {
+            let records = i64::try_from(records).unwrap_or(i64::MAX);
+            self.written = base.saturating_add(records).min(end);
+            if self.written < end {
+                self.take_back(self.written, error, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Base and end of append `id`; `None` if it is of no interest any more.
+    fn take_in_flight(
+        &mut self,
+        id: u64,
+        base_offset: i64,
+    ) -> Result<Option<(i64, i64)>, OutOfSync> {
+        let Some((in_flight, base, end)) = self.in_flight else { return Ok(None) };
+        if in_flight != id {
+            return Ok(None);
+        }
+        if base_offset != base {
+            self.close(ErrorCode::NOT_COORDINATOR);
+            return Err(OutOfSync { expected: base, actual: base_offset });
         }
         self.in_flight = None;
+        Ok(Some((base, end)))
+    }
+
+    /// Takes back what was applied from `offset` on.
+    fn take_back(&mut self, offset: i64, error: ErrorCode, now: Now) {
         self.outbox.clear();
-        self.next_offset = base;
-        let split = self.waiting.partition_point(|w| w.needs <= base);
+        self.next_offset = offset;
+        let split = self.waiting.partition_point(|w| w.needs <= offset);
         let failed = self.waiting.split_off(split);
         let mut out = Outcome::default();
-        self.shard.revert(base, error, now, &mut out);
+        self.shard.revert(offset, error, now, &mut out);
         self.absorb(out, None, now);
         for what in failed.into_iter().filter_map(|w| w.what) {
             match what {

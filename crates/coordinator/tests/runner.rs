@@ -291,6 +291,26 @@ fn while_one_append_is_out_others_queue_up_in_order() {
 }
 
 #[test]
+fn of_an_append_that_is_cut_the_written_part_stands() {
+    let now = Now::default();
+    let mut runner = Runner::new(Adder::default(), RunnerConfig::default());
+    runner.load_finished(0, 0, now);
+    let add = runner.submit(Ask::Add(vec![1, 2, 4]), now);
+    let append = runner.poll_append().expect("an append");
+    let upon_it = runner.submit(Ask::Add(vec![8]), now);
+    let error = ErrorCode::KAFKA_STORAGE_ERROR;
+    runner.appended_in_part(append.id, 0, 2, error, now).expect("as expected");
+    let refused = Err(ErrorCode::NOT_COORDINATOR);
+    assert_eq!(runner.poll_answer(), Some((add, refused)));
+    assert_eq!(runner.poll_answer(), Some((upon_it, refused)));
+    assert_eq!((runner.shard().sum, runner.next_offset()), (3, 2));
+    assert_eq!(runner.poll_append(), None);
+    runner.high_watermark(2, now);
+    let read = runner.submit(Ask::Sum, now);
+    assert_eq!(runner.poll_answer(), Some((read, Ok(3))));
+}
+
+#[test]
 fn timers_fire_once_and_write() {
     let mut memory = memory();
     memory.submit(Ask::RemindIn(10));
