@@ -184,7 +184,8 @@ class Member:
     def loop(self):
         self.consumer.subscribe([TOPIC])
         while not self.stopping.is_set():
-            got = [m for m in self.consumer.consume(200, 0.1) if m.error() is None]
+            got = [m for m in self.consumer.consume(500, 0.1) if m.error() is None]
+            self.group.held[id(self) % 1000] = [t.partition for t in self.consumer.assignment()]
             if not got:
                 continue
             with self.group.lock:
@@ -217,6 +218,22 @@ class Group:
         self.seen = [set() for _ in range(PARTITIONS)]
         self.count = 0
         self.confirmed = [0] * PARTITIONS
+        # What each member holds now, for when something is missing.
+        self.held = {}
+
+    def missing(self, ends):
+        """In words, which offsets below the ends nobody was handed."""
+        with self.lock:
+            out = [f"members hold {self.held}"]
+            for p, end in enumerate(ends):
+                gaps = [o for o in range(end) if o not in self.seen[p]]
+                if gaps:
+                    span = f"{len(gaps)} of {end} from {gaps[0]} to {gaps[-1]}"
+                    out.append(f"partition {p}: {span}, committed {self.confirmed[p]}")
+                beyond = [o for o in self.seen[p] if o >= end]
+                if beyond:
+                    out.append(f"partition {p}: {min(beyond)} is beyond the end {end}")
+            return "; ".join(out)
 
 
 def end_of(consumer, partition):
@@ -341,6 +358,17 @@ def committed(bootstrap):
     return found
 
 
+def catch_up(group, ends):
+    """Waits until the group has read to the ends; it may be slow, but must not stand still."""
+    while [len(one) for one in group.seen] != ends:
+        before = group.count
+        try:
+            eventually("the group goes on", 40, lambda: group.count > before)
+        except AssertionError as error:
+            if [len(one) for one in group.seen] != ends:
+                raise AssertionError(f"the group does not reach the end: {group.missing(ends)}") from error
+
+
 def run(options):
     broker = Broker(options.start, options.bootstrap)
     broker.start()
@@ -406,7 +434,7 @@ def run(options):
                 load.stop()
             ledger.verify({book.name: book.copy() for book in books})
             ledger.verify_again()
-            eventually("the group reads to the end", 60, lambda: [len(s) for s in group.seen] == ledger.position)
+            catch_up(group, ledger.position)
             for book in books:
                 if book.idempotent:
                     same(f"{book.name}: acknowledged and there", book.count(), sum(1 for k in ledger.places if k[0] == book.name))

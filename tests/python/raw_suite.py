@@ -579,20 +579,21 @@ def group_metadata_is_opaque(c):
         "none": [],
         "odd name": [("", b"")],
     }
-    # Apache Kafka cannot parse the first five, and never answers.
-    unanswered = list(subscriptions)[:5] if c.target == "kafka" else []
+    # Apache Kafka cannot parse the first five, and never answers: nothing to compare there.
+    broken = list(subscriptions)[:5]
+    unanswered = broken if c.target == "kafka" else []
     with Neighbour(c):
         coordinator_ready(c)
         for what, protocols in subscriptions.items():
             group = c.name(what)
+            line = c.line if what not in broken else lambda text: None
             with Connection(c, seconds=1 if what in unanswered else 20) as connection:
                 try:
                     error, generation, protocol, _, member = join(connection, group, protocols=protocols)
                 except TimeoutError:
                     check(what in unanswered, f"{what}: no answer")
                     continue
-                if what not in list(subscriptions)[:5]:
-                    c.line(f"{what}: join error {error} generation {generation} protocol '{protocol}'")
+                line(f"{what}: join error {error} generation {generation} protocol '{protocol}'")
                 if error != 0:
                     continue
                 for assignment in (rng.randbytes(200), b""):
@@ -600,10 +601,10 @@ def group_metadata_is_opaque(c):
                     body += array([string(member) + data(assignment)])
                     reader = Reader(connection.call(header(SYNC, 1) + body))
                     reader.i32()
-                    c.line(f"{what}: sync error {reader.i16()} bytes {reader.i32()}")
+                    line(f"{what}: sync error {reader.i16()} bytes {reader.i32()}")
                 reader = Reader(connection.call(header(DESCRIBE_GROUPS, 0) + array([string(group)])))
                 reader.i32()
-                c.line(f"{what}: describe error {reader.i16()} {reader.string() == group} {reader.string()}")
+                line(f"{what}: describe error {reader.i16()} {reader.string() == group} {reader.string()}")
                 connection.call(header(LEAVE, 0) + string(group) + string(member))
     alive(c)
 

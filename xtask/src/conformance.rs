@@ -74,14 +74,22 @@ pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
         return Err(format!("unknown suite {unknown}; there are {all}"));
     }
     let tally = Mutex::new(Tally::default());
+    // With two brokers the first is the reference, whose cases are not counted.
+    let reference = Mutex::new(Tally::default());
     let mut transcripts = Vec::new();
     for (index, target) in plan.targets.iter().enumerate() {
         println!("conformance: {}", target.name());
         let scratch = tools.root.join(format!("target/conformance/{}-{index}", target.name()));
-        transcripts.push(on_target(tools, plan, *target, &scratch, &tally)?);
+        let counted = if index + 1 < plan.targets.len() { &reference } else { &tally };
+        transcripts.push(on_target(tools, plan, *target, &scratch, counted)?);
     }
     let mut tally = tally.into_inner().unwrap_or_default();
-    if let [kafka, thalweg] = transcripts.as_slice() {
+    if let [kafka, thalweg] = transcripts.as_mut_slice() {
+        // A case that Kafka itself failed this time is nothing to compare with, and nobody's fault.
+        for name in &reference.into_inner().unwrap_or_default().failed {
+            println!("note: {name} failed, and is not compared");
+            kafka.remove(name.trim_start_matches("kafka."));
+        }
         let accepted = Accepted::read(&tools.root.join("tests/differences.txt"))?;
         let mut wording = 0;
         for verdict in differences::compare(kafka, thalweg, &accepted) {
