@@ -340,3 +340,140 @@ pub fn snapshot_batches(
     batches.push(writer.control(end, &[footer()])?);
     Ok(batches)
 }
+
+#[cfg(test)]
+mod tests {
+    use thalweg_records::Decompressor;
+
+    use super::*;
+    use crate::config::broker::{Mode, embedded_defaults};
+    use crate::image::{Delta, Loader, Provenance, SnapshotReader};
+    use crate::records::Batch;
+
+    fn meta(cluster_id: &str) -> MetaProperties {
+        MetaProperties {
+            cluster_id: cluster_id.to_owned(),
+            node_id: 3,
+            directory_id: Uuid::from_u128(0x0102_0304_0506_4708_890a_0b0c_0d0e_0f10),
+        }
+    }
+
+    fn voter() -> SoleVoter {
+        SoleVoter {
+            node_id: 3,
+            directory_id: meta("").directory_id,
+            listener: "CONTROLLER".into(),
+            host: "localhost".into(),
+            port: 9093,
+        }
+    }
+
+    #[test]
+    fn meta_properties_come_back() {
+        for id in ["MkU3OEVBNTcwNTJENDM2Qg", "a=b:c#d!e\\f g", " leading", "grüße \u{1f600}"] {
+            let text = meta_properties(&meta(id));
+            assert!(text.is_ascii(), "{text}");
+            let read = read_meta_properties(text.as_bytes()).expect("what was written");
+            assert_eq!(read.cluster_id, id.trim());
+            assert_eq!((read.node_id, read.directory_id), (3, meta(id).directory_id));
+        }
+        let good = meta_properties(&meta("c"));
+        for (from, to, error) in [
+            ("version=1", "version=0", "version is \"0\""),
+            ("version=1", "", "version is missing"),
+            ("node.id=3", "node.id=x", "node.id is \"x\""),
+            ("node.id=3", "broker.id=3", "node.id is missing"),
+            ("cluster.id=c", "", "cluster.id is missing"),
+            ("directory.id=", "directory.id=!", "directory.id is \"!"),
+        ] {
+            let text = good.replace(from, to);
+            let found = read_meta_properties(text.as_bytes()).expect_err(&text).to_string();
+            assert!(found.starts_with(error), "{found}");
+        }
+    }
+
+    #[test]
+    fn only_the_sole_voter_writes() {
+        let voter = voter();
+        let mut voters = voter.voters_record();
+        assert!(voter.is_sole_voter_of(&voters));
+        voters.voters.push(Voter { voter_id: 4, ..Voter::default() });
+        assert!(!voter.is_sole_voter_of(&voters), "there is another");
+        voters.voters.clear();
+        assert!(!voter.is_sole_voter_of(&voters), "there is none");
+        let other = SoleVoter { directory_id: Uuid::ONE, ..voter.clone() };
+        assert!(!voter.is_sole_voter_of(&other.voters_record()), "another directory");
+        let other = SoleVoter { node_id: 5, ..voter.clone() };
+        assert!(!voter.is_sole_voter_of(&other.voters_record()), "another node");
+    }
+
+    #[test]
+    fn the_first_records_make_a_cluster_at_kafkas_levels() {
+        let config = BrokerConfig::new(embedded_defaults(), Mode::Embedded).expect("defaults");
+        let writer =
+            BatchWriter { epoch: 1, timestamp_ms: 5, metadata_version: MetadataVersion::LATEST };
+        let mut decompressor = Decompressor::new();
+        let mut loader = Loader::new(MetadataImage::empty());
+        let first = writer.control(0, &voter().first_epoch_records()).expect("a batch");
+        loader.load(&Batch::read(&first, &mut decompressor).expect("a batch")).expect("it fits");
+        let records = activation_records(&config, &bootstrap_records(), false);
+        let second = writer.data(3, &records).expect("a batch");
+        let batch = Batch::read(&second, &mut decompressor).expect("a batch");
+        assert_eq!(loader.load(&batch).expect("it fits").len(), 1);
+        let image = loader.image();
+        assert_eq!(image.metadata_version(), MetadataVersion::LATEST);
+        for (name, level) in INITIAL_LEVELS {
+            assert_eq!(image.features.level(name), level, "{name}");
+        }
+        let defaults = image.configs.properties(&crate::image::ConfigResource::broker_defaults());
+        assert_eq!(defaults.get("min.insync.replicas").map(String::as_str), Some("1"));
+        // An attempt that broke off is dropped first.
+        let again = activation_records(&config, &bootstrap_records(), true);
+        assert!(matches!(again.first(), Some(MetadataRecord::AbortTransaction(_))));
+        assert_eq!(&again[1..], &records[..]);
+    }
+
+    #[test]
+    fn checkpoints_can_be_read() {
+        let mut decompressor = Decompressor::new();
+        let mut read = |batches: Vec<Bytes>| {
+            let mut reader = SnapshotReader::new(MetadataImage::empty());
+            for bytes in batches {
+                let batch = Batch::read(&bytes, &mut decompressor).expect("a batch");
+                reader.load(&batch).expect("it fits");
+            }
+            reader
+        };
+        let reader = read(quorum_checkpoint(&voter(), 9).expect("batches"));
+        assert_eq!(reader.voters(), Some(&voter().voters_record()));
+        assert!(reader.finish(0, 0).expect("an image").0.is_empty());
+
+        let (image, _) = read(bootstrap_checkpoint(9).expect("batches")).finish(1, 0).expect("one");
+        assert_eq!(image.metadata_version(), MetadataVersion::LATEST);
+
+        let provenance = Provenance { offset: 41, epoch: 2, timestamp_ms: 7 };
+        let image = Delta::new(image).apply(provenance).0;
+        let voters = voter().voters_record();
+        let reader = read(snapshot_batches(&image, 1, Some(&voters), 9).expect("batches"));
+        assert_eq!(reader.voters(), Some(&voters));
+        assert_eq!(reader.finish(42, 2).expect("an image").0, image);
+    }
+
+    #[test]
+    fn half_a_snapshot_is_none() {
+        let batches = bootstrap_checkpoint(9).expect("batches");
+        let read = |which: &[usize]| {
+            let mut reader = SnapshotReader::new(MetadataImage::empty());
+            for at in which {
+                let bytes = &batches[*at];
+                reader.load(&Batch::read(bytes, &mut Decompressor::new()).expect("a batch"))?;
+            }
+            reader.finish(1, 0)
+        };
+        use crate::image::SnapshotError;
+        assert_eq!(read(&[0, 1]).expect_err("cut off"), SnapshotError::NoFooter);
+        assert_eq!(read(&[1, 2]).expect_err("no header"), SnapshotError::NoHeader);
+        assert_eq!(read(&[0, 2, 1]).expect_err("behind"), SnapshotError::BehindFooter);
+        assert!(read(&[0, 1, 2]).is_ok());
+    }
+}

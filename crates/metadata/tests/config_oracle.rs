@@ -6,7 +6,7 @@
 
 mod support;
 
-use support::{Numbers, ask, base64, class_path, from_base64};
+use support::{Numbers, ask, base64, class_path, text_from_base64};
 use thalweg_metadata::config::broker::Mode;
 use thalweg_metadata::config::synonyms::{broker_synonyms, group_synonym, topic_synonyms};
 use thalweg_metadata::config::{
@@ -27,7 +27,7 @@ fn scopes() -> [(&'static str, &'static Registry); 5] {
 }
 
 fn question(words: &[&str]) -> String {
-    words.iter().map(|word| base64(word)).collect::<Vec<_>>().join(" ")
+    words.iter().map(base64).collect::<Vec<_>>().join(" ")
 }
 
 /// Verdict and words of an answer.
@@ -38,7 +38,7 @@ fn answer(line: &str) -> (bool, Vec<String>) {
         Some("no") => false,
         other => panic!("answer begins with {other:?}"),
     };
-    (verdict, words.map(from_base64).collect())
+    (verdict, words.map(text_from_base64).collect())
 }
 
 fn facts(scope: &str, key: &ConfigKey) -> String {

@@ -12,6 +12,7 @@ mod error;
 pub mod group;
 pub mod listeners;
 pub mod properties;
+mod report;
 pub mod synonyms;
 mod table;
 pub mod topic;
@@ -21,6 +22,7 @@ mod value;
 pub use broker::BrokerConfig;
 pub use error::{ConfigError, HIDDEN};
 pub use properties::Properties;
+pub use report::Report;
 pub use table::{
     Acts, BROKER, BROKER_DYNAMIC_ONLY, CLIENT_METRICS, ConfigKey, Default, GROUP, Importance,
     NOT_YET, Registry, TOPIC, Update, broker_key,

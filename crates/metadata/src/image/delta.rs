@@ -525,3 +525,163 @@ impl Delta {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use thalweg_wire::messages::{
+        FeatureLevelRecord, PartitionRecord, RegisterBrokerRecord, RemoveTopicRecord, TopicRecord,
+        UnfenceBrokerRecord,
+    };
+
+    use super::*;
+
+    const TOPIC: Uuid = Uuid::from_u128(0x7777);
+
+    fn partition(partition_id: i32, replicas: &[i32]) -> MetadataRecord {
+        PartitionRecord {
+            partition_id,
+            topic_id: TOPIC,
+            replicas: replicas.to_vec(),
+            isr: replicas.to_vec(),
+            directories: vec![super::super::UNASSIGNED; replicas.len()],
+            leader: replicas[0],
+            leader_epoch: 0,
+            partition_epoch: 0,
+            ..PartitionRecord::default()
+        }
+        .into()
+    }
+
+    fn change(partition_id: i32) -> PartitionChangeRecord {
+        PartitionChangeRecord { topic_id: TOPIC, partition_id, ..PartitionChangeRecord::default() }
+    }
+
+    fn base() -> MetadataImage {
+        let topic =
+            TopicRecord { name: "t".into(), topic_id: TOPIC, ..TopicRecord::default() }.into();
+        applied(
+            &MetadataImage::empty(),
+            &[topic, partition(0, &[1, 2]), partition(1, &[2, 3]), partition(2, &[3, 1])],
+        )
+        .0
+    }
+
+    fn applied(base: &MetadataImage, records: &[MetadataRecord]) -> (MetadataImage, Changes) {
+        let mut delta = Delta::new(base.clone());
+        for record in records {
+            delta.replay(record).expect("a record that fits");
+        }
+        delta.apply(Provenance::NONE)
+    }
+
+    #[test]
+    fn epochs_are_counted() {
+        let base = base();
+        for (change, leader_epoch, leader) in [
+            (change(0), 0, 1),
+            (PartitionChangeRecord { isr: Some(vec![1]), ..change(0) }, 0, 1),
+            (PartitionChangeRecord { leader: 2, ..change(0) }, 1, 2),
+            // The same leader, named again, is a new epoch of it.
+            (PartitionChangeRecord { leader: 1, ..change(0) }, 1, 1),
+            (PartitionChangeRecord { leader: -1, ..change(0) }, 1, -1),
+        ] {
+            let (image, changes) = applied(&base, &[change.into()]);
+            let partition = image.topics.partition(TOPIC, 0).expect("the partition");
+            let epochs = (partition.leader_epoch, partition.partition_epoch);
+            assert_eq!((epochs, partition.leader), ((leader_epoch, 1), leader));
+            assert_eq!(changes.partitions, BTreeMap::from([(TOPIC, BTreeSet::from([0]))]));
+        }
+        let last = base.topics.partition(TOPIC, 0).expect("the partition");
+        assert_eq!((last.leader_epoch, last.partition_epoch), (0, 0), "the base changed");
+    }
+
+    #[test]
+    fn what_changes_mean_for_a_broker() {
+        let base = base();
+        let records = [
+            PartitionChangeRecord { leader: 2, ..change(0) }.into(),
+            PartitionChangeRecord { isr: Some(vec![2]), ..change(1) }.into(),
+            PartitionChangeRecord {
+                replicas: Some(vec![3, 2]),
+                isr: Some(vec![3]),
+                directories: Some(vec![super::super::UNASSIGNED; 2]),
+                ..change(2)
+            }
+            .into(),
+        ];
+        let (image, changes) = applied(&base, &records);
+        let one = changes.local(&base, &image, 1);
+        assert_eq!(one.deleted, [(TOPIC, Arc::from("t"), 2)]);
+        assert_eq!((one.followers, one.leaders), (vec![(TOPIC, 0)], vec![]));
+        let two = changes.local(&base, &image, 2);
+        assert_eq!(two.elected, [(TOPIC, 0)]);
+        assert_eq!(two.leaders, [(TOPIC, 0), (TOPIC, 1)]);
+        assert_eq!(two.followers, [(TOPIC, 2)]);
+        assert_eq!(changes.local(&base, &image, 4), LocalChanges::default());
+
+        let removed = RemoveTopicRecord { topic_id: TOPIC, ..RemoveTopicRecord::default() };
+        let (gone, changes) = applied(&image, &[removed.into()]);
+        assert!(gone.topics.is_empty() && changes.partitions.is_empty());
+        let deleted: Vec<i32> =
+            changes.local(&image, &gone, 2).deleted.iter().map(|(_, _, index)| *index).collect();
+        assert_eq!(deleted, [0, 1, 2]);
+    }
+
+    #[test]
+    fn what_comes_and_goes_within_a_delta_is_no_change() {
+        let topic_id = Uuid::from_u128(0x8888);
+        let records = [
+            TopicRecord { name: "u".into(), topic_id, ..TopicRecord::default() }.into(),
+            RemoveTopicRecord { topic_id, ..RemoveTopicRecord::default() }.into(),
+        ];
+        let (image, changes) = applied(&base(), &records);
+        assert!(changes.is_empty(), "{changes:?}");
+        assert_eq!(image, base());
+    }
+
+    #[test]
+    fn records_that_do_not_fit() {
+        let broker = RegisterBrokerRecord { broker_id: 1, broker_epoch: 5, ..Default::default() };
+        let (base, _) = applied(&base(), &[broker.into()]);
+        let other = Uuid::from_u128(9);
+        let refused: Vec<(MetadataRecord, &str)> = vec![
+            (PartitionChangeRecord { topic_id: other, ..change(0) }.into(), "does not exist"),
+            (change(3).into(), "partition 3 of topic"),
+            (
+                PartitionRecord { topic_id: other, ..PartitionRecord::default() }.into(),
+                "does not exist",
+            ),
+            (
+                PartitionChangeRecord { directories: Some(vec![other]), ..change(0) }.into(),
+                "partition 0 of topic",
+            ),
+            (PartitionChangeRecord { leader_recovery_state: 7, ..change(0) }.into(), "7"),
+            (RemoveTopicRecord { topic_id: other, ..Default::default() }.into(), "does not exist"),
+            (
+                UnfenceBrokerRecord { id: 1, epoch: 4, ..Default::default() }.into(),
+                "broker 1 in epoch 4",
+            ),
+            (
+                UnfenceBrokerRecord { id: 2, epoch: 5, ..Default::default() }.into(),
+                "broker 2 in epoch 5",
+            ),
+            (
+                ClearElrRecord { topic_name: "nobody".into(), ..Default::default() }.into(),
+                "\"nobody\"",
+            ),
+            (
+                FeatureLevelRecord {
+                    name: METADATA_VERSION.into(),
+                    feature_level: 31,
+                    ..Default::default()
+                }
+                .into(),
+                "metadata.version 31",
+            ),
+        ];
+        for (record, expected) in refused {
+            let error = Delta::new(base.clone()).replay(&record).expect_err(expected).to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

@@ -145,3 +145,102 @@ impl Loader {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use thalweg_wire::Uuid;
+    use thalweg_wire::messages::{
+        AbortTransactionRecord, BeginTransactionRecord, EndTransactionRecord, NoOpRecord,
+        RemoveTopicRecord, TopicRecord,
+    };
+
+    use super::*;
+    use crate::records::ControlRecord;
+
+    fn batch(base_offset: i64, records: Vec<MetadataRecord>) -> Batch {
+        Batch {
+            base_offset,
+            last_offset: base_offset + records.len() as i64 - 1,
+            epoch: 4,
+            timestamp_ms: 1000 + base_offset,
+            contents: BatchContents::Data(records),
+        }
+    }
+
+    fn topic(id: u128) -> MetadataRecord {
+        let topic_id = Uuid::from_u128(id);
+        TopicRecord { name: format!("topic-{id}"), topic_id, ..TopicRecord::default() }.into()
+    }
+
+    fn begin() -> MetadataRecord {
+        BeginTransactionRecord::default().into()
+    }
+
+    fn end() -> MetadataRecord {
+        EndTransactionRecord::default().into()
+    }
+
+    #[test]
+    fn batches_follow_each_other() {
+        let mut loader = Loader::new(MetadataImage::empty());
+        let updates = loader.load(&batch(0, vec![topic(7), topic(8)])).expect("two topics");
+        let [update] = &updates[..] else { panic!("{updates:?}") };
+        let provenance = Provenance { offset: 1, epoch: 4, timestamp_ms: 1000 };
+        assert_eq!(update.new.provenance, provenance);
+        assert_eq!(update.changes.created_topics.len(), 2);
+        assert!(update.old.is_empty());
+        for found in [0, 1, 3] {
+            let error = loader.load(&batch(found, vec![topic(9)])).expect_err("a gap");
+            assert_eq!(error, LoadError::Gap { expected: 2, found });
+        }
+        // What says nothing moves the offset on and is no update.
+        assert_eq!(loader.load(&batch(2, vec![NoOpRecord::default().into()])), Ok(vec![]));
+        let control = Batch {
+            contents: BatchContents::Control(vec![ControlRecord::Other(99)]),
+            ..batch(3, vec![begin()])
+        };
+        assert_eq!(loader.load(&control), Ok(vec![]));
+        assert_eq!(loader.next_offset(), 4);
+        assert_eq!(loader.image().provenance.offset, 3);
+    }
+
+    #[test]
+    fn transactions_show_up_at_once_or_never() {
+        let mut loader = Loader::new(MetadataImage::empty());
+        // One begins in the middle of a batch: what lies before it shows up.
+        let updates = loader.load(&batch(0, vec![topic(1), begin(), topic(2)])).expect("a batch");
+        assert_eq!(updates.len(), 1);
+        assert_eq!(loader.image().provenance.offset, 0);
+        assert_eq!(loader.image().topics.len(), 1);
+        assert_eq!(loader.open_transaction(), Some(1));
+        assert_eq!(loader.load(&batch(3, vec![topic(3)])), Ok(vec![]));
+        let updates = loader.load(&batch(4, vec![end(), topic(4)])).expect("the end");
+        assert_eq!(updates.len(), 1);
+        assert_eq!(loader.image().topics.len(), 4);
+
+        let dropped = AbortTransactionRecord::default();
+        let updates =
+            loader.load(&batch(6, vec![begin(), topic(5), dropped.into()])).expect("dropped");
+        assert_eq!(updates, []);
+        assert_eq!(loader.image().topics.len(), 4);
+        assert_eq!(loader.image().provenance.offset, 8);
+        assert_eq!(loader.open_transaction(), None);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_an_error_with_its_offset() {
+        let transaction = ReplayError::Transaction("a metadata transaction ends, none is open");
+        let unknown = Uuid::from_u128(99);
+        let removed = RemoveTopicRecord { topic_id: unknown, ..RemoveTopicRecord::default() };
+        for (record, error) in
+            [(end(), transaction), (removed.into(), ReplayError::UnknownTopic(unknown))]
+        {
+            let mut loader = Loader::new(MetadataImage::empty());
+            let found = loader.load(&batch(0, vec![topic(1), record]));
+            assert_eq!(found, Err(LoadError::Replay { offset: 1, error }));
+        }
+        let mut loader = Loader::new(MetadataImage::empty());
+        let found = loader.load(&batch(0, vec![begin(), begin()])).expect_err("two begin");
+        assert!(found.to_string().contains("offset 1"), "{found}");
+    }
+}

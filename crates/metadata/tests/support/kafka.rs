@@ -33,24 +33,31 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port").port()
 }
 
+/// The cluster's id, in every test the same.
+pub const CLUSTER_ID: &str = "MkU3OEVBNTcwNTJENDM2Qg";
+
+/// The configuration of a node with one directory, `data` in the directory in which it runs.
+pub fn settings(broker_port: u16, controller_port: u16, more: &str) -> String {
+    format!(
+        "process.roles=broker,controller\nnode.id=1\n\
+         controller.quorum.bootstrap.servers=127.0.0.1:{controller_port}\n\
+         listeners=PLAINTEXT://127.0.0.1:{broker_port},CONTROLLER://127.0.0.1:{controller_port}\n\
+         controller.listener.names=CONTROLLER\nlog.dirs=data\n\
+         offsets.topic.replication.factor=1\n{more}"
+    )
+}
+
 impl Kafka {
     /// Writes a configuration; nothing is formatted or started yet.
     pub fn configure(class_path: &str, directory: &Path, more: &str) -> Kafka {
         let (broker_port, controller_port) = (free_port(), free_port());
-        let text = format!(
-            "process.roles=broker,controller\nnode.id=1\n\
-             controller.quorum.bootstrap.servers=127.0.0.1:{controller_port}\n\
-             listeners=PLAINTEXT://127.0.0.1:{broker_port},CONTROLLER://127.0.0.1:{controller_port}\n\
-             controller.listener.names=CONTROLLER\nlog.dirs={}/data\n\
-             offsets.topic.replication.factor=1\n{more}",
-            directory.display()
-        );
+        let text = settings(broker_port, controller_port, more);
         std::fs::write(directory.join("server.properties"), &text).expect("a file");
         Kafka {
             directory: directory.to_owned(),
             broker_port,
             controller_port,
-            cluster_id: "MkU3OEVBNTcwNTJENDM2Qg".into(),
+            cluster_id: CLUSTER_ID.into(),
             props: properties::parse(text.as_bytes()).expect("properties"),
             class_path: class_path.to_owned(),
             child: None,
@@ -61,6 +68,7 @@ impl Kafka {
     fn java(&self, main: &str, args: &[&str]) -> Command {
         let mut command = Command::new("java");
         command.args(["-Xmx256m", "-cp", &self.class_path, main]).args(args);
+        command.current_dir(&self.directory);
         command
     }
 
@@ -181,6 +189,7 @@ pub struct Log {
 }
 
 impl Log {
+    /// Of the file at `path`; of none, all batches come through [`Log::take`].
     pub fn new(path: PathBuf) -> Log {
         Log { path, position: 0, loader: Loader::new(MetadataImage::empty()) }
     }
@@ -193,22 +202,43 @@ impl Log {
         self.loader.next_offset()
     }
 
+    /// How many bytes were taken.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
     /// Takes what is new; gives the records, those that say nothing left out.
     pub fn read(&mut self) -> Vec<MetadataRecord> {
-        let Ok(bytes) = std::fs::read(&self.path) else { return Vec::new() };
+        let batches = self.unread();
+        self.take(&batches)
+    }
+
+    /// The whole batches that are new in the file.
+    pub fn unread(&self) -> Vec<u8> {
+        let mut bytes = std::fs::read(&self.path).unwrap_or_default();
+        bytes.drain(..self.position.min(bytes.len()));
+        let mut end = 0;
+        while let Some(length) = batch_length(&bytes[end..]) {
+            end += length;
+        }
+        bytes.truncate(end);
+        bytes
+    }
+
+    /// Takes batches; gives the records, those that say nothing left out.
+    pub fn take(&mut self, mut batches: &[u8]) -> Vec<MetadataRecord> {
+        self.position += batches.len();
         let mut records = Vec::new();
-        while let Some(rest) = bytes.get(self.position..) {
-            let Some(length) = rest.get(8..12) else { break };
-            let length = i32::from_be_bytes(length.try_into().expect("four bytes"));
-            let length = 12 + usize::try_from(length).expect("a length");
-            let Some(batch) = rest.get(..length) else { break };
+        while let Some(length) = batch_length(batches) {
+            let (batch, rest) = batches.split_at(length);
             let batch = Batch::read(batch, &mut Decompressor::new()).expect("a batch");
             self.loader.load(&batch).expect("a batch that fits");
             if let BatchContents::Data(data) = batch.contents {
                 records.extend(data.into_iter().filter(|r| !matches!(r, MetadataRecord::NoOp(_))));
             }
-            self.position += length;
+            batches = rest;
         }
+        assert!(batches.is_empty(), "half a batch");
         records
     }
 
@@ -222,4 +252,11 @@ impl Log {
             .and_then(|config| config.with_dynamic(defaults, broker))
             .expect("a configuration")
     }
+}
+
+/// Length of the batch at the front, if it is there as a whole.
+pub fn batch_length(bytes: &[u8]) -> Option<usize> {
+    let length = i32::from_be_bytes(bytes.get(8..12)?.try_into().expect("four bytes"));
+    let length = 12 + usize::try_from(length).expect("a length");
+    (length <= bytes.len()).then_some(length)
 }

@@ -4,6 +4,7 @@
 // Each test binary uses its own part of this.
 #![allow(dead_code)]
 
+pub mod fixtures;
 pub mod kafka;
 
 use std::io::Write;
@@ -63,9 +64,9 @@ pub fn ask(class_path: &str, program: &str, lines: &[String]) -> Vec<String> {
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Base64 with padding.
-pub fn base64(text: &str) -> String {
+pub fn base64(bytes: impl AsRef<[u8]>) -> String {
     let mut out = String::new();
-    for chunk in text.as_bytes().chunks(3) {
+    for chunk in bytes.as_ref().chunks(3) {
         let bits = (0..3).fold(0u32, |bits, i| bits << 8 | u32::from(*chunk.get(i).unwrap_or(&0)));
         for digit in 0..4 {
             match digit <= chunk.len() {
@@ -77,8 +78,8 @@ pub fn base64(text: &str) -> String {
     out
 }
 
-/// The text behind base64.
-pub fn from_base64(text: &str) -> String {
+/// The bytes behind base64.
+pub fn from_base64(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut bits = 0u32;
     let mut count = 0;
@@ -91,7 +92,12 @@ pub fn from_base64(text: &str) -> String {
             bytes.push((bits >> count & 0xff) as u8);
         }
     }
-    String::from_utf8(bytes).expect("UTF-8")
+    bytes
+}
+
+/// The text behind base64.
+pub fn text_from_base64(text: &str) -> String {
+    String::from_utf8(from_base64(text)).expect("UTF-8")
 }
 
 /// A small generator of numbers, the same in every run.

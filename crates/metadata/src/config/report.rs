@@ -1,0 +1,144 @@
+//! What the owner of a configuration should know: names that nobody knows, configs that do not act.
+
+use std::fmt;
+
+use super::broker::{BrokerConfig, Mode, embedded_defaults};
+use super::error::HIDDEN;
+use super::properties::Properties;
+use super::synonyms::{broker_synonyms, listener_config};
+use super::table::{Acts, broker_key};
+
+/// Something about a configuration that its owner should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Report {
+    /// Kafka 4.3 has no such config.
+    Unknown {
+        /// The name as it was given.
+        name: String,
+    },
+    /// The config is set to something else than its default, and does not act yet.
+    NotYet {
+        /// The config.
+        name: String,
+        /// Its value; hidden for sensitive configs.
+        value: String,
+        /// Why it does not act.
+        reason: &'static str,
+    },
+    /// A value is allowed, but not what anybody would want.
+    Doubtful {
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Report::Unknown { name } => write!(f, "unknown config {name} is ignored"),
+            Report::NotYet { name, value, reason } => {
+                write!(f, "config {name}={value} does not act yet: {reason}")
+            }
+            Report::Doubtful { message } => f.write_str(message),
+        }
+    }
+}
+
+impl BrokerConfig {
+    /// What the owner of this configuration should know.
+    pub fn reports(&self) -> Vec<Report> {
+        let mut reports = Vec::new();
+        let added = match self.mode() {
+            Mode::Embedded => embedded_defaults(),
+            Mode::Kafka => Properties::new(),
+        };
+        for (name, text) in self.props() {
+            if added.get(name) == Some(text) {
+                continue;
+            }
+            let base = listener_config(name).filter(|_| broker_key(name).is_none());
+            let key = broker_key(name).or_else(|| {
+                // Behind a listener's name may stand a mechanism's name.
+                let base = base?;
+                broker_key(base).or_else(|| {
+                    let synonym = broker_synonyms(name, true).get(1).copied()?;
+                    broker_key(synonym)
+                })
+            });
+            let Some(key) = key else {
+                reports.push(Report::Unknown { name: name.clone() });
+                continue;
+            };
+            let reason = match key.acts {
+                Acts::NotYet(reason) => reason,
+                Acts::Yes if base.is_some() => "settings of single listeners are not served yet",
+                Acts::Yes => continue,
+            };
+            let is_default = key.parse(text).ok().as_ref() == key.default_value();
+            if !is_default || base.is_some() {
+                let value = if key.is_sensitive() { HIDDEN.to_owned() } else { text.clone() };
+                reports.push(Report::NotYet { name: name.clone(), value, reason });
+            }
+        }
+        if self.list("log.cleanup.policy").iter().any(|policy| policy == "compact") {
+            reports.push(Report::NotYet {
+                name: "log.cleanup.policy".into(),
+                value: self.list("log.cleanup.policy").join(","),
+                reason: "compacted topics keep every record until the cleaner is built",
+            });
+        }
+        for endpoint in self.listeners() {
+            if self.mode() == Mode::Embedded
+                && self.controller_listener_names().contains(&endpoint.listener)
+            {
+                reports.push(Report::NotYet {
+                    name: "listeners".into(),
+                    value: endpoint.to_string(),
+                    reason: "the embedded controller is asked in process and opens no port",
+                });
+            }
+        }
+        let heartbeat = i64::from(self.int("broker.heartbeat.interval.ms"));
+        let session = i64::from(self.int("broker.session.timeout.ms"));
+        if heartbeat * 2 > session {
+            reports.push(Report::Doubtful {
+                message: format!(
+                    "broker.heartbeat.interval.ms={heartbeat} is more than half of \
+                     broker.session.timeout.ms={session}"
+                ),
+            });
+        }
+        reports
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn embedded(pairs: &[(&str, &str)]) -> BrokerConfig {
+        let props = pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        BrokerConfig::new(props, Mode::Embedded).expect("a configuration")
+    }
+
+    #[test]
+    fn reports() {
+        let config = embedded(&[
+            ("num.network.threads", "3"),
+            ("num.io.threads", "4"),
+            ("foo.bar", "x"),
+            ("listener.name.plaintext.ssl.key.password", "secret"),
+        ]);
+        let reports: Vec<String> = config.reports().iter().map(Report::to_string).collect();
+        assert_eq!(
+            reports,
+            [
+                "unknown config foo.bar is ignored",
+                "config listener.name.plaintext.ssl.key.password=[hidden] does not act yet: TLS, \
+                 SASL and authorization are not served yet",
+                "config num.io.threads=4 does not act yet: there is no such thread pool, queue or \
+                 sweep",
+            ]
+        );
+    }
+}
