@@ -13,7 +13,7 @@ use thalweg_wire::messages::produce_response::{
     BatchIndexAndErrorMessageRef, LeaderIdAndEpochRef, NodeEndpointRef,
     PartitionProduceResponseRef, ProduceResponseRef, TopicProduceResponseRef,
 };
-use thalweg_wire::{ErrorCode, Reader, Uuid};
+use thalweg_wire::{DecodeError, ErrorCode, Reader, Uuid};
 
 use crate::net::connection::{Context, Handled};
 use crate::partition::{AppendFailure, AppendResults, Partition};
@@ -105,14 +105,9 @@ pub(super) async fn handle(
     body: &mut [u8],
 ) -> Handled {
     let work = &mut scratch.produce;
-    let acks = {
-        let mut reader = Reader::new(body);
-        let request = match ProduceRequestView::parse(&mut reader, context.version) {
-            Ok(request) => request,
-            Err(error) => return Handled::Close(format!("malformed Produce request: {error}")),
-        };
-        plan(context, work, body, &request);
-        request.acks
+    let acks = match plan(context, work, body) {
+        Ok(acks) => acks,
+        Err(error) => return Handled::Close(format!("malformed Produce request: {error}")),
     };
 
     let now = context.broker.clock.wall_ms();
@@ -161,44 +156,48 @@ pub(super) async fn handle(
     respond(context, work, &mut scratch.frame, body)
 }
 
-/// Notes what the request asks for, and what can be refused before anything is looked at.
-fn plan(context: &Context, work: &mut Scratch, body: &[u8], request: &ProduceRequestView<'_>) {
+/// Notes what the request asks for, and what can be refused before anything is looked at; gives its
+/// acks. One walk over the request: nothing is done before all of it was read.
+fn plan(context: &Context, work: &mut Scratch, body: &[u8]) -> Result<i16, DecodeError> {
     work.topics.clear();
     work.parts.clear();
+    let Scratch { topics, parts, .. } = work;
     let table = context.broker.topics();
-    for topic_data in request.topic_data {
-        let topic = if topic_data.topic_id.is_zero() {
-            table.by_name(topic_data.name)
-        } else {
-            table.by_id(topic_data.topic_id)
-        };
-        let missing = if context.version > 12 && topic.is_none() {
-            ErrorCode::UNKNOWN_TOPIC_ID
-        } else {
-            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
-        };
-        let first = work.parts.len();
-        for partition in topic_data.partition_data {
-            let result = match topic {
-                None => PartResult::error(missing),
-                Some(topic) if topic.internal && *context.client_id != *ADMIN_CLIENT => {
-                    PartResult::error(ErrorCode::INVALID_TOPIC_EXCEPTION)
-                }
-                Some(_) => PartResult::default(),
+    let mut reader = Reader::new(body);
+    let request = ProduceRequestView::parse_each(&mut reader, context.version, |named, asked| {
+        let name = range_in(body, named.name.as_bytes());
+        let is_next =
+            topics.last().is_none_or(|last| last.name != name || last.id != named.topic_id);
+        if is_next {
+            let topic = if named.topic_id.is_zero() {
+                table.by_name(named.name)
+            } else {
+                table.by_id(named.topic_id)
             };
-            work.parts.push(Part {
-                index: partition.index,
-                records: partition.records.map(|records| range_in(body, records)),
-                result,
+            topics.push(TopicPart {
+                name,
+                id: named.topic_id,
+                topic: topic.cloned(),
+                parts: parts.len()..parts.len(),
             });
         }
-        work.topics.push(TopicPart {
-            name: range_in(body, topic_data.name.as_bytes()),
-            id: topic_data.topic_id,
-            topic: topic.cloned(),
-            parts: first..work.parts.len(),
+        let Some(current) = topics.last_mut() else { return };
+        let result = match &current.topic {
+            None if context.version > 12 => PartResult::error(ErrorCode::UNKNOWN_TOPIC_ID),
+            None => PartResult::error(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
+            Some(topic) if topic.internal && *context.client_id != *ADMIN_CLIENT => {
+                PartResult::error(ErrorCode::INVALID_TOPIC_EXCEPTION)
+            }
+            Some(_) => PartResult::default(),
+        };
+        parts.push(Part {
+            index: asked.index,
+            records: asked.records.map(|records| range_in(body, records)),
+            result,
         });
-    }
+        current.parts.end = parts.len();
+    })?;
+    Ok(request.acks)
 }
 
 fn has_transactional_records(work: &Scratch, body: &[u8]) -> bool {
