@@ -28,7 +28,7 @@ pub struct Tools {
 /// A Debian package and how to tell that what it brings is there.
 const PACKAGES: [(&str, &[&str]); 6] = [
     ("kcat", &["kcat", "-V"]),
-    ("gcc", &["cc", "--version"]),
+    ("build-essential", &["cc", "--version"]),
     ("python3", &["python3", "--version"]),
     ("python3-venv", &["python3", "-c", "import ensurepip, venv"]),
     ("default-jdk-headless", &["javac", "-version"]),
