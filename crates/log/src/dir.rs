@@ -170,7 +170,13 @@ impl LogDir {
             } else {
                 self.disk.remove_file(&item.path).map(|_| ())
             };
-            self.guard("delete", &item.path, result)?;
+            match result {
+                // Somebody who had begun before the partition was deleted has just made a file.
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                    self.throw_away(item.path.clone(), true, now_ms.saturating_add(1_000));
+                }
+                result => self.guard("delete", &item.path, result)?,
+            }
         }
         Ok(due.len())
     }

@@ -24,7 +24,8 @@ impl Log {
     pub fn flush_upto(&self, offset: i64, now_ms: i64) -> Result<(), StorageError> {
         let flushed = self.flush_inner(offset, now_ms);
         self.settle();
-        flushed
+        // A log that was deleted meanwhile has nothing to flush.
+        if self.is_closed() && self.home.dir.check().is_ok() { Ok(()) } else { flushed }
     }
 
     /// The same for those who see to [`Log::settle`] themselves.
@@ -56,19 +57,21 @@ impl Log {
             if segment.is_deleted() {
                 continue;
             }
-            dir.guard("flush", &segment.file_path(names::LOG), result)?;
+            self.guard("flush", &segment.file_path(names::LOG), result)?;
             dir.metrics.flushes.add(1);
             new_files |= segment.base_offset >= recovery_point;
         }
         if self.metadata_unsynced.swap(false, Ordering::AcqRel) {
             let path = self.path().join(names::PARTITION_METADATA);
             let synced = dir.disk.open(&path, Mode::Write).and_then(|file| file.sync());
-            dir.guard("flush", &path, synced)?;
+            self.guard("flush", &path, synced)?;
+            // The partition's own directory is as new as the file.
+            dir.guard("flush", dir.path(), dir.disk.sync_dir(dir.path()))?;
             new_files = true;
         }
         if new_files {
             let path = self.path();
-            dir.guard("flush", &path, dir.disk.sync_dir(&path))?;
+            self.guard("flush", &path, dir.disk.sync_dir(&path))?;
         }
         dir.metrics.flush_nanos.add(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
         let writer = self.lock_plain();
@@ -118,7 +121,7 @@ impl Log {
             None if unsynced => dir.disk.open(&path, Mode::Write).and_then(|file| file.sync()),
             None => return Ok(()),
         };
-        dir.guard("write", &path, written)
+        self.guard("write", &path, written)
     }
 
     /// The end of a clean shutdown: all on disk, indexes complete, producers in a snapshot. The

@@ -571,6 +571,23 @@ impl Log {
         self.high_watermark.store(offset, Ordering::Release);
     }
 
+    /// An I/O result becomes a storage result. An error takes the directory offline, unless it
+    /// only says that the log was deleted meanwhile.
+    pub(crate) fn guard<T>(
+        &self,
+        action: &str,
+        path: &Path,
+        result: std::io::Result<T>,
+    ) -> Result<T, StorageError> {
+        result.map_err(|error| {
+            if self.is_closed() && error.kind() == std::io::ErrorKind::NotFound {
+                let reason = StorageError::reason_of(action, path, &error);
+                return StorageError { dir: self.home.dir.path().to_path_buf(), reason };
+            }
+            self.home.dir.fail(action, path, &error)
+        })
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }

@@ -194,13 +194,14 @@ impl LogManager {
                 config.listener.clone(),
             );
             dir.set_producer_expiration_ms(config.producer_expiration_ms);
-            dir.take()?;
+            // Seen before the lock is tried: a second look at it would lose the first.
             let canonical = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
             if dirs.iter().any(|other| {
                 std::fs::canonicalize(other.path()).is_ok_and(|known| known == canonical)
             }) {
                 return Err(OpenError::Duplicate(path.clone()));
             }
+            dir.take()?;
             dirs.push(Arc::new(dir));
         }
         let cluster_id = identify_all(&dirs, &config)?;
@@ -648,7 +649,17 @@ impl LogManager {
 
     fn rename_away(&self, log: &Arc<Log>, now_ms: i64, stray: bool) -> Result<(), StorageError> {
         let _change = log.lock_change();
+        // Who appends is through when the lock is ours; who reads or flushes finds the log closed
+        // when its files are not where they were.
+        log.lock_plain().busy = true;
         log.close();
+        let renamed = self.rename_closed(log, now_ms, stray);
+        log.lock_plain().busy = false;
+        log.idle.notify_all();
+        renamed
+    }
+
+    fn rename_closed(&self, log: &Arc<Log>, now_ms: i64, stray: bool) -> Result<(), StorageError> {
         let dir = log.dir();
         dir.check()?;
         let suffix = if stray { "-stray" } else { "-delete" };

@@ -153,6 +153,9 @@ impl Log {
     ) -> ReadError {
         match error {
             WalkError::WouldBlock => ReadError::WouldBlock,
+            WalkError::Io(error) if self.is_closed() && error.kind() == io::ErrorKind::NotFound => {
+                self.read_closed()
+            }
             WalkError::Io(error) => self.home.dir.fail("read", path, &error).into(),
             WalkError::Corrupt { position, reason } => ReadError::Corrupt {
                 topic: self.topic.clone(),
@@ -325,7 +328,7 @@ impl Log {
         let mut aborted = Vec::new();
         let at = floor_segment(&segments, from);
         let result = collect_aborted(&segments[at..], from, upto, &mut aborted);
-        self.home.dir.guard("read transaction index of", &self.path(), result)?;
+        self.guard("read transaction index of", &self.path(), result)?;
         Ok(aborted)
     }
 }

@@ -270,3 +270,57 @@ fn truncation_beside_appends_and_reads() {
     let (logs, _) = open(&dir, settings);
     assert!(read_all(&logs.get("t", 0).unwrap(), 0, 1 << 20) == bytes);
 }
+
+/// Partitions that are deleted and made anew while they are written, read, flushed and listed.
+#[test]
+fn deletion_beside_everything_else() {
+    let dir = TempDir::new();
+    let settings =
+        LogConfig { segment_bytes: 1_000, file_delete_delay_ms: 0, ..LogConfig::default() };
+    let (logs, _) = open(&dir, settings);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::SeqCst) {
+                    let Some(log) = logs.get("t", 0) else { continue };
+                    match log.append_as_leader(&mut BatchSpec::new(0, 3).build(), &client()) {
+                        Ok(_) | Err(AppendError::Closed { .. }) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            });
+        }
+        scope.spawn(|| {
+            while !stop.load(Ordering::SeqCst) {
+                let Some(log) = logs.get("t", 0) else { continue };
+                let offset = log.log_end_offset() / 2;
+                match log.read(&request(offset, 500)) {
+                    Ok(_) | Err(ReadError::Closed { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+                match log.offset_for_timestamp(0, &PlainRecords) {
+                    Ok(_) | Err(ReadError::Closed { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+                log.flush(1_000).unwrap();
+            }
+        });
+        scope.spawn(|| {
+            while !stop.load(Ordering::SeqCst) {
+                logs.close_idle_files();
+                logs.close_idle_files();
+                logs.checkpoint();
+                logs.delete_due(2_000);
+                logs.clean_up(1_000);
+            }
+        });
+        for _ in 0..60 {
+            create(&logs, "t");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            logs.delete([("t", 0)], 1_000).unwrap();
+        }
+        stop.store(true, Ordering::SeqCst);
+    });
+    assert!(logs.dirs()[0].failure().is_none(), "{:?}", logs.dirs()[0].failure());
+}

@@ -34,7 +34,7 @@ fn a_directory_belongs_to_one_process_node_and_cluster() {
     assert_eq!((report.cluster_id.as_str(), report.dirs[0].id), ("test-cluster", id));
     drop(logs);
     let error = LogManager::open(config(&[dir.path(), dir.path()], LogConfig::default()));
-    assert!(matches!(error, Err(OpenError::Locked(_) | OpenError::Duplicate(_))));
+    assert!(matches!(error, Err(OpenError::Duplicate(_))));
     let fresh = TempDir::new();
     let mut unformatted = config(&[fresh.path()], LogConfig::default());
     unformatted.cluster_id = None;
