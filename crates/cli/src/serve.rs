@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use thalweg_broker::config::broker::{Mode, Report};
-use thalweg_broker::config::{BrokerConfig, Properties, properties};
+use thalweg_broker::config::broker::Mode;
+use thalweg_broker::config::{BrokerConfig, Properties, Report, properties};
 use thalweg_broker::{RunningBroker, STOP_TIMEOUT};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

@@ -19,15 +19,15 @@ pub(crate) const TOPIC: &str = "__consumer_offsets";
 /// Group coordination on the partitions of [`TOPIC`] that this broker leads.
 pub(crate) struct Groups {
     coordinator: Arc<Coordinator<GroupShard>>,
-    config: RwLock<Arc<GroupConfig>>,
+    config: Arc<RwLock<Arc<GroupConfig>>>,
 }
 
 impl Groups {
     pub(crate) fn new(config: GroupConfig, runtime: RuntimeConfig, clock: Clock) -> Groups {
-        Groups {
-            coordinator: Coordinator::new(runtime, clock),
-            config: RwLock::new(Arc::new(config)),
-        }
+        let config = Arc::new(RwLock::new(Arc::new(config)));
+        let settings = Arc::clone(&config);
+        let shard = move || GroupShard::new(Arc::clone(&settings.read()));
+        Groups { coordinator: Coordinator::new(runtime, clock, shard), config }
     }
 
     /// The settings now.
@@ -37,7 +37,7 @@ impl Groups {
 
     /// This broker leads a partition of the topic from now on.
     pub(crate) fn elected(&self, partition: Arc<Partition>, leader_epoch: i32) {
-        self.coordinator.elected(partition, leader_epoch, GroupShard::new(self.config()));
+        self.coordinator.elected(partition, leader_epoch);
     }
 
     /// It does not any more.

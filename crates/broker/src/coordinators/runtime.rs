@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use thalweg_coordinator::{
-    Append, CoordinatorRecord, Now, Position, Runner, RunnerConfig, Shard, Token,
+    Append, CoordinatorRecord, Now, Position, Runner, RunnerConfig, RunnerState, Shard, Token,
 };
 use thalweg_records::batch::{BatchView, Compression};
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
@@ -38,6 +38,8 @@ pub(crate) struct RuntimeConfig {
 /// The partitions of one coordinator that this broker leads.
 pub(crate) struct Coordinator<S: Shard> {
     config: RuntimeConfig,
+    /// Makes the state machine of a partition that is to be loaded.
+    shard: Box<dyn Fn() -> S + Send + Sync>,
     clock: Clock,
     led: RwLock<HashMap<i32, Arc<Led<S>>>>,
 }
@@ -45,11 +47,13 @@ pub(crate) struct Coordinator<S: Shard> {
 /// One partition that this broker coordinates.
 struct Led<S: Shard> {
     partition: Arc<Partition>,
-    leader_epoch: i32,
+    leader_epoch: AtomicI32,
     state: Mutex<State<S>>,
     /// When the timer task has to wake, on the monotonic clock; `u64::MAX` for never.
     wake_at_ms: AtomicU64,
     wake_changed: Notify,
+    /// The runner and the log disagree: a new runner has to be loaded.
+    reload: Notify,
 }
 
 struct State<S: Shard> {
@@ -82,37 +86,40 @@ where
     S::TimerKey: Send,
     S::Then: Send,
 {
-    pub(crate) fn new(config: RuntimeConfig, clock: Clock) -> Arc<Coordinator<S>> {
-        Arc::new(Coordinator { config, clock, led: RwLock::new(HashMap::new()) })
+    pub(crate) fn new(
+        config: RuntimeConfig,
+        clock: Clock,
+        shard: impl Fn() -> S + Send + Sync + 'static,
+    ) -> Arc<Coordinator<S>> {
+        let shard = Box::new(shard);
+        Arc::new(Coordinator { config, shard, clock, led: RwLock::new(HashMap::new()) })
     }
 
     /// This broker became the leader of a partition: loads it in the background.
-    pub(crate) fn elected(
-        self: &Arc<Self>,
-        partition: Arc<Partition>,
-        leader_epoch: i32,
-        shard: S,
-    ) {
+    pub(crate) fn elected(self: &Arc<Self>, partition: Arc<Partition>, leader_epoch: i32) {
         let index = partition.index;
         let led = {
             let mut all = self.led.write();
             if let Some(old) = all.get(&index) {
-                if old.leader_epoch >= leader_epoch
-                    || old.state.lock().runner.state() == thalweg_coordinator::RunnerState::Active
-                {
+                if old.leader_epoch.load(Ordering::Acquire) >= leader_epoch {
+                    return;
+                }
+                if old.state.lock().runner.state() == RunnerState::Active {
                     // Elected again with the state at hand: nothing was lost in between.
+                    old.leader_epoch.store(leader_epoch, Ordering::Release);
                     return;
                 }
             }
             let led = Arc::new(Led {
                 partition,
-                leader_epoch,
+                leader_epoch: AtomicI32::new(leader_epoch),
                 state: Mutex::new(State {
-                    runner: Runner::new(shard, self.config.runner),
+                    runner: Runner::new((self.shard)(), self.config.runner),
                     waiting: HashMap::new(),
                 }),
                 wake_at_ms: AtomicU64::new(u64::MAX),
                 wake_changed: Notify::new(),
+                reload: Notify::new(),
             });
             all.insert(index, Arc::clone(&led));
             led
@@ -148,13 +155,22 @@ where
                     continue;
                 }
                 drop(coordinator);
-                let changed = led.wake_changed.notified();
-                if wake_at == u64::MAX {
-                    changed.await;
-                } else {
-                    tokio::select! {
-                        () = changed => {}
-                        () = tokio::time::sleep_until(clock.instant(wake_at).into()) => {}
+                let wake = async {
+                    match wake_at {
+                        u64::MAX => std::future::pending().await,
+                        at => tokio::time::sleep_until(clock.instant(at).into()).await,
+                    }
+                };
+                tokio::select! {
+                    () = led.wake_changed.notified() => {}
+                    () = wake => {}
+                    () = led.reload.notified() => {
+                        let Some(coordinator) = this.upgrade() else { return };
+                        coordinator.led.write().remove(&index);
+                        led.close(&clock, coordinator.config);
+                        let epoch = led.leader_epoch.load(Ordering::Acquire);
+                        coordinator.elected(Arc::clone(&led.partition), epoch);
+                        return;
                     }
                 }
             }
@@ -166,7 +182,10 @@ where
         let led = {
             let mut all = self.led.write();
             match all.get(&index) {
-                Some(led) if leader_epoch.is_none_or(|epoch| epoch > led.leader_epoch) => {
+                Some(led)
+                    if leader_epoch
+                        .is_none_or(|epoch| epoch > led.leader_epoch.load(Ordering::Acquire)) =>
+                {
                     all.remove(&index)
                 }
                 _ => None,
@@ -255,20 +274,31 @@ fn pump<S: Shard>(
     config: RuntimeConfig,
     intercept: &mut dyn FnMut(Token, S::Response) -> Option<S::Response>,
 ) {
+    let mut out_of_sync = None;
     while let Some(append) = state.runner.poll_append() {
         let id = append.id;
-        match write(led, append, config, clock) {
-            Ok(base_offset) => {
-                if let Err(error) = state.runner.appended(id, base_offset) {
-                    tracing::error!(
-                        topic = %led.partition.topic, partition = led.partition.index, %error,
-                        "coordinator and log disagree; the partition is not coordinated any more"
-                    );
-                }
+        let outcome = match write(led, append, config, clock) {
+            Ok(base_offset) => state.runner.appended(id, base_offset),
+            Err(Unwritten { code, written: None }) => {
+                state.runner.append_failed(id, code, clock.now());
+                Ok(())
             }
-            Err(code) => state.runner.append_failed(id, code, clock.now()),
+            Err(Unwritten { code, written: Some((base_offset, records)) }) => {
+                state.runner.appended_in_part(id, base_offset, records, code, clock.now())
+            }
+        };
+        if let Err(error) = outcome {
+            out_of_sync = Some(error);
+            break;
         }
         state.runner.high_watermark(led.partition.log.high_watermark(), clock.now());
+    }
+    if let Some(error) = out_of_sync {
+        tracing::error!(
+            topic = %led.partition.topic, partition = led.partition.index, %error,
+            "coordinator and log disagree; the partition is loaded again"
+        );
+        led.reload.notify_one();
     }
     while let Some((token, response)) = state.runner.poll_answer() {
         if let Some(response) = intercept(token, response)
@@ -284,63 +314,74 @@ fn pump<S: Shard>(
     }
 }
 
+/// An append that failed.
+struct Unwritten {
+    code: ErrorCode,
+    /// First offset and number of the records that were written before it failed.
+    written: Option<(i64, usize)>,
+}
+
 /// Writes an append's records; gives the offset of the first one.
 fn write<S: Shard>(
     led: &Led<S>,
     append: Append<S::Record>,
     config: RuntimeConfig,
     clock: &Clock,
-) -> Result<i64, ErrorCode> {
+) -> Result<i64, Unwritten> {
     let max = led.partition.max_message_bytes();
-    let batches = build(&append, config, max).map_err(|too_large| {
+    let batches = build(&append, config, max).map_err(|reason| {
         tracing::warn!(
-            topic = %led.partition.topic, partition = led.partition.index,
-            bytes = too_large, max, "records of one operation exceed max.message.bytes"
+            topic = %led.partition.topic, partition = led.partition.index, reason,
+            "records of one operation could not be written"
         );
-        ErrorCode::MESSAGE_TOO_LARGE
+        Unwritten { code: ErrorCode::MESSAGE_TOO_LARGE, written: None }
     })?;
-    let mut first = None;
-    for mut batch in batches {
-        match led.partition.append_own(&mut batch, led.leader_epoch, clock.wall_ms()) {
+    let leader_epoch = led.leader_epoch.load(Ordering::Acquire);
+    let mut written: Option<(i64, usize)> = None;
+    for (mut batch, records) in batches {
+        match led.partition.append_own(&mut batch, leader_epoch, clock.wall_ms()) {
             Ok(base_offset) => {
-                first.get_or_insert(base_offset);
+                let (_, count) = written.get_or_insert((base_offset, 0));
+                *count += records;
             }
-            Err(AppendFailure::NotLeader { .. }) => return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER),
+            Err(AppendFailure::NotLeader { .. }) => {
+                return Err(Unwritten { code: ErrorCode::NOT_LEADER_OR_FOLLOWER, written });
+            }
             Err(AppendFailure::Log(error)) => {
                 tracing::warn!(%error, "a coordinator's records were not written");
-                return Err(error.code());
+                return Err(Unwritten { code: error.code(), written });
             }
         }
     }
-    first.ok_or(ErrorCode::UNKNOWN_SERVER_ERROR)
+    written
+        .map(|(first, _)| first)
+        .ok_or(Unwritten { code: ErrorCode::UNKNOWN_SERVER_ERROR, written: None })
 }
 
-/// The batches of an append: one, or as few as fit when the records stand for themselves.
+/// The batches of an append with how many records each holds: one, or as few as fit when the records
+/// stand for themselves. Says what stands in the way.
 fn build<R: CoordinatorRecord>(
     append: &Append<R>,
     config: RuntimeConfig,
     max: usize,
-) -> Result<Vec<Vec<u8>>, usize> {
+) -> Result<Vec<(Vec<u8>, usize)>, String> {
     let mut out = Vec::new();
     let mut scratch = workspace::validation();
     let options = BatchOptions { compression: config.compression, ..BatchOptions::default() };
     let mut builder = BatchBuilder::new(options);
-    let mut finish = |builder: &BatchBuilder| -> Result<(), usize> {
-        let batch = builder.finish(&mut scratch.compressor).map_err(|error| {
-            tracing::error!(%error, "a coordinator's records could not be compressed");
-            builder.records_len()
-        })?;
+    let mut finish = |builder: &BatchBuilder| -> Result<(), String> {
+        let batch = builder
+            .finish(&mut scratch.compressor)
+            .map_err(|error| format!("they cannot be compressed: {error}"))?;
         if batch.len() > max {
-            return Err(batch.len());
+            return Err(format!("{} bytes are more than max.message.bytes, {max}", batch.len()));
         }
-        out.push(batch);
+        out.push((batch, usize::try_from(builder.record_count()).unwrap_or(0)));
         Ok(())
     };
     for record in &append.records {
-        let encoded = record.encode().map_err(|error| {
-            tracing::error!(%error, "a coordinator's record could not be encoded");
-            0usize
-        })?;
+        let encoded =
+            record.encode().map_err(|error| format!("a record cannot be encoded: {error}"))?;
         let len = encoded.key.len() + encoded.value.as_ref().map_or(0, |v| v.len()) + 32;
         if !append.atomic && builder.record_count() > 0 && builder.records_len() + len > max / 2 {
             finish(&builder)?;

@@ -162,9 +162,16 @@ impl MetadataLog {
             bytes_since_snapshot: bytes,
             snapshot_after_bytes,
         };
-        let elected = owner.voter().leader_change();
+        let voter = owner.voter();
+        // A new log repeats what its checkpoint says, so that the checkpoint can go, as Kafka does.
+        let is_first = loader.next_offset() == 0 && kraft_version >= 1;
+        let begin = if is_first && opened.voters.as_ref() == Some(&voter.voters_record()) {
+            voter.first_epoch_records()
+        } else {
+            vec![voter.leader_change()]
+        };
         let writer = opened.writer(&loader, now_ms);
-        let batch = writer.control(loader.next_offset(), &[elected])?;
+        let batch = writer.control(loader.next_offset(), &begin)?;
         opened.append(&[batch], &mut loader, now_ms)?;
         let unfinished = loader.open_transaction().is_some();
         if unfinished && !is_empty {
