@@ -59,7 +59,9 @@ use stream::StreamWalk;
 use tally::Tally;
 use walk::PlainWalk;
 
-/// Decompressed (or walked) bytes after which [`Validation::step`] returns to let others run.
+/// Decompressed (or walked) bytes after which [`Validation::step`] returns to let others run. What a
+/// codec delivers in one piece is not interrupted: one block of lz4 (4 MiB at most) or snappy (a
+/// raw one is the whole batch), a zstd frame of up to 1 MiB.
 pub const STEP_BYTES: usize = 256 * 1024;
 
 /// A topic's `compression.type`.
