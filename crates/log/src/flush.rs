@@ -180,7 +180,10 @@ pub(crate) fn write_snapshot(
     sync: bool,
 ) -> std::io::Result<()> {
     let file = disk.open(path, Mode::Create)?;
-    file.set_len(0)?;
     file.write_all_at(bytes, 0)?;
+    // Afterwards: a file that is emptied and written again makes ext4 wait for the disk.
+    if file.len()? != bytes.len() as u64 {
+        file.set_len(bytes.len() as u64)?;
+    }
     if sync { file.sync() } else { Ok(()) }
 }

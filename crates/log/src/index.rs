@@ -185,10 +185,6 @@ impl SegmentIndex {
     pub(crate) fn write_out(&mut self, paths: &IndexPaths<'_>) -> io::Result<()> {
         let mut page = [0u8; PAGE_ENTRIES * TIME_ENTRY];
         let offsets = paths.open_offsets(Mode::Create)?;
-        let expected = u64::from(self.offsets_on_file) * OFFSET_ENTRY as u64;
-        if offsets.len()? != expected {
-            offsets.set_len(expected)?;
-        }
         for chunk in self.offset_tail.chunks(PAGE_ENTRIES) {
             for (slot, (relative, position)) in page.chunks_exact_mut(OFFSET_ENTRY).zip(chunk) {
                 slot[..4].copy_from_slice(&relative.to_be_bytes());
@@ -199,12 +195,9 @@ impl SegmentIndex {
             self.offsets_on_file += chunk.len() as u32;
         }
         self.offset_tail.clear();
+        trim(&offsets, u64::from(self.offsets_on_file) * OFFSET_ENTRY as u64)?;
 
         let times = paths.open_times(Mode::Create)?;
-        let expected = u64::from(self.times_on_file) * TIME_ENTRY as u64;
-        if times.len()? != expected {
-            times.set_len(expected)?;
-        }
         for chunk in self.time_tail.chunks(PAGE_ENTRIES) {
             for (slot, (timestamp, relative)) in page.chunks_exact_mut(TIME_ENTRY).zip(chunk) {
                 slot[..8].copy_from_slice(&timestamp.to_be_bytes());
@@ -214,6 +207,7 @@ impl SegmentIndex {
             times.write_all_at(&page[..chunk.len() * TIME_ENTRY], at)?;
             self.times_on_file += chunk.len() as u32;
         }
+        trim(&times, u64::from(self.times_on_file) * TIME_ENTRY as u64)?;
         self.time_tail.clear();
         self.unsynced = true;
         Ok(())
@@ -427,6 +421,12 @@ impl SegmentIndex {
         self.bytes_since_entry = 0;
         self.unsynced = true;
     }
+}
+
+/// Cuts off what is behind the entries. Not before they are written: a file that is emptied and
+/// written again makes ext4 wait for the disk.
+fn trim(file: &OpenFile, len: u64) -> io::Result<()> {
+    if file.len()? > len { file.set_len(len) } else { Ok(()) }
 }
 
 fn reserve_page<T>(tail: &mut Vec<T>) {

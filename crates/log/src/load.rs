@@ -720,10 +720,7 @@ impl Recovery<'_> {
     ) -> Result<(i64, u32), Inner> {
         let size = segment.size();
         let file = segment.open_briefly()?;
-        segment.with_index(|index, paths| {
-            index.reset();
-            index.write_out(paths)
-        })?;
+        segment.index.lock().reset();
         segment.reset_txn_index()?;
         let mut updates = Updates::default();
         let mut end = expected.max(segment.base_offset);
