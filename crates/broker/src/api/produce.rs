@@ -270,8 +270,8 @@ async fn append(
 /// A batch that did not pass validation: Kafka names the records concerned.
 fn refused(failure: Failure) -> PartResult {
     let code = failure.reason.error_code();
-    // Internal errors are told without a reason, as Kafka does.
-    let message = (code != ErrorCode::UNKNOWN_SERVER_ERROR).then(|| failure.reason.to_string());
+    // Kafka gives a message only where single records are at fault.
+    let message = failure.response_message();
     let records: Vec<(i32, String)> = match failure.reason {
         Reason::Records(_) => failure
             .record_errors

@@ -77,6 +77,9 @@ pub fn embedded_defaults() -> Properties {
         ("transaction.state.log.min.isr", "1"),
         ("share.coordinator.state.topic.replication.factor", "1"),
         ("share.coordinator.state.topic.min.isr", "1"),
+        // Kafka's 100 KiB make the kernel announce a new window every few segments: measured, a
+        // fifth of the CPU of receiving. The system's own tuning does better.
+        ("socket.receive.buffer.bytes", "-1"),
     ]
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
