@@ -396,10 +396,11 @@ def run(options):
         took = 0.0
         try:
             count = [book.count() for book in books]
-            handed = group.count
+            handed, committed_before = group.count, sum(group.confirmed)
             time.sleep(rng.uniform(0.7, 1.7))
             eventually("records are acknowledged", 60, lambda: all(b.count() > c for b, c in zip(books, count)))
             eventually("the group goes on", 60, lambda: group.count > handed)
+            eventually("the group's commits go on", 60, lambda: sum(group.confirmed) > committed_before)
             if how == signal.SIGKILL:
                 broker.stop(signal.SIGKILL)
             else:
