@@ -23,7 +23,14 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
         cargo(&tools, &common)
     });
     steps
-        .run("cargo test", || cargo(&tools, &["test", "--workspace", "--no-fail-fast", "--quiet"]));
+        // With the feature that the comparison with Kafka's own message classes needs.
+        .run("cargo test", || {
+            let features = ["--features", "thalweg-wire/json"];
+            cargo(
+                &tools,
+                &[&["test", "--workspace", "--no-fail-fast", "--quiet"], &features[..]].concat(),
+            )
+        });
     let mut tally = None;
     let mut binary = None;
     steps.run("build", || {
