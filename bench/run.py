@@ -16,6 +16,7 @@ import os
 import pathlib
 import signal
 import sys
+import tempfile
 
 import experiments
 import servers
@@ -37,7 +38,7 @@ def main():
     parser.add_argument("--load", help="the command that makes the load (default: the one under test)")
     parser.add_argument("--kafka-classpath", default=os.environ.get("KAFKA_CLASSPATH", ""))
     parser.add_argument("--java", default="java")
-    parser.add_argument("--scratch", type=pathlib.Path, default=pathlib.Path("/tmp/thalweg-bench"))
+    parser.add_argument("--scratch", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "thalweg-bench")
     parser.add_argument("--results", type=pathlib.Path, default=HERE / "results")
     parser.add_argument("--port", type=int, default=21400, help="first of ten ports (default 21400)")
     args = parser.parse_args()
