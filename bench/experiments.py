@@ -33,9 +33,13 @@ LOADS = {
         ["--record-size", "1024", "--compression", "lz4", "--compress-ratio", "40"], 6144,
         "1 KiB records, lz4 at 40:1, 200 partitions, batches of 16 KiB on the wire",
     ),
-    "produce-1k-lz4-40-small": (
-        ["--record-size", "1024", "--compression", "lz4", "--compress-ratio", "38", "--batch-of", "payload"], 1024,
-        "1 KiB records, lz4 at 38:1, 200 partitions, batches of 16 KiB before compression",
+    "produce-1k-lz4-4-small": (
+        ["--record-size", "1024", "--compression", "lz4", "--compress-ratio", "4", "--batch-of", "payload"], 768,
+        "1 KiB records, lz4 at 4:1, 200 partitions, batches of 16 KiB before compression",
+    ),
+    "produce-1k-lz4-25-small": (
+        ["--record-size", "1024", "--compression", "lz4", "--compress-ratio", "25", "--batch-of", "payload"], 1024,
+        "1 KiB records, lz4 at 25:1 (about the most for so few records), 200 partitions, batches of 16 KiB before compression",
     ),
 }
 
@@ -61,6 +65,8 @@ class Bench:
         print(f"== {name}: {text}", flush=True)
         begun = time.monotonic()
         self.settings = {"runs": self.args.runs, "scale": self.args.scale}
+        if self.args.serve:
+            self.settings["thalweg serve"] = " ".join(self.args.serve)
         self.notes = []
         load = os.getloadavg()[0]
         if load > 0.5:
@@ -82,8 +88,9 @@ class Bench:
         port = self.args.port + ports[system] + (5 if place else 0)
         if system == "kafka":
             return servers.Kafka(directory, port, self.args.java, self.args.kafka_classpath)
-        kind = servers.Thalweg if system == "thalweg" else servers.Floor
-        return kind(directory, port, self.args.thalweg)
+        if system == "thalweg":
+            return servers.Thalweg(directory, port, self.args.thalweg, self.args.serve)
+        return servers.Floor(directory, port, self.load_binary)
 
     def server(self, system):
         """The running server, warm."""

@@ -161,12 +161,13 @@ class Kafka(Server):
 class Thalweg(Server):
     name = "thalweg"
 
-    def __init__(self, directory, port, binary):
+    def __init__(self, directory, port, binary, options):
         super().__init__(directory, port)
-        self.binary = binary
+        self.binary, self.options = binary, options
 
     def command(self):
-        return [self.binary, "serve", "--listen", self.bootstrap, "--data", str(self.data)]
+        settings = [part for option in self.options for part in ("--set", option)]
+        return [self.binary, "serve", "--listen", self.bootstrap, "--data", str(self.data), *settings]
 
 
 class Floor(Server):
