@@ -160,13 +160,14 @@ def sizes(c):
 def promises_of_memory(c):
     """Two hundred connections announce 100 MB each and send 100 bytes: memory follows what came.
 
-    Apache Kafka takes the memory that was announced and dies of it, so it only gets two.
+    Apache Kafka takes the memory that was announced and dies of it, so there it is 1 MB twice.
     """
+    count, size = (200, 100_000_000) if c.target == "thalweg" else (2, 1_000_000)
     before = rss(c)
     with Neighbour(c):
-        connections = [Connection(c) for _ in range(200 if c.target == "thalweg" else 2)]
+        connections = [Connection(c) for _ in range(count)]
         for connection in connections:
-            connection.send(i32(100_000_000) + header(PRODUCE, 7) + b"\0" * 100)
+            connection.send(i32(size) + header(PRODUCE, 7) + b"\0" * 100)
         time.sleep(1)
         during = rss(c)
         for connection in connections:

@@ -190,8 +190,8 @@ final class Context {
 
     /**
      * Waits until metadata shows the topic with that many partitions, all led, and the leader
-     * answers for each: Kafka publishes metadata before it opens the logs, and an idempotent
-     * producer whose first batch meets that gap never recovers.
+     * answers for each. Without the last, idempotent producers that start at once on a new topic of
+     * Apache Kafka's were seen to stall until their delivery timeout.
      */
     void visible(String name, int partitions) throws Exception {
         eventually("topic " + name + " visible", 15_000, () -> {
