@@ -210,7 +210,9 @@ fn target(
     let request = |message: String| Err(ApiError::new(ErrorCode::INVALID_REQUEST, message));
     let kind = match ResourceType::from_id(resource_type) {
         Some(ResourceType::BrokerLogger) => {
-            return request("log levels cannot be changed while the broker runs".into());
+            // There are no loggers that could be named, and an unknown one is a bad config in Kafka.
+            let message = "log levels cannot be changed while the broker runs".to_owned();
+            return Err(ApiError::new(ErrorCode::INVALID_CONFIG, message));
         }
         Some(kind) => kind,
         None => return request(format!("resource type {resource_type} does not exist")),
