@@ -287,3 +287,69 @@ async fn what_cannot_be_honoured_stops_the_start() {
         assert!(reason.contains(name) || reason.contains("SSL"), "{name}: {reason:?}");
     }
 }
+
+/// Commits an offset as a consumer without a group membership does.
+async fn commit(connection: &Connection, topic: Uuid, offset: i64) -> ErrorCode {
+    use thalweg_wire::messages::offset_commit_request::{
+        OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+    };
+    let find = FindCoordinatorRequest {
+        coordinator_keys: vec!["g".into()],
+        ..FindCoordinatorRequest::default()
+    };
+    let found = connection.send(&find).await.unwrap();
+    assert_eq!(found.coordinators[0].error_code, ErrorCode::NONE);
+    let request = OffsetCommitRequest {
+        group_id: "g".into(),
+        generation_id_or_member_epoch: -1,
+        topics: vec![OffsetCommitRequestTopic {
+            topic_id: topic,
+            partitions: vec![OffsetCommitRequestPartition {
+                committed_offset: offset,
+                ..Default::default()
+            }],
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let response = connection.send(&request).await.unwrap();
+    response.topics[0].partitions[0].error_code
+}
+
+/// After an unclean stop the partitions get new leader epochs while their groups are loaded already;
+/// commits must go on under the new ones.
+#[test]
+fn groups_go_on_after_an_unclean_stop() {
+    let runtime = || {
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+    };
+    let dir = std::env::temp_dir().join(format!("thalweg-unclean-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    let start = || TestBroker::builder().data(&dir).start();
+    let first = runtime();
+    let topic = first.block_on(async {
+        let session = begin(start().await).await;
+        let topic = create(&session.connection, "t", 1).await;
+        assert_eq!(commit(&session.connection, topic, 5).await, ErrorCode::NONE);
+        topic
+    });
+    // Everything stops where it is: nothing is flushed, no marker is written.
+    first.shutdown_timeout(Duration::from_secs(5));
+    assert!(!dir.join(".kafka_cleanshutdown").exists());
+
+    runtime().block_on(async {
+        let session = begin(start().await).await;
+        // The group may still be loading.
+        let mut code = ErrorCode::COORDINATOR_LOAD_IN_PROGRESS;
+        for _ in 0..200 {
+            code = commit(&session.connection, topic, 6).await;
+            if code != ErrorCode::COORDINATOR_LOAD_IN_PROGRESS {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(code, ErrorCode::NONE);
+        session.broker.shut_down().await;
+    });
+    std::fs::remove_dir_all(&dir).unwrap();
+}
