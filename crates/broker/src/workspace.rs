@@ -10,6 +10,8 @@ use thalweg_records::validate;
 const KEEP: usize = 4;
 
 thread_local! {
+    // Boxed, because a set is large and moves between list and lease for every batch.
+    #[allow(clippy::vec_box)]
     static KEPT: RefCell<Vec<Box<validate::Scratch>>> = const { RefCell::new(Vec::new()) };
 }
 

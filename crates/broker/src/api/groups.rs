@@ -392,7 +392,6 @@ pub(super) async fn offset_delete(
                     gone.push(OffsetDeleteResponsePartition {
                         partition_index: p.partition_index,
                         error_code: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
-                        ..Default::default()
                     });
                 }
                 there
@@ -401,7 +400,6 @@ pub(super) async fn offset_delete(
                 unknown.push(OffsetDeleteResponseTopic {
                     name: topic.name.clone(),
                     partitions: gone,
-                    ..Default::default()
                 });
             }
             !topic.partitions.is_empty()
