@@ -397,10 +397,8 @@ pub(super) async fn offset_delete(
                 there
             });
             if !gone.is_empty() {
-                unknown.push(OffsetDeleteResponseTopic {
-                    name: topic.name.clone(),
-                    partitions: gone,
-                });
+                unknown
+                    .push(OffsetDeleteResponseTopic { name: topic.name.clone(), partitions: gone });
             }
             !topic.partitions.is_empty()
         });
