@@ -265,6 +265,9 @@ impl Log {
 
     /// Cuts off everything from `offset` on: a follower that diverged from its leader. Says
     /// whether there was anything.
+    ///
+    /// For logs of a manager use [`crate::LogManager::truncate`]: the checkpoint must not go on
+    /// calling flushed what is appended again.
     pub fn truncate_to(&self, offset: i64, now_ms: i64) -> Result<bool, StorageError> {
         let change = self.lock_change();
         self.home.dir.check()?;
@@ -347,7 +350,8 @@ impl Log {
     }
 
     /// Throws everything away and begins again at `offset`; the log's start may be set to
-    /// something else.
+    /// something else. For logs of a manager use
+    /// [`crate::LogManager::truncate_fully_and_start_at`].
     pub fn truncate_fully_and_start_at(
         &self,
         offset: i64,

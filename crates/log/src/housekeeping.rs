@@ -99,6 +99,47 @@ impl LogManager {
         self.all().iter().filter(|log| log.dir().check().is_ok()).map(|log| work(log)).sum()
     }
 
+    /// Truncates logs ([`Log::truncate_to`]) and lowers their recovery points in the checkpoint, so
+    /// that a later crash does not take what is appended from here on for flushed.
+    pub fn truncate<'a>(
+        &self,
+        offsets: impl IntoIterator<Item = (&'a str, i32, i64)>,
+        now_ms: i64,
+    ) -> Result<(), StorageError> {
+        let mut failure = None;
+        let mut dirs: Vec<Arc<LogDir>> = Vec::new();
+        for (topic, partition, offset) in offsets {
+            let Some(log) = self.get(topic, partition) else { continue };
+            match log.truncate_to(offset, now_ms) {
+                Ok(true) if !dirs.iter().any(|dir| Arc::ptr_eq(dir, log.dir())) => {
+                    dirs.push(log.dir().clone());
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    failure.get_or_insert(error);
+                }
+            }
+        }
+        for dir in dirs {
+            if let Err(error) = self.checkpoint_dir(&dir) {
+                failure.get_or_insert(error);
+            }
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Begins a log again elsewhere ([`Log::truncate_fully_and_start_at`]), with its checkpoints.
+    pub fn truncate_fully_and_start_at(
+        &self,
+        log: &Log,
+        offset: i64,
+        log_start_offset: Option<i64>,
+        now_ms: i64,
+    ) -> Result<(), StorageError> {
+        log.truncate_fully_and_start_at(offset, log_start_offset, now_ms)?;
+        self.checkpoint_dir(log.dir())
+    }
+
     /// Closes everything: flushes, writes the checkpoints, and last the marker that makes the next
     /// start a quick one. A directory where any of that fails gets no marker. The logs take no
     /// more appends and reads.

@@ -284,7 +284,7 @@ fn run(seed: u64) {
                     - 1
                     - random.below(model.entries.len().min(12) as u64) as usize;
                 let target = model.entries[at].base;
-                log.truncate_to(target, 1_000).unwrap();
+                logs.truncate([("t", 0, target)], 1_000).unwrap();
                 model.cut(target);
             }
             82..85 if !keep_start && model.end > model.start => {
@@ -319,18 +319,20 @@ fn run(seed: u64) {
                 if position != u64::MAX {
                     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
                     let all: Vec<&Entry> =
-                        model.entries.iter().filter(|entry| entry.base >= begin).collect();
+                        model.entries.iter().filter(|entry| entry.last >= begin).collect();
                     let bytes: u64 = all.iter().map(|entry| entry.bytes.len() as u64).sum();
                     let cut = random.below(bytes + 1);
                     file.set_len(position + cut).unwrap();
                     let mut at = 0;
-                    kept = begin;
+                    kept = all.first().map_or(begin, |entry| entry.base);
                     for entry in all {
                         at += entry.bytes.len() as u64;
                         if at <= cut {
                             kept = entry.last + 1;
                         }
                     }
+                    // A log that ends before its start begins anew there.
+                    kept = kept.max(model.start);
                 }
                 (logs, log) = reopen();
                 assert!(kept >= safe, "what was flushed is there");

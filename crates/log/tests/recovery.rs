@@ -379,7 +379,10 @@ fn a_log_cut_by_truncation_and_crashed_has_no_ghosts() {
     log.flush(1_000).unwrap();
     logs.checkpoint();
     let target = log.segment_base_offsets()[1];
-    log.truncate_to(target, 1_000).unwrap();
+    logs.truncate([("t", 0, target)], 1_000).unwrap();
+    let text =
+        std::fs::read_to_string(dir.path().join("recovery-point-offset-checkpoint")).unwrap();
+    assert_eq!(text, format!("0\n1\nt 0 {target}\n"));
     for _ in 0..3 {
         append(&log, BatchSpec::new(0, 5).value_len(100));
     }
