@@ -304,7 +304,12 @@ impl SegmentIndex {
         paths: &IndexPaths<'_>,
         wait: Wait,
     ) -> Result<Option<(i64, u32)>, WalkError> {
-        let Ok(relative) = u32::try_from(offset - self.base_offset) else { return Ok(None) };
+        let distance = offset.saturating_sub(self.base_offset);
+        if distance < 0 {
+            return Ok(None);
+        }
+        // An offset beyond what entries can say lies behind all of them.
+        let relative = u32::try_from(distance).unwrap_or(u32::MAX);
         self.last_offset_entry(paths, wait, |&(entry, _)| entry <= relative)
     }
 
