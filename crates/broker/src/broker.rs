@@ -303,7 +303,8 @@ impl Broker {
         };
         let name =
             before.map_or_else(|| Arc::clone(&topic.name), |before| Arc::clone(&before.name));
-        let count = topic.partitions.keys().next_back().map_or(0, |last| *last as usize + 1);
+        let last = topic.partitions.keys().next_back().copied();
+        let count = last.and_then(|last| usize::try_from(last).ok()).map_or(0, |last| last + 1);
         let mut slots: Vec<Option<Arc<Partition>>> = vec![None; count];
         for (&index, partition) in &topic.partitions {
             let Some(slot) = usize::try_from(index).ok().and_then(|at| slots.get_mut(at)) else {
