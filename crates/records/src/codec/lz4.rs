@@ -3,8 +3,8 @@
 
 use twox_hash::XxHash32;
 
-use super::CodecError;
 use super::window::Window;
+use super::{CodecError, lz4_block};
 
 const CODEC: &str = "lz4";
 
@@ -109,9 +109,8 @@ impl State {
                 // No byte of a block stands for more than 255 others.
                 let most = self.block_max.min(len.saturating_mul(255) + 64);
                 let room = window.room(most);
-                let most = self.block_max.min(room.len());
-                lz4_flex::block::decompress_into(block, &mut room[..most])
-                    .map_err(|_| corrupt("a block is invalid"))?
+                lz4_block::decompress(block, room, self.block_max)
+                    .ok_or_else(|| corrupt("a block is invalid"))?
             };
             self.at += 4 + len;
             if self.block_checksum {

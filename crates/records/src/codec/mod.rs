@@ -11,6 +11,7 @@ mod compress;
 mod decompress;
 mod gzip;
 mod lz4;
+mod lz4_block;
 mod lz4hc;
 mod snappy;
 mod window;

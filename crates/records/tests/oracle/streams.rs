@@ -250,6 +250,112 @@ fn lz4() -> Vec<(String, Vec<u8>)> {
     block(&mut empty_first, plain, &body, false);
     empty_first.extend_from_slice(&[0; 4]);
     all.push(("an empty block at the beginning".into(), empty_first));
+    all.extend(lz4_blocks());
+    all
+}
+
+/// One sequence of a block: literals, and the offset and length of the match behind them.
+fn sequence(out: &mut Vec<u8>, literals: &[u8], found: Option<(u16, usize)>) {
+    let match_len = found.map_or(0, |(_, len)| len - 4);
+    out.push(((literals.len().min(15) << 4) | match_len.min(15)) as u8);
+    let long = |len: usize, out: &mut Vec<u8>| {
+        if let Some(rest) = len.checked_sub(15) {
+            out.resize(out.len() + rest / 255, 255);
+            out.push((rest % 255) as u8);
+        }
+    };
+    long(literals.len(), out);
+    out.extend_from_slice(literals);
+    if let Some((offset, _)) = found {
+        out.extend_from_slice(&offset.to_le_bytes());
+        long(match_len, out);
+    }
+}
+
+/// Blocks that no compressor makes: how they end, and where their matches point.
+fn lz4_blocks() -> Vec<(String, Vec<u8>)> {
+    let mut all = Vec::new();
+    let frame = |block: &[u8]| {
+        let mut out = frame_header(0x60, 0x40);
+        out.extend_from_slice(&(block.len() as u32).to_le_bytes());
+        out.extend_from_slice(block);
+        out.extend_from_slice(&[0; 4]);
+        out
+    };
+    // The last record's value is zeros, and so is its count of headers.
+    let padded = |zeros: usize| {
+        let mut out = body();
+        let at = out.len() - {
+            let mut last = Vec::new();
+            let value = format!("some value some value {}", COUNT - 1);
+            let headers = [(&b"h"[..], None)].into_iter();
+            let delta = i64::from(COUNT - 1);
+            put_record(&mut last, COUNT - 1, delta, Some(b"key"), Some(value.as_bytes()), headers);
+            last.len()
+        };
+        out.truncate(at);
+        let value = vec![0; zeros];
+        let delta = i64::from(COUNT - 1);
+        put_record(&mut out, COUNT - 1, delta, None, Some(&value), std::iter::empty());
+        out
+    };
+    for (size, total) in [("small", None), ("full", Some(65_536)), ("over", Some(65_537))] {
+        let body = match total {
+            None => padded(200),
+            Some(total) => padded(200 + total - padded(200).len() - 2),
+        };
+        if let Some(total) = total {
+            assert_eq!(body.len(), total, "the value's length takes two bytes more");
+        }
+        for last in 0..=20 {
+            let zeros = 150;
+            let head = &body[..body.len() - last - zeros];
+            let tail = &body[body.len() - last..];
+            let mut block = Vec::new();
+            sequence(&mut block, head, Some((1, zeros)));
+            all.push((format!("{size} block, last token missing, {last}"), frame(&block)));
+            sequence(&mut block, tail, None);
+            all.push((format!("{size} block that ends with {last} literals"), frame(&block)));
+            // A short match last, so that the end comes without a long length.
+            let mut block = Vec::new();
+            let head = &body[..body.len() - last - 6];
+            sequence(&mut block, head, Some((3, 6)));
+            sequence(&mut block, tail, None);
+            all.push((format!("{size} block, short match, {last} literals"), frame(&block)));
+            // Another match before, so that the last literals have a token before them.
+            let mut block = Vec::new();
+            sequence(&mut block, &body[..body.len() - last - 40], Some((2, 20)));
+            sequence(&mut block, &[], Some((2, 20)));
+            sequence(&mut block, tail, None);
+            all.push((format!("{size} block, two matches, {last} literals"), frame(&block)));
+        }
+    }
+    let body = padded(200);
+    for offset in [0, 1, 2, 3, 7, 8, 31, 32, 33, 100, body.len() - 150, body.len() - 149, 65_535] {
+        let mut block = Vec::new();
+        sequence(&mut block, &body[..body.len() - 150], Some((offset as u16, 130)));
+        sequence(&mut block, &body[body.len() - 20..], None);
+        all.push((format!("match at offset {offset}"), frame(&block)));
+        let mut block = Vec::new();
+        sequence(&mut block, &[], Some((offset as u16, 4)));
+        sequence(&mut block, &body, None);
+        all.push((format!("match at offset {offset} first"), frame(&block)));
+    }
+    for extra in [1, 254, 255, 256, 1000, 70_000] {
+        let mut block = Vec::new();
+        sequence(&mut block, &body[..body.len() - 150], Some((1, 130 + extra)));
+        sequence(&mut block, &body[body.len() - 20..], None);
+        all.push((format!("match too long by {extra}"), frame(&block)));
+    }
+    let mut block = Vec::new();
+    sequence(&mut block, &body[..body.len() - 150], Some((1, 130)));
+    let whole = block.len();
+    sequence(&mut block, &body[body.len() - 20..], None);
+    for keep in whole - 4..block.len() {
+        all.push((format!("block cut to {keep}"), frame(&block[..keep])));
+    }
+    block.extend_from_slice(&[0; 3]);
+    all.push(("block with something behind it".into(), frame(&block)));
     all
 }
 
