@@ -16,6 +16,12 @@ const LOOK_AHEAD: usize = 4 << 10;
 /// Room for the first read of a frame whose length is not known yet.
 const PROBE: usize = 4 << 10;
 
+/// Bytes of frames after which a connection whose next frame is already there lets others run. A
+/// peer that always has more to send would keep its worker, and its neighbours would wait.
+const TURN: usize = 64 << 10;
+/// What a frame costs besides its bytes, in bytes.
+const FRAME_COST: usize = 2 << 10;
+
 /// Why no frame came.
 #[derive(Debug)]
 pub(crate) enum FrameError {
@@ -41,11 +47,13 @@ pub(crate) struct FrameReader {
     start: usize,
     charge: Charge,
     frame_max: usize,
+    /// Bytes of frames since others could last run.
+    turn: usize,
 }
 
 impl FrameReader {
     pub(crate) fn new(charge: Charge, frame_max: usize) -> FrameReader {
-        FrameReader { buffer: Vec::new(), start: 0, charge, frame_max }
+        FrameReader { buffer: Vec::new(), start: 0, charge, frame_max, turn: 0 }
     }
 
     /// The whole frame, when all of it is here: its body's place in the buffer.
@@ -77,6 +85,10 @@ impl FrameReader {
     /// Waits for a whole frame; `Ok` is its place in [`Self::bytes_mut`]. Cancel-safe: what was
     /// received stays.
     pub(crate) async fn next(&mut self, stream: &TcpStream) -> Result<Range<usize>, FrameError> {
+        if self.turn >= TURN {
+            self.turn = 0;
+            tokio::task::yield_now().await;
+        }
         loop {
             if let Some(body) = self.complete()? {
                 return Ok(body);
@@ -101,7 +113,10 @@ impl FrameReader {
                     });
                 }
                 Ok(_) => {}
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => stream.readable().await?,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    self.turn = 0;
+                    stream.readable().await?;
+                }
                 Err(e) => return Err(e.into()),
             }
         }
@@ -134,6 +149,7 @@ impl FrameReader {
 
     /// The frame was handled: drops it and keeps what follows.
     pub(crate) fn consume(&mut self, frame: &Range<usize>) {
+        self.turn += frame.len() + FRAME_COST;
         self.start = frame.end.min(self.buffer.len());
         let left = self.buffer.len() - self.start;
         if left == 0 {
