@@ -2,96 +2,18 @@
 //! process, and what else takes memory, is counted at its source.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
-use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+mod counted;
 
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::{CompressionSpec, Compressor};
 use thalweg_records::validate::{BrokerCompression, Origin, Scratch, ValidationConfig, validate};
 use thalweg_records::{Compression, TimestampType};
 
-thread_local! {
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-fn count() {
-    COUNT.with(|count| count.set(count.get() + 1));
-}
-
 /// Allocations of this thread while `f` runs.
 fn allocations(f: impl FnOnce()) -> u64 {
-    let before = COUNT.get();
+    let before = counted::here();
     f();
-    COUNT.get() - before
-}
-
-/// The C library's entry points, counted. An executable's own definitions take the place of the
-/// library's for everything linked into it.
-mod counted {
-    use super::*;
-
-    unsafe extern "C" {
-        fn __libc_malloc(size: usize) -> *mut c_void;
-        fn __libc_calloc(n: usize, size: usize) -> *mut c_void;
-        fn __libc_realloc(old: *mut c_void, size: usize) -> *mut c_void;
-        fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
-    }
-
-    // SAFETY: the signatures are those of the C library, and each definition only counts and hands
-    // on to the library's own.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
-        count();
-        // SAFETY: as the caller promised to malloc.
-        unsafe { __libc_malloc(size) }
-    }
-
-    // SAFETY: see malloc.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn calloc(n: usize, size: usize) -> *mut c_void {
-        count();
-        // SAFETY: as the caller promised to calloc.
-        unsafe { __libc_calloc(n, size) }
-    }
-
-    // SAFETY: see malloc.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
-        count();
-        // SAFETY: as the caller promised to realloc.
-        unsafe { __libc_realloc(old, size) }
-    }
-
-    // SAFETY: see malloc.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
-        count();
-        // SAFETY: as the caller promised to aligned_alloc.
-        unsafe { __libc_memalign(align, size) }
-    }
-
-    // SAFETY: see malloc.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
-        count();
-        // SAFETY: as the caller promised to memalign.
-        unsafe { __libc_memalign(align, size) }
-    }
-
-    // SAFETY: see malloc; `out` is written as the function promises.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
-        count();
-        // SAFETY: `out` is the caller's to be written to, the rest goes on as it came.
-        unsafe {
-            let memory = __libc_memalign(align, size);
-            if memory.is_null() {
-                return 12;
-            }
-            *out = memory;
-        }
-        0
-    }
+    counted::here() - before
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use thalweg_wire::{ApiKey, Message, Reader, Request, Writer};
+use thalweg_wire::{ApiKey, Message, Reader, Request};
 
+use crate::net::buffers;
 use crate::net::connection::{Context, Handled, Parked, Scratch};
 
 mod api_versions;
@@ -120,7 +121,7 @@ where
 
 /// The answer as a frame.
 pub(crate) fn encode<M: Message>(context: &Context, response: &M) -> Parked {
-    let mut frame = Writer::new();
+    let mut frame = buffers::take_frame();
     context.begin(&mut frame);
     let close = response
         .encode(&mut frame, context.version)

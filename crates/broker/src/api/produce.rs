@@ -3,6 +3,7 @@
 //! The request is read in place. A batch is validated where it lies, gets its offset and epoch
 //! there, and is written from there; what a request allocates does not depend on its batches.
 
+use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use thalweg_wire::messages::produce_response::{
 };
 use thalweg_wire::{DecodeError, ErrorCode, Reader, Uuid};
 
-use crate::net::connection::{Context, Handled};
+use crate::net::connection::{Context, Handled, Scratch};
 use crate::partition::{AppendFailure, AppendResults, Partition};
 use crate::topics::Topic;
 use crate::workspace;
@@ -23,13 +24,37 @@ use crate::workspace;
 /// Client id under which Kafka's tools may write to internal topics.
 const ADMIN_CLIENT: &str = "__admin_client";
 
-/// What a connection keeps between Produce requests.
+/// What a request asks for and what becomes of it; reused by the requests of a worker.
 #[derive(Default)]
-pub(crate) struct Scratch {
+struct Work {
     topics: Vec<TopicPart>,
     parts: Vec<Part>,
-    /// Where appends that found their partition busy report to.
-    results: Arc<AppendResults>,
+}
+
+/// Sets that a worker keeps, and the most partitions that one of them has room for.
+const KEEP: usize = 8;
+const KEEP_PARTS: usize = 8 << 10;
+
+thread_local! {
+    static KEPT: RefCell<Vec<Work>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Work {
+    fn take() -> Work {
+        KEPT.with_borrow_mut(Vec::pop).unwrap_or_default()
+    }
+
+    fn give(mut self) {
+        self.topics.clear();
+        self.parts.clear();
+        if self.parts.capacity() <= KEEP_PARTS && self.topics.capacity() <= KEEP_PARTS {
+            KEPT.with_borrow_mut(|kept| {
+                if kept.len() < KEEP {
+                    kept.push(self);
+                }
+            });
+        }
+    }
 }
 
 struct TopicPart {
@@ -78,17 +103,6 @@ impl PartResult {
     }
 }
 
-impl Scratch {
-    /// Forgets the last request; a connection that is idle keeps little.
-    pub(crate) fn shrink(&mut self) {
-        const KEEP: usize = 64;
-        self.topics.clear();
-        self.parts.clear();
-        self.topics.shrink_to(KEEP);
-        self.parts.shrink_to(KEEP);
-    }
-}
-
 /// Where `part` lies in `whole`; an empty range for what does not come from there (a name that the
 /// version does not have, or one that was not UTF-8).
 fn range_in(whole: &[u8], part: &[u8]) -> Range<usize> {
@@ -99,12 +113,19 @@ fn range_in(whole: &[u8], part: &[u8]) -> Range<usize> {
     }
 }
 
-pub(super) async fn handle(
+pub(super) async fn handle(context: &Context, scratch: &mut Scratch, body: &mut [u8]) -> Handled {
+    let mut work = Work::take();
+    let handled = handle_with(context, scratch, &mut work, body).await;
+    work.give();
+    handled
+}
+
+async fn handle_with(
     context: &Context,
-    scratch: &mut crate::net::connection::Scratch,
+    scratch: &mut Scratch,
+    work: &mut Work,
     body: &mut [u8],
 ) -> Handled {
-    let work = &mut scratch.produce;
     let acks = match plan(context, work, body) {
         Ok(acks) => acks,
         Err(error) => return Handled::Close(format!("malformed Produce request: {error}")),
@@ -138,7 +159,8 @@ pub(super) async fn handle(
                     Some(range) => &mut body[range.clone()],
                     None => &mut [],
                 };
-                part.result = append(context, &topic, partition, records, now, &work.results).await;
+                part.result =
+                    append(context, &topic, partition, records, now, &scratch.append_results).await;
             }
         }
     }
@@ -158,10 +180,10 @@ pub(super) async fn handle(
 
 /// Notes what the request asks for, and what can be refused before anything is looked at; gives its
 /// acks. One walk over the request: nothing is done before all of it was read.
-fn plan(context: &Context, work: &mut Scratch, body: &[u8]) -> Result<i16, DecodeError> {
+fn plan(context: &Context, work: &mut Work, body: &[u8]) -> Result<i16, DecodeError> {
     work.topics.clear();
     work.parts.clear();
-    let Scratch { topics, parts, .. } = work;
+    let Work { topics, parts } = work;
     let table = context.broker.topics();
     let mut reader = Reader::new(body);
     let request = ProduceRequestView::parse_each(&mut reader, context.version, |named, asked| {
@@ -200,7 +222,7 @@ fn plan(context: &Context, work: &mut Scratch, body: &[u8]) -> Result<i16, Decod
     Ok(request.acks)
 }
 
-fn has_transactional_records(work: &Scratch, body: &[u8]) -> bool {
+fn has_transactional_records(work: &Work, body: &[u8]) -> bool {
     work.parts.iter().any(|part| {
         let records = part.records.clone().and_then(|range| body.get(range));
         records
@@ -285,7 +307,7 @@ fn refused(failure: Failure) -> PartResult {
 
 fn respond(
     context: &Context,
-    work: &Scratch,
+    work: &Work,
     frame: &mut thalweg_wire::Writer,
     body: &[u8],
 ) -> Handled {

@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 
+use thalweg_wire::Writer;
+
 /// What a worker thread keeps at most.
 const KEEP_BYTES_MAX: usize = 16 << 20;
 /// A buffer larger than this goes back to the allocator.
@@ -35,4 +37,29 @@ pub(crate) fn give(mut buffer: Vec<u8>) {
             kept.push(buffer);
         }
     });
+}
+
+/// Frames for answers that a worker thread keeps at most, and the largest that is kept.
+const KEEP_FRAMES: usize = 32;
+const KEEP_FRAME_MAX: usize = 256 << 10;
+
+thread_local! {
+    static FRAMES: RefCell<Vec<Writer>> = const { RefCell::new(Vec::new()) };
+}
+
+/// An empty frame for an answer.
+pub(crate) fn take_frame() -> Writer {
+    FRAMES.with_borrow_mut(Vec::pop).unwrap_or_default()
+}
+
+/// Gives a frame back for reuse.
+pub(crate) fn give_frame(mut frame: Writer) {
+    if (1..=KEEP_FRAME_MAX).contains(&frame.capacity()) {
+        frame.clear();
+        FRAMES.with_borrow_mut(|kept| {
+            if kept.len() < KEEP_FRAMES {
+                kept.push(frame);
+            }
+        });
+    }
 }

@@ -15,12 +15,14 @@ use std::time::Duration;
 use thalweg_wire::{ApiKey, Reader, Writer};
 use tokio::net::TcpStream;
 
+use super::buffers;
 use super::frame::{FrameError, FrameReader};
 use super::limits::Permit;
 use super::listener::Listener;
 use super::send::{self, FileRange};
 use crate::api;
 use crate::broker::Broker;
+use crate::partition::AppendResults;
 
 /// What an API's handler makes of a request.
 pub(crate) enum Handled {
@@ -71,7 +73,8 @@ impl Context {
 pub(crate) struct Scratch {
     pub(crate) frame: Writer,
     pub(crate) files: Vec<FileRange>,
-    pub(crate) produce: api::produce::Scratch,
+    /// Where appends of this connection that found their partition busy report to.
+    pub(crate) append_results: Arc<AppendResults>,
 }
 
 /// Serves one connection until it ends.
@@ -153,6 +156,7 @@ impl Connection {
                 }
                 Some(Err(FrameError::Io(error))) => return End::Io(error),
             };
+            self.scratch.frame = buffers::take_frame();
             let body = self.reader.bytes_mut(frame.clone());
             let handled = match header(&mut self.context, body) {
                 Ok(at) => api::handle(&self.context, &mut self.scratch, &mut body[at..]).await,
@@ -160,7 +164,10 @@ impl Connection {
             };
             self.reader.consume(&frame);
             let sent = match handled {
-                Handled::NoReply => continue,
+                Handled::NoReply => {
+                    buffers::give_frame(std::mem::take(&mut self.scratch.frame));
+                    continue;
+                }
                 Handled::Close(reason) => return End::Refused(reason),
                 Handled::Reply => {
                     timeout(
@@ -185,30 +192,20 @@ impl Connection {
                     }
                     let sent =
                         timeout(idle, send::send(&self.stream, &parked.frame, &parked.files)).await;
-                    self.scratch.frame = parked.frame;
+                    buffers::give_frame(parked.frame);
                     sent
                 }
             };
-            self.scratch.files.clear();
+            // An idle connection keeps nothing.
+            buffers::give_frame(std::mem::take(&mut self.scratch.frame));
+            self.scratch.files = Vec::new();
             match sent {
                 Some(Ok(())) => {}
                 // A peer that does not read its answers for that long is not there.
                 None => return End::Idle,
                 Some(Err(error)) => return End::Io(error),
             }
-            self.shrink();
         }
-    }
-
-    /// Between requests a connection keeps little.
-    fn shrink(&mut self) {
-        const KEEP: usize = 4 << 10;
-        if self.scratch.frame.capacity() > KEEP {
-            self.scratch.frame = Writer::new();
-        } else {
-            self.scratch.frame.clear();
-        }
-        self.scratch.produce.shrink();
     }
 }
 

@@ -13,6 +13,7 @@ use thalweg_wire::{ErrorCode, RecordsRef, Uuid, Writer};
 use super::read::{Attempt, Part};
 use super::{Plan, Terms};
 use crate::fetch_session::{NO_SESSION, TopicKey};
+use crate::net::buffers;
 use crate::net::connection::{Context, Parked};
 use crate::net::send::FileRange;
 use crate::partition::Piece;
@@ -62,7 +63,7 @@ pub(super) async fn finish(
     plan: &Plan,
     attempt: Attempt,
 ) -> Parked {
-    let mut frame = Writer::new();
+    let mut frame = buffers::take_frame();
     let written = match write(context, terms, plan, attempt, &mut frame) {
         Ok(files) => Ok(files),
         Err(Failed::Close(reason)) => Err(reason),

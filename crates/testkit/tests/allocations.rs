@@ -1,0 +1,145 @@
+//! What a produce request allocates in the whole broker, once it is warm: frame, decoding,
+//! validation, append and answer, counted at `malloc`.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+
+#[path = "../../records/tests/counted/mod.rs"]
+mod counted;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use thalweg::core::pipeline::begin_request;
+use thalweg_records::Compression;
+use thalweg_records::builder::{BatchBuilder, BatchOptions};
+use thalweg_records::codec::{CompressionSpec, Compressor};
+use thalweg_testkit::TestBroker;
+use thalweg_wire::messages::create_topics_request::CreatableTopic;
+use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
+use thalweg_wire::messages::{CreateTopicsRequest, ProduceRequest};
+use thalweg_wire::{Request, Writer};
+
+/// What the issue allows per request.
+const ALLOWED: u64 = 8;
+const PARTITIONS: i32 = 200;
+
+/// A client without a runtime, which allocates nothing of its own between two requests.
+struct Client {
+    stream: TcpStream,
+    answer: Vec<u8>,
+}
+
+impl Client {
+    fn ask(&mut self, frame: &[u8]) -> &[u8] {
+        self.stream.write_all(frame).unwrap();
+        let mut len = [0; 4];
+        self.stream.read_exact(&mut len).unwrap();
+        let len = u32::from_be_bytes(len) as usize;
+        if self.answer.len() < len {
+            self.answer.resize(len, 0);
+        }
+        self.stream.read_exact(&mut self.answer[..len]).unwrap();
+        &self.answer[..len]
+    }
+}
+
+fn frame<R: Request>(request: &R, version: i16) -> Vec<u8> {
+    let mut frame = Writer::new();
+    begin_request(&mut frame, R::API_KEY, version, "test").unwrap();
+    request.encode(&mut frame, version).unwrap();
+    frame.end_frame().unwrap();
+    frame.to_vec()
+}
+
+fn batch(compression: Compression) -> bytes::Bytes {
+    let compression = CompressionSpec::new(compression);
+    let mut builder = BatchBuilder::new(BatchOptions { compression, ..BatchOptions::default() });
+    for i in 0..16u8 {
+        builder.append(1_000, Some(&[i]), Some(&[b'a' + i; 1000]), &[(b"h", Some(b"v"))]);
+    }
+    builder.finish(&mut Compressor::new()).unwrap().into()
+}
+
+fn produce(partitions: i32, compression: Compression, acks: i16) -> Vec<u8> {
+    let records = batch(compression);
+    let request = ProduceRequest {
+        acks,
+        timeout_ms: 10_000,
+        topic_data: vec![TopicProduceData {
+            name: "t".into(),
+            partition_data: (0..partitions)
+                .map(|index| PartitionProduceData {
+                    index,
+                    records: Some(records.clone()),
+                    ..Default::default()
+                })
+                .collect(),
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    frame(&request, 12)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_produce_request_allocates_next_to_nothing() {
+    // Rolls, retention and the like allocate; they are not what is counted here.
+    let broker =
+        TestBroker::builder().config("log.flush.scheduler.interval.ms", 600_000).start().await;
+    let bootstrap = broker.bootstrap();
+    let counted = tokio::task::spawn_blocking(move || {
+        let stream = TcpStream::connect(bootstrap).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let mut client = Client { stream, answer: vec![0; 64 << 10] };
+        let create = CreateTopicsRequest {
+            topics: vec![CreatableTopic {
+                name: "t".into(),
+                num_partitions: PARTITIONS,
+                replication_factor: 1,
+                ..Default::default()
+            }],
+            timeout_ms: 10_000,
+            ..Default::default()
+        };
+        client.ask(&frame(&create, 5));
+        let mut counted = Vec::new();
+        for compression in [
+            Compression::None,
+            Compression::Gzip,
+            Compression::Snappy,
+            Compression::Lz4,
+            Compression::Zstd,
+        ] {
+            for partitions in [1, PARTITIONS] {
+                for acks in [1, -1] {
+                    let request = produce(partitions, compression, acks);
+                    let rounds = if partitions == 1 { 200 } else { 20 };
+                    for _ in 0..rounds {
+                        client.ask(&request);
+                    }
+                    // The smallest of three: now and then a partition's index grows.
+                    let per_request = (0..3)
+                        .map(|_| {
+                            let before = counted::everywhere();
+                            for _ in 0..rounds {
+                                client.ask(&request);
+                            }
+                            (counted::everywhere() - before) as f64 / f64::from(rounds)
+                        })
+                        .fold(f64::MAX, f64::min);
+                    counted.push((compression, partitions, acks, per_request));
+                }
+            }
+        }
+        counted
+    })
+    .await
+    .unwrap();
+    broker.shut_down().await;
+    for (compression, partitions, acks, per_request) in counted {
+        assert!(
+            per_request <= ALLOWED as f64,
+            "{per_request} allocations per request of {partitions} {compression:?} batches, acks {acks}"
+        );
+    }
+    assert_ne!(counted::here(), 0, "the counter counts");
+}
