@@ -44,6 +44,8 @@ pub(crate) struct Broker {
     pub(crate) apis: ApiTable,
     pub(crate) metrics: Metrics,
     pub(crate) request_budget: Arc<Budget>,
+    /// Memory for copies of records in answers to fetches.
+    pub(crate) fetch_budget: Arc<Budget>,
     pub(crate) limits: Arc<ConnectionLimits>,
     pub(crate) sessions: Mutex<SessionCache>,
     pub(crate) disk_reads: Pool,
@@ -91,6 +93,7 @@ impl Broker {
             apis: ApiTable::new(),
             metrics: Metrics::new(),
             request_budget: Budget::new(crate::settings::request_memory(&parts.config)),
+            fetch_budget: Budget::new(crate::settings::fetch_memory()),
             limits: parts.limits,
             sessions: Mutex::new(SessionCache::new(
                 usize::try_from(parts.config.fetch_session_slots()).unwrap_or(0),

@@ -98,6 +98,16 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Bytes that requests may hold.",
         broker.request_budget.limit(),
     );
+    page.gauge(
+        "thalweg_fetch_memory_bytes",
+        "Bytes of records that answers hold.",
+        broker.fetch_budget.used(),
+    );
+    page.gauge(
+        "thalweg_fetch_memory_limit_bytes",
+        "Bytes of records that answers may hold.",
+        broker.fetch_budget.limit(),
+    );
     let (sessions, partitions, evictions) = {
         let sessions = broker.sessions.lock();
         let (count, partitions) = sessions.counts();

@@ -129,6 +129,11 @@ impl Session {
     }
 
     /// What stands in a slot.
+    pub(crate) fn slot(&self, slot: usize) -> Option<&Wanted> {
+        self.slots.get(slot).and_then(Option::as_ref)
+    }
+
+    /// What stands in a slot, to be changed.
     pub(crate) fn slot_mut(&mut self, slot: usize) -> Option<&mut Wanted> {
         self.slots.get_mut(slot).and_then(Option::as_mut)
     }

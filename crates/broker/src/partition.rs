@@ -98,6 +98,8 @@ pub(crate) struct ReadRequest {
 /// What a fetch gets of the partition.
 #[derive(Debug)]
 pub(crate) struct Found {
+    /// Epoch in which this broker leads.
+    pub(crate) led_epoch: i32,
     pub(crate) high_watermark: i64,
     pub(crate) last_stable_offset: i64,
     pub(crate) log_start_offset: i64,
@@ -327,10 +329,27 @@ impl Partition {
 
     /// Finds what a fetch may have, without waiting for a disk if that can be avoided.
     pub(crate) fn read(&self, request: &ReadRequest) -> Result<Found, ReadFailure> {
-        self.check_epoch(request.current_leader_epoch)?;
+        let led_epoch = self.check_epoch(request.current_leader_epoch)?;
+        let isolation =
+            if request.committed_only { Isolation::LastStable } else { Isolation::HighWatermark };
+        // A reader that followed this epoch to the end cannot have gone astray.
+        if (request.last_fetched_epoch < 0 || request.last_fetched_epoch == led_epoch)
+            && let Some(offsets) = self.log.nothing_at(request.offset, isolation)
+        {
+            return Ok(Found {
+                led_epoch,
+                high_watermark: offsets.high_watermark,
+                last_stable_offset: offsets.last_stable_offset,
+                log_start_offset: offsets.log_start_offset,
+                diverging: None,
+                aborted: request.committed_only.then(Vec::new),
+                piece: None,
+            });
+        }
         if let Some(diverging) = self.divergence(request)? {
             let offsets = self.log.offsets();
             return Ok(Found {
+                led_epoch,
                 high_watermark: offsets.high_watermark,
                 last_stable_offset: offsets.last_stable_offset,
                 log_start_offset: offsets.log_start_offset,
@@ -339,8 +358,6 @@ impl Partition {
                 piece: None,
             });
         }
-        let isolation =
-            if request.committed_only { Isolation::LastStable } else { Isolation::HighWatermark };
         let mut ask = thalweg_log::ReadRequest {
             offset: request.offset,
             max_bytes: u32::try_from(request.max_bytes).unwrap_or(u32::MAX),
@@ -367,6 +384,7 @@ impl Partition {
             result.aborted.iter().map(|txn| (txn.producer_id, txn.first_offset)).collect()
         });
         Ok(Found {
+            led_epoch,
             high_watermark: result.offsets.high_watermark,
             last_stable_offset: result.offsets.last_stable_offset,
             log_start_offset: result.offsets.log_start_offset,

@@ -46,6 +46,12 @@ pub(crate) fn request_memory(config: &BrokerConfig) -> usize {
     }
 }
 
+/// Bytes of records that answers to fetches may hold in memory: a sixteenth of the machine's. What
+/// does not fit is sent from its file, which costs a system call more and no memory.
+pub(crate) fn fetch_memory() -> usize {
+    (physical_memory() / 16).clamp(16 << 20, 1 << 30)
+}
+
 fn physical_memory() -> usize {
     // From "MemTotal:  12345 kB"; a gigabyte where that cannot be read.
     std::fs::read_to_string("/proc/meminfo")

@@ -16,6 +16,8 @@ pub(crate) struct Waiter {
     /// Bytes that are still missing; woken when none are.
     missing: AtomicI64,
     done: AtomicBool,
+    /// Something else than data came up.
+    changed: AtomicBool,
     wake: Notify,
 }
 
@@ -25,6 +27,7 @@ impl Waiter {
         Arc::new(Waiter {
             missing: AtomicI64::new(missing.max(1)),
             done: AtomicBool::new(false),
+            changed: AtomicBool::new(false),
             wake: Notify::new(),
         })
     }
@@ -40,7 +43,13 @@ impl Waiter {
 
     /// Something changed that the request has to look at whatever it waits for.
     fn wake(&self) {
+        self.changed.store(true, Ordering::Release);
         self.wake.notify_one();
+    }
+
+    /// Whether a partition changed in another way than by an append.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.changed.load(Ordering::Acquire)
     }
 
     /// Waits until enough was added or the request was woken.
@@ -141,6 +150,7 @@ mod tests {
         list.wake_all();
         for waiter in waiters {
             waiter.woken().await;
+            assert!(waiter.is_changed());
         }
     }
 }

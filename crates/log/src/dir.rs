@@ -122,6 +122,12 @@ impl LogDir {
         }
     }
 
+    /// Whether it can be used.
+    #[inline]
+    pub(crate) fn is_online(&self) -> bool {
+        self.failed.get().is_none()
+    }
+
     /// Takes the directory offline.
     pub(crate) fn fail(&self, action: &str, path: &Path, error: &io::Error) -> StorageError {
         let reason = StorageError::reason_of(action, path, error);

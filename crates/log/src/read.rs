@@ -112,6 +112,21 @@ impl ReadResult {
 }
 
 impl Log {
+    /// The log's offsets if a reader at `offset` has all that it may see, which is so for nearly
+    /// every partition that a long poll asks for. Takes no lock; `None` when it has to be read.
+    #[inline]
+    pub fn nothing_at(&self, offset: i64, isolation: Isolation) -> Option<LogOffsets> {
+        let offsets = self.offsets();
+        let bound = match isolation {
+            Isolation::LogEnd => offsets.log_end_offset,
+            Isolation::HighWatermark => offsets.high_watermark,
+            Isolation::LastStable => offsets.last_stable_offset,
+        };
+        let in_range = offset >= offsets.log_start_offset && offset <= offsets.log_end_offset;
+        let usable = !self.is_closed() && self.home.dir.is_online();
+        (offset == bound && in_range && usable).then_some(offsets)
+    }
+
     /// Finds the bytes that answer `request`. An offset before the log's start or after its end is
     /// [`ReadError::OffsetOutOfRange`]; one between what may be seen and the end is an empty answer.
     pub fn read(&self, request: &ReadRequest) -> Result<ReadResult, ReadError> {

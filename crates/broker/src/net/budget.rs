@@ -1,4 +1,5 @@
-//! The one hard limit on memory that requests may hold (`queued.max.request.bytes`).
+//! The one hard limit on memory that requests may hold (`queued.max.request.bytes`), and the one on
+//! memory that answers to fetches may hold.
 //!
 //! A frame's buffer grows while its bytes arrive, so a holder of memory may need more before it can
 //! finish. When all of the budget is held by unfinished frames, one of them at a time may go past

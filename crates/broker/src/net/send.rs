@@ -19,7 +19,7 @@ pub(crate) struct FileRange {
 }
 
 /// Most slices one system call takes.
-const SLICES_MAX: usize = 64;
+const SLICES_MAX: usize = 128;
 /// Most bytes one `sendfile` takes, so that one connection does not keep its worker for long.
 const SENDFILE_MAX: usize = 1 << 20;
 

@@ -2,8 +2,10 @@
 //! from the file to the socket. Nobody waits for a disk on a worker thread.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use thalweg_wire::messages::fetch_response::{
     AbortedTransactionRef, EpochEndOffsetRef, FetchResponseRef, FetchableTopicResponseRef,
     LeaderIdAndEpochRef, NodeEndpointRef, PartitionDataRef,
@@ -13,6 +15,7 @@ use thalweg_wire::{ErrorCode, RecordsRef, Uuid, Writer};
 use super::read::{Attempt, Part};
 use super::{Plan, Terms};
 use crate::fetch_session::{NO_SESSION, TopicKey};
+use crate::net::budget::{Budget, Charge};
 use crate::net::buffers;
 use crate::net::connection::{Context, Parked};
 use crate::net::send::FileRange;
@@ -33,7 +36,7 @@ pub(super) enum Failed {
 enum Source {
     Empty,
     /// In the copy buffer.
-    Copied(std::ops::Range<usize>),
+    Copied(Range<usize>),
     /// In a file.
     File(u32, u32),
 }
@@ -46,7 +49,8 @@ pub(super) fn write(
     attempt: Attempt,
     frame: &mut Writer,
 ) -> Result<Vec<FileRange>, Failed> {
-    let gathered = match gather(&attempt.parts, false) {
+    let budget = &context.broker.fetch_budget;
+    let gathered = match gather(budget, &attempt.parts, false) {
         Ok(gathered) => gathered,
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
             return Err(Failed::NeedsDisk(attempt));
@@ -68,8 +72,9 @@ pub(super) async fn finish(
         Ok(files) => Ok(files),
         Err(Failed::Close(reason)) => Err(reason),
         Err(Failed::NeedsDisk(attempt)) => {
+            let budget = Arc::clone(&context.broker.fetch_budget);
             let read = context.broker.disk_reads.run(move || {
-                let gathered = gather(&attempt.parts, true);
+                let gathered = gather(&budget, &attempt.parts, true);
                 (attempt, gathered)
             });
             match read.await {
@@ -88,40 +93,61 @@ pub(super) async fn finish(
 }
 
 struct Gathered {
-    copied: Vec<u8>,
+    copied: Bytes,
     sources: Vec<Source>,
     files: Vec<FileRange>,
 }
 
-/// Copies the small pieces and sees to it that the large ones are in the page cache.
-fn gather(parts: &[Part], may_wait: bool) -> io::Result<Gathered> {
+/// Memory that holds copies for an answer until it is sent, charged to the budget for as long.
+struct Copies {
+    bytes: Vec<u8>,
+    _charge: Charge,
+}
+
+impl AsRef<[u8]> for Copies {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Copies the small pieces and sees to it that the large ones are in the page cache. When other
+/// answers hold all the memory there is for copies, the small ones are sent from their files as well.
+fn gather(budget: &Arc<Budget>, parts: &[Part], may_wait: bool) -> io::Result<Gathered> {
     let small: usize = parts
         .iter()
         .filter_map(|part| part.piece.as_ref())
         .filter(|piece| piece.len < SENDFILE_FROM)
         .map(|piece| piece.len as usize)
         .sum();
-    let mut out = Gathered {
-        copied: Vec::with_capacity(small),
-        sources: Vec::with_capacity(parts.len()),
-        files: Vec::new(),
-    };
+    let mut charge = Charge::new(budget);
+    let sendfile_from = if charge.try_raise_to(small) { SENDFILE_FROM } else { 0 };
+    let mut copied = Vec::new();
+    if sendfile_from > 0 {
+        copied.reserve_exact(small);
+    }
+    let mut sources = Vec::with_capacity(parts.len());
+    let mut files = Vec::new();
     for part in parts {
         let Some(piece) = &part.piece else {
-            out.sources.push(Source::Empty);
+            sources.push(Source::Empty);
             continue;
         };
-        if piece.len < SENDFILE_FROM {
-            let start = out.copied.len();
-            piece.copy_into(&mut out.copied, may_wait)?;
-            out.sources.push(Source::Copied(start..out.copied.len()));
+        if piece.len < sendfile_from {
+            let start = copied.len();
+            piece.copy_into(&mut copied, may_wait)?;
+            sources.push(Source::Copied(start..copied.len()));
         } else {
             piece.warm(may_wait)?;
-            out.sources.push(Source::File(out.files.len() as u32, piece.len));
-            out.files.push(range(piece));
+            sources.push(Source::File(files.len() as u32, piece.len));
+            files.push(range(piece));
         }
     }
-    Ok(out)
+    let copied = if copied.is_empty() {
+        Bytes::new()
+    } else {
+        Bytes::from_owner(Copies { bytes: copied, _charge: charge })
+    };
+    Ok(Gathered { copied, sources, files })
 }
 
 fn range(piece: &Piece) -> FileRange {
@@ -174,7 +200,7 @@ fn write_gathered(
         }
         let records = match source {
             Source::Empty => RecordsRef::Inline(&[]),
-            Source::Copied(range) => RecordsRef::Inline(&gathered.copied[range.clone()]),
+            Source::Copied(range) => RecordsRef::Shared(gathered.copied.slice(range.clone())),
             Source::File(id, len) => RecordsRef::External { id: *id, len: *len },
         };
         bytes += records.len() as u64;

@@ -93,11 +93,15 @@ async fn park(context: Context, terms: Terms, plan: Plan, first: Attempt) -> Par
             }
         }
         // What came between the attempt and the registration woke nobody.
-        attempt = read::attempt(&context, &terms, &plan);
+        attempt = read::refresh(&context, &terms, &plan, attempt);
         let mut over = attempt.is_enough(&terms);
         if !over {
             over = tokio::time::timeout_at(deadline, waiter.woken()).await.is_err();
-            attempt = read::attempt(&context, &terms, &plan);
+            attempt = if waiter.is_changed() {
+                read::attempt(&context, &terms, &plan)
+            } else {
+                read::refresh(&context, &terms, &plan, attempt)
+            };
         }
         waiter.finish();
         if over || attempt.is_enough(&terms) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thalweg_wire::{ErrorCode, Uuid};
 
 use super::{Plan, Terms};
-use crate::fetch_session::{TopicKey, Wanted};
+use crate::fetch_session::{Session, TopicKey, Wanted};
 use crate::net::connection::Context;
 use crate::partition::{Partition, Piece, ReadFailure, ReadRequest};
 use crate::topics::TopicTable;
@@ -31,13 +31,62 @@ impl Attempt {
     }
 }
 
+/// Looks again at the partitions where something was appended since `attempt`, which found no
+/// data: what the others said still holds.
+pub(super) fn refresh(context: &Context, terms: &Terms, plan: &Plan, attempt: Attempt) -> Attempt {
+    if attempt.bytes > 0 {
+        // Data of one partition leaves less room for the next: all of them, in turn.
+        return self::attempt(context, terms, plan);
+    }
+    let table = context.broker.topics();
+    let mut look = Look {
+        context,
+        terms,
+        table: &table,
+        left: terms.max_bytes,
+        none_yet: true,
+        attempt: Attempt { parts: Vec::new(), bytes: 0, ..attempt },
+    };
+    let mut parts = attempt.parts;
+    let held = match plan {
+        Plan::All { wanted, .. } => Wants::All(wanted),
+        Plan::Changed(session) => Wants::Session(session.lock()),
+    };
+    for part in &mut parts {
+        if part.is_current() {
+            continue;
+        }
+        let Some(wanted) = held.slot(part.slot) else { continue };
+        *part = look.part(part.slot, wanted);
+    }
+    look.attempt.parts = parts;
+    look.attempt
+}
+
+/// Where the slots of an attempt's parts point.
+enum Wants<'a> {
+    All(&'a [Wanted]),
+    Session(parking_lot::MutexGuard<'a, Session>),
+}
+
+impl Wants<'_> {
+    fn slot(&self, slot: usize) -> Option<&Wanted> {
+        match self {
+            Wants::All(wanted) => wanted.get(slot),
+            Wants::Session(session) => session.slot(slot),
+        }
+    }
+}
+
 /// One partition's share of the answer.
 pub(super) struct Part {
     /// Place in the session.
     pub(super) slot: usize,
     pub(super) topic: TopicKey,
     pub(super) index: i32,
+    /// Where there was no error.
     pub(super) partition: Option<Arc<Partition>>,
+    led_epoch: i32,
     pub(super) error: ErrorCode,
     pub(super) high_watermark: i64,
     pub(super) last_stable_offset: i64,
@@ -51,6 +100,20 @@ pub(super) struct Part {
     pub(super) leader: Option<(i32, i32)>,
     /// Whether an incremental answer has to mention the partition.
     pub(super) changed: bool,
+}
+
+impl Part {
+    /// Whether nothing happened since, so that another look would find the same.
+    fn is_current(&self) -> bool {
+        self.partition.as_ref().is_some_and(|partition| {
+            let offsets = partition.log.offsets();
+            partition.led_epoch() == Ok(self.led_epoch)
+                && partition.log.dir().check().is_ok()
+                && offsets.high_watermark == self.high_watermark
+                && offsets.last_stable_offset == self.last_stable_offset
+                && offsets.log_start_offset == self.log_start_offset
+        })
+    }
 }
 
 /// Looks at all partitions of the plan.
@@ -94,11 +157,17 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn at(&mut self, slot: usize, wanted: &Wanted) {
+        let part = self.part(slot, wanted);
+        self.attempt.parts.push(part);
+    }
+
+    fn part(&mut self, slot: usize, wanted: &Wanted) -> Part {
         let mut part = Part {
             slot,
             topic: wanted.topic.clone(),
             index: wanted.partition,
             partition: None,
+            led_epoch: -1,
             error: ErrorCode::NONE,
             high_watermark: -1,
             last_stable_offset: -1,
@@ -128,7 +197,7 @@ impl Look<'_> {
             self.none_yet = false;
             self.attempt.bytes += len;
         }
-        self.attempt.parts.push(part);
+        part
     }
 
     fn read(&mut self, wanted: &Wanted, part: &mut Part) -> Result<(), ErrorCode> {
@@ -153,6 +222,7 @@ impl Look<'_> {
         };
         match partition.read(&request) {
             Ok(found) => {
+                part.led_epoch = found.led_epoch;
                 part.high_watermark = found.high_watermark;
                 part.last_stable_offset = found.last_stable_offset;
                 part.log_start_offset = found.log_start_offset;
