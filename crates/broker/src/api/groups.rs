@@ -1,7 +1,8 @@
 //! The APIs of the group coordinator: cut by shard, resolved against the topics there are, put
 //! together again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::Hash;
 
 use thalweg_groups::{
     GroupRequest, GroupResponse, RequestContext, Submission, offset_commit_error, partition_for,
@@ -96,12 +97,9 @@ pub(super) async fn describe(
     context: Context,
     request: DescribeGroupsRequest,
 ) -> DescribeGroupsResponse {
-    let mut order: Vec<String> = Vec::new();
-    for group in request.groups {
-        if !order.contains(&group) {
-            order.push(group);
-        }
-    }
+    let mut seen = HashSet::new();
+    let mut order: Vec<String> = request.groups;
+    order.retain(|group| seen.insert(group.clone()));
     let submitted: Vec<_> = by_shard(&context, order.clone())
         .into_iter()
         .map(|groups| {
@@ -241,16 +239,34 @@ pub(super) async fn offset_commit(
             _ => OffsetCommitResponse::default(),
         }
     };
-    for topic in refused {
-        let same = |t: &&mut OffsetCommitResponseTopic| {
-            if by_id { t.topic_id == topic.topic_id } else { t.name == topic.name }
-        };
-        match response.topics.iter_mut().find(same) {
-            Some(there) => there.partitions.extend(topic.partitions),
-            None => response.topics.push(topic),
+    let key = |topic: &OffsetCommitResponseTopic| {
+        if by_id { (topic.topic_id, String::new()) } else { (Uuid::ZERO, topic.name.clone()) }
+    };
+    merge(&mut response.topics, refused, key, |there, topic| {
+        there.partitions.extend(topic.partitions);
+    });
+    response
+}
+
+/// Adds topics to those of an answer, each topic once.
+fn merge<T, K: Hash + Eq>(
+    topics: &mut Vec<T>,
+    more: Vec<T>,
+    key: impl Fn(&T) -> K,
+    add: impl Fn(&mut T, T),
+) {
+    if more.is_empty() {
+        return;
+    }
+    let mut places: HashMap<K, usize> =
+        topics.iter().enumerate().map(|(at, topic)| (key(topic), at)).collect();
+    for topic in more {
+        let at = *places.entry(key(&topic)).or_insert(topics.len());
+        match topics.get_mut(at) {
+            Some(there) => add(there, topic),
+            None => topics.push(topic),
         }
     }
-    response
 }
 
 /// A request below version 8 asks for one group, with its fields at the top.
@@ -418,12 +434,14 @@ pub(super) async fn offset_delete(
         }
     }
     if response.error_code.is_ok() {
-        for topic in unknown {
-            match response.topics.iter_mut().find(|t| t.name == topic.name) {
-                Some(there) => there.partitions.extend(topic.partitions),
-                None => response.topics.push(topic),
-            }
-        }
+        merge(
+            &mut response.topics,
+            unknown,
+            |topic| topic.name.clone(),
+            |there, topic| {
+                there.partitions.extend(topic.partitions);
+            },
+        );
     }
     response
 }
