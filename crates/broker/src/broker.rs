@@ -286,9 +286,7 @@ impl Broker {
         }
         let leader = Leader { id: -1, epoch: partition.leader().epoch, is_local: false };
         // Nobody leads what is gone; whoever waits for it has to look again.
-        if let Err(error) = partition.set_leader(leader) {
-            tracing::debug!(%error, "a partition was deleted from an offline directory");
-        }
+        partition.set_leader(leader);
     }
 
     /// A topic as the image says it is, with the logs it already has and new ones where it has none.
@@ -344,10 +342,7 @@ impl Broker {
                     epoch: partition.leader_epoch,
                     is_local: partition.leader == self.node_id,
                 };
-                if let Err(error) = opened.set_leader(leader) {
-                    tracing::error!(topic = %name, partition = index, %error,
-                        "a leader epoch could not be noted");
-                }
+                opened.set_leader(leader);
             }
             *slot = opened;
         }

@@ -211,13 +211,13 @@ impl Partition {
     }
 
     /// Sets who leads. Becoming leader in a new epoch notes where that epoch begins.
-    pub(crate) fn set_leader(&self, leader: Leader) -> Result<(), thalweg_log::StorageError> {
+    pub(crate) fn set_leader(&self, leader: Leader) {
         let before = {
             let mut current = self.leader.lock();
             std::mem::replace(&mut *current, leader)
         };
         if leader.is_local && (leader.epoch != before.epoch || !before.is_local) {
-            self.log.assign_epoch(leader.epoch)?;
+            self.log.assign_epoch(leader.epoch);
             // The only replica in sync is this one: all it has is committed.
             self.log.advance_high_watermark(self.log.log_end_offset());
         }
@@ -225,7 +225,6 @@ impl Partition {
         if before != leader {
             self.fetchers.wake_all();
         }
-        Ok(())
     }
 
     /// The epoch in which this broker leads.

@@ -266,6 +266,8 @@ fn open(config: BrokerConfig, listeners: &[Arc<Listener>]) -> Result<Arc<Broker>
         cluster_id: broker.cluster_id.clone(),
     };
     registration::join(&broker, &joining).map_err(StartError::Metadata)?;
+    let settled = broker.controller.settle(clock.wall_ms());
+    settled.map_err(|e| StartError::Metadata(e.to_string()))?;
     Ok(broker)
 }
 

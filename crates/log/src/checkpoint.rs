@@ -112,7 +112,8 @@ pub(crate) fn parse_partition_metadata(bytes: &[u8]) -> Result<Uuid, String> {
     }
 }
 
-pub(crate) fn format_partition_metadata(id: Uuid) -> Vec<u8> {
+/// Content of `partition.metadata` of a topic's partitions.
+pub fn format_partition_metadata(id: Uuid) -> Vec<u8> {
     format!("version: 0\ntopic_id: {id}").into_bytes()
 }
 

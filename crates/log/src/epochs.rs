@@ -1,15 +1,14 @@
 //! Which leader epoch began at which offset.
 //!
 //! Invariant: epochs and start offsets both strictly increase. The file
-//! (`leader-epoch-checkpoint`) is written by whoever changes the list and may take its time: what
-//! it lacks is in the batches after the recovery point.
+//! (`leader-epoch-checkpoint`) may lag: what it lacks is in the batches after the recovery point.
 
-/// The list, and whether its file lags behind.
+/// The list, and what its file holds.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Epochs {
     entries: Vec<(i32, i64)>,
-    /// The file lags.
-    pub(crate) dirty: bool,
+    /// What was last read from the file or written to it; `None` while that is not known.
+    on_file: Option<Box<[(i32, i64)]>>,
     /// The file was written and not synced.
     pub(crate) unsynced: bool,
 }
@@ -21,14 +20,35 @@ pub const UNDEFINED_EPOCH_OFFSET: i64 = -1;
 
 impl Epochs {
     /// From the file. Entries that contradict earlier ones replace them, as Kafka does it.
-    pub(crate) fn from_entries(entries: Vec<(i32, i64)>) -> Epochs {
+    pub(crate) fn from_file(on_file: Vec<(i32, i64)>) -> Epochs {
         let mut epochs = Epochs::default();
-        for (epoch, offset) in entries {
+        for &(epoch, offset) in &on_file {
             epochs.assign(epoch, offset);
         }
         epochs.entries.shrink_to_fit();
-        epochs.dirty = false;
+        epochs.on_file = Some(on_file.into());
         epochs
+    }
+
+    /// Whether the file holds something else.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.on_file.as_deref() != Some(&self.entries)
+    }
+
+    /// Whether the file says all that matters of a log that ends at `end_offset`: it may be wrong
+    /// about epochs that begin there, because they have no records.
+    pub(crate) fn file_covers(&self, end_offset: i64) -> bool {
+        let with_records =
+            |entries: &[(i32, i64)]| entries.partition_point(|&(_, start)| start < end_offset);
+        self.on_file.as_deref().is_some_and(|file| {
+            file[..with_records(file)] == self.entries[..with_records(&self.entries)]
+        })
+    }
+
+    /// The file holds `entries` now.
+    pub(crate) fn written(&mut self, entries: Vec<(i32, i64)>, synced: bool) {
+        self.unsynced = !synced && !entries.is_empty();
+        self.on_file = Some(entries.into());
     }
 
     pub(crate) fn entries(&self) -> &[(i32, i64)] {
@@ -60,7 +80,18 @@ impl Epochs {
             self.entries.pop();
         }
         self.entries.push((epoch, offset));
-        self.dirty = true;
+    }
+
+    /// Takes what a batch says that recovery found: it is right where the list, whose file may be
+    /// older, says something else.
+    pub(crate) fn learn(&mut self, epoch: i32, offset: i64) {
+        if self.epoch_of(offset) == Some(epoch) {
+            return;
+        }
+        self.entries.retain(|&(known, start)| known <= epoch || start > offset);
+        if self.latest().is_none_or(|(latest, _)| epoch > latest) {
+            self.assign(epoch, offset);
+        }
     }
 
     /// Kafka's `endOffsetFor`: the epoch at or below `epoch`, and where it ends.
@@ -92,7 +123,6 @@ impl Epochs {
         let keep = self.entries.partition_point(|&(_, start)| start < end_offset);
         if end_offset >= 0 && keep < self.entries.len() {
             self.entries.truncate(keep);
-            self.dirty = true;
         }
     }
 
@@ -105,12 +135,10 @@ impl Epochs {
             }
             self.entries.drain(..last);
             self.entries[0].1 = start_offset;
-            self.dirty = true;
         }
     }
 
     pub(crate) fn clear(&mut self) {
-        self.dirty |= !self.entries.is_empty();
         self.entries.clear();
     }
 }
@@ -120,7 +148,7 @@ mod tests {
     use super::*;
 
     fn of(entries: &[(i32, i64)]) -> Epochs {
-        Epochs::from_entries(entries.to_vec())
+        Epochs::from_file(entries.to_vec())
     }
 
     #[test]
@@ -163,12 +191,42 @@ mod tests {
         assert_eq!(epochs.entries(), [(1, 10), (2, 20)]);
         epochs.truncate_from_start(22);
         assert_eq!(epochs.entries(), [(2, 22)]);
-        epochs.dirty = false;
+        epochs.written(epochs.entries().to_vec(), true);
         epochs.truncate_from_start(22);
         epochs.truncate_from_start(5);
-        assert!(!epochs.dirty);
+        assert!(!epochs.is_dirty());
         assert_eq!(epochs.epoch_of(21), None);
         assert_eq!(epochs.epoch_of(22), Some(2));
         assert_eq!(epochs.epoch_of(1000), Some(2));
+    }
+
+    #[test]
+    fn batches_are_right_where_the_file_is_older() {
+        let mut epochs = of(&[(1, 10), (4, 20), (5, 30)]);
+        epochs.learn(4, 25);
+        assert_eq!(epochs.entries(), [(1, 10), (4, 20), (5, 30)], "as the file says");
+        epochs.learn(4, 30);
+        assert_eq!(epochs.entries(), [(1, 10), (4, 20)], "epoch 5 began without records");
+        epochs.learn(6, 33);
+        assert_eq!(epochs.entries(), [(1, 10), (4, 20), (6, 33)]);
+    }
+
+    #[test]
+    fn the_file_need_not_be_written_for_an_epoch_without_records() {
+        let mut epochs = of(&[(1, 10), (2, 20)]);
+        epochs.truncate_from_end(20);
+        assert!(epochs.is_dirty() && epochs.file_covers(20));
+        // The same leader again: the file is right as it is.
+        epochs.assign(2, 20);
+        assert!(!epochs.is_dirty());
+        // Another one, without records and with them.
+        epochs.assign(3, 20);
+        assert!(epochs.is_dirty() && epochs.file_covers(20) && !epochs.file_covers(21));
+        epochs.written(epochs.entries().to_vec(), true);
+        epochs.truncate_from_end(15);
+        assert!(!epochs.file_covers(15 + 6), "the file has records in an epoch that has none");
+        // A file whose content is not known covers nothing, an empty one everything before it.
+        assert!(!Epochs::default().file_covers(0) && Epochs::default().is_dirty());
+        assert!(of(&[]).file_covers(0) && of(&[]).file_covers(9));
     }
 }

@@ -97,31 +97,42 @@ impl Log {
             self.flush_upto(wanted, now_ms)?;
             return Ok(true);
         }
-        if self.epochs.read().dirty {
-            self.write_epochs()?;
-        }
+        self.note_epochs()?;
         Ok(false)
+    }
+
+    /// Writes `leader-epoch-checkpoint` if it lacks an epoch that has records. A new epoch without
+    /// any is not worth it: after a restart every partition has one, and its leader will say so
+    /// again.
+    fn note_epochs(&self) -> Result<(), StorageError> {
+        let end = self.log_end_offset();
+        if self.epochs.read().file_covers(end) { Ok(()) } else { self.write_epochs() }
     }
 
     /// Writes `leader-epoch-checkpoint` if it lags, for good.
     pub(crate) fn write_epochs(&self) -> Result<(), StorageError> {
-        let (content, unsynced) = {
-            let mut epochs = self.epochs.write();
-            let unsynced = std::mem::take(&mut epochs.unsynced);
-            let dirty = std::mem::take(&mut epochs.dirty);
-            (dirty.then(|| checkpoint::format_epochs(epochs.entries())), unsynced)
+        // One at a time, so that an older list never replaces a newer one, and who finds nothing
+        // to do knows that it is done.
+        let _order = self.epochs_file.lock();
+        let (dirty, unsynced) = {
+            let epochs = self.epochs.read();
+            (epochs.is_dirty().then(|| epochs.entries().to_vec()), epochs.unsynced)
         };
         if self.is_closed() {
             return Ok(());
         }
         let dir = &self.home.dir;
         let path = self.path().join(names::LEADER_EPOCHS);
-        let written = match content {
-            Some(content) => dir.disk.write_atomic(&path, &content),
-            None if unsynced => dir.disk.open(&path, Mode::Write).and_then(|file| file.sync()),
-            None => return Ok(()),
-        };
-        self.guard("write", &path, written)
+        if let Some(entries) = dirty {
+            let content = checkpoint::format_epochs(&entries);
+            self.guard("write", &path, dir.disk.write_atomic(&path, &content))?;
+            self.epochs.write().written(entries, true);
+        } else if unsynced {
+            let synced = dir.disk.open(&path, Mode::Write).and_then(|file| file.sync());
+            self.guard("flush", &path, synced)?;
+            self.epochs.write().unsynced = false;
+        }
+        Ok(())
     }
 
     /// The end of a clean shutdown: all on disk, indexes complete, producers in a snapshot. The
@@ -149,7 +160,7 @@ impl Log {
             (new.then(|| producer_snapshot::encode(&writer.producers)), writer.end_offset)
         };
         self.flush_inner(end, now_ms)?;
-        self.write_epochs()?;
+        self.note_epochs()?;
         if let Some(bytes) = snapshot {
             let path = names::segment_file(&self.path(), end, names::SNAPSHOT);
             dir.guard("write", &path, write_snapshot(&dir.disk, &path, &bytes, true))?;

@@ -50,6 +50,7 @@ mod walk;
 pub mod testing;
 
 pub use append::{AppendContext, AppendInfo};
+pub use checkpoint::format_partition_metadata;
 pub use coalesce::{AppendWaiter, Submitted};
 pub use config::LogConfig;
 pub use dir::{DirFailureListener, Executor, LogDir};
@@ -61,7 +62,7 @@ pub use log::{ActiveProducer, Log, LogOffsets};
 pub use manager::{CreateRequest, DirReport, LogManager, ManagerConfig, OpenReport, TopicConfigs};
 pub use meta_properties::MetaProperties;
 pub use metrics::{Counter, Metrics};
-pub use names::CLUSTER_METADATA_TOPIC;
+pub use names::{CLUSTER_METADATA_TOPIC, PARTITION_METADATA};
 pub use producers::AppendOrigin;
 pub use read::{Isolation, ReadRequest, ReadResult};
 pub use timestamps::{RecordScan, TimestampOffset};

@@ -206,7 +206,7 @@ fn load_inner(
 
     epochs.truncate_from_end(end_offset);
     epochs.truncate_from_start(input.log_start_offset);
-    if epochs.dirty || !files.has_epochs {
+    if !epochs.file_covers(end_offset) {
         // Not synced: what a power cut takes away is in the batches behind the recovery point.
         // The flush that moves that point syncs the file.
         let content = match epochs.entries() {
@@ -216,7 +216,7 @@ fn load_inner(
         let file = disk.open(&path.join(names::LEADER_EPOCHS), Mode::Create)?;
         file.set_len(0)?;
         file.write_all_at(&content, 0)?;
-        (epochs.dirty, epochs.unsynced) = (false, !content.is_empty());
+        epochs.written(epochs.entries().to_vec(), false);
     }
 
     remove_stray_snapshots(home, path, &segments, &mut snapshots)?;
@@ -427,7 +427,7 @@ fn load_epochs(
     }
     let bytes = home.dir.disk.read_small(&path.join(names::LEADER_EPOCHS))?.unwrap_or_default();
     match checkpoint::parse_epochs(&bytes) {
-        Ok(entries) => Ok(Epochs::from_entries(entries)),
+        Ok(entries) => Ok(Epochs::from_file(entries)),
         Err(reason) => {
             tracing::warn!(path = %path.display(), reason,
                 "leader epochs are collected from the batches again");
@@ -441,7 +441,6 @@ fn load_epochs(
                     }
                 }
             }
-            epochs.dirty = true;
             Ok(epochs)
         }
     }
@@ -757,9 +756,7 @@ impl Recovery<'_> {
                 leader_epoch: batch.partition_leader_epoch(),
             };
             segment.on_append(&head)?;
-            if self.epochs.latest().is_none_or(|(epoch, _)| head.leader_epoch > epoch) {
-                self.epochs.assign(head.leader_epoch, head.base_offset);
-            }
+            self.epochs.learn(head.leader_epoch, head.base_offset);
             if head.last_offset >= log_start {
                 apply(state, &mut updates, &batch, Some(segment))?;
             }

@@ -145,6 +145,8 @@ pub struct Log {
     /// `partition.metadata` was written and not synced.
     pub(crate) metadata_unsynced: AtomicBool,
     pub(crate) epochs: RwLock<Epochs>,
+    /// Held while the epochs' file is written.
+    pub(crate) epochs_file: Mutex<()>,
     pub(crate) hints: Mutex<Hints>,
     /// Offsets of the producer snapshots on disk, ascending.
     pub(crate) snapshots: Mutex<Vec<i64>>,
@@ -268,6 +270,7 @@ impl Log {
             closed: AtomicBool::new(false),
             metadata_unsynced: AtomicBool::new(false),
             epochs: RwLock::new(loaded.epochs),
+            epochs_file: Mutex::new(()),
             hints: Mutex::new(Hints::default()),
             snapshots: Mutex::new(loaded.snapshots),
         }))
@@ -446,13 +449,11 @@ impl Log {
     }
 
     /// Notes that a leader with `epoch` begins where the log ends now: to be called on becoming
-    /// leader, before the first append.
-    pub fn assign_epoch(&self, epoch: i32) -> Result<(), StorageError> {
+    /// leader, before the first append. Its file follows with the next flush at the latest.
+    pub fn assign_epoch(&self, epoch: i32) {
         let mut writer = self.lock_writer();
         let end = writer.end_offset;
         self.note_epoch(&mut writer, epoch, end);
-        drop(writer);
-        self.write_epochs()
     }
 
     pub(crate) fn note_epoch(&self, writer: &mut Writer, epoch: i32, offset: i64) {

@@ -3,7 +3,7 @@
 //! ```text
 //! let (logs, report) = LogManager::open(ManagerConfig::new(dirs, node_id, defaults, now_ms))?;
 //! let log = logs.create(&CreateRequest::new("topic", 0, topic_id), now_ms)?;
-//! log.assign_epoch(leader_epoch)?;
+//! log.assign_epoch(leader_epoch);
 //! let info = log.append_as_leader(&mut batches, &AppendContext::client(leader_epoch, now_ms))?;
 //! log.advance_high_watermark(info.last_offset + 1);
 //! // now and then, on threads that may wait:
@@ -633,11 +633,16 @@ impl LogManager {
             }
             removed.push(log);
         }
-        // What the checkpoints say of a deleted partition must not reach one made anew.
         for dir in &self.dirs {
-            if removed.iter().any(|log| Arc::ptr_eq(log.dir(), dir))
-                && let Err(error) = self.checkpoint_dir(dir)
-            {
+            if !removed.iter().any(|log| Arc::ptr_eq(log.dir(), dir)) || dir.check().is_err() {
+                continue;
+            }
+            // All new names at once. What the checkpoints say of a deleted partition must not reach
+            // one made anew.
+            let settled = dir
+                .guard("flush", dir.path(), dir.disk.sync_dir(dir.path()))
+                .and_then(|()| self.checkpoint_dir(dir));
+            if let Err(error) = settled {
                 failure.get_or_insert(error);
             }
         }
@@ -671,7 +676,6 @@ impl LogManager {
         dir.guard("rename", &from, dir.disk.rename(&from, &to))?;
         *path = to.clone();
         drop(path);
-        dir.guard("flush", dir.path(), dir.disk.sync_dir(dir.path()))?;
         if !stray {
             let due = now_ms.saturating_add(log.config().file_delete_delay_ms);
             dir.throw_away(to.to_path_buf(), true, due);

@@ -19,7 +19,8 @@ pub(crate) const RECOVERY_POINTS: &str = "recovery-point-offset-checkpoint";
 pub(crate) const HIGH_WATERMARKS: &str = "replication-offset-checkpoint";
 pub(crate) const LOG_STARTS: &str = "log-start-offset-checkpoint";
 pub(crate) const LEADER_EPOCHS: &str = "leader-epoch-checkpoint";
-pub(crate) const PARTITION_METADATA: &str = "partition.metadata";
+/// File that names the topic of a partition by its id.
+pub const PARTITION_METADATA: &str = "partition.metadata";
 
 /// The topic of KRaft's metadata log, which is no ordinary partition.
 pub const CLUSTER_METADATA_TOPIC: &str = "__cluster_metadata";

@@ -71,6 +71,11 @@ impl Controller {
         apply(&mut state, broker, decision)
     }
 
+    /// The start is over: what it decided is brought to the disk. On a thread that may wait.
+    pub(crate) fn settle(&self, now_ms: i64) -> Result<(), ControllerError> {
+        Ok(self.state.blocking_lock().log.settle(now_ms)?)
+    }
+
     /// Epoch and end of the log, as DescribeQuorum tells them.
     pub(crate) async fn quorum(&self) -> (i32, i64) {
         let state = self.state.lock().await;

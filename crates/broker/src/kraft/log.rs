@@ -2,7 +2,8 @@
 //! voter.
 //!
 //! Each start begins a new epoch: it is written to `quorum-state` and brought to the disk before a
-//! record of it exists. Appends are brought to the disk before they take effect.
+//! record of it exists. Appends are brought to the disk before they take effect; only those of the
+//! start itself are brought there together, by [`MetadataLog::settle`], before anybody is served.
 
 use std::fs;
 use std::io;
@@ -27,7 +28,7 @@ use thalweg_wire::Uuid;
 use thalweg_wire::messages::VotersRecord;
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 
-use super::quorum_state::{self, QuorumState, write_synced};
+use super::quorum_state::{self, QuorumState, create_synced, replace_synced, sync_dir};
 
 /// Bytes read at a time while the log is replayed.
 const READ_BYTES: u32 = 1 << 20;
@@ -83,6 +84,8 @@ pub(crate) struct MetadataLog {
     kraft_version: i16,
     bytes_since_snapshot: u64,
     snapshot_after_bytes: u64,
+    /// Whether the start is over, so that each append has to be flushed.
+    settled: bool,
 }
 
 /// The log, what it says, and whether it is new.
@@ -116,7 +119,8 @@ impl MetadataLog {
             let path = path.to_path_buf();
             move |error| MetadataLogError::Io { path, error }
         };
-        if !path.exists() {
+        let is_new = !path.exists();
+        if is_new {
             format(dir.path(), &path, owner, now_ms)?;
         }
         let request = CreateRequest::new(CLUSTER_METADATA_TOPIC, 0, Uuid::ONE);
@@ -147,10 +151,15 @@ impl MetadataLog {
         sole_voter(owner, voters.as_ref(), kraft_version)?;
 
         let before = quorum_state::read(&path).map_err(at(&path))?;
-        let epoch = before.map_or(0, |s| s.leader_epoch).max(last_epoch) + 1;
-        let state = QuorumState { leader_id: owner.node_id, leader_epoch: epoch };
-        quorum_state::write(&path, state, kraft_version).map_err(at(&path))?;
-        log.assign_epoch(epoch)?;
+        let epoch = if is_new {
+            FIRST_EPOCH
+        } else {
+            let epoch = before.map_or(0, |s| s.leader_epoch).max(last_epoch) + 1;
+            let state = QuorumState { leader_id: owner.node_id, leader_epoch: epoch };
+            quorum_state::write(&path, state, kraft_version).map_err(at(&path))?;
+            epoch
+        };
+        log.assign_epoch(epoch);
 
         let is_empty = loader.image().is_empty();
         let mut opened = MetadataLog {
@@ -161,6 +170,7 @@ impl MetadataLog {
             kraft_version,
             bytes_since_snapshot: bytes,
             snapshot_after_bytes,
+            settled: false,
         };
         let voter = owner.voter();
         // A new log repeats what its checkpoint says, so that the checkpoint can go, as Kafka does.
@@ -222,7 +232,8 @@ impl MetadataLog {
         }
         let batches = self.writer(loader, now_ms).data_batches(loader.next_offset(), records)?;
         let updates = self.append(&batches, loader, now_ms)?;
-        if self.bytes_since_snapshot >= self.snapshot_after_bytes {
+        // A checkpoint must not be ahead of a log that is not on the disk yet.
+        if self.settled && self.bytes_since_snapshot >= self.snapshot_after_bytes {
             self.snapshot(loader.image(), now_ms)?;
         }
         Ok(updates)
@@ -239,7 +250,9 @@ impl MetadataLog {
             self.log.append_with_offsets(batch, &context)?;
             self.bytes_since_snapshot += batch.len() as u64;
         }
-        self.log.flush(now_ms)?;
+        if self.settled {
+            self.log.flush(now_ms)?;
+        }
         self.log.advance_high_watermark(self.log.log_end_offset());
         let mut decompressor = Decompressor::new();
         let mut updates = Vec::new();
@@ -249,6 +262,13 @@ impl MetadataLog {
                 .extend(loader.load(&batch).map_err(|e| MetadataLogError::Damaged(e.to_string()))?);
         }
         Ok(updates)
+    }
+
+    /// The start is over: brings what it wrote to the disk, and from here on each append.
+    pub(crate) fn settle(&mut self, now_ms: i64) -> Result<(), MetadataLogError> {
+        self.log.flush(now_ms)?;
+        self.settled = true;
+        Ok(())
     }
 
     /// Writes a checkpoint of the image; older ones but the first are removed.
@@ -262,7 +282,8 @@ impl MetadataLog {
         let io = |error| MetadataLogError::Io { path: self.path.join(&name), error };
         let batches = snapshot_batches(image, self.kraft_version, self.voters.as_ref(), now_ms)?;
         let bytes = batches.concat();
-        write_synced(&self.path, &name, &bytes).map_err(io)?;
+        replace_synced(&self.path, &name, &bytes).map_err(io)?;
+        sync_dir(&self.path).map_err(io)?;
         for old in checkpoints(&self.path).map_err(io)? {
             if old.name != name && old.name != QUORUM_CHECKPOINT {
                 fs::remove_file(self.path.join(&old.name)).map_err(io)?;
@@ -416,24 +437,37 @@ fn sole_voter(
     }
 }
 
-/// Makes a new installation, as Kafka's `StorageTool format --standalone` does.
+/// Level of `kraft.version` with voters in the log, which a new installation has.
+const KRAFT_VERSION_DYNAMIC: i16 = 1;
+/// Epoch of a new installation's first start.
+const FIRST_EPOCH: i32 = 1;
+
+/// Makes a new installation, as Kafka's `StorageTool format --standalone` does, already in its
+/// first epoch.
 fn format(dir: &Path, path: &Path, owner: &Owner, now_ms: i64) -> Result<(), MetadataLogError> {
     let at = |path: &Path| {
         let path = path.to_path_buf();
         move |error| MetadataLogError::Io { path, error }
     };
     let bootstrap = bootstrap_checkpoint(now_ms)?.concat();
-    write_synced(dir, BOOTSTRAP_CHECKPOINT, &bootstrap).map_err(at(dir))?;
+    replace_synced(dir, BOOTSTRAP_CHECKPOINT, &bootstrap).map_err(at(dir))?;
     // The folder appears with its checkpoint in it: one without would be a log without voters.
     let building = path.with_extension("tmp");
     if building.exists() {
         fs::remove_dir_all(&building).map_err(at(&building))?;
     }
-    fs::create_dir_all(&building).map_err(at(&building))?;
     let quorum = quorum_checkpoint(&owner.voter(), now_ms)?.concat();
-    write_synced(&building, QUORUM_CHECKPOINT, &quorum).map_err(at(&building))?;
+    let state = QuorumState { leader_id: owner.node_id, leader_epoch: FIRST_EPOCH };
+    let built = fs::create_dir_all(&building).and_then(|()| {
+        create_synced(&building.join(QUORUM_CHECKPOINT), &quorum)?;
+        quorum_state::write_new(&building, state, KRAFT_VERSION_DYNAMIC)?;
+        let metadata = thalweg_log::format_partition_metadata(Uuid::ONE);
+        create_synced(&building.join(thalweg_log::PARTITION_METADATA), &metadata)?;
+        sync_dir(&building)
+    });
+    built.map_err(at(&building))?;
     fs::rename(&building, path).map_err(at(path))?;
-    fs::File::open(dir).and_then(|d| d.sync_all()).map_err(at(dir))
+    sync_dir(dir).map_err(at(dir))
 }
 
 /// The records a new log begins with; Kafka's defaults where the file is missing.

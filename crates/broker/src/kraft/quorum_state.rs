@@ -40,6 +40,16 @@ pub(crate) fn read(dir: &Path) -> io::Result<Option<QuorumState>> {
 
 /// Writes the file and brings it to the disk, so that an epoch is never used twice.
 pub(crate) fn write(dir: &Path, state: QuorumState, kraft_version: i16) -> io::Result<()> {
+    replace_synced(dir, NAME, &content(state, kraft_version))?;
+    sync_dir(dir)
+}
+
+/// Writes the file into a directory that nobody uses before it was synced and renamed.
+pub(crate) fn write_new(dir: &Path, state: QuorumState, kraft_version: i16) -> io::Result<()> {
+    create_synced(&dir.join(NAME), &content(state, kraft_version))
+}
+
+fn content(state: QuorumState, kraft_version: i16) -> Vec<u8> {
     let value = if kraft_version >= 1 {
         json!({
             "leaderId": state.leader_id,
@@ -59,16 +69,26 @@ pub(crate) fn write(dir: &Path, state: QuorumState, kraft_version: i16) -> io::R
             "data_version": 0,
         })
     };
-    write_synced(dir, NAME, value.to_string().as_bytes())
+    value.to_string().into_bytes()
 }
 
-/// Replaces a file as a whole: it is there in its old form or its new one, whatever happens.
-pub(crate) fn write_synced(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+/// Replaces a file as a whole: it is there in its old form or its new one, whatever happens. Which
+/// of the two is decided when the directory is synced.
+pub(crate) fn replace_synced(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let temporary = dir.join(format!("{name}.tmp"));
-    let mut file = fs::File::create(&temporary)?;
+    create_synced(&temporary, bytes)?;
+    fs::rename(&temporary, dir.join(name))
+}
+
+/// Makes a file with its content on the disk; its name is there when the directory was synced.
+pub(crate) fn create_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = fs::File::create(path)?;
     file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&temporary, dir.join(name))?;
+    file.sync_all()
+}
+
+/// Brings the names in a directory to the disk.
+pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
     fs::File::open(dir)?.sync_all()
 }
 
