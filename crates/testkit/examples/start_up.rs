@@ -5,6 +5,8 @@
 //! where the testkit puts it, in memory if the system has such a place; what a disk adds is seen
 //! with a directory on it.
 
+#![allow(clippy::print_stdout)]
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 

@@ -115,7 +115,10 @@ impl FrameReader {
                 Ok(_) => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                     self.turn = 0;
-                    stream.readable().await?;
+                    // After a probe the buffer goes back before waiting.
+                    if before > self.start {
+                        stream.readable().await?;
+                    }
                 }
                 Err(e) => return Err(e.into()),
             }
