@@ -394,9 +394,10 @@ fn replay(
             if batch.last_offset < from {
                 return Ok(());
             }
-            loader.load(&batch).map(|_| ()).map_err(|e| damaged(e.to_string()))
+            loader.catch_up(&batch).map_err(|e| damaged(e.to_string()))
         })?;
     }
+    loader.caught_up();
     Ok(bytes)
 }
 

@@ -49,13 +49,21 @@ pub struct Loader {
     /// Offset of the begin record of the transaction that is open.
     transaction: Option<i64>,
     next_offset: i64,
+    /// The last batch of [`Loader::catch_up`] that the image does not say yet.
+    behind: Option<Provenance>,
 }
 
 impl Loader {
     /// Goes on behind an image.
     pub fn new(image: MetadataImage) -> Loader {
         let next_offset = image.provenance.offset + 1;
-        Loader { delta: Delta::new(image.clone()), image, transaction: None, next_offset }
+        Loader {
+            delta: Delta::new(image.clone()),
+            image,
+            transaction: None,
+            next_offset,
+            behind: None,
+        }
     }
 
     /// The last image that was given out.
@@ -73,23 +81,50 @@ impl Loader {
         self.transaction
     }
 
+    /// Takes the next batch without an update for it: while a log is read from its beginning, an
+    /// image for each batch would cost a copy of all topics each time. The image follows with
+    /// [`Loader::caught_up`].
+    pub fn catch_up(&mut self, batch: &Batch) -> Result<(), LoadError> {
+        self.take(batch, &mut Vec::new())?;
+        if self.transaction.is_none() {
+            let (offset, epoch) = (batch.last_offset, batch.epoch);
+            self.behind = Some(Provenance { offset, epoch, timestamp_ms: batch.timestamp_ms });
+        }
+        Ok(())
+    }
+
+    /// The image says what [`Loader::catch_up`] has taken.
+    pub fn caught_up(&mut self) {
+        if let Some(provenance) = self.behind.take() {
+            self.publish(provenance, &mut Vec::new());
+        }
+    }
+
     /// Takes the next batch; gives one update, two if a transaction begins in its middle, or none.
     pub fn load(&mut self, batch: &Batch) -> Result<Vec<Update>, LoadError> {
+        self.caught_up();
+        let mut updates = Vec::new();
+        self.take(batch, &mut updates)?;
+        if self.transaction.is_none() {
+            let (offset, epoch) = (batch.last_offset, batch.epoch);
+            let provenance = Provenance { offset, epoch, timestamp_ms: batch.timestamp_ms };
+            self.publish(provenance, &mut updates);
+        }
+        Ok(updates)
+    }
+
+    fn take(&mut self, batch: &Batch, updates: &mut Vec<Update>) -> Result<(), LoadError> {
         if batch.base_offset != self.next_offset {
             return Err(LoadError::Gap { expected: self.next_offset, found: batch.base_offset });
         }
-        let mut updates = Vec::new();
         if let BatchContents::Data(records) = &batch.contents {
             for (offset, record) in (batch.base_offset..).zip(records) {
-                self.record(batch, offset, record, &mut updates)
+                self.record(batch, offset, record, updates)
                     .map_err(|error| LoadError::Replay { offset, error })?;
             }
         }
         self.next_offset = batch.last_offset + 1;
-        if self.transaction.is_none() {
-            self.publish(batch, batch.last_offset, &mut updates);
-        }
-        Ok(updates)
+        Ok(())
     }
 
     fn record(
@@ -106,7 +141,13 @@ impl Loader {
                         "a metadata transaction begins while another is open",
                     ));
                 }
-                self.publish(batch, offset - 1, updates);
+                self.behind = None;
+                let before = Provenance {
+                    offset: offset - 1,
+                    epoch: batch.epoch,
+                    timestamp_ms: batch.timestamp_ms,
+                };
+                self.publish(before, updates);
                 self.transaction = Some(offset);
                 Ok(())
             }
@@ -127,9 +168,7 @@ impl Loader {
         }
     }
 
-    fn publish(&mut self, batch: &Batch, offset: i64, updates: &mut Vec<Update>) {
-        let provenance =
-            Provenance { offset, epoch: batch.epoch, timestamp_ms: batch.timestamp_ms };
+    fn publish(&mut self, provenance: Provenance, updates: &mut Vec<Update>) {
         if self.delta.is_untouched() {
             // The log went on, the state did not.
             self.image.provenance = provenance;
@@ -165,6 +204,39 @@ mod tests {
             timestamp_ms: 1000 + base_offset,
             contents: BatchContents::Data(records),
         }
+    }
+
+    /// Both ways of reading the same batches end with the same image.
+    fn check_catch_up(batches: &[Batch]) {
+        let (mut one, mut all) =
+            (Loader::new(MetadataImage::empty()), Loader::new(MetadataImage::empty()));
+        for batch in batches {
+            one.load(batch).unwrap();
+            all.catch_up(batch).unwrap();
+        }
+        all.caught_up();
+        assert_eq!(one.image(), all.image());
+        assert_eq!(one.next_offset(), all.next_offset());
+        assert_eq!(one.open_transaction(), all.open_transaction());
+        let end = one.next_offset();
+        assert_eq!(one.load(&batch(end, vec![topic(99)])), all.load(&batch(end, vec![topic(99)])));
+        assert_eq!(one.image(), all.image());
+    }
+
+    #[test]
+    fn catching_up_ends_with_the_same_image() {
+        let begin = || MetadataRecord::from(BeginTransactionRecord::default());
+        let end: MetadataRecord = EndTransactionRecord::default().into();
+        let abort: MetadataRecord = AbortTransactionRecord::default().into();
+        check_catch_up(&[batch(0, vec![topic(1)]), batch(1, vec![topic(2), topic(3)])]);
+        check_catch_up(&[batch(0, vec![topic(1), begin(), topic(2)]), batch(3, vec![topic(3)])]);
+        check_catch_up(&[
+            batch(0, vec![topic(1)]),
+            batch(1, vec![topic(2), begin(), topic(3)]),
+            batch(4, vec![topic(4), abort, topic(5)]),
+            batch(7, vec![begin(), topic(6), end]),
+            batch(10, vec![NoOpRecord::default().into()]),
+        ]);
     }
 
     fn topic(id: u128) -> MetadataRecord {
