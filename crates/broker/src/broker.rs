@@ -25,6 +25,7 @@ use crate::partition::{Leader, Partition};
 use crate::pool::Pool;
 use crate::producer_ids::ProducerIds;
 use crate::random::Random;
+use crate::registration;
 use crate::settings::Settings;
 use crate::topic_names::is_internal;
 use crate::topic_settings;
@@ -207,6 +208,10 @@ impl Broker {
             changes.configs.iter().any(|r| r.resource_type == ResourceType::Broker);
         if broker_configs {
             self.apply_broker_configs(&image);
+            registration::report_cordoned(self);
+        } else if !changes.quotas.is_empty() {
+            let settings = self.settings();
+            self.limits.set(crate::allowed::connections(&settings.config, &image.quotas));
         }
         let local = changes.local(&old, &image, self.node_id);
         let mut table = TopicTable::clone(&self.topics.load());
@@ -267,6 +272,8 @@ impl Broker {
     /// Serves everything the image says is here: once, when the broker starts.
     pub(crate) fn serve_image(self: &Arc<Self>) {
         let image = self.image.load_full();
+        // What was set while an earlier process ran.
+        self.apply_broker_configs(&image);
         let mut table = TopicTable::default();
         for topic in image.topics.iter() {
             table.insert(Arc::new(self.build_topic(&table, &image, topic, false)));
@@ -389,11 +396,9 @@ impl Broker {
         }
         match self.static_config.with_dynamic(defaults, own) {
             Ok(config) => {
-                self.limits.set(
-                    usize::try_from(config.max_connections()).unwrap_or(0),
-                    usize::try_from(config.max_connections_per_ip()).unwrap_or(0),
-                    crate::start::per_ip(&config),
-                );
+                self.limits.set(crate::allowed::connections(&config, &image.quotas));
+                self.logs.set_producer_expiration_ms(i64::from(config.producer_id_expiration_ms()));
+                self.logs.set_cordoned(registration::cordoned(&self.logs, &config));
                 if let Ok(topic) = TopicConfig::new(&config, &Properties::new()) {
                     self.logs.set_defaults(Arc::new(topic_settings::of(&topic).log));
                 }

@@ -4,6 +4,7 @@
 //! disk, no actor per partition. Metadata reaches the data path one way only: records in the
 //! metadata log become an image, and the image takes effect.
 
+mod allowed;
 mod api;
 mod auto_topics;
 mod broker;

@@ -1,8 +1,11 @@
 //! How this broker becomes part of its own cluster: registered, then unfenced; and how it leaves.
 //! The same requests that a joining broker sends to controllers elsewhere go to the decisions here.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use thalweg_log::{LogDir, LogManager};
+use thalweg_metadata::config::BrokerConfig;
 use thalweg_metadata::controller::{
     self, Decision, HeartbeatState, Registration, broker_heartbeat, register_broker,
     register_controller,
@@ -20,8 +23,6 @@ use crate::broker::Broker;
 
 /// Security protocol PLAINTEXT.
 const PLAINTEXT: i16 = 0;
-/// The directory reported no cordoned ones.
-const NONE_CORDONED: Vec<Uuid> = Vec::new();
 
 /// What the broker says of itself.
 #[derive(Debug)]
@@ -130,7 +131,8 @@ pub(crate) fn join(broker: &Arc<Broker>, joining: &Joining) -> Result<(), String
     let epoch = answer.broker_epoch;
     let answer = decide(broker, |context| {
         let offset = context.image.provenance.offset;
-        heartbeat(context, joining.node_id, epoch, offset, false)
+        let cordoned = cordoned(&broker.logs, context.config);
+        heartbeat(context, joining.node_id, epoch, offset, cordoned)
     })?;
     if answer.error_code.is_err() || answer.is_fenced {
         return Err(format!("the broker stays fenced: {}", answer.error_code));
@@ -143,23 +145,50 @@ fn heartbeat(
     node_id: i32,
     broker_epoch: i64,
     offset: i64,
-    want_shut_down: bool,
+    cordoned: Vec<Uuid>,
 ) -> Decision<thalweg_wire::messages::BrokerHeartbeatResponse> {
     let request = BrokerHeartbeatRequest {
         broker_id: node_id,
         broker_epoch,
         current_metadata_offset: offset,
         want_fence: false,
-        want_shut_down,
-        cordoned_log_dirs: Some(NONE_CORDONED),
+        want_shut_down: false,
+        cordoned_log_dirs: Some(cordoned),
         ..Default::default()
     };
     let state = HeartbeatState {
         registration_offset: broker_epoch,
         lowest_active_offset: None,
-        shutdown_offset: want_shut_down.then_some(offset),
+        shutdown_offset: None,
     };
     broker_heartbeat(context, &request, state)
+}
+
+/// Ids of the directories in `cordoned.log.dirs`, which get no new partitions (KIP-1066).
+pub(crate) fn cordoned(logs: &LogManager, config: &BrokerConfig) -> Vec<Uuid> {
+    let named = config.cordoned_log_dirs();
+    let is_named = |dir: &LogDir| named.iter().any(|name| Path::new(name) == dir.path());
+    logs.dirs().iter().filter(|dir| is_named(dir)).map(|dir| dir.id()).collect()
+}
+
+/// Tells the controller which directories are cordoned, if that is news. Not waited for: the
+/// controller is busy with the change that this follows from.
+pub(crate) fn report_cordoned(broker: &Arc<Broker>) {
+    let broker = Arc::clone(broker);
+    tokio::spawn(async move {
+        let told = broker.decide({
+            let broker = Arc::clone(&broker);
+            move |context, _| {
+                let epoch = context.image.cluster.broker(broker.node_id).map_or(-1, |b| b.epoch);
+                let offset = context.image.provenance.offset;
+                let cordoned = cordoned(&broker.logs, context.config);
+                heartbeat(context, broker.node_id, epoch, offset, cordoned)
+            }
+        });
+        if let Err(error) = told.await {
+            tracing::warn!(%error, "the controller does not know which directories are cordoned");
+        }
+    });
 }
 
 /// What the broker's going means: nobody leads its partitions until it is back.

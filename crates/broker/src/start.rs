@@ -1,7 +1,6 @@
 //! Starting and stopping: directories, metadata, registration, listeners, housekeeping.
 
-use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +8,6 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use thalweg_groups::GroupConfig;
 use thalweg_log::{LogManager, ManagerConfig, OpenError};
-use thalweg_metadata::config::broker::IpOrName;
 use thalweg_metadata::config::{BrokerConfig, ConfigError, Properties, TopicConfig};
 use thalweg_records::Compression;
 use thalweg_records::codec::CompressionSpec;
@@ -17,6 +15,7 @@ use thalweg_wire::Uuid;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use crate::allowed;
 use crate::broker::{Broker, Parts};
 use crate::clock::Clock;
 use crate::coordinators::groups::Groups;
@@ -208,11 +207,8 @@ fn open(config: BrokerConfig, listeners: &[Arc<Listener>]) -> Result<Arc<Broker>
     let directories: Vec<Uuid> =
         logs.dirs().iter().filter(|dir| dir.check().is_ok()).map(|dir| dir.id()).collect();
 
-    let limits = ConnectionLimits::new(
-        usize::try_from(config.max_connections()).unwrap_or(0),
-        usize::try_from(config.max_connections_per_ip()).unwrap_or(0),
-        per_ip(&config),
-    );
+    let limits =
+        ConnectionLimits::new(allowed::connections(&config, &opened.loader.image().quotas));
     let groups = Groups::new(
         group_config(&config),
         RuntimeConfig {
@@ -300,28 +296,6 @@ fn offsets_compression(config: &BrokerConfig) -> CompressionSpec {
         .and_then(|value| value.to_text().parse::<u8>().ok())
         .and_then(Compression::from_id);
     CompressionSpec::new(codec.unwrap_or(Compression::None))
-}
-
-/// Limits of single addresses; names are looked up.
-pub(crate) fn per_ip(config: &BrokerConfig) -> HashMap<IpAddr, usize> {
-    let mut limits = HashMap::new();
-    for (who, limit) in config.per_ip_overrides() {
-        let limit = usize::try_from(*limit).unwrap_or(0);
-        match who {
-            IpOrName::Ip(ip) => {
-                limits.insert(*ip, limit);
-            }
-            IpOrName::Name(name) => match (name.as_str(), 0).to_socket_addrs() {
-                Ok(addresses) => {
-                    limits.extend(addresses.map(|address| (address.ip(), limit)));
-                }
-                Err(error) => {
-                    tracing::warn!(name, %error, "a host in max.connections.per.ip.overrides is not known");
-                }
-            },
-        }
-    }
-    limits
 }
 
 /// Where the controller would be reached: nobody has to, but its address is in the voters' record.

@@ -436,6 +436,13 @@ impl LogManager {
         *self.cordoned.write() = dirs;
     }
 
+    /// `producer.id.expiration.ms`, from now on.
+    pub fn set_producer_expiration_ms(&self, expiration_ms: i64) {
+        for dir in &self.dirs {
+            dir.set_producer_expiration_ms(expiration_ms);
+        }
+    }
+
     /// New defaults, for logs made from now on. Logs that exist are told one by one
     /// ([`Log::update_config`]).
     pub fn set_defaults(&self, defaults: Arc<LogConfig>) {

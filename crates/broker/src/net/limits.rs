@@ -1,11 +1,44 @@
-//! How many connections there may be: `max.connections`, `max.connections.per.ip` and its
-//! overrides.
+//! How many connections there may be, and how fast they may come: `max.connections`,
+//! `max.connections.per.ip` and its overrides, `max.connection.creation.rate`, and the quota
+//! `connection_creation_rate` of single addresses (KIP-612).
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+
+use super::rate::{Rate, Window};
+
+/// No limit of a rate.
+pub(crate) const UNLIMITED: u32 = i32::MAX as u32;
+/// Addresses whose rates are remembered before silent ones are looked for.
+const RATES_KEPT: usize = 1024;
+
+/// What is allowed.
+#[derive(Clone, Debug)]
+pub(crate) struct Allowed {
+    pub(crate) total_max: usize,
+    pub(crate) per_ip_max: usize,
+    pub(crate) per_ip_overrides: HashMap<IpAddr, usize>,
+    /// Connections per second.
+    pub(crate) rate_max: u32,
+    /// Limits of single listeners, by name.
+    pub(crate) listeners: HashMap<String, AllowedListener>,
+    /// The listener that the total and its rate do not concern.
+    pub(crate) protected: Option<String>,
+    /// Connections per second of single addresses, and of all others.
+    pub(crate) ip_rates: HashMap<IpAddr, u32>,
+    pub(crate) ip_rate_default: u32,
+    pub(crate) window: Window,
+}
+
+/// What is allowed on one listener.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AllowedListener {
+    pub(crate) max: usize,
+    pub(crate) rate_max: u32,
+}
 
 /// Counts connections and says no to those above a limit.
 #[derive(Debug)]
@@ -15,11 +48,13 @@ pub(crate) struct ConnectionLimits {
 
 #[derive(Debug)]
 struct State {
-    total_max: usize,
-    per_ip_max: usize,
-    per_ip_overrides: HashMap<IpAddr, usize>,
+    allowed: Allowed,
     total: usize,
+    rate: Rate,
+    listeners: HashMap<Arc<str>, (usize, Rate)>,
     per_ip: HashMap<IpAddr, usize>,
+    /// Only of addresses that have a quota.
+    ip_rates: HashMap<IpAddr, Rate>,
     refused: u64,
 }
 
@@ -27,58 +62,103 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct Permit {
     limits: Arc<ConnectionLimits>,
+    listener: Arc<str>,
     ip: IpAddr,
 }
 
+/// What becomes of a connection.
+#[derive(Debug)]
+pub(crate) enum Admission {
+    /// It is served.
+    Granted(Permit),
+    /// There are too many of its address.
+    TooMany,
+    /// Its address connects too often: closed after so many milliseconds.
+    Throttled(u64),
+}
+
 impl ConnectionLimits {
-    pub(crate) fn new(
-        total_max: usize,
-        per_ip_max: usize,
-        per_ip_overrides: HashMap<IpAddr, usize>,
-    ) -> Arc<ConnectionLimits> {
+    pub(crate) fn new(allowed: Allowed) -> Arc<ConnectionLimits> {
         Arc::new(ConnectionLimits {
             state: Mutex::new(State {
-                total_max,
-                per_ip_max,
-                per_ip_overrides,
+                allowed,
                 total: 0,
+                rate: Rate::default(),
+                listeners: HashMap::new(),
                 per_ip: HashMap::new(),
+                ip_rates: HashMap::new(),
                 refused: 0,
             }),
         })
     }
 
+    /// A connection has come; gives the milliseconds until it may be looked at.
+    pub(crate) fn arrived(&self, listener: &Arc<str>, now_ms: u64) -> u64 {
+        let State { allowed, rate, listeners, .. } = &mut *self.state.lock();
+        let window = allowed.window;
+        let broker = match is_protected(allowed, listener) {
+            true => 0,
+            false => rate.record(allowed.rate_max, window, now_ms),
+        };
+        let quota = allowed.listeners.get(&**listener).map_or(UNLIMITED, |l| l.rate_max);
+        let (_, rate) = listeners.entry(Arc::clone(listener)).or_default();
+        broker.max(rate.record(quota, window, now_ms))
+    }
+
     /// Counts a connection from `ip` in, or refuses it.
-    pub(crate) fn admit(self: &Arc<Self>, ip: IpAddr) -> Option<Permit> {
-        let mut state = self.state.lock();
-        let ip_max = state.per_ip_overrides.get(&ip).copied().unwrap_or(state.per_ip_max);
-        let from_ip = state.per_ip.get(&ip).copied().unwrap_or(0);
-        if state.total >= state.total_max || from_ip >= ip_max {
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        listener: &Arc<str>,
+        ip: IpAddr,
+        now_ms: u64,
+    ) -> Admission {
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        let quota = state.allowed.ip_rates.get(&ip).copied();
+        let quota = quota.unwrap_or(state.allowed.ip_rate_default);
+        if quota != UNLIMITED {
+            let window = state.allowed.window;
+            if state.ip_rates.len() >= RATES_KEPT {
+                state.ip_rates.retain(|_, rate| !rate.is_idle(window, now_ms));
+            }
+            let rate = state.ip_rates.entry(ip).or_default();
+            let wait = rate.record(quota, window, now_ms);
+            if wait > 0 {
+                // It does not count against the others either.
+                rate.unrecord();
+                if !is_protected(&state.allowed, listener) {
+                    state.rate.unrecord();
+                }
+                state.listeners.entry(Arc::clone(listener)).or_default().1.unrecord();
+                state.refused += 1;
+                return Admission::Throttled(wait);
+            }
+        }
+        let overrides = &state.allowed.per_ip_overrides;
+        let ip_max = overrides.get(&ip).copied().unwrap_or(state.allowed.per_ip_max);
+        if state.per_ip.get(&ip).copied().unwrap_or(0) >= ip_max {
             state.refused += 1;
-            return None;
+            return Admission::TooMany;
         }
         state.total += 1;
+        state.listeners.entry(Arc::clone(listener)).or_default().0 += 1;
         *state.per_ip.entry(ip).or_default() += 1;
-        Some(Permit { limits: Arc::clone(self), ip })
+        let listener = Arc::clone(listener);
+        Admission::Granted(Permit { limits: Arc::clone(self), listener, ip })
     }
 
-    /// Whether there may be no further connection at all for now.
-    pub(crate) fn full(&self) -> bool {
+    /// Whether there may be no further connection on a listener for now.
+    pub(crate) fn full(&self, listener: &str) -> bool {
         let state = self.state.lock();
-        state.total >= state.total_max
+        let here = state.listeners.get(listener).map_or(0, |(count, _)| *count);
+        let max = state.allowed.listeners.get(listener).map_or(usize::MAX, |l| l.max);
+        here >= max
+            || (!is_protected(&state.allowed, listener) && state.total >= state.allowed.total_max)
     }
 
-    /// Changes the limits; connections that exist stay.
-    pub(crate) fn set(
-        &self,
-        total_max: usize,
-        per_ip_max: usize,
-        per_ip_overrides: HashMap<IpAddr, usize>,
-    ) {
-        let mut state = self.state.lock();
-        state.total_max = total_max;
-        state.per_ip_max = per_ip_max;
-        state.per_ip_overrides = per_ip_overrides;
+    /// Changes what is allowed; connections that exist stay.
+    pub(crate) fn set(&self, allowed: Allowed) {
+        self.state.lock().allowed = allowed;
     }
 
     /// Connections now, and how many were refused so far.
@@ -88,10 +168,17 @@ impl ConnectionLimits {
     }
 }
 
+fn is_protected(allowed: &Allowed, listener: &str) -> bool {
+    allowed.protected.as_deref() == Some(listener)
+}
+
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut state = self.limits.state.lock();
         state.total -= 1;
+        if let Some((count, _)) = state.listeners.get_mut(&*self.listener) {
+            *count -= 1;
+        }
         if let Some(count) = state.per_ip.get_mut(&self.ip) {
             *count -= 1;
             if *count == 0 {
@@ -105,19 +192,76 @@ impl Drop for Permit {
 mod tests {
     use super::*;
 
+    fn allowed() -> Allowed {
+        Allowed {
+            total_max: 3,
+            per_ip_max: 2,
+            per_ip_overrides: HashMap::new(),
+            rate_max: UNLIMITED,
+            listeners: HashMap::new(),
+            protected: None,
+            ip_rates: HashMap::new(),
+            ip_rate_default: UNLIMITED,
+            window: Window { samples: 11, sample_ms: 1_000 },
+        }
+    }
+
+    fn granted(admission: Admission) -> Option<Permit> {
+        match admission {
+            Admission::Granted(permit) => Some(permit),
+            Admission::TooMany | Admission::Throttled(_) => None,
+        }
+    }
+
     #[test]
     fn limits_hold_and_permits_return() {
         let [a, b]: [IpAddr; 2] = [[127, 0, 0, 1].into(), [127, 0, 0, 2].into()];
-        let limits = ConnectionLimits::new(3, 2, HashMap::from([(b, 1)]));
-        let first = limits.admit(a);
-        let second = limits.admit(a);
+        let [one, two]: [Arc<str>; 2] = ["ONE".into(), "TWO".into()];
+        let mut rules = allowed();
+        rules.per_ip_overrides.insert(b, 1);
+        rules.listeners.insert("TWO".into(), AllowedListener { max: 1, rate_max: UNLIMITED });
+        let limits = ConnectionLimits::new(rules.clone());
+        let first = granted(limits.admit(&one, a, 0));
+        let second = granted(limits.admit(&one, a, 0));
         assert!(first.is_some() && second.is_some());
-        assert!(limits.admit(a).is_none(), "per address");
-        let other = limits.admit(b);
+        assert!(granted(limits.admit(&one, a, 0)).is_none(), "per address");
+        assert!(!limits.full("TWO"));
+        let other = granted(limits.admit(&two, b, 0));
         assert!(other.is_some());
-        assert!(limits.admit(b).is_none(), "override and total");
+        assert!(limits.full("ONE") && limits.full("TWO"), "in all");
         drop(first);
-        assert!(limits.admit(b).is_none(), "override");
-        assert_eq!(limits.counts(), (2, 3));
+        assert!(!limits.full("ONE") && limits.full("TWO"), "on a listener");
+        assert!(granted(limits.admit(&one, b, 0)).is_none(), "override");
+        assert_eq!(limits.counts(), (2, 2));
+        rules.protected = Some("ONE".into());
+        rules.total_max = 1;
+        limits.set(rules);
+        assert!(!limits.full("ONE"), "brokers still get through");
+    }
+
+    #[test]
+    fn connections_that_come_too_fast_wait_or_go() {
+        let ip: IpAddr = [127, 0, 0, 1].into();
+        let listener: Arc<str> = "ONE".into();
+        let mut rules = allowed();
+        rules.rate_max = 1;
+        let limits = ConnectionLimits::new(rules.clone());
+        let waits: Vec<u64> = (0..12).map(|_| limits.arrived(&listener, 0)).collect();
+        assert!(waits[..10].iter().all(|wait| *wait == 0), "{waits:?}");
+        assert!(waits[10] > 0 && waits[11] > 0, "{waits:?}");
+
+        rules.rate_max = UNLIMITED;
+        rules.ip_rate_default = 1;
+        limits.set(rules.clone());
+        let mut permits = Vec::new();
+        for _ in 0..10 {
+            permits.extend(granted(limits.admit(&listener, ip, 20_000)));
+            permits.clear();
+        }
+        assert!(matches!(limits.admit(&listener, ip, 20_000), Admission::Throttled(1..)));
+        assert!(granted(limits.admit(&listener, [127, 0, 0, 2].into(), 20_000)).is_some());
+        rules.ip_rates.insert(ip, UNLIMITED);
+        limits.set(rules);
+        assert!(granted(limits.admit(&listener, ip, 20_000)).is_some());
     }
 }

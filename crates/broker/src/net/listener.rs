@@ -5,10 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::Semaphore;
 
 use super::connection;
-use super::limits::ConnectionLimits;
+use super::limits::{Admission, ConnectionLimits};
 use crate::broker::Broker;
+
+/// How long to wait, in milliseconds, before looking again whether there is room.
+const FULL_PAUSE: u64 = 20;
+/// Throttled connections that are held for a while; more are closed at once.
+const TURNED_AWAY_MAX: usize = 256;
 
 /// A place to connect to, by the name that configurations and answers use for it.
 #[derive(Debug)]
@@ -57,6 +63,8 @@ pub(crate) async fn accept(
     limits: Arc<ConnectionLimits>,
 ) {
     let mut shutdown = broker.shutdown.subscribe();
+    let turned_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
+    let name: Arc<str> = Arc::from(listener.name.as_str());
     loop {
         let accepted = tokio::select! {
             accepted = socket.accept() => accepted,
@@ -67,20 +75,35 @@ pub(crate) async fn accept(
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%peer, %error, "no delay could not be set");
                 }
-                // Above the total a new connection waits (its bytes stay in the kernel), as in
-                // Kafka; above the limit of its address it is closed.
-                let permit = loop {
-                    if limits.full() {
-                        tokio::select! {
-                            () = tokio::time::sleep(Duration::from_millis(20)) => continue,
-                            _ = shutdown.wait_for(|stop| *stop) => return,
-                        }
+                // Above a rate or the total a new connection waits (its bytes stay in the kernel),
+                // and those after it in the backlog, as in Kafka; above the limits of its address
+                // it is closed.
+                let mut pause = limits.arrived(&name, broker.clock.monotonic_ms());
+                while pause > 0 || limits.full(&name) {
+                    let pause = Duration::from_millis(std::mem::take(&mut pause).max(FULL_PAUSE));
+                    tokio::select! {
+                        () = tokio::time::sleep(pause) => {}
+                        _ = shutdown.wait_for(|stop| *stop) => return,
                     }
-                    break limits.admit(peer.ip());
-                };
-                let Some(permit) = permit else {
-                    tracing::info!(%peer, "too many connections from this address; closed");
-                    continue;
+                }
+                let now = broker.clock.monotonic_ms();
+                let permit = match limits.admit(&name, peer.ip(), now) {
+                    Admission::Granted(permit) => permit,
+                    Admission::TooMany => {
+                        tracing::info!(%peer, "too many connections from this address; closed");
+                        continue;
+                    }
+                    Admission::Throttled(wait) => {
+                        tracing::debug!(%peer, wait, "this address connects too often; closed");
+                        // Later, so that a client that connects again at once is slowed down.
+                        if let Ok(slot) = Arc::clone(&turned_away).try_acquire_owned() {
+                            tokio::spawn(async move {
+                                tokio::time::sleep(Duration::from_millis(wait)).await;
+                                drop((stream, slot));
+                            });
+                        }
+                        continue;
+                    }
                 };
                 tokio::spawn(connection::serve(
                     Arc::clone(&broker),

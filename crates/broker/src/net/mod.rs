@@ -6,4 +6,5 @@ pub(crate) mod connection;
 pub(crate) mod frame;
 pub(crate) mod limits;
 pub(crate) mod listener;
+pub(crate) mod rate;
 pub(crate) mod send;

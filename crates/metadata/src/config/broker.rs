@@ -149,6 +149,10 @@ getters! {
     max_connections: int = "max.connections";
     /// `max.connections.per.ip`.
     max_connections_per_ip: int = "max.connections.per.ip";
+    /// `quota.window.num`.
+    quota_window_num: int = "quota.window.num";
+    /// `quota.window.size.seconds`.
+    quota_window_size_seconds: int = "quota.window.size.seconds";
     /// `max.connection.creation.rate`, per second.
     max_connection_creation_rate: int = "max.connection.creation.rate";
     /// `num.recovery.threads.per.data.dir`.
@@ -382,6 +386,15 @@ impl BrokerConfig {
     pub fn value(&self, name: &str) -> Option<&Value> {
         let at = BROKER.keys().binary_search_by(|key| key.name.cmp(name)).ok()?;
         self.values.get(at)?.as_ref()
+    }
+
+    /// A number that is set for one listener, as `listener.name.<listener>.<name>`.
+    pub fn listener_int(&self, listener: &str, name: &str) -> Option<i32> {
+        let full = format!("listener.name.{}.{name}", listener.to_lowercase());
+        match BROKER.get(name)?.parse(self.props.get(&full)?).ok()? {
+            Value::Int(value) => Some(value),
+            _ => None,
+        }
     }
 
     /// What this node is.

@@ -1,4 +1,4 @@
-//! Client quotas. They are stored and shown; nothing is throttled by them yet.
+//! Client quotas. They are stored and shown; only the rate of connections of an address acts yet.
 
 use std::collections::BTreeMap;
 

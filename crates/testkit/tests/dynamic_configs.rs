@@ -1,0 +1,178 @@
+//! Configs and quotas that change while the broker runs, and those that an earlier process left.
+
+use std::path::PathBuf;
+
+use thalweg::{Connection, Options};
+use thalweg_testkit::TestBroker;
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::alter_client_quotas_request::{EntityData, EntryData, OpData};
+use thalweg_wire::messages::create_topics_request::CreatableTopic;
+use thalweg_wire::messages::incremental_alter_configs_request::{
+    AlterConfigsResource, AlterableConfig,
+};
+use thalweg_wire::messages::{
+    AlterClientQuotasRequest, ApiVersionsRequest, CreateTopicsRequest, DescribeConfigsRequest,
+    IncrementalAlterConfigsRequest, describe_configs_request,
+};
+
+const BROKER: i8 = 4;
+
+async fn connect(broker: &TestBroker) -> Connection {
+    Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap()
+}
+
+/// Sets a config of broker `name`, of all brokers with an empty one; without a value, unsets it.
+async fn set(connection: &Connection, name: &str, config: &str, value: Option<&str>) {
+    let request = IncrementalAlterConfigsRequest {
+        resources: vec![AlterConfigsResource {
+            resource_type: BROKER,
+            resource_name: name.into(),
+            configs: vec![AlterableConfig {
+                name: config.into(),
+                config_operation: i8::from(value.is_none()),
+                value: value.map(Into::into),
+                ..Default::default()
+            }],
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let answer = connection.send(&request).await.unwrap();
+    assert_eq!(answer.responses[0].error_code, ErrorCode::NONE, "{:?}", answer.responses[0]);
+}
+
+async fn create(connection: &Connection, name: &str) -> ErrorCode {
+    let request = CreateTopicsRequest {
+        topics: vec![CreatableTopic {
+            name: name.into(),
+            num_partitions: 1,
+            replication_factor: 1,
+            ..Default::default()
+        }],
+        timeout_ms: 10_000,
+        ..Default::default()
+    };
+    connection.send(&request).await.unwrap().topics[0].error_code
+}
+
+/// A topic's config, as the broker in force sees it.
+async fn of_topic(connection: &Connection, topic: &str, config: &str) -> Option<String> {
+    let request = DescribeConfigsRequest {
+        resources: vec![describe_configs_request::DescribeConfigsResource {
+            resource_type: 2,
+            resource_name: topic.into(),
+            configuration_keys: Some(vec![config.into()]),
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let answer = connection.send(&request).await.unwrap();
+    answer.results[0].configs[0].value.as_ref().map(ToString::to_string)
+}
+
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_set_is_in_force_after_a_restart() {
+    let name = format!("thalweg-dynamic-{}", std::process::id());
+    let data = Scratch(std::env::temp_dir().join(name));
+    let broker = TestBroker::builder().data(&data.0).start().await;
+    let connection = connect(&broker).await;
+    assert_eq!(create(&connection, "t").await, ErrorCode::NONE);
+    set(&connection, "", "message.max.bytes", Some("12345")).await;
+    assert_eq!(of_topic(&connection, "t", "max.message.bytes").await.as_deref(), Some("12345"));
+    broker.shut_down().await;
+
+    let broker = TestBroker::builder().data(&data.0).start().await;
+    let connection = connect(&broker).await;
+    assert_eq!(of_topic(&connection, "t", "max.message.bytes").await.as_deref(), Some("12345"));
+    set(&connection, "", "message.max.bytes", None).await;
+    assert_eq!(of_topic(&connection, "t", "max.message.bytes").await.as_deref(), Some("1048588"));
+    broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cordoned_directories_get_no_partitions() {
+    let broker = TestBroker::start().await;
+    let connection = connect(&broker).await;
+    // The controller hears of it from the broker, a moment after the config was taken.
+    let mut names = (0..).map(|n| format!("t{n}"));
+    let mut until = async |expected: ErrorCode| {
+        for name in names.by_ref().take(200) {
+            if create(&connection, &name).await == expected {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        panic!("no topic's creation answered {expected}");
+    };
+    until(ErrorCode::NONE).await;
+    set(&connection, "1", "cordoned.log.dirs", Some("*")).await;
+    until(ErrorCode::INVALID_REPLICATION_FACTOR).await;
+    set(&connection, "1", "cordoned.log.dirs", None).await;
+    until(ErrorCode::NONE).await;
+    broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_that_connects_too_often_is_turned_away() {
+    let broker = TestBroker::start().await;
+    let connection = connect(&broker).await;
+    let request = AlterClientQuotasRequest {
+        entries: vec![EntryData {
+            entity: vec![EntityData {
+                entity_type: "ip".into(),
+                entity_name: Some("127.0.0.1".into()),
+                ..Default::default()
+            }],
+            ops: vec![OpData {
+                key: "connection_creation_rate".into(),
+                value: 1.0,
+                remove: false,
+                ..Default::default()
+            }],
+            ..Default::default()
+        }],
+        validate_only: false,
+        ..Default::default()
+    };
+    let answer = connection.send(&request).await.unwrap();
+    assert_eq!(answer.entries[0].error_code, ErrorCode::NONE);
+    let mut served = 0;
+    for _ in 0..16 {
+        if let Ok(other) = Connection::open(&broker.bootstrap(), &Options::default()).await
+            && other.send(&ApiVersionsRequest::default()).await.is_ok()
+        {
+            served += 1;
+        }
+    }
+    // Ten seconds' worth at once, and what the seconds of this test add.
+    assert!((10..16).contains(&served), "{served} of 16 connections were served");
+    // The connection that was there before is not touched.
+    connection.send(&ApiVersionsRequest::default()).await.unwrap();
+    broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_listener_has_limits_of_its_own() {
+    let broker = TestBroker::start().await;
+    let connection = connect(&broker).await;
+    set(&connection, "", "listener.name.plaintext.max.connections", Some("1")).await;
+    // The next one waits until there is room: here, until the limit is gone.
+    let address = broker.bootstrap();
+    let second = tokio::spawn(async move {
+        let other = Connection::open(&address, &Options::default()).await.unwrap();
+        other.send(&ApiVersionsRequest::default()).await.unwrap();
+    });
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    assert!(!second.is_finished());
+    set(&connection, "", "listener.name.plaintext.max.connections", None).await;
+    second.await.unwrap();
+    broker.shut_down().await;
+}
