@@ -37,15 +37,16 @@ GROUP = "survivors"
 class Broker:
     """The process under test."""
 
-    def __init__(self, command, bootstrap):
+    def __init__(self, command, bootstrap, log=None):
         self.command = shlex.split(command)
+        self.log = log
         self.host, port = bootstrap.rsplit(":", 1)
         self.port = int(port)
         self.process = None
 
     def start(self):
         start = time.monotonic()
-        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
+        self.process = subprocess.Popen(self.command, stdout=self.log or subprocess.DEVNULL, stderr=self.log)
         eventually("the broker answers", 60, self.answers)
         return time.monotonic() - start
 

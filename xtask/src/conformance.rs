@@ -65,17 +65,18 @@ pub struct Tally {
     pub failed: Vec<String>,
 }
 
-/// The suites in two lanes that run beside each other, and the kill suite after them.
+/// The suites in two lanes that run beside each other.
 const JAVA: [&str; 6] = ["producer", "consumer", "groups", "admin", "errors", "tools"];
-const PYTHON: [&str; 5] = ["kcat", "confluent", "kafka_python", "aiokafka", "raw"];
+const PYTHON: [&str; 6] = ["kcat", "confluent", "kafka_python", "aiokafka", "answers", "raw"];
+/// Suites that start brokers themselves, after the others.
+const OWN_BROKERS: [&str; 2] = ["kill", "handover"];
 
 /// Runs the plan and prints a line per case.
 pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
-    let known = |name: &String| {
-        JAVA.contains(&name.as_str()) || PYTHON.contains(&name.as_str()) || name == "kill"
-    };
+    let known =
+        |name: &String| [JAVA.as_slice(), &PYTHON, &OWN_BROKERS].concat().contains(&name.as_str());
     if let Some(unknown) = plan.suites.iter().find(|name| !known(name)) {
-        let all = [JAVA.as_slice(), &PYTHON, &["kill"]].concat().join(", ");
+        let all = [JAVA.as_slice(), &PYTHON, &OWN_BROKERS].concat().join(", ");
         return Err(format!("unknown suite {unknown}; there are {all}"));
     }
     let tally = Mutex::new(Tally::default());
@@ -151,6 +152,9 @@ fn on_target(
     if wanted("kill") && (target == Target::Thalweg || !plan.suites.is_empty()) {
         kill(tools, plan, target, scratch, tally);
     }
+    if wanted("handover") && target == Target::Thalweg {
+        handover(tools, plan, scratch, tally);
+    }
     Ok(transcript)
 }
 
@@ -213,6 +217,16 @@ fn kill(tools: &Tools, plan: &Plan, target: Target, scratch: &Path, tally: &Mute
     command.args(["--rounds", &plan.kill_rounds.to_string()]);
     command.arg("--jars").arg(&tools.jars).arg("--classes").arg(&tools.classes);
     follow(command, "kill", target, scratch, tally);
+}
+
+/// One directory, Kafka and Thalweg in turn.
+fn handover(tools: &Tools, plan: &Plan, scratch: &Path, tally: &Mutex<Tally>) {
+    let mut command = Command::new(&tools.python);
+    command.arg(tools.root.join("tests/python/handover.py"));
+    command.arg("--thalweg").arg(&plan.binary);
+    command.arg("--jars").arg(&tools.jars).arg("--classes").arg(&tools.classes);
+    command.arg("--scratch").arg(scratch);
+    follow(command, "handover", Target::Thalweg, scratch, tally);
 }
 
 /// Runs a suite's program, counts its result lines, and shows them.

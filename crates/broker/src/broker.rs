@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
-use thalweg_log::{CreateRequest, LogManager};
+use thalweg_log::{CreateRequest, Log, LogManager};
 use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig};
 use thalweg_metadata::controller::Decision;
 use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType, TopicImage, Update};
@@ -272,8 +272,9 @@ impl Broker {
     /// Serves everything the image says is here: once, when the broker starts.
     pub(crate) fn serve_image(self: &Arc<Self>) {
         let image = self.image.load_full();
-        // What was set while an earlier process ran.
+        // First, because topics build on them.
         self.apply_broker_configs(&image);
+        self.set_strays_aside(&image);
         let mut table = TopicTable::default();
         for topic in image.topics.iter() {
             table.insert(Arc::new(self.build_topic(&table, &image, topic, false)));
@@ -284,6 +285,32 @@ impl Broker {
             for partition in topic.partitions() {
                 self.groups.elected(Arc::clone(partition), partition.leader().epoch);
             }
+        }
+    }
+
+    /// Partitions on the disk that the metadata does not know, as after a death between a topic's
+    /// removal and that of its files: out of the way of a new topic of the same name.
+    fn set_strays_aside(&self, image: &MetadataImage) {
+        let known = |log: &Log| {
+            let topic = match log.topic_id() {
+                Some(id) => image.topics.by_id(id).filter(|topic| topic.name == *log.topic()),
+                None => image.topics.by_name(log.topic()),
+            };
+            topic
+                .and_then(|topic| topic.partitions.get(&log.partition()))
+                .is_some_and(|partition| partition.replicas.contains(&self.node_id))
+        };
+        let strays: Vec<Arc<Log>> = self.logs.all().into_iter().filter(|log| !known(log)).collect();
+        if strays.is_empty() {
+            return;
+        }
+        for log in &strays {
+            tracing::warn!(topic = %log.topic(), partition = log.partition(),
+                "the metadata does not know this partition: set aside, not deleted");
+        }
+        let names = strays.iter().map(|log| (&**log.topic(), log.partition()));
+        if let Err(error) = self.logs.mark_stray(names, self.clock.wall_ms()) {
+            tracing::error!(%error, "stray partitions could not be set aside");
         }
     }
 
