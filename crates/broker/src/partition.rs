@@ -316,7 +316,8 @@ impl Partition {
             leader_id,
             leader_epoch,
         })?;
-        if current >= 0 && current < led {
+        // Only -1 says nothing; what is below it is an epoch that has passed.
+        if current != -1 && current < led {
             let leader_id = self.leader().id;
             return Err(ReadFailure::Fenced { leader_id, leader_epoch: led });
         }

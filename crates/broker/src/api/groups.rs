@@ -97,9 +97,10 @@ pub(super) async fn describe(
     context: Context,
     request: DescribeGroupsRequest,
 ) -> DescribeGroupsResponse {
-    let mut seen = HashSet::new();
-    let mut order: Vec<String> = request.groups;
-    order.retain(|group| seen.insert(group.clone()));
+    // Once each, however often a group is named: an answer is no larger than what there is.
+    let mut named = HashSet::new();
+    let mut order = request.groups;
+    order.retain(|group| named.insert(group.clone()));
     let submitted: Vec<_> = by_shard(&context, order.clone())
         .into_iter()
         .map(|groups| {

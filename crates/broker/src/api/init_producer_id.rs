@@ -16,6 +16,9 @@ pub(super) async fn handle(
         producer_epoch: -1,
         ..Default::default()
     };
+    if (request.producer_id == -1) != (request.producer_epoch == -1) {
+        return refuse(ErrorCode::INVALID_REQUEST);
+    }
     if let Some(transactional_id) = request.transactional_id {
         // An empty id is a mistake in Kafka too; any other belongs to a coordinator elsewhere.
         let code = if transactional_id.is_empty() {

@@ -179,6 +179,21 @@ fn describe(context: &Context, image: &View, topic: &TopicImage) -> MetadataResp
     }
 }
 
+/// A cursor that no answer can have given: every topic that was named gets the error.
+fn cursor_refused(names: Vec<String>, fetch_all: bool) -> DescribeTopicPartitionsResponse {
+    let named = if fetch_all { Vec::new() } else { names };
+    let topics = named
+        .into_iter()
+        .map(|name| DescribeTopicPartitionsResponseTopic {
+            error_code: ErrorCode::INVALID_REQUEST,
+            name: Some(name),
+            topic_authorized_operations: OPERATIONS_UNSET,
+            ..Default::default()
+        })
+        .collect();
+    DescribeTopicPartitionsResponse { topics, ..Default::default() }
+}
+
 /// Pages through topics in the order of their names (KIP-966).
 pub(super) async fn describe_topic_partitions(
     context: Context,
@@ -200,10 +215,10 @@ pub(super) async fn describe_topic_partitions(
     let mut first_partition = 0;
     let mut cursor_topic = None;
     if let Some(cursor) = request.cursor {
-        names.retain(|name| *name >= cursor.topic_name);
-        if !names.contains(&cursor.topic_name) && !fetch_all {
-            names.insert(0, cursor.topic_name.clone());
+        if cursor.partition_index < 0 || !fetch_all && !names.contains(&cursor.topic_name) {
+            return cursor_refused(names, fetch_all);
         }
+        names.retain(|name| *name >= cursor.topic_name);
         first_partition = cursor.partition_index;
         cursor_topic = Some(cursor.topic_name);
     }
@@ -228,7 +243,7 @@ pub(super) async fn describe_topic_partitions(
                     name: Some(name),
                     topic_id: Uuid::ZERO,
                     is_internal: internal,
-                    topic_authorized_operations: OPERATIONS_UNSET,
+                    topic_authorized_operations: super::TOPIC_OPERATIONS,
                     ..Default::default()
                 });
             }

@@ -208,22 +208,26 @@ fn target(
     name: &str,
 ) -> Result<ConfigResource, ApiError> {
     let request = |message: String| Err(ApiError::new(ErrorCode::INVALID_REQUEST, message));
-    let kind = match ResourceType::from_id(resource_type) {
-        Some(ResourceType::BrokerLogger) => {
-            // There are no loggers that could be named, and an unknown one is a bad config in Kafka.
-            let message = "log levels cannot be changed while the broker runs".to_owned();
-            return Err(ApiError::new(ErrorCode::INVALID_CONFIG, message));
-        }
-        Some(kind) => kind,
-        None => return request(format!("resource type {resource_type} does not exist")),
+    let Some(kind) = ResourceType::from_id(resource_type) else {
+        return request(format!("resource type {resource_type} does not exist"));
     };
-    if kind == ResourceType::Broker && !name.is_empty() {
+    let one_broker = match kind {
+        ResourceType::Broker => !name.is_empty(),
+        ResourceType::BrokerLogger => true,
+        _ => false,
+    };
+    if one_broker {
         let node_id = context.config.node_id();
         match name.parse::<i32>() {
             Ok(id) if id == node_id => {}
             Ok(_) => return request(format!("broker {name} is not this broker, {node_id}")),
             Err(_) => return request(format!("broker {name:?} is not a node id")),
         }
+    }
+    if kind == ResourceType::BrokerLogger {
+        // There are no loggers that could be named, and an unknown one is a bad config in Kafka.
+        let message = "log levels cannot be changed while the broker runs".to_owned();
+        return Err(ApiError::new(ErrorCode::INVALID_CONFIG, message));
     }
     Ok(ConfigResource { resource_type: kind, name: name.to_owned() })
 }
@@ -284,18 +288,23 @@ fn list_operation(
     let mut members: Vec<&str> = current.split(',').filter(|member| !member.is_empty()).collect();
     match operation {
         Operation::Append(value) => {
-            for member in java_split(value) {
-                if !members.contains(&member) {
-                    members.push(member);
-                }
-            }
+            let mut known: HashSet<&str> = members.iter().copied().collect();
+            let added = java_split(value).into_iter().filter(|member| known.insert(member));
+            members.extend(added);
         }
         Operation::Subtract(value) => {
+            // One for each time that a member is named, and the first ones.
+            let mut named: HashMap<&str, usize> = HashMap::new();
             for member in java_split(value) {
-                if let Some(at) = members.iter().position(|known| *known == member) {
-                    members.remove(at);
-                }
+                *named.entry(member).or_default() += 1;
             }
+            members.retain(|member| match named.get_mut(member) {
+                Some(left) if *left > 0 => {
+                    *left -= 1;
+                    false
+                }
+                _ => true,
+            });
         }
         Operation::Set(_) | Operation::Delete => {}
     }

@@ -25,6 +25,8 @@ struct Terms {
     max_wait: Duration,
     committed_only: bool,
     by_id: bool,
+    /// Whether the fetcher says that it is a replica.
+    replica: bool,
 }
 
 /// What is asked for, and how it is answered.
@@ -50,11 +52,8 @@ pub(super) fn handle(context: &Context, scratch: &mut Scratch, body: &[u8]) -> H
         max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
         committed_only: request.isolation_level == 1,
         by_id: context.version >= 13,
+        replica: request.replica_id >= 0 || request.replica_state.replica_id >= 0,
     };
-    if request.replica_id >= 0 || request.replica_state.replica_id >= 0 {
-        // There are no followers on a single node: whoever claims to be one is no replica.
-        return top_level_error(context, scratch, ErrorCode::NOT_LEADER_OR_FOLLOWER);
-    }
     let plan = match plan(context, &request, &terms) {
         Ok(plan) => plan,
         Err(code) => return top_level_error(context, scratch, code),

@@ -211,6 +211,10 @@ impl Look<'_> {
         let topic = topic.ok_or(unknown)?;
         let partition =
             topic.partition(wanted.partition).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+        if self.terms.replica {
+            // There are no followers on a single node: whoever claims to be one is none.
+            return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+        }
         let max = usize::try_from(wanted.max_bytes).unwrap_or(0).min(self.left);
         let request = ReadRequest {
             offset: wanted.fetch_offset,
