@@ -22,6 +22,7 @@ import sys
 import time
 import traceback
 
+import aging
 from estate import SIDE, Estate
 from kill import Broker
 from suite import check, eventually, same
@@ -40,8 +41,9 @@ offsets.topic.num.partitions=5
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=3
-log.retention.hours=876000
 log.segment.bytes=1048576
+log.initial.task.delay.ms=300
+log.retention.check.interval.ms=300
 group.initial.rebalance.delay.ms=0
 metadata.log.max.record.bytes.between.snapshots=4000
 broker.session.timeout.ms=1500
@@ -151,6 +153,8 @@ def scenario(options, first):
             estate.create(estate.admin(), stray, 1)
         if number < len(steps):
             estate.fill(number, kafka=who == KAFKA, clean=end == signal.SIGTERM)
+        if number <= 2:
+            aging.let_age(estate, number)
         house.stop(end)
         if number == 1 and who == THALWEG:
             for file in house.metadata_files():

@@ -86,6 +86,14 @@ def eventually(what, seconds_max, condition):
         time.sleep(0.02)
 
 
+def eventually_with(what, seen, condition):
+    """Waits; a failure tells what was seen last."""
+    try:
+        eventually(what, 30, condition)
+    except AssertionError as error:
+        raise AssertionError(f"{error}; last seen: {seen}") from error
+
+
 def records(count, seed):
     """(key, value, headers, timestamp_ms) of every shape: absent, empty, runs, noise."""
     rng = random.Random(seed)

@@ -68,8 +68,13 @@ fn every(
     let broker = Arc::downgrade(broker);
     let work = Arc::new(work);
     tokio::spawn(async move {
+        let mut first = true;
         loop {
             let pause = match broker.upgrade() {
+                // A broker that is restarted more often than the interval still gets to its work.
+                Some(broker) if std::mem::take(&mut first) => {
+                    interval(&broker).min(broker.settings().initial_task_delay_ms())
+                }
                 Some(broker) => interval(&broker),
                 None => return,
             };
