@@ -67,16 +67,17 @@ pub struct Tally {
 
 /// The suites in two lanes that run beside each other.
 const JAVA: [&str; 6] = ["producer", "consumer", "groups", "admin", "errors", "tools"];
-const PYTHON: [&str; 6] = ["kcat", "confluent", "kafka_python", "aiokafka", "answers", "raw"];
+const OTHERS: [&str; 7] =
+    ["kcat", "confluent", "kafka_python", "aiokafka", "kafkajs", "answers", "raw"];
 /// Suites that start brokers themselves, after the others.
 const OWN_BROKERS: [&str; 2] = ["kill", "handover"];
 
 /// Runs the plan and prints a line per case.
 pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
     let known =
-        |name: &String| [JAVA.as_slice(), &PYTHON, &OWN_BROKERS].concat().contains(&name.as_str());
+        |name: &String| [JAVA.as_slice(), &OTHERS, &OWN_BROKERS].concat().contains(&name.as_str());
     if let Some(unknown) = plan.suites.iter().find(|name| !known(name)) {
-        let all = [JAVA.as_slice(), &PYTHON, &OWN_BROKERS].concat().join(", ");
+        let all = [JAVA.as_slice(), &OTHERS, &OWN_BROKERS].concat().join(", ");
         return Err(format!("unknown suite {unknown}; there are {all}"));
     }
     let tally = Mutex::new(Tally::default());
@@ -125,19 +126,19 @@ fn on_target(
     fs::create_dir_all(scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
     let wanted = |name: &str| plan.suites.is_empty() || plan.suites.iter().any(|s| s == name);
     let java: Vec<&str> = JAVA.into_iter().filter(|name| wanted(name)).collect();
-    let python: Vec<&str> = PYTHON.into_iter().filter(|name| wanted(name)).collect();
+    let others: Vec<&str> = OTHERS.into_iter().filter(|name| wanted(name)).collect();
     let mut transcript = Transcript::new();
-    if !java.is_empty() || !python.is_empty() {
+    if !java.is_empty() || !others.is_empty() {
         let mut broker = Broker::start(tools, plan, target, &scratch.join("data"))?;
         let suite = Suite { tools, plan, target, broker: &broker, scratch, tally };
         std::thread::scope(|scope| {
             if !java.is_empty() {
                 scope.spawn(|| suite.java(&java));
             }
-            scope.spawn(|| python.iter().for_each(|name| suite.python(name)));
+            scope.spawn(|| others.iter().for_each(|name| suite.other(name)));
         });
         differences::read(&scratch.join("java.transcript"), &mut transcript);
-        for name in &python {
+        for name in &others {
             differences::read(&scratch.join(format!("{name}.transcript")), &mut transcript);
         }
         broker.stop(tally, target);
@@ -176,9 +177,17 @@ impl Suite<'_> {
         self.program(command, "java");
     }
 
-    fn python(&self, name: &str) {
-        let mut command = Command::new(&self.tools.python);
-        command.arg(self.tools.root.join(format!("tests/python/{name}_suite.py")));
+    fn other(&self, name: &str) {
+        let tests = self.tools.root.join("tests");
+        let mut command;
+        if name == "kafkajs" {
+            command = Command::new("node");
+            command.env("NODE_PATH", &self.tools.node_modules);
+            command.arg(tests.join(format!("node/{name}_suite.js")));
+        } else {
+            command = Command::new(&self.tools.python);
+            command.arg(tests.join(format!("python/{name}_suite.py")));
+        }
         if name == "raw" {
             command.args(["--pid", &self.broker.process.id().to_string()]);
         }

@@ -1,4 +1,5 @@
-//! What the tests need and Cargo does not bring: Debian packages, Kafka's jars, Python wheels.
+//! What the tests need and Cargo does not bring: Debian packages, Kafka's jars, Python wheels,
+//! Node packages.
 //!
 //! Everything but the packages lands in `.cache/` inside the checkout. Each part carries a stamp of
 //! what it was made from, so that a second call costs nothing. Only package managers' own names are
@@ -23,16 +24,20 @@ pub struct Tools {
     pub classes: PathBuf,
     /// Python with the client libraries.
     pub python: PathBuf,
+    /// Folder with the Node client libraries.
+    pub node_modules: PathBuf,
 }
 
 /// A Debian package and how to tell that what it brings is there.
-const PACKAGES: [(&str, &[&str]); 6] = [
+const PACKAGES: [(&str, &[&str]); 8] = [
     ("kcat", &["kcat", "-V"]),
     ("build-essential", &["cc", "--version"]),
     ("python3", &["python3", "--version"]),
     ("python3-venv", &["python3", "-c", "import ensurepip, venv"]),
     ("default-jdk-headless", &["javac", "-version"]),
     ("maven", &["mvn", "--version"]),
+    ("nodejs", &["node", "--version"]),
+    ("npm", &["npm", "--version"]),
 ];
 
 /// Installs what is missing.
@@ -40,8 +45,9 @@ pub fn run(root: &Path) -> Result<Tools, String> {
     packages()?;
     let jars = jars(root)?;
     let python = wheels(root)?;
+    let node_modules = node_modules(root)?;
     let classes = classes(root, &jars)?;
-    Ok(Tools { root: root.to_path_buf(), jars, classes, python })
+    Ok(Tools { root: root.to_path_buf(), jars, classes, python, node_modules })
 }
 
 /// Runs a command to its end; an error names it and its exit code.
@@ -135,6 +141,22 @@ fn wheels(root: &Path) -> Result<PathBuf, String> {
         )
     })?;
     Ok(python)
+}
+
+fn node_modules(root: &Path) -> Result<PathBuf, String> {
+    let base = root.join(".cache/node");
+    let from = ["package.json", "package-lock.json"].map(|name| root.join("tests/node").join(name));
+    once(&base, &from.each_ref(), || {
+        println!("setup: Node clients");
+        remove(&base)?;
+        fs::create_dir_all(&base).map_err(|e| format!("{}: {e}", base.display()))?;
+        for path in &from {
+            let to = base.join(path.file_name().unwrap_or_default());
+            fs::copy(path, &to).map_err(|e| format!("{}: {e}", to.display()))?;
+        }
+        call(&base, "npm", &["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"])
+    })?;
+    Ok(base.join("node_modules"))
 }
 
 fn classes(root: &Path, jars: &Path) -> Result<PathBuf, String> {

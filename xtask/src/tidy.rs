@@ -297,7 +297,7 @@ fn sources(root: &Path, files: &[PathBuf], wrong: &mut Vec<String>) {
         let Ok(text) = String::from_utf8(bytes) else { continue };
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
         let generated = name.starts_with("crates/wire/src/gen/");
-        if ["rs", "java", "py"].contains(&extension) && !generated {
+        if ["rs", "java", "py", "js"].contains(&extension) && !generated {
             let lines = text.lines().count();
             if lines > LINES_MAX {
                 wrong.push(format!("{name}: {lines} lines; split it by noun"));
