@@ -1,10 +1,11 @@
-//! Automation: schemas, codegen, setup, test, conformance, tidy, deny.
+//! Automation: schemas, codegen, setup, test, conformance, soak, tidy, deny.
 
 mod codegen;
 mod conformance;
 mod differences;
 mod schemas;
 mod setup;
+mod soak;
 mod test;
 mod tidy;
 
@@ -20,6 +21,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
               [--kill-rounds N] [--binary FILE]
                             client suites against kafka, thalweg or both; with
                             two brokers what they showed is compared
+  soak [MINUTES]            one directory, every codec, kind stops and kills in turn
+                            (default 60 minutes)
   tidy                      house rules
   deny                      licences, bans, sources and advisories, by cargo-deny";
 
@@ -34,6 +37,8 @@ fn main() -> ExitCode {
         ["setup"] => setup::run(&root).map(drop),
         ["test"] => test::run(&root, false),
         ["test", "--quick"] => test::run(&root, true),
+        ["soak"] => soak(&root, "60"),
+        ["soak", minutes] => soak(&root, minutes),
         ["tidy"] => tidy::run(&root),
         ["deny"] => deny(&root),
         ["conformance", options @ ..] => conformance(&root, options),
@@ -96,6 +101,12 @@ fn conformance(root: &Path, options: &[&str]) -> Result<(), String> {
         (_, 0) => Ok(()),
         (_, failed) => Err(format!("{failed} cases failed")),
     }
+}
+
+fn soak(root: &Path, minutes: &str) -> Result<(), String> {
+    let minutes = minutes.parse().map_err(|e| format!("soak: {e}"))?;
+    let binary = test::build(&setup::run(root)?)?;
+    soak::run(root, &binary, minutes)
 }
 
 /// cargo-deny, built once into `.cache/` because Debian has none; that takes some minutes.

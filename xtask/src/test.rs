@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use crate::conformance::{self, Plan, Tally, Target};
 use crate::setup::{self, Tools};
+use crate::soak;
 use crate::tidy;
 
 /// Compilers at once; more only fight for two cores and memory.
@@ -38,6 +39,8 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
         Ok(())
     });
     if let Some(binary) = binary {
+        // The short form of `cargo xtask soak`: one kill, one kind stop.
+        steps.run("soak", || soak::run(root, &binary, 0));
         steps.run("conformance", || {
             let targets =
                 if quick { vec![Target::Thalweg] } else { vec![Target::Kafka, Target::Thalweg] };
