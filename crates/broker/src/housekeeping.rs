@@ -60,7 +60,9 @@ impl DirFailureListener for DirFailures {
     }
 }
 
-fn every(
+/// Does `work` again and again: first after `delay`, then after `interval` each time.
+fn every_after(
+    delay: i64,
     broker: &Arc<Broker>,
     interval: impl Fn(&Broker) -> i64 + Send + 'static,
     work: impl Fn(&Broker) + Send + Sync + 'static,
@@ -68,14 +70,10 @@ fn every(
     let broker = Arc::downgrade(broker);
     let work = Arc::new(work);
     tokio::spawn(async move {
-        let mut first = true;
+        let mut delay = Some(delay);
         loop {
             let pause = match broker.upgrade() {
-                // A broker that is restarted more often than the interval still gets to its work.
-                Some(broker) if std::mem::take(&mut first) => {
-                    interval(&broker).min(broker.settings().initial_task_delay_ms())
-                }
-                Some(broker) => interval(&broker),
+                Some(broker) => delay.take().unwrap_or_else(|| interval(&broker)),
                 None => return,
             };
             tokio::time::sleep(Duration::from_millis(u64::try_from(pause).unwrap_or(1).max(1)))
@@ -89,20 +87,36 @@ fn every(
     })
 }
 
+/// The same without a delay of its own.
+fn every(
+    broker: &Arc<Broker>,
+    interval: impl Fn(&Broker) -> i64 + Send + 'static,
+    work: impl Fn(&Broker) + Send + Sync + 'static,
+) -> JoinHandle<()> {
+    every_after(interval(broker), broker, interval, work)
+}
+
+/// Checkpoints of the metadata are looked at this often.
+const METADATA_TIDY_MS: i64 = 60_000;
+
 /// Flushes are looked for at least this often, whatever the scheduler's interval says.
 const FLUSH_MS_MAX: i64 = 2_000;
 
 /// Starts everything that runs by the clock.
 pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
+    // `log.initial.task.delay.ms`: a start has better things to do.
+    let delay = broker.settings().initial_task_delay_ms();
     vec![
-        every(
+        every_after(
+            delay,
             broker,
             |b| b.settings().retention_check_interval_ms(),
             |b| {
                 b.logs.clean_up(b.clock.wall_ms());
             },
         ),
-        every(
+        every_after(
+            delay,
             broker,
             |b| b.settings().flush_scheduler_interval_ms().min(FLUSH_MS_MAX),
             |b| {
@@ -111,10 +125,25 @@ pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
                 b.logs.delete_due(now);
             },
         ),
-        every(
+        every_after(
+            delay,
             broker,
             |b| i64::from(b.settings().flush_offset_checkpoint_interval_ms()),
-            |b| b.logs.checkpoint(),
+            |b| b.logs.checkpoint_recovery_points(),
+        ),
+        every_after(
+            delay,
+            broker,
+            |b| i64::from(b.settings().flush_start_offset_checkpoint_interval_ms()),
+            |b| b.logs.checkpoint_log_starts(),
+        ),
+        every(
+            broker,
+            |b| match b.settings().metadata_snapshot_interval_ms() {
+                0 => METADATA_TIDY_MS,
+                interval => interval.min(METADATA_TIDY_MS),
+            },
+            |b| b.controller.tidy(b),
         ),
         every(
             broker,

@@ -20,7 +20,7 @@ use crate::broker::{Broker, Parts};
 use crate::clock::Clock;
 use crate::coordinators::groups::Groups;
 use crate::coordinators::runtime::RuntimeConfig;
-use crate::kraft::{Controller, MetadataLog, MetadataLogError, Owner};
+use crate::kraft::{Controller, MetadataLog, MetadataLogError, Owner, Retention};
 use crate::net::limits::ConnectionLimits;
 use crate::net::listener::{self, Listener, SocketOptions};
 use crate::random::Random;
@@ -188,14 +188,25 @@ fn open(config: BrokerConfig, listeners: &[Arc<Listener>]) -> Result<Arc<Broker>
         listener: controller_listener(&config, listeners),
         static_voters: config.voters().iter().map(|voter| voter.id).collect(),
     };
+    let segment_bytes =
+        config.internal_metadata_segment_bytes().unwrap_or(config.metadata_segment_bytes());
     let metadata_config = thalweg_log::LogConfig {
-        segment_bytes: u32::try_from(config.metadata_segment_bytes()).unwrap_or(u32::MAX),
+        segment_bytes: u32::try_from(segment_bytes).unwrap_or(u32::MAX),
         segment_ms: config.metadata_segment_ms(),
         max_message_bytes: u32::MAX,
+        // Checkpoints decide what may go.
+        retention_bytes: -1,
+        retention_ms: -1,
         ..thalweg_log::LogConfig::default()
     };
-    let snapshot_after = u64::try_from(config.metadata_snapshot_record_bytes()).unwrap_or(u64::MAX);
-    let opened = MetadataLog::open(&logs, dir, &owner, metadata_config, snapshot_after, now)?;
+    let retention = Retention {
+        snapshot_after_bytes: u64::try_from(config.metadata_snapshot_record_bytes())
+            .unwrap_or(u64::MAX),
+        snapshot_interval_ms: config.metadata_snapshot_interval_ms(),
+        bytes: config.metadata_retention_bytes(),
+        ms: config.metadata_retention_ms(),
+    };
+    let opened = MetadataLog::open(&logs, dir, &owner, metadata_config, retention, now)?;
     if opened.loader.image().has_acls() {
         return Err(StartError::Metadata(
             "the metadata holds access control entries, which cannot be enforced yet: serving \

@@ -51,9 +51,7 @@ impl LogManager {
         }
     }
 
-    /// Writes the checkpoints of recovery points, log starts and high watermarks
-    /// (`log.flush.offset.checkpoint.interval.ms`,
-    /// `log.flush.start.offset.checkpoint.interval.ms`).
+    /// Writes the checkpoints of recovery points, log starts and high watermarks.
     pub fn checkpoint(&self) {
         for dir in &self.dirs {
             // A failure takes the directory offline.
@@ -61,14 +59,28 @@ impl LogManager {
         }
     }
 
-    /// Writes the checkpoint of high watermarks alone
+    /// Writes the checkpoint of recovery points (`log.flush.offset.checkpoint.interval.ms`).
+    pub fn checkpoint_recovery_points(&self) {
+        self.each_dir(write_recovery_points);
+    }
+
+    /// Writes the checkpoint of log starts
+    /// (`log.flush.start.offset.checkpoint.interval.ms`).
+    pub fn checkpoint_log_starts(&self) {
+        self.each_dir(write_log_starts);
+    }
+
+    /// Writes the checkpoint of high watermarks
     /// (`replica.high.watermark.checkpoint.interval.ms`).
     pub fn checkpoint_high_watermarks(&self) {
-        for dir in &self.dirs {
+        self.each_dir(write_high_watermarks);
+    }
+
+    /// Writes one checkpoint of every directory; a failure takes its directory offline.
+    fn each_dir(&self, write: fn(&LogDir, &[Arc<Log>]) -> Result<(), StorageError>) {
+        for dir in self.dirs.iter().filter(|dir| dir.check().is_ok()) {
             let _order = self.checkpoints.lock();
-            let logs = self.logs_in(dir);
-            let _ =
-                write_offsets(dir, names::HIGH_WATERMARKS, &logs, |log| Some(log.high_watermark()));
+            let _ = write(dir, &self.logs_in(dir));
         }
     }
 
@@ -76,13 +88,9 @@ impl LogManager {
         dir.check()?;
         let _order = self.checkpoints.lock();
         let logs = self.logs_in(dir);
-        write_offsets(dir, names::RECOVERY_POINTS, &logs, |log| Some(log.recovery_point()))?;
-        write_offsets(dir, names::LOG_STARTS, &logs, |log| {
-            let start = log.log_start_offset();
-            let first = log.segments().first().map_or(0, |segment| segment.base_offset);
-            (start > first).then_some(start)
-        })?;
-        write_offsets(dir, names::HIGH_WATERMARKS, &logs, |log| Some(log.high_watermark()))
+        write_recovery_points(dir, &logs)?;
+        write_log_starts(dir, &logs)?;
+        write_high_watermarks(dir, &logs)
     }
 
     fn logs_in(&self, dir: &Arc<LogDir>) -> Vec<Arc<Log>> {
@@ -194,6 +202,23 @@ pub(crate) fn read_offsets(
             Ok(HashMap::new())
         }
     }
+}
+
+fn write_recovery_points(dir: &LogDir, logs: &[Arc<Log>]) -> Result<(), StorageError> {
+    write_offsets(dir, names::RECOVERY_POINTS, logs, |log| Some(log.recovery_point()))
+}
+
+/// Only of logs that start within a segment: the others start where their files do.
+fn write_log_starts(dir: &LogDir, logs: &[Arc<Log>]) -> Result<(), StorageError> {
+    write_offsets(dir, names::LOG_STARTS, logs, |log| {
+        let start = log.log_start_offset();
+        let first = log.segments().first().map_or(0, |segment| segment.base_offset);
+        (start > first).then_some(start)
+    })
+}
+
+fn write_high_watermarks(dir: &LogDir, logs: &[Arc<Log>]) -> Result<(), StorageError> {
+    write_offsets(dir, names::HIGH_WATERMARKS, logs, |log| Some(log.high_watermark()))
 }
 
 fn write_offsets(

@@ -76,6 +76,19 @@ impl Controller {
         Ok(self.state.blocking_lock().log.settle(now_ms)?)
     }
 
+    /// Writes and removes checkpoints that are due. On a thread that may wait.
+    pub(crate) fn tidy(&self, broker: &Broker) {
+        let mut state = self.state.blocking_lock();
+        if state.failed.is_some() {
+            return;
+        }
+        let State { log, loader, .. } = &mut *state;
+        if let Err(error) = log.tidy(loader.image(), broker.clock.wall_ms()) {
+            // The log itself is whole: what is not removed is looked at again.
+            tracing::error!(%error, "checkpoints of the metadata could not be seen to");
+        }
+    }
+
     /// Epoch and end of the log, as DescribeQuorum tells them.
     pub(crate) async fn quorum(&self) -> (i32, i64) {
         let state = self.state.lock().await;

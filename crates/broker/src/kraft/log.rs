@@ -20,7 +20,7 @@ use thalweg_metadata::bootstrap::{
     quorum_checkpoint, snapshot_batches,
 };
 use thalweg_metadata::features::MetadataVersion;
-use thalweg_metadata::image::{Loader, MetadataImage, SnapshotError, SnapshotReader, Update};
+use thalweg_metadata::image::{Loader, MetadataImage, SnapshotError, Update};
 use thalweg_metadata::records::{Batch, BatchContents, BatchWriter, ControlRecord, RecordError};
 use thalweg_records::BatchView;
 use thalweg_records::codec::Decompressor;
@@ -28,6 +28,7 @@ use thalweg_wire::Uuid;
 use thalweg_wire::messages::VotersRecord;
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 
+use super::checkpoints::{self, Retention};
 use super::quorum_state::{self, QuorumState, create_synced, replace_synced, sync_dir};
 
 /// Bytes read at a time while the log is replayed.
@@ -83,7 +84,8 @@ pub(crate) struct MetadataLog {
     voters: Option<VotersRecord>,
     kraft_version: i16,
     bytes_since_snapshot: u64,
-    snapshot_after_bytes: u64,
+    retention: Retention,
+    last_snapshot_ms: i64,
     /// Whether the start is over, so that each append has to be flushed.
     settled: bool,
 }
@@ -111,7 +113,7 @@ impl MetadataLog {
         dir: &Arc<LogDir>,
         owner: &Owner,
         config: LogConfig,
-        snapshot_after_bytes: u64,
+        retention: Retention,
         now_ms: i64,
     ) -> Result<Opened, MetadataLogError> {
         let path = dir.path().join(format!("{CLUSTER_METADATA_TOPIC}-0"));
@@ -127,9 +129,9 @@ impl MetadataLog {
         let log = logs.open_unmanaged(dir, &request, Arc::new(config), now_ms)?;
 
         let mut decompressor = Decompressor::new();
-        let checkpoint = latest_checkpoint(&path).map_err(at(&path))?;
+        let checkpoint = checkpoints::latest(&path).map_err(at(&path))?;
         let (image, mut voters, mut kraft_version) = match &checkpoint {
-            Some(found) => read_checkpoint(&path.join(&found.name), found, &mut decompressor)?,
+            Some(found) => found.read(&mut decompressor)?,
             None => (MetadataImage::empty(), None, 0),
         };
         let mut loader = Loader::new(image);
@@ -169,7 +171,8 @@ impl MetadataLog {
             voters,
             kraft_version,
             bytes_since_snapshot: bytes,
-            snapshot_after_bytes,
+            retention,
+            last_snapshot_ms: now_ms,
             settled: false,
         };
         let voter = owner.voter();
@@ -233,7 +236,7 @@ impl MetadataLog {
         let batches = self.writer(loader, now_ms).data_batches(loader.next_offset(), records)?;
         let updates = self.append(&batches, loader, now_ms)?;
         // A checkpoint must not be ahead of a log that is not on the disk yet.
-        if self.settled && self.bytes_since_snapshot >= self.snapshot_after_bytes {
+        if self.settled && self.bytes_since_snapshot >= self.retention.snapshot_after_bytes {
             self.snapshot(loader.image(), now_ms)?;
         }
         Ok(updates)
@@ -271,26 +274,31 @@ impl MetadataLog {
         Ok(())
     }
 
-    /// Writes a checkpoint of the image; older ones but the first are removed.
+    /// Writes a checkpoint of the image.
     pub(crate) fn snapshot(
         &mut self,
         image: &MetadataImage,
         now_ms: i64,
     ) -> Result<(), MetadataLogError> {
-        let end_offset = image.provenance.offset + 1;
-        let name = format!("{end_offset:020}-{:010}.checkpoint", image.provenance.epoch);
-        let io = |error| MetadataLogError::Io { path: self.path.join(&name), error };
         let batches = snapshot_batches(image, self.kraft_version, self.voters.as_ref(), now_ms)?;
-        let bytes = batches.concat();
-        replace_synced(&self.path, &name, &bytes).map_err(io)?;
-        sync_dir(&self.path).map_err(io)?;
-        for old in checkpoints(&self.path).map_err(io)? {
-            if old.name != name && old.name != QUORUM_CHECKPOINT {
-                fs::remove_file(self.path.join(&old.name)).map_err(io)?;
-            }
-        }
+        checkpoints::write(&self.path, image, &batches.concat())?;
         self.bytes_since_snapshot = 0;
+        self.last_snapshot_ms = now_ms;
         Ok(())
+    }
+
+    /// What is due by the clock: a checkpoint of what is new, and the end of what is old.
+    pub(crate) fn tidy(
+        &mut self,
+        image: &MetadataImage,
+        now_ms: i64,
+    ) -> Result<(), MetadataLogError> {
+        let interval = self.retention.snapshot_interval_ms;
+        let since = now_ms.saturating_sub(self.last_snapshot_ms);
+        if self.bytes_since_snapshot > 0 && interval > 0 && since >= interval {
+            self.snapshot(image, now_ms)?;
+        }
+        checkpoints::clean(&self.path, &self.log, &self.retention, now_ms)
     }
 
     /// Brings everything to the disk; nothing is written afterwards.
@@ -301,54 +309,7 @@ impl MetadataLog {
     }
 }
 
-/// A checkpoint's file.
-struct Checkpoint {
-    name: String,
-    end_offset: i64,
-    epoch: i32,
-}
-
-fn checkpoints(dir: &Path) -> io::Result<Vec<Checkpoint>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(dir)? {
-        let Ok(name) = entry?.file_name().into_string() else { continue };
-        let Some((end, epoch)) =
-            name.strip_suffix(".checkpoint").and_then(|stem| stem.split_once('-'))
-        else {
-            continue;
-        };
-        if let (20, 10, Ok(end_offset), Ok(epoch)) =
-            (end.len(), epoch.len(), end.parse(), epoch.parse())
-        {
-            found.push(Checkpoint { name, end_offset, epoch });
-        }
-    }
-    Ok(found)
-}
-
-fn latest_checkpoint(dir: &Path) -> io::Result<Option<Checkpoint>> {
-    Ok(checkpoints(dir)?.into_iter().max_by_key(|c| (c.end_offset, c.epoch)))
-}
-
-type CheckpointContents = (MetadataImage, Option<VotersRecord>, i16);
-
-fn read_checkpoint(
-    path: &Path,
-    checkpoint: &Checkpoint,
-    decompressor: &mut Decompressor,
-) -> Result<CheckpointContents, MetadataLogError> {
-    let bytes =
-        fs::read(path).map_err(|error| MetadataLogError::Io { path: path.to_path_buf(), error })?;
-    let broken = |error| MetadataLogError::Snapshot { path: path.to_path_buf(), error };
-    let mut reader = SnapshotReader::new(MetadataImage::empty());
-    each_batch(&bytes, decompressor, |batch| reader.load(&batch).map_err(broken))?;
-    let voters = reader.voters().cloned();
-    let kraft_version = reader.kraft_version().map_or(0, |record| record.k_raft_version);
-    let (image, _) = reader.finish(checkpoint.end_offset, checkpoint.epoch).map_err(broken)?;
-    Ok((image, voters, kraft_version))
-}
-
-fn each_batch(
+pub(super) fn each_batch(
     bytes: &[u8],
     decompressor: &mut Decompressor,
     mut act: impl FnMut(Batch) -> Result<(), MetadataLogError>,

@@ -388,6 +388,11 @@ impl BrokerConfig {
         self.values.get(at)?.as_ref()
     }
 
+    /// `internal.metadata.log.segment.bytes`, if it is set.
+    pub fn internal_metadata_segment_bytes(&self) -> Option<i32> {
+        self.int_or_none("internal.metadata.log.segment.bytes")
+    }
+
     /// A number that is set for one listener, as `listener.name.<listener>.<name>`.
     pub fn listener_int(&self, listener: &str, name: &str) -> Option<i32> {
         let full = format!("listener.name.{}.{name}", listener.to_lowercase());

@@ -1,0 +1,157 @@
+//! Checkpoints of the metadata: `<end offset>-<epoch>.checkpoint` beside the log's segments.
+//!
+//! The log may lose what lies before a checkpoint, and checkpoints may go that another one follows,
+//! by `metadata.max.retention.bytes` and `metadata.max.retention.ms`. The newest always stays.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use thalweg_log::Log;
+use thalweg_metadata::image::{MetadataImage, SnapshotReader};
+use thalweg_metadata::records::{Batch, BatchContents, ControlRecord};
+use thalweg_records::BatchView;
+use thalweg_records::codec::Decompressor;
+use thalweg_wire::messages::VotersRecord;
+
+use super::log::{MetadataLogError, each_batch};
+use super::quorum_state::{replace_synced, sync_dir};
+
+/// When checkpoints are written, and for how long they and the log are kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retention {
+    /// `metadata.log.max.record.bytes.between.snapshots`
+    pub(crate) snapshot_after_bytes: u64,
+    /// `metadata.log.max.snapshot.interval.ms`; 0 for never.
+    pub(crate) snapshot_interval_ms: i64,
+    /// `metadata.max.retention.bytes`; negative for no limit.
+    pub(crate) bytes: i64,
+    /// `metadata.max.retention.ms`; negative for no limit.
+    pub(crate) ms: i64,
+}
+
+/// A checkpoint's file.
+#[derive(Debug)]
+pub(super) struct Checkpoint {
+    path: PathBuf,
+    end_offset: i64,
+    pub(super) epoch: i32,
+}
+
+/// What a checkpoint says: the image, the voters, and the level of `kraft.version`.
+type Contents = (MetadataImage, Option<VotersRecord>, i16);
+
+/// All checkpoints of a log, oldest first.
+fn all(dir: &Path) -> io::Result<Vec<Checkpoint>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let Ok(name) = entry?.file_name().into_string() else { continue };
+        let Some((end, epoch)) =
+            name.strip_suffix(".checkpoint").and_then(|stem| stem.split_once('-'))
+        else {
+            continue;
+        };
+        if let (20, 10, Ok(end_offset), Ok(epoch)) =
+            (end.len(), epoch.len(), end.parse(), epoch.parse())
+        {
+            found.push(Checkpoint { path: dir.join(name), end_offset, epoch });
+        }
+    }
+    found.sort_unstable_by_key(|checkpoint| (checkpoint.end_offset, checkpoint.epoch));
+    Ok(found)
+}
+
+/// The newest checkpoint.
+pub(super) fn latest(dir: &Path) -> io::Result<Option<Checkpoint>> {
+    Ok(all(dir)?.pop())
+}
+
+/// Writes a checkpoint of `image`, which `bytes` are.
+pub(super) fn write(
+    dir: &Path,
+    image: &MetadataImage,
+    bytes: &[u8],
+) -> Result<(), MetadataLogError> {
+    let end_offset = image.provenance.offset + 1;
+    let name = format!("{end_offset:020}-{:010}.checkpoint", image.provenance.epoch);
+    let written = replace_synced(dir, &name, bytes).and_then(|()| sync_dir(dir));
+    written.map_err(|error| MetadataLogError::Io { path: dir.join(name), error })
+}
+
+impl Checkpoint {
+    /// Reads all of it.
+    pub(super) fn read(
+        &self,
+        decompressor: &mut Decompressor,
+    ) -> Result<Contents, MetadataLogError> {
+        let bytes = fs::read(&self.path).map_err(|error| self.failed(error))?;
+        let broken = |error| MetadataLogError::Snapshot { path: self.path.clone(), error };
+        let mut reader = SnapshotReader::new(MetadataImage::empty());
+        each_batch(&bytes, decompressor, |batch| reader.load(&batch).map_err(broken))?;
+        let voters = reader.voters().cloned();
+        let kraft_version = reader.kraft_version().map_or(0, |record| record.k_raft_version);
+        let (image, _) = reader.finish(self.end_offset, self.epoch).map_err(broken)?;
+        Ok((image, voters, kraft_version))
+    }
+
+    fn failed(&self, error: io::Error) -> MetadataLogError {
+        MetadataLogError::Io { path: self.path.clone(), error }
+    }
+
+    fn size(&self) -> Result<u64, MetadataLogError> {
+        Ok(fs::metadata(&self.path).map_err(|error| self.failed(error))?.len())
+    }
+
+    /// Time of the newest record in it, which its first batch says.
+    fn timestamp_ms(&self) -> Result<Option<i64>, MetadataLogError> {
+        const FIRST_BATCH_MAX: u64 = 64 << 10;
+        let mut begin = Vec::new();
+        fs::File::open(&self.path)
+            .and_then(|file| file.take(FIRST_BATCH_MAX).read_to_end(&mut begin))
+            .map_err(|error| self.failed(error))?;
+        let Ok(view) = BatchView::parse(&begin) else { return Ok(None) };
+        let batch = Batch::read(view.bytes(), &mut Decompressor::new())?;
+        let BatchContents::Control(records) = batch.contents else { return Ok(None) };
+        Ok(records.iter().find_map(|record| match record {
+            ControlRecord::SnapshotHeader(header) => Some(header.last_contained_log_timestamp),
+            _ => None,
+        }))
+    }
+}
+
+/// Lets go of what retention does not keep: of the oldest checkpoint as long as another follows,
+/// and of the segments before that one.
+pub(super) fn clean(
+    dir: &Path,
+    log: &Log,
+    retention: &Retention,
+    now_ms: i64,
+) -> Result<(), MetadataLogError> {
+    let at_dir = |error| MetadataLogError::Io { path: dir.to_path_buf(), error };
+    let checkpoints = all(dir).map_err(at_dir)?;
+    let mut total = 0;
+    for checkpoint in &checkpoints {
+        total += checkpoint.size()?;
+    }
+    let mut removed = false;
+    for pair in checkpoints.windows(2) {
+        let [oldest, next] = pair else { break };
+        let too_much =
+            u64::try_from(retention.bytes).is_ok_and(|max| log.size().saturating_add(total) > max);
+        let too_old = || {
+            let age = oldest.timestamp_ms()?.map(|timestamp| now_ms.saturating_sub(timestamp));
+            Ok::<_, MetadataLogError>(retention.ms >= 0 && age.is_some_and(|a| a > retention.ms))
+        };
+        if !too_much && !too_old()? {
+            break;
+        }
+        let damaged = |error: &dyn std::fmt::Display| MetadataLogError::Damaged(error.to_string());
+        // The log first: a checkpoint may only go when nothing needs it to stand on.
+        log.delete_records(next.end_offset).map_err(|error| damaged(&error))?;
+        log.delete_old_segments(now_ms)?;
+        total -= oldest.size()?;
+        fs::remove_file(&oldest.path).map_err(|error| oldest.failed(error))?;
+        removed = true;
+    }
+    if removed { sync_dir(dir).map_err(at_dir) } else { Ok(()) }
+}

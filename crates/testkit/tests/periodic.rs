@@ -1,0 +1,202 @@
+//! What the broker does by the clock: checkpoints of logs and of the metadata.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use thalweg::{Connection, Options};
+use thalweg_records::builder::{BatchBuilder, BatchOptions};
+use thalweg_records::codec::Compressor;
+use thalweg_testkit::TestBroker;
+use thalweg_wire::messages::create_topics_request::CreatableTopic;
+use thalweg_wire::messages::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
+use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
+use thalweg_wire::messages::{
+    CreateTopicsRequest, DeleteRecordsRequest, MetadataRequest, ProduceRequest,
+};
+use thalweg_wire::{ErrorCode, Uuid};
+
+async fn connect(broker: &TestBroker) -> Connection {
+    Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap()
+}
+
+async fn create(connection: &Connection, name: &str) -> Uuid {
+    let request = CreateTopicsRequest {
+        topics: vec![CreatableTopic {
+            name: name.into(),
+            num_partitions: 1,
+            replication_factor: 1,
+            ..Default::default()
+        }],
+        timeout_ms: 10_000,
+        ..Default::default()
+    };
+    let answer = connection.send(&request).await.unwrap();
+    assert_eq!(answer.topics[0].error_code, ErrorCode::NONE);
+    answer.topics[0].topic_id
+}
+
+/// Waits for what comes by the clock.
+async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..2_000 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{what} did not come");
+}
+
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let name = format!("thalweg-{name}-{}", std::process::id());
+        Scratch(std::env::temp_dir().join(name))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Writes three records and deletes the first two: a log start within a segment.
+async fn start_within_a_segment(broker: &TestBroker) {
+    let connection = connect(broker).await;
+    let topic = create(&connection, "t").await;
+    let mut builder = BatchBuilder::new(BatchOptions::default());
+    for _ in 0..3 {
+        builder.append(1_000, None, Some(b"value"), &[]);
+    }
+    let records: Bytes = builder.finish(&mut Compressor::new()).unwrap().into();
+    let request = ProduceRequest {
+        acks: -1,
+        timeout_ms: 10_000,
+        topic_data: vec![TopicProduceData {
+            topic_id: topic,
+            partition_data: vec![PartitionProduceData {
+                records: Some(records),
+                ..Default::default()
+            }],
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let answer = connection.send(&request).await.unwrap();
+    assert_eq!(answer.responses[0].partition_responses[0].error_code, ErrorCode::NONE);
+    let request = DeleteRecordsRequest {
+        topics: vec![DeleteRecordsTopic {
+            name: "t".into(),
+            partitions: vec![DeleteRecordsPartition { offset: 2, ..Default::default() }],
+            ..Default::default()
+        }],
+        timeout_ms: 10_000,
+        ..Default::default()
+    };
+    let answer = connection.send(&request).await.unwrap();
+    assert_eq!(answer.topics[0].partitions[0].error_code, ErrorCode::NONE);
+}
+
+fn log_starts(broker: &TestBroker) -> String {
+    std::fs::read_to_string(broker.data().join("log-start-offset-checkpoint")).unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn log_starts_are_written_at_their_interval() {
+    const HOUR: u32 = 3_600_000;
+    let builder = || {
+        TestBroker::builder()
+            .config("log.flush.start.offset.checkpoint.interval.ms", 20)
+            .config("log.flush.offset.checkpoint.interval.ms", HOUR)
+            .config("log.retention.check.interval.ms", HOUR)
+    };
+    let broker = builder().config("log.initial.task.delay.ms", 1).start().await;
+    start_within_a_segment(&broker).await;
+    until("the log's start", || log_starts(&broker) == "0\n1\nt 0 2\n").await;
+    broker.shut_down().await;
+
+    // Nothing of that before the delay is over.
+    let broker = builder().config("log.initial.task.delay.ms", HOUR).start().await;
+    start_within_a_segment(&broker).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(log_starts(&broker), "");
+    broker.shut_down().await;
+}
+
+fn named(dir: &Path, suffix: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(suffix)).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Topics are created until the metadata log has lost its beginning; a restart knows all of them.
+async fn metadata_is_trimmed(name: &str, retention: (&str, i64)) {
+    let data = Scratch::new(name);
+    let start = || {
+        TestBroker::builder()
+            .data(&data.0)
+            .config("metadata.log.max.snapshot.interval.ms", 20)
+            .config("internal.metadata.log.segment.bytes", 2_000)
+            .config(retention.0, retention.1)
+            .start()
+    };
+    let broker = start().await;
+    let connection = connect(&broker).await;
+    let log = data.0.join("__cluster_metadata-0");
+    let mut topics = 0;
+    while named(&log, ".log").first().is_some_and(|first| first.starts_with("00000000000000000000"))
+    {
+        assert!(topics < 500, "the log still begins at 0: {:?}", named(&log, ""));
+        create(&connection, &format!("t{topics}")).await;
+        topics += 1;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let checkpoints = named(&log, ".checkpoint");
+    assert!(!checkpoints.is_empty() && !checkpoints[0].starts_with("00000000000000000000-"));
+    broker.shut_down().await;
+
+    for _ in 0..2 {
+        let broker = start().await;
+        let connection = connect(&broker).await;
+        let request = MetadataRequest { topics: None, ..Default::default() };
+        let answer = connection.send(&request).await.unwrap();
+        assert_eq!(answer.topics.len(), topics);
+        broker.shut_down().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metadata_beyond_its_size_goes() {
+    metadata_is_trimmed("metadata-bytes", ("metadata.max.retention.bytes", 10_000)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metadata_beyond_its_age_goes() {
+    metadata_is_trimmed("metadata-ms", ("metadata.max.retention.ms", 30)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_limits_all_metadata_stays() {
+    let broker = TestBroker::builder()
+        .config("metadata.log.max.snapshot.interval.ms", 20)
+        .config("internal.metadata.log.segment.bytes", 2_000)
+        .config("metadata.max.retention.bytes", -1)
+        .config("metadata.max.retention.ms", -1)
+        .start()
+        .await;
+    let connection = connect(&broker).await;
+    let log = broker.data().join("__cluster_metadata-0");
+    for at in 0..40 {
+        create(&connection, &format!("t{at}")).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let checkpoints = || named(&log, ".checkpoint");
+    until("a third checkpoint", || checkpoints().len() >= 3).await;
+    assert!(checkpoints()[0].starts_with("00000000000000000000-"));
+    assert!(named(&log, ".log")[0].starts_with("00000000000000000000"));
+    broker.shut_down().await;
+}
