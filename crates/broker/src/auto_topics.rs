@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use thalweg_metadata::controller::create_topics;
 use thalweg_wire::ErrorCode;
@@ -30,10 +31,14 @@ pub(crate) async fn create(
     if topics.is_empty() {
         return Ok(refused);
     }
-    let request = CreateTopicsRequest { topics, timeout_ms: 30_000, ..Default::default() };
-    let response = broker
-        .decide(move |context, random| create_topics(context, &request, &mut || random.u64()))
-        .await?;
+    let timeout_ms = broker.settings().request_timeout_ms();
+    let request = CreateTopicsRequest { topics, timeout_ms, ..Default::default() };
+    let decision = broker
+        .decide(move |context, random| create_topics(context, &request, &mut || random.u64()));
+    // A decision that has begun is carried out; its topics are there for the next one who asks.
+    let limit = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0));
+    let response =
+        tokio::time::timeout(limit, decision).await.map_err(|_| ControllerError::TimedOut)??;
     for topic in response.topics {
         match topic.error_code {
             ErrorCode::NONE | ErrorCode::TOPIC_ALREADY_EXISTS => {}

@@ -141,11 +141,14 @@ fn open(config: BrokerConfig, listeners: &[Arc<Listener>]) -> Result<Arc<Broker>
     let now = clock.wall_ms();
     let defaults = TopicConfig::new(&config, &Properties::new())?;
     let dirs: Vec<PathBuf> = config.log_dirs().iter().map(PathBuf::from).collect();
-    let cluster_id = existing_cluster_id(&dirs).unwrap_or_else(|| random.uuid().to_string());
+    let metadata_dir = PathBuf::from(config.metadata_log_dir());
+    let cluster_id = existing_cluster_id(dirs.iter().chain([&metadata_dir]))
+        .unwrap_or_else(|| random.uuid().to_string());
 
     let mut manager =
         ManagerConfig::new(dirs, config.node_id(), topic_settings::of(&defaults).log, now);
     manager.cluster_id = Some(cluster_id);
+    manager.metadata_dir = Some(metadata_dir);
     manager.recovery_threads_per_dir =
         usize::try_from(config.recovery_threads_per_dir()).unwrap_or(1).max(1);
     manager.producer_expiration_ms = i64::from(config.producer_id_expiration_ms());
@@ -169,19 +172,19 @@ fn open(config: BrokerConfig, listeners: &[Arc<Listener>]) -> Result<Arc<Broker>
         }
     }
 
-    let metadata_dir = std::path::absolute(config.metadata_log_dir())
-        .map_err(|e| StartError::Other(e.to_string()))?;
-    let dir = logs
-        .dirs()
-        .iter()
-        .find(|dir| std::path::absolute(dir.path()).is_ok_and(|path| path == metadata_dir))
-        .ok_or_else(|| {
-            StartError::Other(format!(
-                "metadata.log.dir {} is not one of log.dirs; a directory of its own is not \
-                 supported yet",
-                metadata_dir.display()
-            ))
-        })?;
+    let dir = logs.metadata_dir();
+    dir.check().map_err(|e| StartError::Metadata(e.to_string()))?;
+    let folder = format!("{}-0", thalweg_log::CLUSTER_METADATA_TOPIC);
+    for other in logs.dirs().iter().filter(|other| !Arc::ptr_eq(other, dir)) {
+        // An older one would be forgotten without a word, and with it all topics.
+        if other.path().join(&folder).exists() {
+            return Err(StartError::Metadata(format!(
+                "{} holds a metadata log, but metadata.log.dir is {}",
+                other.path().display(),
+                dir.path().display()
+            )));
+        }
+    }
     let owner = Owner {
         node_id: config.node_id(),
         directory_id: dir.id(),
@@ -279,8 +282,8 @@ fn open(config: BrokerConfig, listeners: &[Arc<Listener>]) -> Result<Arc<Broker>
 }
 
 /// The cluster that directories already belong to.
-fn existing_cluster_id(dirs: &[PathBuf]) -> Option<String> {
-    dirs.iter().find_map(|dir| {
+fn existing_cluster_id<'a>(mut dirs: impl Iterator<Item = &'a PathBuf>) -> Option<String> {
+    dirs.find_map(|dir| {
         let bytes = std::fs::read(dir.join("meta.properties")).ok()?;
         Some(thalweg_log::MetaProperties::parse(&bytes).ok()?.cluster_id)
     })

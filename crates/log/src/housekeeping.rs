@@ -36,7 +36,7 @@ impl LogManager {
     /// Deletes files that are due; says when the next ones are.
     pub fn delete_due(&self, now_ms: i64) -> Option<i64> {
         let mut next = None;
-        for dir in &self.dirs {
+        for dir in self.all_dirs() {
             // A failure takes the directory offline, and its files stay.
             let _ = dir.empty_trash(now_ms);
             next = next.into_iter().chain(dir.next_deletion_ms()).min();
@@ -46,7 +46,7 @@ impl LogManager {
 
     /// Closes files that were not used since the last call.
     pub fn close_idle_files(&self) {
-        for dir in &self.dirs {
+        for dir in self.all_dirs() {
             dir.pool.close_idle();
         }
     }
@@ -183,6 +183,7 @@ impl LogManager {
             }
             dir.release();
         }
+        self.metadata_dir.release();
     }
 }
 

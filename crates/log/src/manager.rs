@@ -38,6 +38,8 @@ pub type TopicConfigs = Arc<dyn Fn(&str) -> Option<Arc<LogConfig>> + Send + Sync
 pub struct ManagerConfig {
     /// `log.dirs`
     pub dirs: Vec<PathBuf>,
+    /// `metadata.log.dir`; the first of `log.dirs` without it.
+    pub metadata_dir: Option<PathBuf>,
     /// `node.id`
     pub node_id: i32,
     /// The cluster's id, if it is known. Directories without `meta.properties` are formatted with
@@ -74,6 +76,7 @@ impl ManagerConfig {
     ) -> ManagerConfig {
         ManagerConfig {
             dirs,
+            metadata_dir: None,
             node_id,
             cluster_id: None,
             defaults: Arc::new(defaults),
@@ -154,6 +157,8 @@ type Logs = HashMap<Arc<str>, Vec<Arc<Log>>>;
 /// The logs of a node, in one or more log directories. See the module for how to use it.
 pub struct LogManager {
     pub(crate) dirs: Vec<Arc<LogDir>>,
+    /// The metadata log's, one of `dirs` or another.
+    pub(crate) metadata_dir: Arc<LogDir>,
     cordoned: RwLock<Vec<Uuid>>,
     defaults: RwLock<Arc<LogConfig>>,
     topic_configs: Option<TopicConfigs>,
@@ -183,10 +188,15 @@ impl LogManager {
     /// partitions and recovers those that were not closed cleanly.
     pub fn open(config: ManagerConfig) -> Result<(LogManager, OpenReport), OpenError> {
         let metrics = Arc::new(Metrics::default());
-        let mut dirs: Vec<Arc<LogDir>> = Vec::with_capacity(config.dirs.len());
-        for path in &config.dirs {
+        let same = |one: &Path, other: &Path| {
+            let canonical = |path: &Path| {
+                std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).ok()
+            };
+            one == other || canonical(one).is_some_and(|path| canonical(other) == Some(path))
+        };
+        let take = |path: &Path| {
             let dir = LogDir::new(
-                path.clone(),
+                path.to_path_buf(),
                 config.disk.clone(),
                 config.max_open_files_per_dir,
                 metrics.clone(),
@@ -194,20 +204,36 @@ impl LogManager {
                 config.listener.clone(),
             );
             dir.set_producer_expiration_ms(config.producer_expiration_ms);
+            dir.take()?;
+            Ok::<_, OpenError>(Arc::new(dir))
+        };
+        let mut dirs: Vec<Arc<LogDir>> = Vec::with_capacity(config.dirs.len());
+        for path in &config.dirs {
             // Seen before the lock is tried: a second look at it would lose the first.
-            let canonical = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-            if dirs.iter().any(|other| {
-                std::fs::canonicalize(other.path()).is_ok_and(|known| known == canonical)
-            }) {
+            if dirs.iter().any(|other| same(other.path(), path)) {
                 return Err(OpenError::Duplicate(path.clone()));
             }
-            dir.take()?;
-            dirs.push(Arc::new(dir));
+            dirs.push(take(path)?);
         }
-        let cluster_id = identify_all(&dirs, &config)?;
+        let metadata_dir = match &config.metadata_dir {
+            Some(path) => match dirs.iter().find(|dir| same(dir.path(), path)) {
+                Some(dir) => Arc::clone(dir),
+                None => take(path)?,
+            },
+            None => match dirs.first() {
+                Some(dir) => Arc::clone(dir),
+                None => return Err(OpenError::NoUsableDirectory("log.dirs is empty".into())),
+            },
+        };
+        let mut all = dirs.clone();
+        if !dirs.iter().any(|dir| Arc::ptr_eq(dir, &metadata_dir)) {
+            all.push(Arc::clone(&metadata_dir));
+        }
+        let cluster_id = identify_all(&all, &config)?;
 
         let mut manager = LogManager {
             dirs,
+            metadata_dir,
             cordoned: RwLock::new(Vec::new()),
             defaults: RwLock::new(config.defaults.clone()),
             topic_configs: config.topic_configs.clone(),
@@ -421,6 +447,17 @@ impl LogManager {
         &self.dirs
     }
 
+    /// The directory of the metadata log: one of [`Self::dirs`], or one that holds nothing else.
+    pub fn metadata_dir(&self) -> &Arc<LogDir> {
+        &self.metadata_dir
+    }
+
+    /// The log directories, and the metadata log's if it is none of them.
+    pub(crate) fn all_dirs(&self) -> impl Iterator<Item = &Arc<LogDir>> {
+        let is_extra = !self.dirs.iter().any(|dir| Arc::ptr_eq(dir, &self.metadata_dir));
+        self.dirs.iter().chain(is_extra.then_some(&self.metadata_dir))
+    }
+
     /// Counters of all logs.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
@@ -428,7 +465,7 @@ impl LogManager {
 
     /// Log files held open.
     pub fn open_files(&self) -> usize {
-        self.dirs.iter().map(|dir| dir.pool.open_files()).sum()
+        self.all_dirs().map(|dir| dir.pool.open_files()).sum()
     }
 
     /// `cordoned.log.dirs`: directories that get no new partitions.

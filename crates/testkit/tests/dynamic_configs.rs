@@ -10,9 +10,10 @@ use thalweg_wire::messages::create_topics_request::CreatableTopic;
 use thalweg_wire::messages::incremental_alter_configs_request::{
     AlterConfigsResource, AlterableConfig,
 };
+use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
 use thalweg_wire::messages::{
     AlterClientQuotasRequest, ApiVersionsRequest, CreateTopicsRequest, DescribeConfigsRequest,
-    IncrementalAlterConfigsRequest, describe_configs_request,
+    IncrementalAlterConfigsRequest, MetadataRequest, describe_configs_request,
 };
 
 const BROKER: i8 = 4;
@@ -156,6 +157,27 @@ async fn an_address_that_connects_too_often_is_turned_away() {
     assert!((10..16).contains(&served), "{served} of 16 connections were served");
     // The connection that was there before is not touched.
     connection.send(&ApiVersionsRequest::default()).await.unwrap();
+    broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_topic_that_takes_too_long_to_make_is_there_later() {
+    // A thousand directories and files take longer than no time.
+    let builder = TestBroker::builder().config("num.partitions", 1_000);
+    let broker = builder.config("request.timeout.ms", 0).start().await;
+    let connection = connect(&broker).await;
+    let request = MetadataRequest {
+        topics: Some(vec![MetadataRequestTopic { name: Some("t".into()), ..Default::default() }]),
+        allow_auto_topic_creation: true,
+        ..Default::default()
+    };
+    let mut codes = Vec::new();
+    while codes.last() != Some(&ErrorCode::NONE) {
+        assert!(codes.len() < 500);
+        codes.push(connection.send(&request).await.unwrap().topics[0].error_code);
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert_eq!(codes[0], ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
     broker.shut_down().await;
 }
 

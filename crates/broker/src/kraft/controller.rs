@@ -17,6 +17,8 @@ pub(crate) enum ControllerError {
     Log(#[from] MetadataLogError),
     #[error("the broker is stopping")]
     Stopped,
+    #[error("the controller did not answer within request.timeout.ms")]
+    TimedOut,
     #[error("the controller refused: {0}")]
     Refused(thalweg_wire::ErrorCode),
     #[error("the metadata log failed earlier: {0}")]

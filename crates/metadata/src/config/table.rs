@@ -187,7 +187,6 @@ pub const NOT_YET: &[(&str, &str)] = &[
     ("java", "Java classes cannot be loaded"),
     ("jbod", "replicas are not moved between log directories yet"),
     ("kip848", "the consumer group protocol of KIP-848 is not served yet"),
-    ("later", "nothing in the broker looks at it"),
     ("metrics", "metrics are served in Prometheus form, without this setting"),
     ("quorum", "the controller runs inside this process, without a remote quorum"),
     ("quota", "quotas are stored and not enforced yet"),
