@@ -4,8 +4,11 @@
 //! to do about it, so most of these return nothing but counts.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use thalweg_wire::Uuid;
 
 use crate::checkpoint;
 use crate::dir::LogDir;
@@ -77,20 +80,20 @@ impl LogManager {
     }
 
     /// Writes one checkpoint of every directory; a failure takes its directory offline.
-    fn each_dir(&self, write: fn(&LogDir, &[Arc<Log>]) -> Result<(), StorageError>) {
+    fn each_dir(&self, write: WriteCheckpoint) {
         for dir in self.dirs.iter().filter(|dir| dir.check().is_ok()) {
-            let _order = self.checkpoints.lock();
-            let _ = write(dir, &self.logs_in(dir));
+            let mut written = self.checkpoints.lock();
+            let _ = write(&mut written, dir, &self.logs_in(dir));
         }
     }
 
     pub(crate) fn checkpoint_dir(&self, dir: &Arc<LogDir>) -> Result<(), StorageError> {
         dir.check()?;
-        let _order = self.checkpoints.lock();
+        let mut written = self.checkpoints.lock();
         let logs = self.logs_in(dir);
-        write_recovery_points(dir, &logs)?;
-        write_log_starts(dir, &logs)?;
-        write_high_watermarks(dir, &logs)
+        write_recovery_points(&mut written, dir, &logs)?;
+        write_log_starts(&mut written, dir, &logs)?;
+        write_high_watermarks(&mut written, dir, &logs)
     }
 
     fn logs_in(&self, dir: &Arc<LogDir>) -> Vec<Arc<Log>> {
@@ -205,26 +208,50 @@ pub(crate) fn read_offsets(
     }
 }
 
-fn write_recovery_points(dir: &LogDir, logs: &[Arc<Log>]) -> Result<(), StorageError> {
-    write_offsets(dir, names::RECOVERY_POINTS, logs, |log| Some(log.recovery_point()))
+/// What this process wrote last to each checkpoint of each directory, as hashes: a broker that has
+/// nothing to do leaves its disk alone.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    hasher: RandomState,
+    contents: HashMap<(Uuid, &'static str), u64>,
+}
+
+/// Writes one checkpoint of a directory.
+type WriteCheckpoint = fn(&mut Written, &LogDir, &[Arc<Log>]) -> Result<(), StorageError>;
+
+fn write_recovery_points(
+    written: &mut Written,
+    dir: &LogDir,
+    logs: &[Arc<Log>],
+) -> Result<(), StorageError> {
+    write_offsets(written, dir, names::RECOVERY_POINTS, logs, |log| Some(log.recovery_point()))
 }
 
 /// Only of logs that start within a segment: the others start where their files do.
-fn write_log_starts(dir: &LogDir, logs: &[Arc<Log>]) -> Result<(), StorageError> {
-    write_offsets(dir, names::LOG_STARTS, logs, |log| {
+fn write_log_starts(
+    written: &mut Written,
+    dir: &LogDir,
+    logs: &[Arc<Log>],
+) -> Result<(), StorageError> {
+    write_offsets(written, dir, names::LOG_STARTS, logs, |log| {
         let start = log.log_start_offset();
         let first = log.segments().first().map_or(0, |segment| segment.base_offset);
         (start > first).then_some(start)
     })
 }
 
-fn write_high_watermarks(dir: &LogDir, logs: &[Arc<Log>]) -> Result<(), StorageError> {
-    write_offsets(dir, names::HIGH_WATERMARKS, logs, |log| Some(log.high_watermark()))
+fn write_high_watermarks(
+    written: &mut Written,
+    dir: &LogDir,
+    logs: &[Arc<Log>],
+) -> Result<(), StorageError> {
+    write_offsets(written, dir, names::HIGH_WATERMARKS, logs, |log| Some(log.high_watermark()))
 }
 
 fn write_offsets(
+    written: &mut Written,
     dir: &LogDir,
-    name: &str,
+    name: &'static str,
     logs: &[Arc<Log>],
     offset: impl Fn(&Log) -> Option<i64>,
 ) -> Result<(), StorageError> {
@@ -234,5 +261,11 @@ fn write_offsets(
         .collect();
     let path = dir.path().join(name);
     let content = checkpoint::format_offsets(entries.into_iter());
-    dir.guard("write", &path, dir.disk.write_atomic(&path, &content))
+    let (key, hash) = ((dir.id(), name), written.hasher.hash_one(&content));
+    if written.contents.get(&key) == Some(&hash) {
+        return Ok(());
+    }
+    dir.guard("write", &path, dir.disk.write_atomic(&path, &content))?;
+    written.contents.insert(key, hash);
+    Ok(())
 }

@@ -25,7 +25,7 @@ use crate::config::LogConfig;
 use crate::dir::{DirFailureListener, Executor, LogDir, random_u128};
 use crate::disk::Disk;
 use crate::error::{CreateError, OpenError, StorageError};
-use crate::housekeeping::read_offsets;
+use crate::housekeeping::{Written, read_offsets};
 use crate::load::{LoadError, LoadInput, LoadStats, load};
 use crate::log::Log;
 use crate::metrics::Metrics;
@@ -166,7 +166,7 @@ pub struct LogManager {
     /// Held while partitions are made or deleted.
     pub(crate) creation: Mutex<()>,
     /// Held while checkpoints are written, so that an older state never replaces a newer one.
-    pub(crate) checkpoints: Mutex<()>,
+    pub(crate) checkpoints: Mutex<Written>,
     metrics: Arc<Metrics>,
 }
 
@@ -239,7 +239,7 @@ impl LogManager {
             topic_configs: config.topic_configs.clone(),
             logs: RwLock::new(HashMap::new()),
             creation: Mutex::new(()),
-            checkpoints: Mutex::new(()),
+            checkpoints: Mutex::default(),
             metrics,
         };
         let mut reports = Vec::with_capacity(manager.dirs.len());

@@ -136,3 +136,27 @@ fn an_epoch_with_records_is_in_its_file() {
     assert_eq!(log.leader_epochs(), [(3, 0), (7, 3)]);
     assert_eq!(content(), "0\n2\n3 0\n7 3\n");
 }
+
+#[test]
+fn checkpoints_that_would_say_the_same_are_not_written() {
+    let dir = TempDir::new();
+    let (counts, config) = counted(&dir);
+    let (logs, _) = LogManager::open(config).unwrap();
+    let log = create(&logs, "t");
+    let mut housekeeping = || {
+        counts.take();
+        logs.checkpoint();
+        logs.checkpoint_recovery_points();
+        logs.checkpoint_log_starts();
+        logs.checkpoint_high_watermarks();
+        counts.take()
+    };
+    assert_eq!(housekeeping(), (6, 3), "the first time");
+    assert_eq!(housekeeping(), (0, 0));
+    append(&log, BatchSpec::new(0, 3));
+    assert_eq!(housekeeping(), (2, 1), "the high watermark");
+    log.flush(1_000).unwrap();
+    log.delete_records(1).unwrap();
+    assert_eq!(housekeeping(), (4, 2), "recovery point and log start");
+    assert_eq!(housekeeping(), (0, 0));
+}
