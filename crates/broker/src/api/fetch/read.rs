@@ -188,6 +188,13 @@ impl Look<'_> {
             }
             Err(code) => {
                 part.error = code;
+                if matches!(
+                    code,
+                    ErrorCode::UNKNOWN_TOPIC_OR_PARTITION | ErrorCode::UNKNOWN_TOPIC_ID
+                ) {
+                    // Empty, where every other error has none: as Kafka answers.
+                    part.aborted = Some(Vec::new());
+                }
                 self.attempt.urgent = true;
             }
         }
