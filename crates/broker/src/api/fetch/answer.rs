@@ -326,3 +326,64 @@ fn make_session(
     let id = context.broker.random_i32();
     context.broker.sessions.lock().create(id, told, terms.by_id, now)
 }
+
+#[cfg(test)]
+mod tests {
+    use thalweg_log::testing::TempDir;
+    use thalweg_log::{CreateRequest, LogConfig, LogManager, ManagerConfig};
+    use thalweg_records::builder::{BatchBuilder, BatchOptions};
+    use thalweg_records::codec::Compressor;
+
+    use super::*;
+    use crate::partition::{Leader, Partition, ReadRequest};
+
+    /// A part of an answer that has a piece of a few bytes, and those bytes.
+    fn part(dir: &TempDir) -> (Part, Vec<u8>) {
+        let mut config =
+            ManagerConfig::new(vec![dir.path().to_path_buf()], 1, LogConfig::default(), 0);
+        config.cluster_id = Some("test".into());
+        let (logs, _) = LogManager::open(config).unwrap();
+        let log = logs.create(&CreateRequest::new("t", 0, Uuid([7; 16])), 0).unwrap();
+        let partition = Arc::new(Partition::new("t".into(), 0, log));
+        partition.set_leader(Leader { id: 1, epoch: 0, is_local: true });
+        let mut builder = BatchBuilder::new(BatchOptions::default());
+        builder.append(1, None, Some(b"value"), &[]);
+        let mut batch = builder.finish(&mut Compressor::new()).unwrap();
+        partition.append_own(&mut batch, 0, 0).unwrap();
+        let request = ReadRequest {
+            offset: 0,
+            max_bytes: 1 << 20,
+            min_one: true,
+            committed_only: false,
+            current_leader_epoch: -1,
+            last_fetched_epoch: -1,
+        };
+        let found = partition.read(&request).unwrap();
+        let part = Part::with_piece(partition, found.piece.unwrap());
+        (part, batch)
+    }
+
+    #[test]
+    fn copies_are_charged_until_they_are_gone_and_go_from_the_file_without_room() {
+        let dir = TempDir::new();
+        let (part, batch) = part(&dir);
+        let budget = Budget::new(100);
+        let parts = [part];
+        let gathered = gather(&budget, &parts, true).unwrap();
+        assert!(matches!(&gathered.sources[..], [Source::Copied(_)]));
+        assert_eq!(gathered.copied, batch);
+        assert_eq!(budget.used(), batch.len());
+        let copy = gathered.copied.slice(..10);
+        drop(gathered);
+        assert_eq!(budget.used(), batch.len(), "a slice of it is on its way still");
+
+        let without_room = gather(&budget, &parts, true).unwrap();
+        assert!(
+            matches!(&without_room.sources[..], [Source::File(0, len)] if *len as usize == batch.len())
+        );
+        assert!(without_room.copied.is_empty());
+        assert_eq!(without_room.files[0].offset, 0);
+        drop(copy);
+        assert_eq!(budget.used(), 0);
+    }
+}

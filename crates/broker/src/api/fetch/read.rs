@@ -103,6 +103,27 @@ pub(super) struct Part {
 }
 
 impl Part {
+    /// One that has data, and nothing else to say.
+    #[cfg(test)]
+    pub(super) fn with_piece(partition: Arc<Partition>, piece: Piece) -> Part {
+        Part {
+            slot: 0,
+            topic: TopicKey::Name(Arc::clone(&partition.topic)),
+            index: partition.index,
+            partition: Some(partition),
+            led_epoch: 0,
+            error: ErrorCode::NONE,
+            high_watermark: -1,
+            last_stable_offset: -1,
+            log_start_offset: -1,
+            diverging: None,
+            aborted: None,
+            piece: Some(piece),
+            leader: None,
+            changed: true,
+        }
+    }
+
     /// Whether nothing happened since, so that another look would find the same.
     fn is_current(&self) -> bool {
         self.partition.as_ref().is_some_and(|partition| {
