@@ -247,6 +247,8 @@ add('admin', async c => {
   const change = configEntries => admin.alterConfigs({ validateOnly: false, resources: [{ type: ConfigResourceTypes.TOPIC, name: topic, configEntries }] })
   await attempt('alter', async () => (await change([{ name: 'cleanup.policy', value: 'compact' }])).resources.map(r => r.errorCode))
   await attempt('alter badly', () => change([{ name: 'cleanup.policy', value: 'shred' }]))
+  // Apache Kafka's brokers hear of it a little later.
+  await eventually('the config is there', 10_000, async () => (await described()).some(e => e[1] === 'compact'))
   await attempt('configs after that', described)
   const group = c.name('g')
   await attempt('set offsets', () => admin.setOffsets({ groupId: group, topic, partitions: [{ partition: 0, offset: '6' }] }))

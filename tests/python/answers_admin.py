@@ -3,7 +3,7 @@
 import struct
 
 from shapes import Flexible, ask, topic
-from suite import case
+from suite import case, eventually
 from wire import Connection, array, compact, frame, header, i8, i16, i32, string, uvarint
 
 METADATA, CREATE_TOPICS, DELETE_TOPICS, DESCRIBE_CONFIGS, ALTER_CONFIGS, CREATE_PARTITIONS, ELECT_LEADERS = 3, 19, 20, 32, 33, 37, 43
@@ -230,6 +230,10 @@ def alter_incrementally(c):
     tried("group without name", (32, "", [("consumer.session.timeout.ms", 0, "50000")]), validate=1)
     tried("metrics without name", (16, "", [("interval.ms", 0, "1000")]), validate=1)
     body = array([i8(2) + string(name) + array([string(k) for k in ("retention.ms", "segment.ms", "cleanup.policy")])]) + i8(0)
+    with Connection(c, seconds=20) as connection:
+        # Apache Kafka's brokers hear a little later of what was the last change.
+        last = string("retention.ms") + string("5")
+        eventually("the last change", 10, lambda: last in connection.call(header(DESCRIBE_CONFIGS, 1) + body))
     ask(c, "in the end", DESCRIBE_CONFIGS, 1, body, (".", [("h", "x", "b", "s", [("s", "s", "b", "b", "b", [("s", "s", "b")])])]))
 
 
