@@ -126,7 +126,8 @@ fn on_target(
     fs::create_dir_all(scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
     let wanted = |name: &str| plan.suites.is_empty() || plan.suites.iter().any(|s| s == name);
     let java: Vec<&str> = JAVA.into_iter().filter(|name| wanted(name)).collect();
-    let others: Vec<&str> = OTHERS.into_iter().filter(|name| wanted(name)).collect();
+    let there = |name: &str| name != "kafkajs" || tools.node_modules.is_some();
+    let others: Vec<&str> = OTHERS.into_iter().filter(|name| wanted(name) && there(name)).collect();
     let mut transcript = Transcript::new();
     if !java.is_empty() || !others.is_empty() {
         let mut broker = Broker::start(tools, plan, target, &scratch.join("data"))?;
@@ -180,9 +181,9 @@ impl Suite<'_> {
     fn other(&self, name: &str) {
         let tests = self.tools.root.join("tests");
         let mut command;
-        if name == "kafkajs" {
+        if let ("kafkajs", Some(modules)) = (name, &self.tools.node_modules) {
             command = Command::new("node");
-            command.env("NODE_PATH", &self.tools.node_modules);
+            command.env("NODE_PATH", modules);
             command.arg(tests.join(format!("node/{name}_suite.js")));
         } else {
             command = Command::new(&self.tools.python);
