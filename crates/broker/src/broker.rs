@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
-use thalweg_log::{CreateRequest, Log, LogManager};
+use thalweg_log::{CreateError, CreateRequest, Log, LogManager, OpenError};
 use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig};
 use thalweg_metadata::controller::Decision;
 use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType, TopicImage, Update};
@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use crate::api::ApiTable;
 use crate::clock::Clock;
 use crate::coordinators::groups::{self, Groups};
+use crate::directories::Directories;
 use crate::fetch_session::SessionCache;
 use crate::kraft::{Controller, ControllerError};
 use crate::metrics::Metrics;
@@ -54,6 +55,7 @@ pub(crate) struct Broker {
     pub(crate) groups: Groups,
     pub(crate) controller: Controller,
     pub(crate) producer_ids: ProducerIds,
+    pub(crate) directories: Directories,
     /// Set once, when the broker has to stop.
     pub(crate) shutdown: watch::Sender<bool>,
     /// Why it stops by itself, if it does.
@@ -104,6 +106,7 @@ impl Broker {
             groups: parts.groups,
             controller: parts.controller,
             producer_ids: ProducerIds::default(),
+            directories: Directories::default(),
             shutdown: watch::Sender::new(false),
             fatal: Mutex::new(None),
             static_config: parts.config,
@@ -235,8 +238,7 @@ impl Broker {
         }
         for id in changes.partitions.keys() {
             if let Some(topic) = image.topics.by_id(*id) {
-                let is_new = changes.created_topics.contains(id);
-                table.insert(Arc::new(self.build_topic(&table, &image, topic, is_new)));
+                table.insert(Arc::new(self.build_topic(&table, Some(&old), &image, topic)));
             }
         }
         let topic_configs: Vec<Arc<Topic>> = if broker_configs {
@@ -258,6 +260,14 @@ impl Broker {
         if !deleted.is_empty() {
             self.groups.topics_deleted(deleted);
         }
+        for (id, index) in local.followers {
+            if let Some(topic) = image.topics.by_id(id)
+                && &*topic.name == groups::TOPIC
+                && let Some(partition) = topic.partitions.get(&index)
+            {
+                self.groups.resigned(index, Some(partition.leader_epoch));
+            }
+        }
         for (id, index) in local.elected {
             let table = self.topics();
             let Some(topic) = table.by_id(id) else { continue };
@@ -270,14 +280,14 @@ impl Broker {
     }
 
     /// Serves everything the image says is here: once, when the broker starts.
-    pub(crate) fn serve_image(self: &Arc<Self>) {
+    pub(crate) fn serve_image(self: &Arc<Self>) -> Result<(), OpenError> {
         let image = self.image.load_full();
         // First, because topics build on them.
         self.apply_broker_configs(&image);
-        self.set_strays_aside(&image);
+        self.set_strays_aside(&image)?;
         let mut table = TopicTable::default();
         for topic in image.topics.iter() {
-            table.insert(Arc::new(self.build_topic(&table, &image, topic, false)));
+            table.insert(Arc::new(self.build_topic(&table, None, &image, topic)));
         }
         self.topics.store(Arc::new(table));
         let table = self.topics();
@@ -286,12 +296,14 @@ impl Broker {
                 self.groups.elected(Arc::clone(partition), partition.leader().epoch);
             }
         }
+        Ok(())
     }
 
     /// Partitions on the disk that the metadata does not know, as after a death between a topic's
-    /// removal and that of its files: out of the way of a new topic of the same name.
-    fn set_strays_aside(&self, image: &MetadataImage) {
-        let known = |log: &Log| {
+    /// removal and that of its files, or a removal while their directory was offline: out of the way
+    /// of a new topic of the same name.
+    fn set_strays_aside(&self, image: &MetadataImage) -> Result<(), OpenError> {
+        let is_known = |log: &Log| {
             let topic = match log.topic_id() {
                 Some(id) => image.topics.by_id(id).filter(|topic| topic.name == *log.topic()),
                 None => image.topics.by_name(log.topic()),
@@ -300,18 +312,11 @@ impl Broker {
                 .and_then(|topic| topic.partitions.get(&log.partition()))
                 .is_some_and(|partition| partition.replicas.contains(&self.node_id))
         };
-        let strays: Vec<Arc<Log>> = self.logs.all().into_iter().filter(|log| !known(log)).collect();
-        if strays.is_empty() {
-            return;
-        }
-        for log in &strays {
-            tracing::warn!(topic = %log.topic(), partition = log.partition(),
+        for path in self.logs.set_strays_aside(is_known, self.clock.wall_ms())? {
+            tracing::warn!(path = %path.display(),
                 "the metadata does not know this partition: set aside, not deleted");
         }
-        let names = strays.iter().map(|log| (&**log.topic(), log.partition()));
-        if let Err(error) = self.logs.mark_stray(names, self.clock.wall_ms()) {
-            tracing::error!(%error, "stray partitions could not be set aside");
-        }
+        Ok(())
     }
 
     fn drop_partition(&self, partition: &Partition) {
@@ -324,12 +329,13 @@ impl Broker {
     }
 
     /// A topic as the image says it is, with the logs it already has and new ones where it has none.
+    /// What `old` does not know is new; without it nothing is.
     fn build_topic(
         &self,
         table: &TopicTable,
+        old: Option<&MetadataImage>,
         image: &MetadataImage,
         topic: &TopicImage,
-        is_new: bool,
     ) -> Topic {
         let before = table.by_id(topic.id);
         let settings = match before {
@@ -341,6 +347,8 @@ impl Broker {
         let last = topic.partitions.keys().next_back().copied();
         let count = last.and_then(|last| usize::try_from(last).ok()).map_or(0, |last| last + 1);
         let mut slots: Vec<Option<Arc<Partition>>> = vec![None; count];
+        let mut offline = Vec::new();
+        let mut moved = Vec::new();
         for (&index, partition) in &topic.partitions {
             let Some(slot) = usize::try_from(index).ok().and_then(|at| slots.get_mut(at)) else {
                 continue;
@@ -354,7 +362,8 @@ impl Broker {
                 None => {
                     let request = CreateRequest {
                         dir: partition.directory(self.node_id).filter(|id| !id.is_reserved()),
-                        is_new,
+                        is_new: old
+                            .is_some_and(|old| old.topics.partition(topic.id, index).is_none()),
                         ..CreateRequest::new(&name, index, topic.id)
                     };
                     match self.logs.create(&request, self.clock.wall_ms()) {
@@ -365,12 +374,19 @@ impl Broker {
                         Err(error) => {
                             tracing::error!(topic = %name, partition = index, %error,
                                 "a partition cannot be served");
+                            if matches!(error, CreateError::Storage(_)) {
+                                offline.push(index);
+                            }
                             None
                         }
                     }
                 }
             };
             if let Some(opened) = &opened {
+                let actual = opened.log.dir().id();
+                if partition.directory(self.node_id) != Some(actual) {
+                    moved.push((index, actual));
+                }
                 let leader = Leader {
                     id: partition.leader,
                     epoch: partition.leader_epoch,
@@ -380,7 +396,10 @@ impl Broker {
             }
             *slot = opened;
         }
-        Topic::new(name, topic.id, is_internal(&topic.name), slots, settings)
+        if !moved.is_empty() && image.metadata_version().has_directory_assignment() {
+            self.directories.assign(topic.id, moved);
+        }
+        Topic::new(name, topic.id, is_internal(&topic.name), slots, offline, settings)
     }
 
     fn topic_settings(&self, image: &MetadataImage, name: &str) -> crate::topics::TopicSettings {

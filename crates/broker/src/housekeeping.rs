@@ -49,14 +49,18 @@ impl DirFailureListener for DirFailures {
         } else if broker.logs.dirs().iter().all(|dir| dir.check().is_err()) {
             broker.fail("all log directories are offline");
         }
-        // Whoever waits for data of its partitions is told.
+        // On the thread that met the error, which may hold locks of a log or the controller: only
+        // what takes none of these is done here, the rest in `directories`.
         for topic in broker.topics().iter() {
             for partition in topic.partitions() {
                 if partition.log.dir().id() == dir.id() {
+                    partition.go_offline();
+                    // Whoever waits for its data is told.
                     partition.fetchers.wake_all();
                 }
             }
         }
+        broker.directories.wake();
     }
 }
 
@@ -107,6 +111,7 @@ pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
     // `log.initial.task.delay.ms`: a start has better things to do.
     let delay = broker.settings().initial_task_delay_ms();
     vec![
+        tokio::spawn(crate::directories::report(Arc::downgrade(broker))),
         every_after(
             delay,
             broker,

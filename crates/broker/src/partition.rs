@@ -11,6 +11,7 @@ use thalweg_log::{
     Submitted, Wait,
 };
 use thalweg_records::validate::Validated;
+use thalweg_wire::ErrorCode;
 use tokio::sync::Notify;
 
 use crate::wait::WakeList;
@@ -222,8 +223,27 @@ impl Partition {
             self.log.advance_high_watermark(self.log.log_end_offset());
         }
         self.led_epoch.store(if leader.is_local { leader.epoch } else { -1 }, Ordering::Release);
+        // Pairs with `go_offline`: the directory failed before this looked, or after the store.
+        if self.log.dir().check().is_err() {
+            self.go_offline();
+        }
         if before != leader {
             self.fetchers.wake_all();
+        }
+    }
+
+    /// The partition's directory failed: this broker leads it no more, whatever the metadata still
+    /// says. Takes no lock.
+    pub(crate) fn go_offline(&self) {
+        self.led_epoch.store(-1, Ordering::Release);
+    }
+
+    /// The code for a request that needs the leader, where this broker is not. A directory that is
+    /// offline comes first, as in Kafka.
+    pub(crate) fn not_led_code(&self) -> ErrorCode {
+        match self.log.dir().check() {
+            Ok(()) => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+            Err(_) => ErrorCode::KAFKA_STORAGE_ERROR,
         }
     }
 
@@ -244,6 +264,13 @@ impl Partition {
         self.log.config().max_message_bytes as usize
     }
 
+    fn append_elsewhere(&self, (leader_id, leader_epoch): (i32, i32)) -> AppendFailure {
+        match self.log.dir().check() {
+            Ok(()) => AppendFailure::NotLeader { leader_id, leader_epoch },
+            Err(error) => AppendFailure::Log(error.into()),
+        }
+    }
+
     /// Appends a producer's validated batch; `records` are the bytes that were validated.
     pub(crate) async fn append(
         &self,
@@ -252,9 +279,7 @@ impl Partition {
         now_ms: i64,
         results: &Arc<AppendResults>,
     ) -> Result<Appended, AppendFailure> {
-        let epoch = self.led_epoch().map_err(|(leader_id, leader_epoch)| {
-            AppendFailure::NotLeader { leader_id, leader_epoch }
-        })?;
+        let epoch = self.led_epoch().map_err(|leader| self.append_elsewhere(leader))?;
         let context = AppendContext {
             log_append_time: validated.log_append_time.unwrap_or(-1),
             ..AppendContext::client(epoch, now_ms)
@@ -294,9 +319,7 @@ impl Partition {
                 let leader_id = self.leader().id;
                 return Err(AppendFailure::NotLeader { leader_id, leader_epoch: epoch });
             }
-            Err((leader_id, leader_epoch)) => {
-                return Err(AppendFailure::NotLeader { leader_id, leader_epoch });
-            }
+            Err(leader) => return Err(self.append_elsewhere(leader)),
         }
         let context = AppendContext::coordinator(leader_epoch, now_ms);
         let info = self.log.append_as_leader(batch, &context).map_err(AppendFailure::Log)?;
@@ -312,10 +335,11 @@ impl Partition {
 
     /// Checks a reader's leader epoch against the partition's.
     pub(crate) fn check_epoch(&self, current: i32) -> Result<i32, ReadFailure> {
-        let led = self.led_epoch().map_err(|(leader_id, leader_epoch)| ReadFailure::NotLeader {
-            leader_id,
-            leader_epoch,
-        })?;
+        let led =
+            self.led_epoch().map_err(|(leader_id, leader_epoch)| match self.log.dir().check() {
+                Ok(()) => ReadFailure::NotLeader { leader_id, leader_epoch },
+                Err(error) => ReadFailure::Log(error.into()),
+            })?;
         // Only -1 says nothing; what is below it is an epoch that has passed.
         if current != -1 && current < led {
             let leader_id = self.leader().id;

@@ -131,8 +131,7 @@ pub(crate) fn join(broker: &Arc<Broker>, joining: &Joining) -> Result<(), String
     let epoch = answer.broker_epoch;
     let answer = decide(broker, |context| {
         let offset = context.image.provenance.offset;
-        let cordoned = cordoned(&broker.logs, context.config);
-        heartbeat(context, joining.node_id, epoch, offset, cordoned)
+        heartbeat(context, joining.node_id, epoch, offset, &broker.logs)
     })?;
     if answer.error_code.is_err() || answer.is_fenced {
         return Err(format!("the broker stays fenced: {}", answer.error_code));
@@ -145,7 +144,7 @@ fn heartbeat(
     node_id: i32,
     broker_epoch: i64,
     offset: i64,
-    cordoned: Vec<Uuid>,
+    logs: &LogManager,
 ) -> Decision<thalweg_wire::messages::BrokerHeartbeatResponse> {
     let request = BrokerHeartbeatRequest {
         broker_id: node_id,
@@ -153,7 +152,8 @@ fn heartbeat(
         current_metadata_offset: offset,
         want_fence: false,
         want_shut_down: false,
-        cordoned_log_dirs: Some(cordoned),
+        offline_log_dirs: offline(logs),
+        cordoned_log_dirs: Some(cordoned(logs, context.config)),
         ..Default::default()
     };
     let state = HeartbeatState {
@@ -171,24 +171,40 @@ pub(crate) fn cordoned(logs: &LogManager, config: &BrokerConfig) -> Vec<Uuid> {
     logs.dirs().iter().filter(|dir| is_named(dir)).map(|dir| dir.id()).collect()
 }
 
-/// Tells the controller which directories are cordoned, if that is news. Not waited for: the
+/// Ids of the directories that are offline, as far as they were ever read.
+fn offline(logs: &LogManager) -> Vec<Uuid> {
+    let failed = logs.dirs().iter().filter(|dir| dir.check().is_err());
+    failed.map(|dir| dir.id()).filter(|id| !id.is_zero()).collect()
+}
+
+/// Tells the controller which directories are cordoned and which are offline, if that is news:
+/// nobody leads what is in an offline one, and it is no longer in the registration.
+pub(crate) async fn report_directories(broker: &Arc<Broker>) {
+    let told = broker.decide({
+        let broker = Arc::clone(broker);
+        move |context, _| {
+            let epoch = context.image.cluster.broker(broker.node_id).map_or(-1, |b| b.epoch);
+            let offset = context.image.provenance.offset;
+            heartbeat(context, broker.node_id, epoch, offset, &broker.logs)
+        }
+    });
+    match told.await {
+        Ok(answer) if answer.error_code.is_ok() => {}
+        Ok(answer) => {
+            tracing::error!(error = %answer.error_code,
+                "the state of the log directories was not taken note of");
+        }
+        Err(error) => {
+            tracing::error!(%error, "the state of the log directories is not reported");
+        }
+    }
+}
+
+/// [`report_directories`] for cordoned ones. Not waited for: the
 /// controller is busy with the change that this follows from.
 pub(crate) fn report_cordoned(broker: &Arc<Broker>) {
     let broker = Arc::clone(broker);
-    tokio::spawn(async move {
-        let told = broker.decide({
-            let broker = Arc::clone(&broker);
-            move |context, _| {
-                let epoch = context.image.cluster.broker(broker.node_id).map_or(-1, |b| b.epoch);
-                let offset = context.image.provenance.offset;
-                let cordoned = cordoned(&broker.logs, context.config);
-                heartbeat(context, broker.node_id, epoch, offset, cordoned)
-            }
-        });
-        if let Err(error) = told.await {
-            tracing::warn!(%error, "the controller does not know which directories are cordoned");
-        }
-    });
+    tokio::spawn(async move { report_directories(&broker).await });
 }
 
 /// What the broker's going means: nobody leads its partitions until it is back.

@@ -15,6 +15,7 @@ use thalweg_wire::Uuid;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use crate::Hooks;
 use crate::allowed;
 use crate::broker::{Broker, Parts};
 use crate::clock::Clock;
@@ -57,7 +58,7 @@ pub struct RunningBroker {
 }
 
 /// Starts a broker; when this returns it accepts connections.
-pub(crate) async fn start(config: BrokerConfig) -> Result<RunningBroker, StartError> {
+pub(crate) async fn start(config: BrokerConfig, hooks: Hooks) -> Result<RunningBroker, StartError> {
     // Sockets first: an address in use is found before anything is written.
     let bound = bind_all(&config)?;
     let listeners: Vec<Arc<Listener>> =
@@ -65,7 +66,7 @@ pub(crate) async fn start(config: BrokerConfig) -> Result<RunningBroker, StartEr
     let broker = {
         let listeners = listeners.clone();
         // Opens, recovers and formats directories: waits for disks.
-        tokio::task::spawn_blocking(move || open(config, &listeners))
+        tokio::task::spawn_blocking(move || open(config, &listeners, hooks))
             .await
             .map_err(|e| StartError::Other(format!("start failed: {e}")))??
     };
@@ -135,7 +136,11 @@ impl RunningBroker {
     }
 }
 
-fn open(config: BrokerConfig, listeners: &[Arc<Listener>]) -> Result<Arc<Broker>, StartError> {
+fn open(
+    config: BrokerConfig,
+    listeners: &[Arc<Listener>],
+    hooks: Hooks,
+) -> Result<Arc<Broker>, StartError> {
     let clock = Clock::new();
     let random = Random::new();
     let now = clock.wall_ms();
@@ -149,6 +154,7 @@ fn open(config: BrokerConfig, listeners: &[Arc<Listener>]) -> Result<Arc<Broker>
         ManagerConfig::new(dirs, config.node_id(), topic_settings::of(&defaults).log, now);
     manager.cluster_id = Some(cluster_id);
     manager.metadata_dir = Some(metadata_dir);
+    manager.disk = hooks.disk;
     manager.recovery_threads_per_dir =
         usize::try_from(config.recovery_threads_per_dir()).unwrap_or(1).max(1);
     manager.producer_expiration_ms = i64::from(config.producer_id_expiration_ms());
@@ -248,7 +254,7 @@ fn open(config: BrokerConfig, listeners: &[Arc<Listener>]) -> Result<Arc<Broker>
         image,
     });
     failures.attach(&broker);
-    broker.serve_image();
+    broker.serve_image()?;
     if let Some(bootstrap) = opened.bootstrap {
         let records = thalweg_metadata::bootstrap::activation_records(
             &config,
@@ -276,6 +282,8 @@ fn open(config: BrokerConfig, listeners: &[Arc<Listener>]) -> Result<Arc<Broker>
         cluster_id: broker.cluster_id.clone(),
     };
     registration::join(&broker, &joining).map_err(StartError::Metadata)?;
+    // What failed, or was found elsewhere than the metadata says, before anybody listened.
+    broker.directories.wake();
     let settled = broker.controller.settle(clock.wall_ms());
     settled.map_err(|e| StartError::Metadata(e.to_string()))?;
     Ok(broker)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Guard};
 use thalweg_log::LogConfig;
 use thalweg_records::validate::ValidationConfig;
-use thalweg_wire::Uuid;
+use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::partition::Partition;
 
@@ -28,6 +28,9 @@ pub(crate) struct Topic {
     pub(crate) internal: bool,
     /// By partition index; `None` where the partition lives elsewhere.
     partitions: Vec<Option<Arc<Partition>>>,
+    /// Partitions that belong here and whose log could not be opened, because a directory is
+    /// offline.
+    offline: Vec<i32>,
     settings: Arc<ArcSwap<TopicSettings>>,
 }
 
@@ -37,15 +40,28 @@ impl Topic {
         id: Uuid,
         internal: bool,
         partitions: Vec<Option<Arc<Partition>>>,
+        offline: Vec<i32>,
         settings: Arc<ArcSwap<TopicSettings>>,
     ) -> Topic {
-        Topic { name, id, internal, partitions, settings }
+        Topic { name, id, internal, partitions, offline, settings }
     }
 
     /// A partition that lives here.
     #[inline]
     pub(crate) fn partition(&self, index: i32) -> Option<&Arc<Partition>> {
         self.partitions.get(usize::try_from(index).ok()?)?.as_ref()
+    }
+
+    /// A partition that lives here, or the code that Kafka answers without it.
+    #[inline]
+    pub(crate) fn hosted(&self, index: i32) -> Result<&Arc<Partition>, ErrorCode> {
+        self.partition(index).ok_or_else(|| {
+            if self.offline.contains(&index) {
+                ErrorCode::KAFKA_STORAGE_ERROR
+            } else {
+                ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+            }
+        })
     }
 
     /// Every partition that lives here.

@@ -163,6 +163,9 @@ pub struct LogManager {
     defaults: RwLock<Arc<LogConfig>>,
     topic_configs: Option<TopicConfigs>,
     pub(crate) logs: RwLock<Logs>,
+    /// Partitions that are in two directories under different topic ids, the second one of each:
+    /// only the metadata tells which is in use. See [`LogManager::set_strays_aside`].
+    rivals: Mutex<Vec<Arc<Log>>>,
     /// Held while partitions are made or deleted.
     pub(crate) creation: Mutex<()>,
     /// Held while checkpoints are written, so that an older state never replaces a newer one.
@@ -238,6 +241,7 @@ impl LogManager {
             defaults: RwLock::new(config.defaults.clone()),
             topic_configs: config.topic_configs.clone(),
             logs: RwLock::new(HashMap::new()),
+            rivals: Mutex::new(Vec::new()),
             creation: Mutex::new(()),
             checkpoints: Mutex::default(),
             metrics,
@@ -400,6 +404,14 @@ impl LogManager {
             let list = all.entry(log.topic.clone()).or_default();
             match list.binary_search_by_key(&log.partition, |other| other.partition) {
                 Err(at) => list.insert(at, log),
+                // A topic was deleted and made again while this directory was offline, or the other.
+                Ok(at)
+                    if log.topic_id().is_some()
+                        && list[at].topic_id().is_some()
+                        && log.topic_id() != list[at].topic_id() =>
+                {
+                    self.rivals.lock().push(log);
+                }
                 Ok(at) => {
                     return Err(OpenError::PartitionTwice {
                         topic: log.topic.to_string(),
@@ -517,12 +529,11 @@ impl LogManager {
                 dir.check()?;
             }
         }
-        let dir = self.choose_dir(request.dir)?;
         let topic = self.known_topic(request.topic).unwrap_or_else(|| Arc::from(request.topic));
-        let log = self.open_in(
-            &dir,
-            LoadInput {
-                topic,
+        let log = loop {
+            let dir = self.choose_dir(request.dir)?;
+            let input = LoadInput {
+                topic: topic.clone(),
                 partition: request.partition,
                 config: self.config_of(request.topic),
                 log_start_offset: 0,
@@ -530,9 +541,17 @@ impl LogManager {
                 high_watermark: 0,
                 clean: true,
                 now_ms,
-            },
-            request.topic_id,
-        )?;
+            };
+            match self.open_in(&dir, input, request.topic_id) {
+                // That directory is offline now; a new partition may go into another one.
+                Err(CreateError::Storage(_))
+                    if request.is_new
+                        && request.dir.is_none()
+                        && dir.check().is_err()
+                        && self.dirs.iter().any(|dir| dir.check().is_ok()) => {}
+                opened => break opened?,
+            }
+        };
         let mut logs = self.logs.write();
         let list = logs.entry(log.topic.clone()).or_default();
         if let Err(at) = list.binary_search_by_key(&log.partition, |other| other.partition) {
@@ -648,6 +667,51 @@ impl LogManager {
         now_ms: i64,
     ) -> Result<Vec<Arc<Log>>, StorageError> {
         self.remove(partitions, now_ms, true)
+    }
+
+    /// Sets every log aside that the metadata does not know, as [`Self::mark_stray`] does: once,
+    /// before anything is served. Says where they were.
+    pub fn set_strays_aside(
+        &self,
+        is_known: impl Fn(&Log) -> bool,
+        now_ms: i64,
+    ) -> Result<Vec<PathBuf>, OpenError> {
+        let _creation = self.creation.lock();
+        let mut set_aside = Vec::new();
+        let mut logs = self.logs.write();
+        let mut all: Vec<Arc<Log>> = logs.drain().flat_map(|(_, list)| list).collect();
+        all.append(&mut self.rivals.lock());
+        let mut twice = None;
+        let mut touched: Vec<Arc<LogDir>> = Vec::new();
+        for log in all {
+            if !is_known(&log) {
+                set_aside.push(log.path().to_path_buf());
+                // A failure takes the directory offline, which is found out when it is used.
+                let _ = self.rename_away(&log, now_ms, true);
+                touched.push(log.dir().clone());
+                continue;
+            }
+            let list = logs.entry(log.topic.clone()).or_default();
+            match list.binary_search_by_key(&log.partition, |other| other.partition) {
+                Err(at) => list.insert(at, log),
+                Ok(at) => {
+                    twice = Some(OpenError::PartitionTwice {
+                        topic: log.topic.to_string(),
+                        partition: log.partition,
+                        first: list[at].path().to_path_buf(),
+                        second: log.path().to_path_buf(),
+                    });
+                }
+            }
+        }
+        drop(logs);
+        // What the checkpoints say of a stray partition must not reach one made anew.
+        for dir in &self.dirs {
+            if touched.iter().any(|touched| Arc::ptr_eq(touched, dir)) {
+                let _ = self.checkpoint_dir(dir);
+            }
+        }
+        twice.map_or(Ok(set_aside), Err)
     }
 
     fn remove<'a>(

@@ -20,7 +20,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use thalweg_broker::config::broker::Mode;
 use thalweg_broker::config::{BrokerConfig, Properties};
-use thalweg_broker::{RunningBroker, StartError};
+use thalweg_broker::{Hooks, RunningBroker, StartError};
+
+pub mod faults;
 
 /// A broker for one test.
 pub struct TestBroker {
@@ -33,6 +35,8 @@ pub struct TestBroker {
 pub struct Builder {
     configs: Properties,
     data: Option<PathBuf>,
+    dirs: Vec<String>,
+    hooks: Hooks,
 }
 
 /// A directory that goes when it is dropped, unless it is the test's own.
@@ -72,6 +76,18 @@ impl Builder {
         self
     }
 
+    /// Keeps the data in these directories of [`TestBroker::data`]; the first is the metadata's too.
+    pub fn dirs(mut self, names: &[&str]) -> Builder {
+        self.dirs = names.iter().map(|name| (*name).to_owned()).collect();
+        self
+    }
+
+    /// Puts faults between the broker and its disks.
+    pub fn faults(mut self, faults: &std::sync::Arc<faults::Faults>) -> Builder {
+        self.hooks.disk = thalweg_broker::disk::Disk::with_hook(faults.clone());
+        self
+    }
+
     /// Starts the broker, or says why it cannot.
     pub async fn try_start(self) -> Result<TestBroker, StartError> {
         let data = match self.data {
@@ -80,11 +96,15 @@ impl Builder {
         };
         let mut props = Properties::new();
         props.insert("listeners".into(), "PLAINTEXT://127.0.0.1:0".into());
-        props.insert("log.dirs".into(), data.path.display().to_string());
+        let dirs: Vec<String> = match self.dirs[..] {
+            [] => vec![data.path.display().to_string()],
+            _ => self.dirs.iter().map(|dir| data.path.join(dir).display().to_string()).collect(),
+        };
+        props.insert("log.dirs".into(), dirs.join(","));
         props.insert("group.initial.rebalance.delay.ms".into(), "0".into());
         props.extend(self.configs);
         let config = BrokerConfig::new(props, Mode::Embedded)?;
-        Ok(TestBroker { broker: RunningBroker::start(config).await?, data })
+        Ok(TestBroker { broker: RunningBroker::start_with(config, self.hooks).await?, data })
     }
 
     /// Starts the broker.
@@ -126,6 +146,11 @@ impl TestBroker {
     /// What `/metrics` would show.
     pub fn metrics_text(&self) -> String {
         self.broker.metrics_text()
+    }
+
+    /// Waits until the broker stops by itself; gives the reason.
+    pub async fn failed(&self) -> String {
+        self.broker.failed().await
     }
 
     /// Stops the broker as SIGTERM does.

@@ -48,14 +48,14 @@ async fn delete(context: &Context, topic: &str, index: i32, offset: i64) -> Resu
     let (partition, may_delete) = {
         let table = context.broker.topics();
         let known = table.by_name(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
-        let partition = known.partition(index).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+        let partition = known.hosted(index)?;
         let config = &known.settings().log;
         (partition.clone(), config.delete || !config.compact)
     };
     if is_internal(topic) {
         return Err(ErrorCode::INVALID_TOPIC_EXCEPTION);
     }
-    partition.led_epoch().map_err(|_| ErrorCode::NOT_LEADER_OR_FOLLOWER)?;
+    partition.led_epoch().map_err(|_| partition.not_led_code())?;
     if !may_delete {
         // Compacted topics without "delete" keep all their keys.
         return Err(ErrorCode::POLICY_VIOLATION);

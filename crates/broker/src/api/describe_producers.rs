@@ -31,11 +31,15 @@ pub(super) async fn handle(
                     if !is_valid(&topic.name) {
                         return refuse(ErrorCode::INVALID_TOPIC_EXCEPTION);
                     }
-                    let Some(partition) = known.and_then(|t| t.partition(partition_index)) else {
-                        return refuse(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+                    let hosted = known
+                        .ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
+                        .and_then(|topic| topic.hosted(partition_index));
+                    let partition = match hosted {
+                        Ok(partition) => partition,
+                        Err(code) => return refuse(code),
                     };
                     if partition.led_epoch().is_err() {
-                        return refuse(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+                        return refuse(partition.not_led_code());
                     }
                     let active_producers = partition
                         .log

@@ -1,6 +1,7 @@
 //! ListOffsets: where a partition begins and ends, and which offset belongs to a time.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use thalweg_log::ReadError;
 use thalweg_wire::ErrorCode;
@@ -114,9 +115,9 @@ async fn locate(
     }
     let partition = {
         let table = context.broker.topics();
-        table.by_name(topic).and_then(|t| t.partition(wanted.partition_index)).cloned()
+        let known = table.by_name(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+        Arc::clone(known.hosted(wanted.partition_index)?)
     };
-    let partition = partition.ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
     if from.replica_id != DEBUGGING {
         partition.check_epoch(wanted.current_leader_epoch).map_err(|failure| match failure {
             ReadFailure::NotLeader { .. } => ErrorCode::NOT_LEADER_OR_FOLLOWER,

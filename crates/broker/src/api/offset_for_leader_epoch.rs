@@ -28,8 +28,12 @@ pub(super) async fn handle(
                         error_code,
                         ..Default::default()
                     };
-                    let Some(partition) = known.and_then(|t| t.partition(wanted.partition)) else {
-                        return refuse(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+                    let hosted = known
+                        .ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
+                        .and_then(|topic| topic.hosted(wanted.partition));
+                    let partition = match hosted {
+                        Ok(partition) => partition,
+                        Err(code) => return refuse(code),
                     };
                     if partition.log.dir().check().is_err() {
                         return refuse(ErrorCode::KAFKA_STORAGE_ERROR);

@@ -151,9 +151,12 @@ async fn handle_with(
                 if part.result.error.is_err() {
                     continue;
                 }
-                let Some(partition) = topic.partition(part.index) else {
-                    part.result = PartResult::error(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
-                    continue;
+                let partition = match topic.hosted(part.index) {
+                    Ok(partition) => partition,
+                    Err(code) => {
+                        part.result = PartResult::error(code);
+                        continue;
+                    }
                 };
                 let records = match &part.records {
                     Some(range) => &mut body[range.clone()],

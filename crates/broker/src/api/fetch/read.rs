@@ -237,8 +237,7 @@ impl Look<'_> {
             }
         };
         let topic = topic.ok_or(unknown)?;
-        let partition =
-            topic.partition(wanted.partition).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+        let partition = topic.hosted(wanted.partition)?;
         if self.terms.replica {
             // There are no followers on a single node: whoever claims to be one is none.
             return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);

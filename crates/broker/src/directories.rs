@@ -1,0 +1,199 @@
+//! What the controller has to hear of this broker's log directories: which partition came to lie in
+//! which (KIP-858), and which directories are offline.
+//!
+//! Both are found out where the controller cannot be asked - while an image takes effect, or under a
+//! log's locks - so they are noted there and reported by a task of their own. Assignments go first:
+//! the controller looks for the partitions of a lost directory by their assignment.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use thalweg_metadata::controller;
+use thalweg_wire::messages::AssignReplicasToDirsRequest;
+use thalweg_wire::messages::assign_replicas_to_dirs_request::{
+    DirectoryData, PartitionData, TopicData,
+};
+use thalweg_wire::{ErrorCode, Uuid};
+use tokio::sync::Notify;
+
+use crate::broker::Broker;
+use crate::coordinators::groups;
+use crate::registration;
+
+/// Partitions per request, as Kafka's brokers send them.
+const ASSIGNMENTS_PER_REQUEST: usize = 2_250;
+
+/// How often the reporting task sees whether the broker is still there.
+const LOOK_AROUND: Duration = Duration::from_secs(60);
+
+/// Topic and partition, and the directory it lies in.
+type Assignments = BTreeMap<(Uuid, i32), Uuid>;
+
+/// What is to be reported.
+#[derive(Debug, Default)]
+pub(crate) struct Directories {
+    assignments: Mutex<Assignments>,
+    changed: Arc<Notify>,
+}
+
+impl Directories {
+    /// Partitions of a topic lie in other directories than the metadata says.
+    pub(crate) fn assign(&self, topic: Uuid, partitions: Vec<(i32, Uuid)>) {
+        let mut assignments = self.assignments.lock();
+        assignments.extend(partitions.into_iter().map(|(index, dir)| ((topic, index), dir)));
+        drop(assignments);
+        self.changed.notify_one();
+    }
+
+    /// Something is to be reported; takes no lock that anybody holds for long.
+    pub(crate) fn wake(&self) {
+        self.changed.notify_one();
+    }
+
+    fn take(&self) -> Assignments {
+        let mut assignments = self.assignments.lock();
+        match assignments.keys().nth(ASSIGNMENTS_PER_REQUEST).copied() {
+            None => std::mem::take(&mut *assignments),
+            Some(rest) => {
+                let rest = assignments.split_off(&rest);
+                std::mem::replace(&mut *assignments, rest)
+            }
+        }
+    }
+}
+
+/// Reports what is noted, until the broker is gone.
+pub(crate) async fn report(broker: Weak<Broker>) {
+    let Some(changed) = broker.upgrade().map(|b| Arc::clone(&b.directories.changed)) else {
+        return;
+    };
+    loop {
+        // The broker itself is not held while nothing happens, so that it can go.
+        let noted = tokio::time::timeout(LOOK_AROUND, changed.notified()).await;
+        let Some(broker) = broker.upgrade() else { return };
+        if noted.is_err() {
+            continue;
+        }
+        loop {
+            let taken = broker.directories.take();
+            if taken.is_empty() {
+                break;
+            }
+            report_assignments(&broker, &taken).await;
+        }
+        report_offline(&broker).await;
+    }
+}
+
+async fn report_assignments(broker: &Arc<Broker>, assignments: &Assignments) {
+    let mut request = request_of(assignments);
+    request.broker_id = broker.node_id;
+    let answer = broker
+        .decide(move |context, _| {
+            let node = context.image.cluster.broker(request.broker_id);
+            request.broker_epoch = node.map_or(-1, |node| node.epoch);
+            controller::assign_replicas_to_dirs(context, &request)
+        })
+        .await;
+    match answer {
+        Ok(answer) if answer.error_code.is_ok() => {
+            for topic in answer.directories.iter().flat_map(|dir| &dir.topics) {
+                for partition in &topic.partitions {
+                    // A topic that was deleted meanwhile needs none.
+                    if partition.error_code.is_err()
+                        && partition.error_code != ErrorCode::UNKNOWN_TOPIC_ID
+                    {
+                        tracing::warn!(topic_id = %topic.topic_id,
+                            partition = partition.partition_index, error = %partition.error_code,
+                            "the directory of a partition was not taken note of");
+                    }
+                }
+            }
+        }
+        Ok(answer) => {
+            tracing::warn!(error = %answer.error_code,
+                "the directories of partitions were not taken note of");
+        }
+        Err(error) => tracing::warn!(%error, "the directories of partitions are not reported"),
+    }
+}
+
+fn request_of(assignments: &Assignments) -> AssignReplicasToDirsRequest {
+    let mut by_dir: BTreeMap<Uuid, BTreeMap<Uuid, Vec<PartitionData>>> = BTreeMap::new();
+    for (&(topic, partition_index), &dir) in assignments {
+        let partition = PartitionData { partition_index, ..PartitionData::default() };
+        by_dir.entry(dir).or_default().entry(topic).or_default().push(partition);
+    }
+    let directories = by_dir.into_iter().map(|(id, topics)| DirectoryData {
+        id,
+        topics: topics
+            .into_iter()
+            .map(|(topic_id, partitions)| TopicData {
+                topic_id,
+                partitions,
+                ..TopicData::default()
+            })
+            .collect(),
+        ..DirectoryData::default()
+    });
+    AssignReplicasToDirsRequest { directories: directories.collect(), ..Default::default() }
+}
+
+async fn report_offline(broker: &Arc<Broker>) {
+    if broker.logs.dirs().iter().all(|dir| dir.check().is_ok()) || *broker.shutdown.borrow() {
+        return;
+    }
+    // What cannot be written must not be answered for: the groups look for their coordinator again.
+    let table = broker.topics();
+    for partition in table.by_name(groups::TOPIC).iter().flat_map(|topic| topic.partitions()) {
+        if partition.log.dir().check().is_err() {
+            broker.groups.resigned(partition.index, None);
+        }
+    }
+    drop(table);
+    registration::report_directories(broker).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(n: u8) -> Uuid {
+        Uuid::from_u128(u128::from(n) << 64)
+    }
+
+    #[test]
+    fn assignments_are_grouped_by_directory_and_topic() {
+        let noted = Directories::default();
+        noted.assign(id(1), vec![(0, id(8)), (1, id(9)), (2, id(8))]);
+        noted.assign(id(2), vec![(0, id(9))]);
+        let request = request_of(&noted.take());
+        let listed: Vec<(Uuid, Uuid, Vec<i32>)> = request
+            .directories
+            .iter()
+            .flat_map(|dir| {
+                dir.topics.iter().map(|topic| {
+                    let partitions = topic.partitions.iter().map(|p| p.partition_index);
+                    (dir.id, topic.topic_id, partitions.collect())
+                })
+            })
+            .collect();
+        let expected =
+            [(id(8), id(1), vec![0, 2]), (id(9), id(1), vec![1]), (id(9), id(2), vec![0])];
+        assert_eq!(listed, expected);
+        assert!(noted.take().is_empty());
+    }
+
+    #[test]
+    fn many_assignments_go_in_several_requests() {
+        let noted = Directories::default();
+        let count = i32::try_from(ASSIGNMENTS_PER_REQUEST).unwrap() * 2 + 1;
+        noted.assign(id(1), (0..count).map(|index| (index, id(9))).collect());
+        assert_eq!(noted.take().len(), ASSIGNMENTS_PER_REQUEST);
+        assert_eq!(noted.take().len(), ASSIGNMENTS_PER_REQUEST);
+        assert_eq!(noted.take().len(), 1);
+        assert!(noted.take().is_empty());
+    }
+}

@@ -1,0 +1,125 @@
+//! Disks that fail, fill up and take their time, by path.
+//!
+//! ```no_run
+//! # use std::time::Duration;
+//! # use thalweg_testkit::{TestBroker, faults::{DiskOp, Faults}};
+//! # async fn test() {
+//! let faults = Faults::new();
+//! let broker = TestBroker::builder().dirs(&["a", "b"]).faults(&faults).start().await;
+//! faults.stall(&[DiskOp::Write], "/b/", Duration::from_millis(500));
+//! # broker.shut_down().await;
+//! # }
+//! ```
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::RwLock;
+pub use thalweg_broker::disk::DiskOp;
+use thalweg_broker::disk::{FaultHook, Injected};
+
+/// An error of the system, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Errno {
+    /// Input/output error.
+    Eio = 5,
+    /// Permission denied.
+    Eacces = 13,
+    /// No space left on device.
+    Enospc = 28,
+    /// Read-only file system.
+    Erofs = 30,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Effect {
+    Fail(Errno),
+    Torn(usize, Errno),
+    Stall(Duration),
+}
+
+#[derive(Clone, Debug)]
+struct Rule {
+    ops: Vec<DiskOp>,
+    /// Part of the path.
+    part: String,
+    effect: Effect,
+    hits: Arc<AtomicU64>,
+}
+
+/// Faults of the disks under a broker; may be changed while it runs.
+#[derive(Debug, Default)]
+pub struct Faults {
+    rules: RwLock<Vec<Rule>>,
+}
+
+/// How often a rule was hit.
+#[derive(Clone, Debug)]
+pub struct Hits(Arc<AtomicU64>);
+
+impl Hits {
+    /// The count now; an operation counts when it begins.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Faults {
+    /// None yet.
+    pub fn new() -> Arc<Faults> {
+        Arc::default()
+    }
+
+    fn add(&self, ops: &[DiskOp], part: &str, effect: Effect) -> Hits {
+        let hits = Arc::new(AtomicU64::new(0));
+        let rule =
+            Rule { ops: ops.to_vec(), part: part.to_owned(), effect, hits: Arc::clone(&hits) };
+        self.rules.write().push(rule);
+        Hits(hits)
+    }
+
+    /// Operations on paths that contain `part` fail from now on, having done nothing.
+    pub fn fail(&self, ops: &[DiskOp], part: &str, errno: Errno) -> Hits {
+        self.add(ops, part, Effect::Fail(errno))
+    }
+
+    /// Writes to paths that contain `part` do their first `bytes` bytes and fail then.
+    pub fn tear(&self, part: &str, bytes: usize, errno: Errno) -> Hits {
+        self.add(&[DiskOp::Write], part, Effect::Torn(bytes, errno))
+    }
+
+    /// Operations on paths that contain `part` take so long from now on.
+    pub fn stall(&self, ops: &[DiskOp], part: &str, time: Duration) -> Hits {
+        self.add(ops, part, Effect::Stall(time))
+    }
+
+    /// All is well again.
+    pub fn clear(&self) {
+        self.rules.write().clear();
+    }
+}
+
+impl FaultHook for Faults {
+    fn before(&self, op: DiskOp, path: &Path, _len: usize) -> Injected {
+        let rule = {
+            let rules = self.rules.read();
+            let path = path.to_string_lossy();
+            let found = rules.iter().find(|r| r.ops.contains(&op) && path.contains(&r.part));
+            found.cloned()
+        };
+        let Some(rule) = rule else { return Injected::Nothing };
+        rule.hits.fetch_add(1, Ordering::SeqCst);
+        let error = |errno: Errno| io::Error::from_raw_os_error(errno as i32);
+        match rule.effect {
+            Effect::Fail(errno) => Injected::Fail(error(errno)),
+            Effect::Torn(bytes, errno) => Injected::Torn(bytes, error(errno)),
+            Effect::Stall(time) => {
+                std::thread::sleep(time);
+                Injected::Nothing
+            }
+        }
+    }
+}

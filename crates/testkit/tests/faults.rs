@@ -1,0 +1,351 @@
+//! Disks that fail, fill up, or come back damaged: what clients see of it, that the other
+//! directories live on, and that what was acknowledged is there after a repair.
+
+mod support;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use support::{Client, connect};
+use thalweg_testkit::TestBroker;
+use thalweg_testkit::faults::{DiskOp, Errno, Faults};
+use thalweg_wire::{ErrorCode, Uuid};
+
+/// A place for the data that outlives its broker.
+struct Data(PathBuf);
+
+impl Data {
+    fn new() -> Data {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("thalweg-faults-{}-{count}", std::process::id());
+        Data(std::env::temp_dir().join(name))
+    }
+
+    /// Directories "a", which holds the metadata too, and "b".
+    async fn start(&self, faults: &Arc<Faults>) -> (TestBroker, Client) {
+        let builder = TestBroker::builder()
+            .data(&self.0)
+            .dirs(&["a", "b"])
+            .config("offsets.topic.num.partitions", 4)
+            .faults(faults);
+        let broker = builder.start().await;
+        let client = connect(&broker).await;
+        (broker, client)
+    }
+}
+
+impl Drop for Data {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A topic with partitions in both directories, and one record in each partition.
+struct Topic {
+    id: Uuid,
+    /// A partition in each directory.
+    in_a: i32,
+    in_b: i32,
+}
+
+async fn topic(client: &Client, configs: &[(&str, &str)]) -> Topic {
+    let id = client.create("t", 4, configs).await;
+    let placed = client.placed("t").await;
+    assert_eq!((placed["a"].len(), placed["b"].len()), (2, 2), "{placed:?}");
+    for partition in 0..4 {
+        assert_eq!(client.produce(id, partition, "before").await, Ok(0));
+    }
+    Topic { id, in_a: placed["a"][0], in_b: placed["b"][0] }
+}
+
+/// What clients see once "b" is offline.
+async fn b_is_offline(client: &Client, topic: &Topic) {
+    let offline = Err(ErrorCode::KAFKA_STORAGE_ERROR);
+    client.until_leaderless("t", topic.in_b).await;
+    assert_eq!(client.produce(topic.id, topic.in_b, "lost").await, offline);
+    assert_eq!(client.end("t", topic.in_b).await, offline);
+    assert_eq!(client.fetch(topic.id, topic.in_b).await, Err(ErrorCode::KAFKA_STORAGE_ERROR));
+
+    let shown = &client.metadata("t").await[&topic.in_a];
+    assert_eq!((shown.error, shown.leader), (ErrorCode::NONE, 1));
+    let end = client.end("t", topic.in_a).await.unwrap();
+    assert_eq!(client.produce(topic.id, topic.in_a, "during").await, Ok(end));
+
+    let dirs = client.dirs().await;
+    assert_eq!((dirs["a"].0, dirs["b"].0), (ErrorCode::NONE, ErrorCode::KAFKA_STORAGE_ERROR));
+    assert!(dirs["b"].1.is_empty());
+
+    // What is new goes where there is a disk, more partitions of an old topic too.
+    let new = client.create("new", 3, &[]).await;
+    for partition in 0..3 {
+        assert_eq!(client.produce(new, partition, "new").await, Ok(0));
+    }
+    assert_eq!(client.placed("new").await["a"], [0, 1, 2]);
+}
+
+/// Everything that was acknowledged is there when the disk is well again.
+async fn all_is_there(data: &Data, mut expected: Vec<(&str, i32, Vec<&str>)>, topic: &Topic) {
+    let (broker, client) = data.start(&Faults::new()).await;
+    for (partition, shown) in client.metadata("t").await {
+        assert_eq!((shown.error, shown.leader), (ErrorCode::NONE, 1), "{partition}: {shown:?}");
+        assert!(shown.offline.is_empty());
+    }
+    for (_, partition, values) in expected.drain(..) {
+        assert_eq!(client.fetch(topic.id, partition).await.unwrap(), values, "{partition}");
+        let end = client.end("t", partition).await.unwrap();
+        assert_eq!(client.produce(topic.id, partition, "after").await, Ok(end));
+    }
+    broker.shut_down().await;
+}
+
+/// A fault that hits an append to "b", or its flush.
+async fn a_failing_append(ops: &[DiskOp], errno: Errno, configs: &[(&str, &str)]) {
+    let (data, faults) = (Data::new(), Faults::new());
+    let (broker, client) = data.start(&faults).await;
+    let topic = topic(&client, configs).await;
+    let hits = faults.fail(ops, "/b/t-", errno);
+    let code = client.produce(topic.id, topic.in_b, "lost").await;
+    assert_eq!(code, Err(ErrorCode::KAFKA_STORAGE_ERROR));
+    b_is_offline(&client, &topic).await;
+    broker.shut_down().await;
+    assert_eq!(hits.get(), 1, "an operation that failed was tried again");
+
+    let in_b = client_values(configs, &topic);
+    all_is_there(&data, vec![("a", topic.in_a, vec!["before", "during"]), in_b], &topic).await;
+}
+
+/// A record that was written and not flushed was not acknowledged, but it is there.
+fn client_values<'a>(configs: &[(&str, &str)], topic: &Topic) -> (&'a str, i32, Vec<&'a str>) {
+    let values = if configs.is_empty() { vec!["before"] } else { vec!["before", "lost"] };
+    ("b", topic.in_b, values)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_io_error_takes_one_directory_offline() {
+    a_failing_append(&[DiskOp::Write], Errno::Eio, &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_takes_one_directory_offline() {
+    a_failing_append(&[DiskOp::Write], Errno::Enospc, &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flush_that_fails_is_not_tried_again() {
+    a_failing_append(&[DiskOp::Sync], Errno::Eio, &[("flush.messages", "2")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_torn_append_is_cut_off_at_the_next_start() {
+    let (data, faults) = (Data::new(), Faults::new());
+    let (broker, client) = data.start(&faults).await;
+    let topic = topic(&client, &[]).await;
+    faults.tear("/b/t-", 20, Errno::Eio);
+    let code = client.produce(topic.id, topic.in_b, "torn").await;
+    assert_eq!(code, Err(ErrorCode::KAFKA_STORAGE_ERROR));
+    b_is_offline(&client, &topic).await;
+    broker.shut_down().await;
+    all_is_there(&data, vec![("b", topic.in_b, vec!["before"])], &topic).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_partitions_go_where_there_is_a_disk() {
+    let (data, faults) = (Data::new(), Faults::new());
+    let (broker, client) = data.start(&faults).await;
+    let topic = topic(&client, &[]).await;
+    faults.fail(&[DiskOp::Write], "/b/t-", Errno::Eio);
+    let code = client.produce(topic.id, topic.in_b, "lost").await;
+    assert_eq!(code, Err(ErrorCode::KAFKA_STORAGE_ERROR));
+    client.until_leaderless("t", topic.in_b).await;
+    assert_eq!(client.add_partitions("t", 6).await, ErrorCode::NONE);
+    for partition in 4..6 {
+        assert_eq!(client.produce(topic.id, partition, "new").await, Ok(0));
+    }
+    broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_directory_that_fails_while_a_partition_is_made_does_not_get_it() {
+    let (data, faults) = (Data::new(), Faults::new());
+    let (broker, client) = data.start(&faults).await;
+    faults.fail(&[DiskOp::CreateDir], "/b/", Errno::Enospc);
+    let id = client.create("t", 4, &[]).await;
+    for partition in 0..4 {
+        assert_eq!(client.produce(id, partition, "x").await, Ok(0));
+    }
+    assert_eq!(client.placed("t").await["a"], [0, 1, 2, 3]);
+    assert_eq!(client.dirs().await["b"].0, ErrorCode::KAFKA_STORAGE_ERROR);
+    broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_only_directory_at_the_start_is_offline() {
+    let (data, faults) = (Data::new(), Faults::new());
+    let (broker, client) = data.start(&faults).await;
+    let topic = topic(&client, &[]).await;
+    broker.shut_down().await;
+
+    let read_only =
+        [DiskOp::Open, DiskOp::Write, DiskOp::Remove, DiskOp::Rename, DiskOp::CreateDir];
+    faults.fail(&read_only, "/b/", Errno::Erofs);
+    let (broker, client) = data.start(&faults).await;
+    b_is_offline(&client, &topic).await;
+    broker.shut_down().await;
+    let expected =
+        vec![("a", topic.in_a, vec!["before", "during"]), ("b", topic.in_b, vec!["before"])];
+    all_is_there(&data, expected, &topic).await;
+}
+
+/// The path of a partition's file.
+fn file(data: &Data, dir: &str, partition: i32, suffix: &str) -> PathBuf {
+    data.0.join(dir).join(format!("t-{partition}")).join(format!("00000000000000000000{suffix}"))
+}
+
+/// Makes the next start believe that the broker was killed.
+fn unclean(data: &Data) {
+    for dir in ["a", "b"] {
+        std::fs::remove_file(data.0.join(dir).join(".kafka_cleanshutdown")).unwrap();
+    }
+}
+
+fn append_garbage(path: &Path) {
+    let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+    file.write_all(&[0x5a; 77]).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_torn_tail_is_cut_off() {
+    let data = Data::new();
+    let (broker, client) = data.start(&Faults::new()).await;
+    let topic = topic(&client, &[]).await;
+    broker.shut_down().await;
+    append_garbage(&file(&data, "b", topic.in_b, ".log"));
+    unclean(&data);
+    all_is_there(&data, vec![("b", topic.in_b, vec!["before"])], &topic).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_index_is_built_again() {
+    for clean in [true, false] {
+        let data = Data::new();
+        let (broker, client) = data.start(&Faults::new()).await;
+        let topic = topic(&client, &[]).await;
+        broker.shut_down().await;
+        for suffix in [".index", ".timeindex"] {
+            std::fs::write(file(&data, "b", topic.in_b, suffix), [0x5a; 77]).unwrap();
+        }
+        if !clean {
+            unclean(&data);
+        }
+        all_is_there(&data, vec![("b", topic.in_b, vec!["before"])], &topic).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_directory_of_the_metadata_takes_the_broker_with_it() {
+    let (data, faults) = (Data::new(), Faults::new());
+    let (broker, client) = data.start(&faults).await;
+    let topic = topic(&client, &[]).await;
+    faults.fail(&[DiskOp::Write], "/a/t-", Errno::Eio);
+    // The answer may come before the connection is closed, or not.
+    let _ = client.try_produce(topic.id, topic.in_a, "lost").await;
+    assert!(broker.failed().await.contains("metadata log"));
+    broker.shut_down().await;
+    let expected = vec![("a", topic.in_a, vec!["before"]), ("b", topic.in_b, vec!["before"])];
+    all_is_there(&data, expected, &topic).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn groups_of_an_offline_directory_have_no_coordinator_until_it_is_back() {
+    let (data, faults) = (Data::new(), Faults::new());
+    let (broker, client) = data.start(&faults).await;
+    let topic = topic(&client, &[]).await;
+    let groups: Vec<String> = (0..16).map(|n| format!("group-{n}")).collect();
+    for group in &groups {
+        assert_eq!(client.coordinator(group).await, ErrorCode::NONE);
+        assert_eq!(client.until_loaded(group, topic.id, 7).await, ErrorCode::NONE);
+    }
+    let placed = client.placed("__consumer_offsets").await;
+    assert_eq!((placed["a"].len(), placed["b"].len()), (2, 2));
+
+    faults.fail(&[DiskOp::Write], "/b/__consumer_offsets-", Errno::Eio);
+    let mut lost = 0;
+    for group in &groups {
+        match client.commit(group, topic.id, 8).await {
+            ErrorCode::NONE => {}
+            // Kafka answers a commit that could not be stored like this.
+            ErrorCode::NOT_COORDINATOR => lost += 1,
+            other => panic!("{group}: {other}"),
+        }
+    }
+    assert!((1..16).contains(&lost), "{lost}");
+    let (mut here, mut nowhere) = (0, 0);
+    for index in &placed["b"] {
+        client.until_leaderless("__consumer_offsets", *index).await;
+    }
+    for group in &groups {
+        match client.coordinator(group).await {
+            ErrorCode::NONE => {
+                here += 1;
+                assert_eq!(client.commit(group, topic.id, 9).await, ErrorCode::NONE);
+            }
+            ErrorCode::COORDINATOR_NOT_AVAILABLE => {
+                nowhere += 1;
+                assert_eq!(client.heartbeat(group).await, ErrorCode::NOT_COORDINATOR);
+            }
+            other => panic!("{group}: {other}"),
+        }
+    }
+    assert_eq!((here, nowhere), (16 - lost, lost));
+    broker.shut_down().await;
+
+    let (broker, client) = data.start(&Faults::new()).await;
+    for group in &groups {
+        assert_eq!(client.coordinator(group).await, ErrorCode::NONE);
+        assert_eq!(client.until_loaded(group, topic.id, 10).await, ErrorCode::NONE);
+    }
+    broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_topic_made_anew_while_a_directory_was_offline_is_the_one_that_counts() {
+    let (data, faults) = (Data::new(), Faults::new());
+    let (broker, client) = data.start(&faults).await;
+    let old = topic(&client, &[]).await;
+    faults.fail(&[DiskOp::Write], "/b/t-", Errno::Eio);
+    assert_eq!(client.produce(old.id, old.in_b, "lost").await, Err(ErrorCode::KAFKA_STORAGE_ERROR));
+    client.until_leaderless("t", old.in_b).await;
+    assert_eq!(client.delete("t").await, ErrorCode::NONE);
+    let new = client.create("t", 4, &[]).await;
+    for partition in 0..4 {
+        assert_eq!(client.produce(new, partition, "anew").await, Ok(0));
+    }
+    broker.shut_down().await;
+
+    let (broker, client) = data.start(&Faults::new()).await;
+    for partition in 0..4 {
+        assert_eq!(client.fetch(new, partition).await.unwrap(), ["anew"]);
+    }
+    broker.shut_down().await;
+    let names = std::fs::read_dir(data.0.join("b")).unwrap();
+    let strays = names.filter(|entry| {
+        let name = entry.as_ref().unwrap().file_name().into_string().unwrap();
+        name.starts_with("t-") && name.ends_with("-stray")
+    });
+    assert_eq!(strays.count(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_brokers_do_not_share_a_directory() {
+    let data = Data::new();
+    let (broker, client) = data.start(&Faults::new()).await;
+    let second = TestBroker::builder().data(data.0.join("b")).try_start().await;
+    let error = second.err().expect("the second broker must not start").to_string();
+    assert!(error.contains("in use") && error.contains("/b"), "{error}");
+    let topic = topic(&client, &[]).await;
+    assert_eq!(client.produce(topic.id, topic.in_b, "on").await, Ok(1));
+    broker.shut_down().await;
+}

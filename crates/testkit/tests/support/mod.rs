@@ -1,0 +1,297 @@
+//! A client that asks one thing at a time and says what it got.
+
+// Each test file uses its own part of it.
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use thalweg::{Connection, Options};
+use thalweg_records::BatchView;
+use thalweg_records::builder::{BatchBuilder, BatchOptions};
+use thalweg_records::codec::Compressor;
+use thalweg_records::record::RecordContext;
+use thalweg_testkit::TestBroker;
+use thalweg_wire::messages::create_partitions_request::CreatePartitionsTopic;
+use thalweg_wire::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
+use thalweg_wire::messages::delete_topics_request::DeleteTopicState;
+use thalweg_wire::messages::fetch_request::{FetchPartition, FetchTopic};
+use thalweg_wire::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
+use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
+use thalweg_wire::messages::offset_commit_request::{
+    OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+};
+use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
+use thalweg_wire::messages::*;
+use thalweg_wire::{ErrorCode, Uuid};
+
+pub struct Client {
+    pub connection: Connection,
+}
+
+/// A partition as Metadata shows it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Shown {
+    pub error: ErrorCode,
+    pub leader: i32,
+    pub offline: Vec<i32>,
+}
+
+pub async fn connect(broker: &TestBroker) -> Client {
+    let connection = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
+    Client { connection }
+}
+
+fn batch(value: &str) -> Bytes {
+    let mut builder = BatchBuilder::new(BatchOptions::default());
+    builder.append(1_000, None, Some(value.as_bytes()), &[]);
+    builder.finish(&mut Compressor::new()).unwrap().into()
+}
+
+impl Client {
+    pub async fn create(&self, name: &str, partitions: i32, configs: &[(&str, &str)]) -> Uuid {
+        let configs = configs.iter().map(|(name, value)| CreatableTopicConfig {
+            name: (*name).into(),
+            value: Some((*value).into()),
+            ..Default::default()
+        });
+        let request = CreateTopicsRequest {
+            topics: vec![CreatableTopic {
+                name: name.into(),
+                num_partitions: partitions,
+                replication_factor: 1,
+                configs: configs.collect(),
+                ..Default::default()
+            }],
+            timeout_ms: 10_000,
+            ..Default::default()
+        };
+        let response = self.connection.send(&request).await.unwrap();
+        assert_eq!(response.topics[0].error_code, ErrorCode::NONE, "{:?}", response.topics[0]);
+        response.topics[0].topic_id
+    }
+
+    /// The offset of the record, or why there is none.
+    pub async fn produce(&self, topic: Uuid, index: i32, value: &str) -> Result<i64, ErrorCode> {
+        self.try_produce(topic, index, value).await.expect("the connection is open")
+    }
+
+    /// The same, where the broker may go away meanwhile.
+    pub async fn try_produce(
+        &self,
+        topic: Uuid,
+        index: i32,
+        value: &str,
+    ) -> Option<Result<i64, ErrorCode>> {
+        let request = ProduceRequest {
+            acks: -1,
+            timeout_ms: 10_000,
+            topic_data: vec![TopicProduceData {
+                topic_id: topic,
+                partition_data: vec![PartitionProduceData {
+                    index,
+                    records: Some(batch(value)),
+                    ..Default::default()
+                }],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let response = self.connection.send(&request).await.ok()?;
+        let result = &response.responses[0].partition_responses[0];
+        let ok = result.error_code.is_ok();
+        Some(if ok { Ok(result.base_offset) } else { Err(result.error_code) })
+    }
+
+    /// The values of all records, or the error.
+    pub async fn fetch(&self, topic: Uuid, partition: i32) -> Result<Vec<String>, ErrorCode> {
+        let request = FetchRequest {
+            max_wait_ms: 0,
+            min_bytes: 0,
+            max_bytes: 50 << 20,
+            topics: vec![FetchTopic {
+                topic_id: topic,
+                partitions: vec![FetchPartition {
+                    partition,
+                    fetch_offset: 0,
+                    current_leader_epoch: -1,
+                    partition_max_bytes: 16 << 20,
+                    ..Default::default()
+                }],
+                ..Default::default()
+            }],
+            session_epoch: -1,
+            ..Default::default()
+        };
+        let response = self.connection.send(&request).await.unwrap();
+        let part = &response.responses[0].partitions[0];
+        if part.error_code.is_err() {
+            return Err(part.error_code);
+        }
+        let mut rest = &part.records.as_ref().unwrap()[..];
+        let mut values = Vec::new();
+        while !rest.is_empty() {
+            let batch = BatchView::parse(rest).unwrap();
+            assert!(batch.crc_is_valid());
+            for record in RecordContext::of(&batch).iter(batch.payload()) {
+                let value = record.unwrap().value.unwrap().to_vec();
+                values.push(String::from_utf8(value).unwrap());
+            }
+            rest = &rest[batch.total_len()..];
+        }
+        Ok(values)
+    }
+
+    /// The end of a partition, or the error.
+    pub async fn end(&self, topic: &str, partition: i32) -> Result<i64, ErrorCode> {
+        let request = ListOffsetsRequest {
+            replica_id: -1,
+            topics: vec![ListOffsetsTopic {
+                name: topic.into(),
+                partitions: vec![ListOffsetsPartition {
+                    partition_index: partition,
+                    current_leader_epoch: -1,
+                    timestamp: -1,
+                    ..Default::default()
+                }],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let response = self.connection.send(&request).await.unwrap();
+        let part = &response.topics[0].partitions[0];
+        if part.error_code.is_ok() { Ok(part.offset) } else { Err(part.error_code) }
+    }
+
+    pub async fn metadata(&self, topic: &str) -> BTreeMap<i32, Shown> {
+        let request = MetadataRequest {
+            topics: Some(vec![MetadataRequestTopic {
+                name: Some(topic.into()),
+                ..Default::default()
+            }]),
+            ..Default::default()
+        };
+        let response = self.connection.send(&request).await.unwrap();
+        assert_eq!(response.topics[0].error_code, ErrorCode::NONE);
+        let shown = response.topics[0].partitions.iter().map(|p| {
+            let shown = Shown {
+                error: p.error_code,
+                leader: p.leader_id,
+                offline: p.offline_replicas.clone(),
+            };
+            (p.partition_index, shown)
+        });
+        shown.collect()
+    }
+
+    /// Asks until the metadata says that nobody leads the partition.
+    pub async fn until_leaderless(&self, topic: &str, partition: i32) {
+        let expected =
+            Shown { error: ErrorCode::LEADER_NOT_AVAILABLE, leader: -1, offline: vec![1] };
+        while self.metadata(topic).await[&partition] != expected {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The last part of each log directory's name with its error and what lies in it.
+    pub async fn dirs(&self) -> BTreeMap<String, (ErrorCode, Vec<(String, i32)>)> {
+        let request = DescribeLogDirsRequest { topics: None, ..Default::default() };
+        let response = self.connection.send(&request).await.unwrap();
+        let dirs = response.results.into_iter().map(|dir| {
+            let name = dir.log_dir.rsplit('/').next().unwrap_or_default().to_owned();
+            let mut inside: Vec<(String, i32)> = dir
+                .topics
+                .into_iter()
+                .flat_map(|t| {
+                    t.partitions.into_iter().map(move |p| (t.name.clone(), p.partition_index))
+                })
+                .collect();
+            inside.sort();
+            (name, (dir.error_code, inside))
+        });
+        dirs.collect()
+    }
+
+    /// Partitions of a topic by the directory they lie in.
+    pub async fn placed(&self, topic: &str) -> BTreeMap<String, Vec<i32>> {
+        let dirs = self.dirs().await.into_iter().map(|(name, (_, inside))| {
+            let ours = inside.into_iter().filter(|(t, _)| t == topic).map(|(_, index)| index);
+            (name, ours.collect())
+        });
+        dirs.collect()
+    }
+
+    pub async fn coordinator(&self, group: &str) -> ErrorCode {
+        let request = FindCoordinatorRequest {
+            key_type: 0,
+            coordinator_keys: vec![group.into()],
+            ..Default::default()
+        };
+        self.connection.send(&request).await.unwrap().coordinators[0].error_code
+    }
+
+    /// Commits an offset from outside of the group.
+    pub async fn commit(&self, group: &str, topic: Uuid, offset: i64) -> ErrorCode {
+        let request = OffsetCommitRequest {
+            group_id: group.into(),
+            generation_id_or_member_epoch: -1,
+            topics: vec![OffsetCommitRequestTopic {
+                topic_id: topic,
+                partitions: vec![OffsetCommitRequestPartition {
+                    partition_index: 0,
+                    committed_offset: offset,
+                    committed_leader_epoch: -1,
+                    ..Default::default()
+                }],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let response = self.connection.send(&request).await.unwrap();
+        response.topics[0].partitions[0].error_code
+    }
+
+    /// The same, once the coordinator has loaded its groups.
+    pub async fn until_loaded(&self, group: &str, topic: Uuid, offset: i64) -> ErrorCode {
+        loop {
+            match self.commit(group, topic, offset).await {
+                ErrorCode::COORDINATOR_LOAD_IN_PROGRESS => tokio::task::yield_now().await,
+                code => return code,
+            }
+        }
+    }
+
+    pub async fn add_partitions(&self, topic: &str, count: i32) -> ErrorCode {
+        let request = CreatePartitionsRequest {
+            topics: vec![CreatePartitionsTopic {
+                name: topic.into(),
+                count,
+                assignments: None,
+                ..Default::default()
+            }],
+            timeout_ms: 10_000,
+            ..Default::default()
+        };
+        self.connection.send(&request).await.unwrap().results[0].error_code
+    }
+
+    pub async fn delete(&self, topic: &str) -> ErrorCode {
+        let request = DeleteTopicsRequest {
+            topics: vec![DeleteTopicState { name: Some(topic.into()), ..Default::default() }],
+            timeout_ms: 10_000,
+            ..Default::default()
+        };
+        self.connection.send(&request).await.unwrap().responses[0].error_code
+    }
+
+    /// A heartbeat of nobody: what the coordinator of the group says to it.
+    pub async fn heartbeat(&self, group: &str) -> ErrorCode {
+        let request = HeartbeatRequest {
+            group_id: group.into(),
+            generation_id: 1,
+            member_id: "nobody".into(),
+            ..Default::default()
+        };
+        self.connection.send(&request).await.unwrap().error_code
+    }
+}
