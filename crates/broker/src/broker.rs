@@ -23,7 +23,7 @@ use crate::metrics::Metrics;
 use crate::net::budget::Budget;
 use crate::net::limits::ConnectionLimits;
 use crate::partition::{Leader, Partition};
-use crate::pool::Pool;
+use crate::pool::DiskReads;
 use crate::producer_ids::ProducerIds;
 use crate::random::Random;
 use crate::registration;
@@ -50,7 +50,7 @@ pub(crate) struct Broker {
     pub(crate) fetch_budget: Arc<Budget>,
     pub(crate) limits: Arc<ConnectionLimits>,
     pub(crate) sessions: Mutex<SessionCache>,
-    pub(crate) disk_reads: Pool,
+    pub(crate) disk_reads: DiskReads,
     pub(crate) logs: LogManager,
     pub(crate) groups: Groups,
     pub(crate) controller: Controller,
@@ -101,7 +101,7 @@ impl Broker {
             sessions: Mutex::new(SessionCache::new(
                 usize::try_from(parts.config.fetch_session_slots()).unwrap_or(0),
             )),
-            disk_reads: Pool::new(8),
+            disk_reads: DiskReads::new(parts.logs.dirs()),
             logs: parts.logs,
             groups: parts.groups,
             controller: parts.controller,

@@ -137,6 +137,13 @@ pub(crate) fn text(broker: &Broker) -> String {
             leaders += usize::from(partition.led_epoch().is_ok());
         }
     }
+    let slow = broker.logs.dirs().iter().filter(|dir| dir.is_slow()).count();
+    page.gauge("thalweg_slow_log_directories", "Log directories whose appends stall.", slow);
+    page.counter(
+        "thalweg_append_stalls_total",
+        "How often appends to a log directory began to stall.",
+        broker.logs.metrics().append_stalls.get(),
+    );
     page.gauge("kafka_server_replicamanager_partitioncount", "Partitions here.", count);
     page.gauge("kafka_server_replicamanager_leadercount", "Partitions led here.", leaders);
     page.gauge("kafka_controller_kafkacontroller_globaltopiccount", "Topics.", table.len());

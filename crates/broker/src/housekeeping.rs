@@ -1,30 +1,82 @@
 //! What a broker does while nobody asks: retention, flushes, checkpoints, expiry, and the
 //! consequences of a disk that fails.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use thalweg_log::{DirFailureListener, Executor, LogDir, StorageError};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use crate::broker::Broker;
 
-/// Runs the log's rolls and flushes on the pool for blocking work.
+/// Rolls and flushes of one log directory that run at a time.
+const JOBS_PER_DIR: usize = 4;
+
+/// Runs the log's rolls and flushes on the pool for blocking work, a few at a time. What waits is
+/// bounded by the logs, which ask for one roll and one flush at a time.
 #[derive(Debug)]
 pub(crate) struct BlockingExecutor {
     runtime: Handle,
+    jobs: Arc<Mutex<Jobs>>,
+}
+
+#[derive(Default)]
+struct Jobs {
+    running: usize,
+    waiting: VecDeque<Box<dyn FnOnce() + Send>>,
+}
+
+impl std::fmt::Debug for Jobs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Jobs")
+            .field("running", &self.running)
+            .field("waiting", &self.waiting.len())
+            .finish()
+    }
 }
 
 impl BlockingExecutor {
     pub(crate) fn new() -> BlockingExecutor {
-        BlockingExecutor { runtime: Handle::current() }
+        BlockingExecutor { runtime: Handle::current(), jobs: Arc::default() }
+    }
+}
+
+impl Jobs {
+    /// The next job, or the runner's place given back: in one step, so that none is left behind.
+    fn next(&mut self) -> Option<Box<dyn FnOnce() + Send>> {
+        let next = self.waiting.pop_front();
+        self.running -= usize::from(next.is_none());
+        next
     }
 }
 
 impl Executor for BlockingExecutor {
     fn run(&self, job: Box<dyn FnOnce() + Send>) {
-        self.runtime.spawn_blocking(job);
+        let mut jobs = self.jobs.lock();
+        if jobs.running >= JOBS_PER_DIR {
+            jobs.waiting.push_back(job);
+            return;
+        }
+        jobs.running += 1;
+        drop(jobs);
+        let jobs = Arc::clone(&self.jobs);
+        self.runtime.spawn_blocking(move || {
+            let mut next = Some(job);
+            while let Some(job) = next {
+                // A job that panics must not take those that wait with it.
+                if std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).is_err() {
+                    tracing::error!("a roll or flush panicked");
+                }
+                next = jobs.lock().next();
+            }
+        });
+    }
+
+    fn for_dir(&self) -> Option<Arc<dyn Executor>> {
+        Some(Arc::new(BlockingExecutor { runtime: self.runtime.clone(), jobs: Arc::default() }))
     }
 }
 

@@ -16,19 +16,11 @@ use tokio::sync::Notify;
 
 use crate::wait::WakeList;
 
-/// How long an append that found no room waits before it asks again.
+/// How long an append that found no room waits before it asks again, the first time; then twice as
+/// long each time.
 const FULL_BACKOFF: Duration = Duration::from_millis(2);
-
-/// Does work that may wait for a disk, from a worker thread; others are moved off it meanwhile.
-fn blocking<T>(work: impl FnOnce() -> T) -> T {
-    use tokio::runtime::{Handle, RuntimeFlavor};
-    match Handle::try_current() {
-        Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
-            tokio::task::block_in_place(work)
-        }
-        _ => work(),
-    }
-}
+/// The longest such wait.
+const FULL_BACKOFF_MAX: Duration = Duration::from_millis(64);
 
 /// A partition with a replica on this broker.
 #[derive(Debug)]
@@ -58,6 +50,17 @@ pub(crate) enum AppendFailure {
     NotLeader { leader_id: i32, leader_epoch: i32 },
     /// The log refused.
     Log(AppendError),
+}
+
+/// What became of a batch of this broker's own.
+#[derive(Debug)]
+pub(crate) enum SubmittedOwn {
+    /// It is through, one way or the other: its first offset.
+    Done(Result<i64, AppendFailure>),
+    /// Its bytes were taken; the waiter hears the result.
+    Queued,
+    /// There is no room; nothing was taken.
+    Full,
 }
 
 /// Why nothing was read.
@@ -166,28 +169,78 @@ impl Piece {
     }
 }
 
-/// Results of appends that had to wait, for one connection.
+/// The result of an append that has to wait, for one connection: one is in the air at a time.
 #[derive(Debug, Default)]
 pub(crate) struct AppendResults {
-    results: Mutex<Vec<(u64, Result<AppendInfo, AppendError>)>>,
+    state: Mutex<AppendState>,
     arrived: Notify,
 }
 
+#[derive(Debug, Default)]
+enum AppendState {
+    #[default]
+    Waited,
+    Arrived(Result<AppendInfo, AppendError>),
+    /// The connection is gone; the partition has to hear of the append, and of its bytes.
+    Orphaned(Arc<Partition>, usize),
+}
+
 impl AppendWaiter for AppendResults {
-    fn done(&self, token: u64, result: Result<AppendInfo, AppendError>) {
-        self.results.lock().push((token, result));
+    fn done(&self, _token: u64, result: Result<AppendInfo, AppendError>) {
+        let mut state = self.state.lock();
+        if let AppendState::Orphaned(partition, bytes) = std::mem::take(&mut *state) {
+            drop(state);
+            if let Ok(info) = result {
+                partition.appended(&info, bytes);
+            }
+            return;
+        }
+        *state = AppendState::Arrived(result);
+        drop(state);
         self.arrived.notify_one();
     }
 }
 
-impl AppendResults {
-    async fn wait(&self, token: u64) -> Result<AppendInfo, AppendError> {
-        loop {
-            {
-                let mut results = self.results.lock();
-                if let Some(at) = results.iter().position(|(t, _)| *t == token) {
-                    return results.swap_remove(at).1;
+/// A wait for a result that may be given up, when the connection goes away: what is written then
+/// is there all the same, and readers are to see it.
+struct Waiting<'a> {
+    results: &'a AppendResults,
+    partition: &'a Arc<Partition>,
+    bytes: usize,
+    is_over: bool,
+}
+
+impl Waiting<'_> {
+    async fn result(mut self) -> Result<AppendInfo, AppendError> {
+        let result = self.results.wait().await;
+        self.is_over = true;
+        result
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let mut state = self.results.state.lock();
+        match std::mem::take(&mut *state) {
+            AppendState::Arrived(result) => {
+                drop(state);
+                if let Ok(info) = result {
+                    self.partition.appended(&info, self.bytes);
                 }
+            }
+            _ => *state = AppendState::Orphaned(Arc::clone(self.partition), self.bytes),
+        }
+    }
+}
+
+impl AppendResults {
+    async fn wait(&self) -> Result<AppendInfo, AppendError> {
+        loop {
+            if let AppendState::Arrived(result) = std::mem::take(&mut *self.state.lock()) {
+                return result;
             }
             self.arrived.notified().await;
         }
@@ -273,7 +326,7 @@ impl Partition {
 
     /// Appends a producer's validated batch; `records` are the bytes that were validated.
     pub(crate) async fn append(
-        &self,
+        self: &Arc<Self>,
         validated: &mut Validated,
         records: &mut [u8],
         now_ms: i64,
@@ -286,18 +339,24 @@ impl Partition {
         };
         let waiter: Arc<dyn AppendWaiter> = results.clone();
         let batch = validated.batch_mut(records);
+        let mut backoff = FULL_BACKOFF;
         let info = loop {
             // One append of a connection is in the air at a time.
             match self.log.submit(batch, &context, &waiter, 0) {
                 Submitted::Done(result) => break result,
-                Submitted::Queued => break results.wait(0).await,
-                Submitted::Full => tokio::time::sleep(FULL_BACKOFF).await,
+                Submitted::Queued => {
+                    let bytes = batch.len();
+                    let waiting = Waiting { results, partition: self, bytes, is_over: false };
+                    break waiting.result().await;
+                }
+                Submitted::Full => {
+                    tokio::time::sleep(backoff).await;
+                    backoff = (backoff * 2).min(FULL_BACKOFF_MAX);
+                }
             }
         }
         .map_err(AppendFailure::Log)?;
-        if !info.duplicate {
-            self.committed(info.last_offset + 1, batch.len());
-        }
+        self.appended(&info, batch.len());
         Ok(Appended {
             first_offset: info.first_offset,
             log_start_offset: info.log_start_offset,
@@ -306,25 +365,51 @@ impl Partition {
         })
     }
 
-    /// Appends a batch of this broker's own, on a thread that may wait; gives its first offset.
-    pub(crate) fn append_own(
+    /// Appends a batch of this broker's own without waiting: the result, or what became of the
+    /// batch instead. A result that comes later has to be passed to [`Self::own_appended`].
+    pub(crate) fn submit_own(
         &self,
         batch: &mut [u8],
         leader_epoch: i32,
         now_ms: i64,
-    ) -> Result<i64, AppendFailure> {
-        match self.led_epoch() {
-            Ok(epoch) if epoch == leader_epoch => {}
-            Ok(epoch) => {
+        waiter: &Arc<dyn AppendWaiter>,
+        token: u64,
+    ) -> SubmittedOwn {
+        let not_led = match self.led_epoch() {
+            Ok(epoch) if epoch == leader_epoch => None,
+            Ok(leader_epoch) => {
                 let leader_id = self.leader().id;
-                return Err(AppendFailure::NotLeader { leader_id, leader_epoch: epoch });
+                Some(AppendFailure::NotLeader { leader_id, leader_epoch })
             }
-            Err(leader) => return Err(self.append_elsewhere(leader)),
+            Err(leader) => Some(self.append_elsewhere(leader)),
+        };
+        if let Some(failure) = not_led {
+            return SubmittedOwn::Done(Err(failure));
         }
         let context = AppendContext::coordinator(leader_epoch, now_ms);
-        let info = self.log.append_as_leader(batch, &context).map_err(AppendFailure::Log)?;
-        self.committed(info.last_offset + 1, batch.len());
+        match self.log.submit(batch, &context, waiter, token) {
+            Submitted::Done(result) => SubmittedOwn::Done(self.own_appended(result, batch.len())),
+            Submitted::Queued => SubmittedOwn::Queued,
+            Submitted::Full => SubmittedOwn::Full,
+        }
+    }
+
+    /// A batch of this broker's own was appended, or not; gives its first offset.
+    pub(crate) fn own_appended(
+        &self,
+        result: Result<AppendInfo, AppendError>,
+        bytes: usize,
+    ) -> Result<i64, AppendFailure> {
+        let info = result.map_err(AppendFailure::Log)?;
+        self.committed(info.last_offset + 1, bytes);
         Ok(info.first_offset)
+    }
+
+    /// An append is through: with one replica that is when its records are committed.
+    fn appended(&self, info: &AppendInfo, bytes: usize) {
+        if !info.duplicate {
+            self.committed(info.last_offset + 1, bytes);
+        }
     }
 
     /// Records up to `end` are committed: with one replica, that is when they are written.
@@ -351,8 +436,9 @@ impl Partition {
         Ok(led)
     }
 
-    /// Finds what a fetch may have, without waiting for a disk if that can be avoided.
-    pub(crate) fn read(&self, request: &ReadRequest) -> Result<Found, ReadFailure> {
+    /// Finds what a fetch may have. With [`Wait::Never`] the answer may be
+    /// [`ReadError::WouldBlock`]: index or headers are not in memory.
+    pub(crate) fn read(&self, request: &ReadRequest, wait: Wait) -> Result<Found, ReadFailure> {
         let led_epoch = self.check_epoch(request.current_leader_epoch)?;
         let isolation =
             if request.committed_only { Isolation::LastStable } else { Isolation::HighWatermark };
@@ -382,23 +468,14 @@ impl Partition {
                 piece: None,
             });
         }
-        let mut ask = thalweg_log::ReadRequest {
+        let ask = thalweg_log::ReadRequest {
             offset: request.offset,
             max_bytes: u32::try_from(request.max_bytes).unwrap_or(u32::MAX),
             min_one: request.min_one,
             isolation,
-            wait: Wait::Never,
+            wait,
         };
-        let result = match self.log.read(&ask) {
-            Err(ReadError::WouldBlock) => {
-                // Index and headers that are not in memory: a few kilobytes, read here and now on
-                // a thread that others do not wait for.
-                ask.wait = Wait::Allowed;
-                blocking(|| self.log.read(&ask))
-            }
-            other => other,
-        }
-        .map_err(ReadFailure::Log)?;
+        let result = self.log.read(&ask).map_err(ReadFailure::Log)?;
         let piece = result.file().filter(|_| result.len > 0).map(|file| Piece {
             file: Arc::clone(file),
             position: result.position,

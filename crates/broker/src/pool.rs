@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use thalweg_log::LogDir;
+use thalweg_wire::Uuid;
 use tokio::sync::Semaphore;
 
 /// The broker stops; the work was not done, or its result is lost.
@@ -34,5 +36,33 @@ impl Pool {
         })
         .await
         .map_err(|_| Stopped)
+    }
+}
+
+/// Reads of one directory that may wait for its disk at a time.
+const READS_PER_DIR: usize = 8;
+
+/// A pool for each log directory: who waits for one disk takes no thread from another's.
+#[derive(Debug)]
+pub(crate) struct DiskReads {
+    dirs: Vec<(Uuid, Pool)>,
+    rest: Pool,
+}
+
+impl DiskReads {
+    pub(crate) fn new<'a>(dirs: impl IntoIterator<Item = &'a Arc<LogDir>>) -> DiskReads {
+        let dirs = dirs.into_iter().map(|dir| (dir.id(), Pool::new(READS_PER_DIR))).collect();
+        DiskReads { dirs, rest: Pool::new(READS_PER_DIR) }
+    }
+
+    /// For what is read of a single directory.
+    pub(crate) fn of(&self, dir: &LogDir) -> &Pool {
+        let id = dir.id();
+        self.dirs.iter().find(|(known, _)| *known == id).map_or(&self.rest, |(_, pool)| pool)
+    }
+
+    /// For what belongs to no directory, or to all.
+    pub(crate) fn of_all(&self) -> &Pool {
+        &self.rest
     }
 }

@@ -155,6 +155,9 @@ fn open(
     manager.cluster_id = Some(cluster_id);
     manager.metadata_dir = Some(metadata_dir);
     manager.disk = hooks.disk;
+    // One worker is left for everybody else while disks stall.
+    let workers = tokio::runtime::Handle::current().metrics().num_workers();
+    manager.max_inline_appends = workers.saturating_sub(1).max(1);
     manager.recovery_threads_per_dir =
         usize::try_from(config.recovery_threads_per_dir()).unwrap_or(1).max(1);
     manager.producer_expiration_ms = i64::from(config.producer_id_expiration_ms());

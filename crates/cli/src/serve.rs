@@ -71,7 +71,13 @@ pub fn run(args: ServeArgs) -> ExitCode {
         }
     }
     raise_descriptor_limit();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    // One more than processors: as many can be busy with appends as can run, and one is left.
+    let workers = std::thread::available_parallelism().map_or(1, |n| n.get()) + 1;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers.max(3))
+        .enable_all()
+        .build();
+    let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("thalweg serve: no runtime: {error}");

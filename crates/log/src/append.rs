@@ -195,6 +195,7 @@ impl Log {
         if let Plan::Write(_, len) = plan {
             let bytes = &records.bytes()[..len];
             let dir = &self.home.dir;
+            let mark = dir.pace.mark();
             let result =
                 writer.active.open().and_then(|file| file.write_all_at(bytes, u64::from(at.1)));
             if let Err(error) = result {
@@ -202,6 +203,7 @@ impl Log {
             }
             dir.metrics.log_writes.add(1);
             self.publish(writer, bytes)?;
+            drop(mark);
         }
         Ok(plan)
     }

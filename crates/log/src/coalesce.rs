@@ -1,6 +1,8 @@
 //! Appends that do not wait: what finds the partition busy is copied onto its pending list and
 //! written by whoever has the lock, several appends with one system call.
 //!
+//! While the directory stalls only its writer thread writes the lists ([`crate::pace`]).
+//!
 //! Nothing is forgotten: who lets go of the lock, or of the right to change the segments, looks at
 //! the list afterwards ([`Log::settle`]); who puts something on the list looks at the lock
 //! afterwards. One of the two finds it. `pending_count` counts what has no answer yet.
@@ -56,6 +58,10 @@ impl Log {
         waiter: &Arc<dyn AppendWaiter>,
         token: u64,
     ) -> Submitted {
+        // Goes last: what the lock's release brings about is written under it too.
+        let Some(_entry) = self.home.dir.pace.enter() else {
+            return self.submit_to_writer(records, context, waiter, token);
+        };
         if let Some(mut writer) = self.try_lock_writer()
             && !writer.busy
             && !writer.roll_queued
@@ -63,7 +69,8 @@ impl Log {
             if self.pending_count.load(Ordering::Relaxed) > 0 {
                 self.drain(&mut writer);
             }
-            if !writer.roll_queued {
+            let is_first = writer.taken_next >= writer.taken.appends.len();
+            if !writer.roll_queued && is_first {
                 match self.append_now(&mut writer, &mut Records::Assign(records), context) {
                     Err(error) => return Submitted::Done(Err(error)),
                     Ok(Plan::Write(info, _)) => {
@@ -104,6 +111,38 @@ impl Log {
         Submitted::Queued
     }
 
+    /// Leaves an append to the directory's writer thread.
+    fn submit_to_writer(
+        &self,
+        records: &[u8],
+        context: &AppendContext,
+        waiter: &Arc<dyn AppendWaiter>,
+        token: u64,
+    ) -> Submitted {
+        if !self.home.dir.pace.has_room(records.len())
+            || !self.enqueue(records, context, waiter, token)
+        {
+            return Submitted::Full;
+        }
+        self.schedule();
+        Submitted::Queued
+    }
+
+    /// Has the directory's writer thread look at the pending appends.
+    fn schedule(&self) {
+        // Without it the log is being dropped, and nobody waits for it.
+        if let Some(log) = self.me.upgrade() {
+            self.home.dir.pace.schedule(log);
+        }
+    }
+
+    /// What the writer thread does for a log: writes what waits by now.
+    pub(crate) fn take_turn(&self) {
+        // First, so that what comes from here on is scheduled again.
+        self.scheduled.store(false, Ordering::SeqCst);
+        crate::pace::as_writer(|| self.settle());
+    }
+
     fn enqueue(
         &self,
         records: &[u8],
@@ -115,6 +154,7 @@ impl Log {
         let taken = pending.push(records, context, waiter, token);
         if taken {
             self.pending_count.fetch_add(1, Ordering::SeqCst);
+            self.home.dir.pace.waiting(records.len());
         }
         taken
     }
@@ -156,6 +196,10 @@ impl Log {
                 continue;
             }
             if self.pending_count.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            if self.home.dir.pace.must_leave() {
+                self.schedule();
                 return;
             }
             let Some(mut writer) = self.try_lock_plain() else { return };
@@ -202,8 +246,14 @@ impl Log {
                 std::mem::swap(&mut *pending, &mut taken);
                 pending.spare_done = spare;
             }
+            if self.home.dir.pace.must_leave() {
+                // The rest is the writer thread's, which is told when the lock is let go of.
+                break;
+            }
             let before = writer.taken_next;
             let roll = self.write_group(writer, &mut taken);
+            let bytes = taken.appends[before..writer.taken_next].iter().map(|a| a.len).sum();
+            self.home.dir.pace.no_longer_waiting(bytes);
             self.pending_count.fetch_sub(writer.taken_next - before, Ordering::SeqCst);
             if roll {
                 writer.roll_queued = true;
@@ -260,6 +310,7 @@ impl Log {
             for (buf, &(begin, end)) in bufs.iter_mut().zip(&slices[..used]) {
                 *buf = IoSlice::new(&taken.bytes[begin..end]);
             }
+            let mark = self.home.dir.pace.mark();
             let written = writer
                 .active
                 .open()
@@ -284,6 +335,7 @@ impl Log {
                 let (waiter, token) = (append.waiter.clone(), append.token);
                 writer.done.push(Done { waiter, token, result });
             }
+            drop(mark);
         }
         writer.accepted = accepted;
         roll

@@ -20,11 +20,18 @@ use crate::file_pool::FilePool;
 use crate::meta_properties::MetaProperties;
 use crate::metrics::Metrics;
 use crate::names;
+use crate::pace::{Gate, Pace};
 
 /// Runs work that may wait for the disk, on a bounded pool of threads.
 pub trait Executor: Send + Sync {
     /// Runs `job` soon, elsewhere.
     fn run(&self, job: Box<dyn FnOnce() + Send>);
+
+    /// One for a single log directory, so that its jobs do not stand in the way of the others'
+    /// when its disk stalls; `None` for this one.
+    fn for_dir(&self) -> Option<Arc<dyn Executor>> {
+        None
+    }
 }
 
 /// Hears that a log directory failed; called once per directory, on the thread that met the error.
@@ -39,6 +46,7 @@ pub struct LogDir {
     id: OnceLock<Uuid>,
     pub(crate) disk: Disk,
     pub(crate) pool: FilePool,
+    pub(crate) pace: Arc<Pace>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) executor: Option<Arc<dyn Executor>>,
     producer_expiration_ms: AtomicI64,
@@ -69,11 +77,13 @@ impl LogDir {
         path: PathBuf,
         disk: Disk,
         max_open_files: usize,
+        gate: Arc<Gate>,
         metrics: Arc<Metrics>,
         executor: Option<Arc<dyn Executor>>,
         listener: Option<Arc<dyn DirFailureListener>>,
     ) -> LogDir {
         LogDir {
+            pace: Pace::new(path.clone(), gate, metrics.clone()),
             path,
             id: OnceLock::new(),
             disk,
@@ -102,6 +112,11 @@ impl LogDir {
     pub fn failure(&self) -> Option<StorageError> {
         let reason = self.failed.get()?;
         Some(StorageError { dir: self.path.clone(), reason: reason.clone() })
+    }
+
+    /// Whether appends stall: they are written by a thread of the directory's own meanwhile.
+    pub fn is_slow(&self) -> bool {
+        self.pace.is_slow()
     }
 
     /// `producer.id.expiration.ms`

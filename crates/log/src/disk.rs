@@ -19,6 +19,9 @@ pub enum DiskOp {
     Open,
     /// Reading at a position, or a whole small file.
     Read,
+    /// Reading at a position what the page cache holds, without waiting. A hook that fails it with
+    /// `WouldBlock` makes a cold page of it.
+    ReadCached,
     /// Writing at a position, or a whole small file.
     Write,
     /// `fdatasync` or `fsync` of a file.
@@ -270,7 +273,7 @@ impl OpenFile {
     /// disk: possibly fewer bytes, `WouldBlock` if none. 0 is the end of the file. On a file
     /// system that cannot tell, it reads as [`Self::read_at`] does.
     pub fn read_nowait(&self, buf: &mut [u8], at: u64) -> io::Result<usize> {
-        let len = self.disk.inject(DiskOp::Read, &self.path, buf.len())?;
+        let len = self.disk.inject(DiskOp::ReadCached, &self.path, buf.len())?;
         let outcome = retry(|| {
             let mut bufs = [IoSliceMut::new(&mut buf[..len])];
             rustix::io::preadv2(&self.file, &mut bufs, at, ReadWriteFlags::NOWAIT)

@@ -36,6 +36,7 @@ mod manager;
 mod meta_properties;
 mod metrics;
 mod names;
+mod pace;
 mod pending;
 mod producer_snapshot;
 mod producers;
@@ -45,6 +46,7 @@ mod segment;
 mod timestamps;
 mod txn_index;
 mod walk;
+mod watch;
 
 #[doc(hidden)]
 pub mod testing;

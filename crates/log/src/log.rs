@@ -127,6 +127,8 @@ pub struct Log {
     pub(crate) idle: Condvar,
     pub(crate) pending: Mutex<Pending>,
     pub(crate) pending_count: AtomicUsize,
+    /// On the list of the directory's writer thread.
+    pub(crate) scheduled: AtomicBool,
     /// When a roll was asked for that no executor does; -1 without.
     pub(crate) roll_wanted_ms: AtomicI64,
     segments: RwLock<Segments>,
@@ -256,6 +258,7 @@ impl Log {
             idle: Condvar::new(),
             pending: Mutex::new(Pending::default()),
             pending_count: AtomicUsize::new(0),
+            scheduled: AtomicBool::new(false),
             roll_wanted_ms: AtomicI64::new(-1),
             segments: RwLock::new(Arc::new(loaded.segments)),
             end: Mutex::new(end),

@@ -30,6 +30,7 @@ use crate::load::{LoadError, LoadInput, LoadStats, load};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::names::{self, CLUSTER_METADATA_TOPIC, DirName};
+use crate::pace::Gate;
 
 /// The config of a topic, where it differs from the defaults.
 pub type TopicConfigs = Arc<dyn Fn(&str) -> Option<Arc<LogConfig>> + Send + Sync>;
@@ -55,6 +56,9 @@ pub struct ManagerConfig {
     pub recovery_threads_per_dir: usize,
     /// Log files that may be open at a time, per directory.
     pub max_open_files_per_dir: usize,
+    /// How many threads may write what [`Log::submit`] gets, over all directories: one less than
+    /// serve requests, so that one is left while disks stall. The rest goes to writer threads.
+    pub max_inline_appends: usize,
     /// `producer.id.expiration.ms`
     pub producer_expiration_ms: i64,
     /// Where rolls and flushes run that nobody waits for. Without one, whoever causes them does
@@ -84,6 +88,7 @@ impl ManagerConfig {
             now_ms,
             recovery_threads_per_dir: 2,
             max_open_files_per_dir: 1024,
+            max_inline_appends: usize::MAX,
             producer_expiration_ms: 86_400_000,
             executor: None,
             listener: None,
@@ -191,6 +196,7 @@ impl LogManager {
     /// partitions and recovers those that were not closed cleanly.
     pub fn open(config: ManagerConfig) -> Result<(LogManager, OpenReport), OpenError> {
         let metrics = Arc::new(Metrics::default());
+        let gate = Arc::new(Gate::new(config.max_inline_appends));
         let same = |one: &Path, other: &Path| {
             let canonical = |path: &Path| {
                 std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).ok()
@@ -202,8 +208,9 @@ impl LogManager {
                 path.to_path_buf(),
                 config.disk.clone(),
                 config.max_open_files_per_dir,
+                gate.clone(),
                 metrics.clone(),
-                config.executor.clone(),
+                config.executor.as_ref().map(|all| all.for_dir().unwrap_or_else(|| all.clone())),
                 config.listener.clone(),
             );
             dir.set_producer_expiration_ms(config.producer_expiration_ms);

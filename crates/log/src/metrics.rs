@@ -45,4 +45,6 @@ pub struct Metrics {
     pub truncated_bytes: Counter,
     /// Log files opened.
     pub files_opened: Counter,
+    /// How often appends to a directory began to stall.
+    pub append_stalls: Counter,
 }

@@ -418,6 +418,13 @@ fn nobody_who_submits_waits_for_a_slow_disk_but_the_writer() {
     assert_eq!(logs.metrics().log_writes.get() - writes, 2);
     assert_eq!(logs.metrics().coalesced_appends.get(), 20 + 4);
 
+    // Without stalls appends are written by those who bring them again, after a while.
+    assert!(log.dir().is_slow());
+    faults.clear();
+    while log.dir().is_slow() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+
     // A slow flush holds nobody up.
     faults.set(move |op, _, _| {
         if op == DiskOp::Sync {
@@ -436,6 +443,79 @@ fn nobody_who_submits_waits_for_a_slow_disk_but_the_writer() {
         read_all(&log, 0, 1 << 20);
         assert!(began.elapsed() < slow / 3, "{:?}", began.elapsed());
     });
+}
+
+#[test]
+fn a_directory_that_stalls_keeps_one_thread_and_no_other_directory() {
+    let (bad, good) = (TempDir::new(), TempDir::new());
+    let faults = Arc::new(Faults::default());
+    let mut config = config(&[bad.path(), good.path()], LogConfig::default());
+    config.disk = Disk::with_hook(faults.clone());
+    config.executor = Some(Arc::new(Threads));
+    config.max_inline_appends = 3;
+    let (logs, _) = LogManager::open(config).unwrap();
+    let make = |at: usize, partition| {
+        let dir = Some(logs.dirs()[at].id());
+        let request = CreateRequest { dir, ..CreateRequest::new("t", partition, TOPIC_ID) };
+        logs.create(&request, 1_000).unwrap()
+    };
+    let slow: Vec<Arc<Log>> = (0..8).map(|partition| make(0, partition)).collect();
+    let fast = make(1, 8);
+    let (sender, answers) = mpsc::channel();
+    let waiter: Arc<dyn AppendWaiter> = Arc::new(Answers(Mutex::new(sender)));
+
+    // Whoever writes to the bad directory is held until the end of the test's first half.
+    let (release, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let held = Arc::new(AtomicUsize::new(0));
+    let (inside, path_of_bad) = (held.clone(), bad.path().to_path_buf());
+    faults.set(move |op, path, _| {
+        if op == DiskOp::Write && path.starts_with(&path_of_bad) {
+            inside.fetch_add(1, Ordering::SeqCst);
+            let _ = gate.lock().recv();
+        }
+        Injected::Nothing
+    });
+    std::thread::scope(|scope| {
+        // All come at once, before anybody can know that the disk stalls.
+        let (answers_of, waiter_of) = (&answers, &waiter);
+        let threads: Vec<_> = slow
+            .iter()
+            .enumerate()
+            .map(|(at, log)| scope.spawn(move || submit(log, waiter_of, at as u64)))
+            .collect();
+        // Three at most are held; the others have come back.
+        let back = |n: usize| threads.iter().filter(|t| t.is_finished()).count() >= n;
+        while !back(5) {
+            std::thread::yield_now();
+        }
+        while !slow[0].dir().is_slow() {
+            std::thread::yield_now();
+        }
+        // Nobody else is held, many more can come, and the other directory takes no notice.
+        let mut queued = 0;
+        for round in 0..100 {
+            for log in &slow {
+                assert!(submit(log, waiter_of, 100 + round).is_none());
+                queued += 1;
+            }
+            // By its own writer thread, as long as nobody else is free to.
+            queued += usize::from(submit(&fast, waiter_of, 0).is_none());
+        }
+        while fast.log_end_offset() < 100 {
+            std::thread::yield_now();
+        }
+        // Three threads that brought appends, and the directory's own.
+        assert!(held.load(Ordering::SeqCst) <= 4);
+        drop(release);
+        let answered = threads.into_iter().filter_map(|t| t.join().unwrap()).count();
+        for _ in 0..(8 - answered) + queued {
+            answers_of.recv_timeout(Duration::from_secs(20)).unwrap().1.unwrap();
+        }
+    });
+    for log in &slow {
+        assert_eq!(log.log_end_offset(), 101);
+    }
 }
 
 #[test]
@@ -471,7 +551,7 @@ fn a_reader_that_must_not_wait_is_told_so() {
     append(&log, BatchSpec::new(0, 2));
     append(&log, BatchSpec::new(0, 2));
     faults.set(|op, path, _| {
-        if op == DiskOp::Read && is_log(path) {
+        if op == DiskOp::ReadCached && is_log(path) {
             Injected::Fail(io::ErrorKind::WouldBlock.into())
         } else {
             Injected::Nothing

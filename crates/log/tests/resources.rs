@@ -54,8 +54,12 @@ fn allocations(work: impl FnOnce()) -> usize {
     COUNT.with(Cell::get) - before
 }
 
+/// Bytes are counted of the whole process: one test at a time.
+static ALONE: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
+
 #[test]
 fn appends_and_reads_at_the_end_do_not_allocate() {
+    let _alone = ALONE.lock();
     let dir = TempDir::new();
     let (logs, _) = open(&dir, LogConfig::default());
     let log = create(&logs, "t");
@@ -98,6 +102,7 @@ fn appends_and_reads_at_the_end_do_not_allocate() {
 #[test]
 fn idle_partitions_hold_no_descriptor_and_little_memory() {
     const PARTITIONS: i32 = 300;
+    let _alone = ALONE.lock();
     let dir = TempDir::new();
     let mut config = config(&[dir.path()], LogConfig::default());
     config.max_open_files_per_dir = 16;

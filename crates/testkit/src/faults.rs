@@ -44,26 +44,48 @@ enum Effect {
 #[derive(Clone, Debug)]
 struct Rule {
     ops: Vec<DiskOp>,
-    /// Part of the path.
+    /// Part of the path; after a `*` how it ends.
     part: String,
     effect: Effect,
-    hits: Arc<AtomicU64>,
+    hits: Arc<Counts>,
 }
 
-/// Faults of the disks under a broker; may be changed while it runs.
+impl Rule {
+    fn is_about(&self, path: &str) -> bool {
+        match self.part.split_once('*') {
+            Some((part, end)) => path.contains(part) && path.ends_with(end),
+            None => path.contains(&self.part),
+        }
+    }
+}
+
+/// Faults of the disks under a broker, by parts of paths (`"/b/"`) and how they end (`"/b/*.log"`);
+/// may be changed while it runs.
 #[derive(Debug, Default)]
 pub struct Faults {
     rules: RwLock<Vec<Rule>>,
 }
 
+#[derive(Debug, Default)]
+struct Counts {
+    all: AtomicU64,
+    inside: AtomicU64,
+    most: AtomicU64,
+}
+
 /// How often a rule was hit.
 #[derive(Clone, Debug)]
-pub struct Hits(Arc<AtomicU64>);
+pub struct Hits(Arc<Counts>);
 
 impl Hits {
     /// The count now; an operation counts when it begins.
     pub fn get(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
+        self.0.all.load(Ordering::SeqCst)
+    }
+
+    /// The most operations that were inside of the fault at a time.
+    pub fn most_at_once(&self) -> u64 {
+        self.0.most.load(Ordering::SeqCst)
     }
 }
 
@@ -74,7 +96,7 @@ impl Faults {
     }
 
     fn add(&self, ops: &[DiskOp], part: &str, effect: Effect) -> Hits {
-        let hits = Arc::new(AtomicU64::new(0));
+        let hits = Arc::new(Counts::default());
         let rule =
             Rule { ops: ops.to_vec(), part: part.to_owned(), effect, hits: Arc::clone(&hits) };
         self.rules.write().push(rule);
@@ -91,7 +113,8 @@ impl Faults {
         self.add(&[DiskOp::Write], part, Effect::Torn(bytes, errno))
     }
 
-    /// Operations on paths that contain `part` take so long from now on.
+    /// Operations on paths that contain `part` take so long from now on. What is read is not in the
+    /// page cache then.
     pub fn stall(&self, ops: &[DiskOp], part: &str, time: Duration) -> Hits {
         self.add(ops, part, Effect::Stall(time))
     }
@@ -107,17 +130,24 @@ impl FaultHook for Faults {
         let rule = {
             let rules = self.rules.read();
             let path = path.to_string_lossy();
-            let found = rules.iter().find(|r| r.ops.contains(&op) && path.contains(&r.part));
+            let asked = if op == DiskOp::ReadCached { DiskOp::Read } else { op };
+            let found = rules.iter().find(|r| r.ops.contains(&asked) && r.is_about(&path));
             found.cloned()
         };
         let Some(rule) = rule else { return Injected::Nothing };
-        rule.hits.fetch_add(1, Ordering::SeqCst);
+        if op == DiskOp::ReadCached && matches!(rule.effect, Effect::Stall(_)) {
+            return Injected::Fail(io::ErrorKind::WouldBlock.into());
+        }
+        rule.hits.all.fetch_add(1, Ordering::SeqCst);
         let error = |errno: Errno| io::Error::from_raw_os_error(errno as i32);
         match rule.effect {
             Effect::Fail(errno) => Injected::Fail(error(errno)),
             Effect::Torn(bytes, errno) => Injected::Torn(bytes, error(errno)),
             Effect::Stall(time) => {
+                let inside = rule.hits.inside.fetch_add(1, Ordering::SeqCst) + 1;
+                rule.hits.most.fetch_max(inside, Ordering::SeqCst);
                 std::thread::sleep(time);
+                rule.hits.inside.fetch_sub(1, Ordering::SeqCst);
                 Injected::Nothing
             }
         }

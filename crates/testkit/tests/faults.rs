@@ -5,43 +5,11 @@ mod support;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use support::{Client, connect};
+use support::{Client, Data};
 use thalweg_testkit::TestBroker;
 use thalweg_testkit::faults::{DiskOp, Errno, Faults};
 use thalweg_wire::{ErrorCode, Uuid};
-
-/// A place for the data that outlives its broker.
-struct Data(PathBuf);
-
-impl Data {
-    fn new() -> Data {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("thalweg-faults-{}-{count}", std::process::id());
-        Data(std::env::temp_dir().join(name))
-    }
-
-    /// Directories "a", which holds the metadata too, and "b".
-    async fn start(&self, faults: &Arc<Faults>) -> (TestBroker, Client) {
-        let builder = TestBroker::builder()
-            .data(&self.0)
-            .dirs(&["a", "b"])
-            .config("offsets.topic.num.partitions", 4)
-            .faults(faults);
-        let broker = builder.start().await;
-        let client = connect(&broker).await;
-        (broker, client)
-    }
-}
-
-impl Drop for Data {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A topic with partitions in both directories, and one record in each partition.
 struct Topic {

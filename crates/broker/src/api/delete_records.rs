@@ -68,6 +68,7 @@ async fn delete(context: &Context, topic: &str, index: i32, offset: i64) -> Resu
     context
         .broker
         .disk_reads
+        .of(partition.log.dir())
         .run(move || log.delete_records(upto))
         .await
         .map_err(|_| ErrorCode::UNKNOWN_SERVER_ERROR)?

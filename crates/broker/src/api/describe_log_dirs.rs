@@ -22,7 +22,7 @@ pub(super) async fn handle(
     });
     let broker = std::sync::Arc::clone(&context.broker);
     // Asks the file systems, which may be slow.
-    let results = context.broker.disk_reads.run(move || {
+    let results = context.broker.disk_reads.of_all().run(move || {
         let table = broker.topics();
         let mut by_dir: BTreeMap<_, BTreeMap<String, Vec<DescribeLogDirsPartition>>> =
             BTreeMap::new();

@@ -6,6 +6,7 @@ use thalweg_wire::messages::describe_producers_response::{
 };
 use thalweg_wire::messages::{DescribeProducersRequest, DescribeProducersResponse};
 
+use crate::broker::Broker;
 use crate::net::connection::Context;
 use crate::topic_names::is_valid;
 
@@ -13,7 +14,14 @@ pub(super) async fn handle(
     context: Context,
     request: DescribeProducersRequest,
 ) -> DescribeProducersResponse {
-    let table = context.broker.topics();
+    let broker = std::sync::Arc::clone(&context.broker);
+    // Takes the partitions' locks, which an append holds while it writes.
+    let described = context.broker.disk_reads.of_all().run(move || describe(&broker, request));
+    described.await.unwrap_or_default()
+}
+
+fn describe(broker: &Broker, request: DescribeProducersRequest) -> DescribeProducersResponse {
+    let table = broker.topics();
     let topics = request
         .topics
         .into_iter()

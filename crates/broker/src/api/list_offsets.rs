@@ -154,6 +154,7 @@ async fn locate(
             let located = context
                 .broker
                 .disk_reads
+                .of(partition.log.dir())
                 .run(move || search(&partition, timestamp))
                 .await
                 .map_err(|_| ErrorCode::KAFKA_STORAGE_ERROR)?

@@ -1,16 +1,20 @@
 //! Drives the runners of one internal topic: loading, appends, answers, timers.
 //!
-//! One lock per partition, never held across an await. Requests run on their connection's task;
-//! each partition has one timer task, which sleeps until the runner wants to be woken.
+//! One lock per partition, never held across an await or a write: while an append is on its way to
+//! the disk others are handled, and their records wait for its result. Requests run on their
+//! connection's task; each partition has one timer task, which sleeps until the runner wants to be
+//! woken.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use thalweg_coordinator::{
     Append, CoordinatorRecord, Now, Position, Runner, RunnerConfig, RunnerState, Shard, Token,
 };
+use thalweg_log::{AppendError, AppendInfo, AppendWaiter};
 use thalweg_records::batch::{BatchView, Compression};
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::CompressionSpec;
@@ -19,11 +23,13 @@ use thalweg_wire::ErrorCode;
 use tokio::sync::{Notify, oneshot};
 
 use crate::clock::Clock;
-use crate::partition::{AppendFailure, Partition};
+use crate::partition::{AppendFailure, Partition, SubmittedOwn};
 use crate::workspace;
 
 /// Records replayed per hold of the lock while a partition loads.
 const LOAD_CHUNK_BYTES: usize = 1 << 20;
+/// How long an append that found no room waits before it is tried again.
+const FULL_BACKOFF: Duration = Duration::from_millis(10);
 /// Largest batch of a coordinator's own, decompressed.
 const MAX_DECOMPRESSED: u64 = i32::MAX as u64;
 
@@ -46,6 +52,7 @@ pub(crate) struct Coordinator<S: Shard> {
 
 /// One partition that this broker coordinates.
 struct Led<S: Shard> {
+    me: Weak<Led<S>>,
     partition: Arc<Partition>,
     leader_epoch: AtomicI32,
     state: Mutex<State<S>>,
@@ -54,11 +61,29 @@ struct Led<S: Shard> {
     wake_changed: Notify,
     /// The runner and the log disagree: a new runner has to be loaded.
     reload: Notify,
+    /// The log had no room for an append.
+    full: Notify,
+    clock: Clock,
+    config: RuntimeConfig,
 }
 
 struct State<S: Shard> {
     runner: Runner<S>,
     waiting: HashMap<Token, oneshot::Sender<S::Response>>,
+    /// The append that is being written. Whoever put it here, or hears of its result, goes on with
+    /// it and with what comes after it; nobody else does.
+    writing: Option<Writing>,
+}
+
+/// An append on its way to the log.
+struct Writing {
+    id: u64,
+    /// Batches that are left, and how many records each holds.
+    left: VecDeque<(Vec<u8>, usize)>,
+    /// Bytes and records of the batch that the log has.
+    current: (usize, usize),
+    /// First offset and number of the records that are written.
+    written: Option<(i64, usize)>,
 }
 
 /// An answer that is there, or will come.
@@ -110,27 +135,31 @@ where
                     return;
                 }
             }
-            let led = Arc::new(Led {
+            let led = Arc::new_cyclic(|me| Led {
+                me: me.clone(),
                 partition,
                 leader_epoch: AtomicI32::new(leader_epoch),
                 state: Mutex::new(State {
                     runner: Runner::new((self.shard)(), self.config.runner),
                     waiting: HashMap::new(),
+                    writing: None,
                 }),
                 wake_at_ms: AtomicU64::new(u64::MAX),
                 wake_changed: Notify::new(),
                 reload: Notify::new(),
+                full: Notify::new(),
+                clock: self.clock,
+                config: self.config,
             });
             all.insert(index, Arc::clone(&led));
             led
         };
-        let (loading, clock) = (Arc::clone(&led), self.clock);
+        let loading = Arc::clone(&led);
         // An empty partition, which is the usual case for most of fifty, loads here and now.
         if led.partition.log.log_end_offset() == led.partition.log.log_start_offset() {
-            load(&loading, &clock, self.config);
+            load(&loading);
         } else {
-            let config = self.config;
-            tokio::task::spawn_blocking(move || load(&loading, &clock, config));
+            tokio::task::spawn_blocking(move || load(&loading));
         }
         let this = Arc::downgrade(self);
         tokio::spawn(async move {
@@ -147,9 +176,7 @@ where
                 let clock = coordinator.clock;
                 let wake_at = led.wake_at_ms.load(Ordering::Acquire);
                 if wake_at <= clock.monotonic_ms() {
-                    led.with(&coordinator.clock, coordinator.config, |runner, now| {
-                        runner.advance(now);
-                    });
+                    led.with(|runner, now| runner.advance(now));
                     drop(coordinator);
                     tokio::task::yield_now().await;
                     continue;
@@ -164,10 +191,14 @@ where
                 tokio::select! {
                     () = led.wake_changed.notified() => {}
                     () = wake => {}
+                    () = led.full.notified() => {
+                        tokio::time::sleep(FULL_BACKOFF).await;
+                        led.try_again();
+                    }
                     () = led.reload.notified() => {
                         let Some(coordinator) = this.upgrade() else { return };
                         coordinator.led.write().remove(&index);
-                        led.close(&clock, coordinator.config);
+                        led.close();
                         let epoch = led.leader_epoch.load(Ordering::Acquire);
                         coordinator.elected(Arc::clone(&led.partition), epoch);
                         return;
@@ -192,7 +223,7 @@ where
             }
         };
         if let Some(led) = led {
-            led.close(&self.clock, self.config);
+            led.close();
         }
     }
 
@@ -200,7 +231,7 @@ where
     pub(crate) fn close(&self) {
         let all: Vec<_> = self.led.write().drain().map(|(_, led)| led).collect();
         for led in all {
-            led.close(&self.clock, self.config);
+            led.close();
         }
     }
 
@@ -218,25 +249,22 @@ where
         };
         let mut state = led.state.lock();
         let token = state.runner.submit(request, self.clock.now());
-        let mut own = None;
-        pump(&led, &mut state, &self.clock, self.config, &mut |answered, response| {
-            if answered == token {
-                own = Some(response);
-                None
-            } else {
-                Some(response)
-            }
-        });
-        if let Some(response) = own {
+        if let Some(response) = state.answer(Some(token)) {
+            led.drive(state);
             return Submitted::Now(response);
         }
-        let (sender, receiver) = oneshot::channel();
+        // From here on others may answer: the lock is let go of while records are written.
+        let (sender, mut receiver) = oneshot::channel();
         state.waiting.insert(token, sender);
         if state.waiting.len() > 1024 && state.waiting.len().is_power_of_two() {
             // Connections that went away while they were parked.
             state.waiting.retain(|_, sender| !sender.is_closed());
         }
-        Submitted::Later(receiver)
+        led.drive(state);
+        match receiver.try_recv() {
+            Ok(response) => Submitted::Now(response),
+            Err(_) => Submitted::Later(receiver),
+        }
     }
 
     /// Looks at the shard of every partition led here.
@@ -248,114 +276,194 @@ where
     }
 }
 
-impl<S: Shard> Led<S> {
-    fn with(
-        &self,
-        clock: &Clock,
-        config: RuntimeConfig,
-        act: impl FnOnce(&mut Runner<S>, thalweg_coordinator::Now),
-    ) {
+impl<S: Shard> State<S> {
+    /// Hands the answers out that are ready; gives back the one to `own`.
+    fn answer(&mut self, own: Option<Token>) -> Option<S::Response> {
+        let mut found = None;
+        while let Some((token, response)) = self.runner.poll_answer() {
+            if own == Some(token) {
+                found = Some(response);
+            } else if let Some(waiting) = self.waiting.remove(&token) {
+                // The connection may have gone away; then nobody needs the answer.
+                let _ = waiting.send(response);
+            }
+        }
+        found
+    }
+}
+
+impl<S> Led<S>
+where
+    S: Shard + Send + 'static,
+    S::Request: Send,
+    S::Response: Send + 'static,
+    S::Record: Send,
+    S::TimerKey: Send,
+    S::Then: Send,
+{
+    fn with(self: &Arc<Self>, act: impl FnOnce(&mut Runner<S>, Now)) {
         let mut state = self.state.lock();
-        act(&mut state.runner, clock.now());
-        pump(self, &mut state, clock, config, &mut |_, response| Some(response));
+        act(&mut state.runner, self.clock.now());
+        self.drive(state);
     }
 
-    fn close(&self, clock: &Clock, config: RuntimeConfig) {
-        self.with(clock, config, |runner, _| runner.close(ErrorCode::NOT_COORDINATOR));
+    fn close(self: &Arc<Self>) {
+        self.with(|runner, _| runner.close(ErrorCode::NOT_COORDINATOR));
         self.wake_changed.notify_one();
     }
-}
 
-/// Does what the runner asks for: appends, answers, timers.
-fn pump<S: Shard>(
-    led: &Led<S>,
-    state: &mut State<S>,
-    clock: &Clock,
-    config: RuntimeConfig,
-    intercept: &mut dyn FnMut(Token, S::Response) -> Option<S::Response>,
-) {
-    let mut out_of_sync = None;
-    while let Some(append) = state.runner.poll_append() {
-        let id = append.id;
-        let outcome = match write(led, append, config, clock) {
-            Ok(base_offset) => state.runner.appended(id, base_offset),
-            Err(Unwritten { code, written: None }) => {
-                state.runner.append_failed(id, code, clock.now());
-                Ok(())
+    /// The log had no room; it may have some now.
+    fn try_again(self: &Arc<Self>) {
+        let state = self.state.lock();
+        if state.writing.is_some() {
+            self.write(state);
+        }
+    }
+
+    /// Does what the runner asks for: appends, answers, timers.
+    fn drive(self: &Arc<Self>, mut state: MutexGuard<'_, State<S>>) {
+        if state.writing.is_none() {
+            self.write(state);
+        } else {
+            self.settle(&mut state);
+        }
+    }
+
+    /// Answers and timers.
+    fn settle(&self, state: &mut State<S>) {
+        state.answer(None);
+        let wake_at = state.runner.wake_at_ms().unwrap_or(u64::MAX);
+        if self.wake_at_ms.swap(wake_at, Ordering::AcqRel) > wake_at {
+            self.wake_changed.notify_one();
+        }
+    }
+
+    /// Goes on with the append that is being written, and with those after it, until the log has to
+    /// be waited for or nothing is left. For whom it is to do so (see [`State::writing`]). The lock
+    /// is not held while the log writes.
+    fn write<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State<S>>) {
+        loop {
+            if state.writing.is_none() {
+                state.writing = self.next_append(&mut state.runner);
             }
-            Err(Unwritten { code, written: Some((base_offset, records)) }) => {
-                state.runner.appended_in_part(id, base_offset, records, code, clock.now())
+            self.settle(&mut state);
+            let Some(writing) = &mut state.writing else { return };
+            let Some((mut batch, records)) = writing.left.pop_front() else {
+                // Cannot be: an append has records, and one that is through is taken out.
+                state.writing = None;
+                continue;
+            };
+            writing.current = (batch.len(), records);
+            let id = writing.id;
+            drop(state);
+            let waiter: Arc<dyn AppendWaiter> = self.clone();
+            let epoch = self.leader_epoch.load(Ordering::Acquire);
+            let now_ms = self.clock.wall_ms();
+            match self.partition.submit_own(&mut batch, epoch, now_ms, &waiter, id) {
+                SubmittedOwn::Queued => return,
+                SubmittedOwn::Full => {
+                    if let Some(writing) = &mut self.state.lock().writing {
+                        writing.left.push_front((batch, records));
+                    }
+                    self.full.notify_one();
+                    return;
+                }
+                SubmittedOwn::Done(result) => {
+                    state = self.state.lock();
+                    self.written(&mut state, result);
+                }
+            }
+        }
+    }
+
+    /// The next records the runner wants to be written, as batches.
+    fn next_append(&self, runner: &mut Runner<S>) -> Option<Writing> {
+        loop {
+            let append = runner.poll_append()?;
+            match build(&append, self.config, self.partition.max_message_bytes()) {
+                Ok(batches) => {
+                    let left = batches.into();
+                    return Some(Writing { id: append.id, left, current: (0, 0), written: None });
+                }
+                Err(reason) => {
+                    tracing::warn!(
+                        topic = %self.partition.topic, partition = self.partition.index, reason,
+                        "records of one operation could not be written"
+                    );
+                    let code = ErrorCode::MESSAGE_TOO_LARGE;
+                    runner.append_failed(append.id, code, self.clock.now());
+                }
+            }
+        }
+    }
+
+    /// The log is through with the current batch.
+    fn written(&self, state: &mut State<S>, result: Result<i64, AppendFailure>) {
+        let State { runner, writing: slot, .. } = state;
+        let Some(writing) = slot else { return };
+        let now = self.clock.now();
+        let outcome = match result {
+            Ok(base_offset) => {
+                let (first, count) = writing.written.get_or_insert((base_offset, 0));
+                *count += writing.current.1;
+                if !writing.left.is_empty() {
+                    return;
+                }
+                runner.appended(writing.id, *first)
+            }
+            Err(failure) => {
+                let code = match failure {
+                    AppendFailure::NotLeader { .. } => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+                    AppendFailure::Log(error) => {
+                        tracing::warn!(%error, "a coordinator's records were not written");
+                        error.code()
+                    }
+                };
+                match writing.written {
+                    None => {
+                        runner.append_failed(writing.id, code, now);
+                        Ok(())
+                    }
+                    Some((first, count)) => {
+                        runner.appended_in_part(writing.id, first, count, code, now)
+                    }
+                }
             }
         };
-        if let Err(error) = outcome {
-            out_of_sync = Some(error);
-            break;
+        *slot = None;
+        match outcome {
+            Ok(()) => runner.high_watermark(self.partition.log.high_watermark(), now),
+            Err(error) => {
+                tracing::error!(
+                    topic = %self.partition.topic, partition = self.partition.index, %error,
+                    "coordinator and log disagree; the partition is loaded again"
+                );
+                self.reload.notify_one();
+            }
         }
-        state.runner.high_watermark(led.partition.log.high_watermark(), clock.now());
-    }
-    if let Some(error) = out_of_sync {
-        tracing::error!(
-            topic = %led.partition.topic, partition = led.partition.index, %error,
-            "coordinator and log disagree; the partition is loaded again"
-        );
-        led.reload.notify_one();
-    }
-    while let Some((token, response)) = state.runner.poll_answer() {
-        if let Some(response) = intercept(token, response)
-            && let Some(waiting) = state.waiting.remove(&token)
-        {
-            // The connection may have gone away; then nobody needs the answer.
-            let _ = waiting.send(response);
-        }
-    }
-    let wake_at = state.runner.wake_at_ms().unwrap_or(u64::MAX);
-    if led.wake_at_ms.swap(wake_at, Ordering::AcqRel) > wake_at {
-        led.wake_changed.notify_one();
     }
 }
 
-/// An append that failed.
-struct Unwritten {
-    code: ErrorCode,
-    /// First offset and number of the records that were written before it failed.
-    written: Option<(i64, usize)>,
-}
-
-/// Writes an append's records; gives the offset of the first one.
-fn write<S: Shard>(
-    led: &Led<S>,
-    append: Append<S::Record>,
-    config: RuntimeConfig,
-    clock: &Clock,
-) -> Result<i64, Unwritten> {
-    let max = led.partition.max_message_bytes();
-    let batches = build(&append, config, max).map_err(|reason| {
-        tracing::warn!(
-            topic = %led.partition.topic, partition = led.partition.index, reason,
-            "records of one operation could not be written"
-        );
-        Unwritten { code: ErrorCode::MESSAGE_TOO_LARGE, written: None }
-    })?;
-    let leader_epoch = led.leader_epoch.load(Ordering::Acquire);
-    let mut written: Option<(i64, usize)> = None;
-    for (mut batch, records) in batches {
-        match led.partition.append_own(&mut batch, leader_epoch, clock.wall_ms()) {
-            Ok(base_offset) => {
-                let (_, count) = written.get_or_insert((base_offset, 0));
-                *count += records;
-            }
-            Err(AppendFailure::NotLeader { .. }) => {
-                return Err(Unwritten { code: ErrorCode::NOT_LEADER_OR_FOLLOWER, written });
-            }
-            Err(AppendFailure::Log(error)) => {
-                tracing::warn!(%error, "a coordinator's records were not written");
-                return Err(Unwritten { code: error.code(), written });
-            }
-        }
+/// Hears of appends that had to wait for the disk; the token is the append's id.
+impl<S> AppendWaiter for Led<S>
+where
+    S: Shard + Send + 'static,
+    S::Request: Send,
+    S::Response: Send + 'static,
+    S::Record: Send,
+    S::TimerKey: Send,
+    S::Then: Send,
+{
+    fn done(&self, token: u64, result: Result<AppendInfo, AppendError>) {
+        // Whoever put the append on its way held it.
+        let Some(led) = self.me.upgrade() else { return };
+        let mut state = led.state.lock();
+        let Some(writing) = &state.writing else { return };
+        debug_assert_eq!(writing.id, token);
+        let result = led.partition.own_appended(result, writing.current.0);
+        led.written(&mut state, result);
+        led.write(state);
     }
-    written
-        .map(|(first, _)| first)
-        .ok_or(Unwritten { code: ErrorCode::UNKNOWN_SERVER_ERROR, written: None })
 }
 
 /// The batches of an append with how many records each holds: one, or as few as fit when the records
@@ -394,7 +502,15 @@ fn build<R: CoordinatorRecord>(
 }
 
 /// Replays the partition's log into its runner.
-fn load<S: Shard>(led: &Led<S>, clock: &Clock, config: RuntimeConfig) {
+fn load<S>(led: &Arc<Led<S>>)
+where
+    S: Shard + Send + 'static,
+    S::Request: Send,
+    S::Response: Send + 'static,
+    S::Record: Send,
+    S::TimerKey: Send,
+    S::Then: Send,
+{
     let started = std::time::Instant::now();
     let log = &led.partition.log;
     let mut at = log.log_start_offset();
@@ -412,7 +528,8 @@ fn load<S: Shard>(led: &Led<S>, clock: &Clock, config: RuntimeConfig) {
             Err(error) => break Err(error.to_string()),
         };
         let mut state = led.state.lock();
-        match replay_chunk(&mut state.runner, &chunk, at, &mut scratch, &mut plain, clock.now()) {
+        match replay_chunk(&mut state.runner, &chunk, at, &mut scratch, &mut plain, led.clock.now())
+        {
             Ok((next, count)) => {
                 at = next;
                 records += count;
@@ -423,7 +540,7 @@ fn load<S: Shard>(led: &Led<S>, clock: &Clock, config: RuntimeConfig) {
     drop(scratch);
     match outcome {
         Ok(end) => {
-            led.with(clock, config, |runner, now| {
+            led.with(|runner, now| {
                 runner.load_finished(end, log.high_watermark(), now);
             });
             if records > 0 {
@@ -438,7 +555,7 @@ fn load<S: Shard>(led: &Led<S>, clock: &Clock, config: RuntimeConfig) {
                 topic = %led.partition.topic, partition = led.partition.index, reason,
                 "coordinator state could not be loaded; its groups have no coordinator"
             );
-            led.close(clock, config);
+            led.close();
         }
     }
     led.wake_changed.notify_one();

@@ -44,6 +44,13 @@ pub(crate) struct Parked {
     pub(crate) close: Option<String>,
 }
 
+impl Parked {
+    /// The connection has to be closed instead of answered.
+    pub(crate) fn close(reason: String) -> Parked {
+        Parked { frame: Writer::new(), files: Vec::new(), close: Some(reason) }
+    }
+}
+
 /// What a request says of itself, and whom it came from.
 #[derive(Clone)]
 pub(crate) struct Context {

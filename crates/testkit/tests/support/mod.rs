@@ -4,6 +4,9 @@
 #![allow(dead_code)]
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use thalweg::{Connection, Options};
@@ -12,6 +15,7 @@ use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::Compressor;
 use thalweg_records::record::RecordContext;
 use thalweg_testkit::TestBroker;
+use thalweg_testkit::faults::Faults;
 use thalweg_wire::messages::create_partitions_request::CreatePartitionsTopic;
 use thalweg_wire::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
 use thalweg_wire::messages::delete_topics_request::DeleteTopicState;
@@ -24,6 +28,36 @@ use thalweg_wire::messages::offset_commit_request::{
 use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use thalweg_wire::messages::*;
 use thalweg_wire::{ErrorCode, Uuid};
+
+/// A place for the data that outlives its broker.
+pub struct Data(pub PathBuf);
+
+impl Data {
+    pub fn new() -> Data {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("thalweg-faults-{}-{count}", std::process::id());
+        Data(std::env::temp_dir().join(name))
+    }
+
+    /// Directories "a", which holds the metadata too, and "b".
+    pub async fn start(&self, faults: &Arc<Faults>) -> (TestBroker, Client) {
+        let builder = TestBroker::builder()
+            .data(&self.0)
+            .dirs(&["a", "b"])
+            .config("offsets.topic.num.partitions", 4)
+            .faults(faults);
+        let broker = builder.start().await;
+        let client = connect(&broker).await;
+        (broker, client)
+    }
+}
+
+impl Drop for Data {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
 
 pub struct Client {
     pub connection: Connection,

@@ -12,7 +12,7 @@ use thalweg_wire::messages::fetch_response::{
 };
 use thalweg_wire::{ErrorCode, RecordsRef, Uuid, Writer};
 
-use super::read::{Attempt, Part};
+use super::read::{Attempt, Cold, Part};
 use super::{Plan, Terms};
 use crate::fetch_session::{NO_SESSION, TopicKey};
 use crate::net::budget::{Budget, Charge};
@@ -27,7 +27,7 @@ const SENDFILE_FROM: u32 = 64 << 10;
 /// Why no frame was written.
 pub(super) enum Failed {
     /// Something is not in the page cache; the attempt goes on off the worker.
-    NeedsDisk(Attempt),
+    NeedsDisk(Attempt, Cold),
     /// The connection has to be closed.
     Close(String),
 }
@@ -50,17 +50,15 @@ pub(super) fn write(
     frame: &mut Writer,
 ) -> Result<Vec<FileRange>, Failed> {
     let budget = &context.broker.fetch_budget;
-    let gathered = match gather(budget, &attempt.parts, false) {
+    let gathered = match gather(budget, &attempt.parts, &[]) {
         Ok(gathered) => gathered,
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            return Err(Failed::NeedsDisk(attempt));
-        }
-        Err(error) => return Err(Failed::Close(format!("fetch could not read: {error}"))),
+        Err(NotGathered::Cold(cold)) => return Err(Failed::NeedsDisk(attempt, cold)),
+        Err(NotGathered::Io(error)) => return Err(Failed::Close(unreadable(&error))),
     };
     write_gathered(context, terms, plan, attempt, gathered, frame).map_err(Failed::Close)
 }
 
-/// Writes the answer; reads from disk on the pool for blocking work first, if it has to.
+/// Writes the answer; reads from disk on the pools for blocking work first, if it has to.
 pub(super) async fn finish(
     context: &Context,
     terms: &Terms,
@@ -68,28 +66,57 @@ pub(super) async fn finish(
     attempt: Attempt,
 ) -> Parked {
     let mut frame = buffers::take_frame();
-    let written = match write(context, terms, plan, attempt, &mut frame) {
-        Ok(files) => Ok(files),
-        Err(Failed::Close(reason)) => Err(reason),
-        Err(Failed::NeedsDisk(attempt)) => {
-            let budget = Arc::clone(&context.broker.fetch_budget);
-            let read = context.broker.disk_reads.run(move || {
-                let gathered = gather(&budget, &attempt.parts, true);
-                (attempt, gathered)
-            });
-            match read.await {
-                Ok((attempt, Ok(gathered))) => {
-                    write_gathered(context, terms, plan, attempt, gathered, &mut frame)
-                }
-                Ok((_, Err(error))) => Err(format!("fetch could not read: {error}")),
-                Err(stopped) => Err(stopped.to_string()),
-            }
-        }
-    };
-    match written {
+    match write(context, terms, plan, attempt, &mut frame) {
         Ok(files) => Parked { frame, files, close: None },
-        Err(reason) => Parked { frame, files: Vec::new(), close: Some(reason) },
+        Err(Failed::Close(reason)) => Parked::close(reason),
+        Err(Failed::NeedsDisk(attempt, cold)) => {
+            finish_cold(context, terms, plan, attempt, cold).await
+        }
     }
+}
+
+/// The same where it is known that something is not in the page cache: on the pool of its
+/// directory, and on that of the next one.
+pub(super) async fn finish_cold(
+    context: &Context,
+    terms: &Terms,
+    plan: &Plan,
+    mut attempt: Attempt,
+    mut cold: Cold,
+) -> Parked {
+    let mut patient = Vec::new();
+    loop {
+        patient.push(cold.0.id());
+        let waited = patient.clone();
+        let budget = Arc::clone(&context.broker.fetch_budget);
+        let read = context.broker.disk_reads.of(&cold.0).run(move || {
+            let gathered = gather(&budget, &attempt.parts, &waited);
+            (attempt, gathered)
+        });
+        match read.await {
+            Ok((attempt, Ok(gathered))) => {
+                let mut frame = buffers::take_frame();
+                let written = write_gathered(context, terms, plan, attempt, gathered, &mut frame);
+                return match written {
+                    Ok(files) => Parked { frame, files, close: None },
+                    Err(reason) => Parked::close(reason),
+                };
+            }
+            Ok((same, Err(NotGathered::Cold(next)))) => (attempt, cold) = (same, next),
+            Ok((_, Err(NotGathered::Io(error)))) => return Parked::close(unreadable(&error)),
+            Err(stopped) => return Parked::close(stopped.to_string()),
+        }
+    }
+}
+
+fn unreadable(error: &io::Error) -> String {
+    format!("fetch could not read: {error}")
+}
+
+/// Why the bytes are not there.
+enum NotGathered {
+    Cold(Cold),
+    Io(io::Error),
 }
 
 struct Gathered {
@@ -112,7 +139,8 @@ impl AsRef<[u8]> for Copies {
 
 /// Copies the small pieces and sees to it that the large ones are in the page cache. When other
 /// answers hold all the memory there is for copies, the small ones are sent from their files as well.
-fn gather(budget: &Arc<Budget>, parts: &[Part], may_wait: bool) -> io::Result<Gathered> {
+/// Waits for the disks of the directories in `patient` only.
+fn gather(budget: &Arc<Budget>, parts: &[Part], patient: &[Uuid]) -> Result<Gathered, NotGathered> {
     let small: usize = parts
         .iter()
         .filter_map(|part| part.piece.as_ref())
@@ -132,12 +160,20 @@ fn gather(budget: &Arc<Budget>, parts: &[Part], may_wait: bool) -> io::Result<Ga
             sources.push(Source::Empty);
             continue;
         };
+        let dir = part.partition.as_ref().map(|partition| partition.log.dir());
+        let may_wait = dir.is_none_or(|dir| patient.contains(&dir.id()));
+        let missed = |error: io::Error| match dir {
+            Some(dir) if !may_wait && error.kind() == io::ErrorKind::WouldBlock => {
+                NotGathered::Cold(Cold(Arc::clone(dir)))
+            }
+            _ => NotGathered::Io(error),
+        };
         if piece.len < sendfile_from {
             let start = copied.len();
-            piece.copy_into(&mut copied, may_wait)?;
+            piece.copy_into(&mut copied, may_wait).map_err(missed)?;
             sources.push(Source::Copied(start..copied.len()));
         } else {
-            piece.warm(may_wait)?;
+            piece.warm(may_wait).map_err(missed)?;
             sources.push(Source::File(files.len() as u32, piece.len));
             files.push(range(piece));
         }

@@ -13,9 +13,10 @@ use thalweg_wire::{ErrorCode, Reader};
 
 use crate::fetch_session::{Mode, Session, TopicKey, Wanted};
 use crate::net::connection::{Context, Handled, Parked, Scratch};
+use crate::pool::Stopped;
 use crate::wait::Waiter;
 
-use read::Attempt;
+use read::{Attempt, Cold};
 
 /// Limits and isolation of one request.
 #[derive(Clone, Copy, Debug)]
@@ -59,28 +60,93 @@ pub(super) fn handle(context: &Context, scratch: &mut Scratch, body: &[u8]) -> H
         Err(code) => return top_level_error(context, scratch, code),
     };
 
-    let attempt = read::attempt(context, &terms, &plan);
+    let attempt = match read::attempt(context, &terms, &plan, &[]) {
+        Ok(attempt) => attempt,
+        Err(cold) => {
+            let context = context.clone();
+            return Handled::Parked(Box::pin(async move {
+                let plan = Arc::new(plan);
+                match attempt_patiently(&context, terms, &plan, cold).await {
+                    Ok(attempt) => answer_or_park(context, terms, plan, attempt).await,
+                    Err(stopped) => Parked::close(stopped.to_string()),
+                }
+            }));
+        }
+    };
     if terms.max_wait.is_zero() || attempt.is_enough(&terms) {
         return match answer::write(context, &terms, &plan, attempt, &mut scratch.frame) {
             Ok(files) => {
                 scratch.files = files;
                 Handled::Reply
             }
-            Err(answer::Failed::NeedsDisk(attempt)) => {
+            Err(answer::Failed::NeedsDisk(attempt, cold)) => {
                 let context = context.clone();
                 Handled::Parked(Box::pin(async move {
-                    answer::finish(&context, &terms, &plan, attempt).await
+                    answer::finish_cold(&context, &terms, &plan, attempt, cold).await
                 }))
             }
             Err(answer::Failed::Close(reason)) => Handled::Close(reason),
         };
     }
     broker.metrics.fetches_parked.add(1);
-    Handled::Parked(Box::pin(park(context.clone(), terms, plan, attempt)))
+    Handled::Parked(Box::pin(park(context.clone(), terms, Arc::new(plan), attempt)))
+}
+
+/// Answers if there is enough, waits for more otherwise.
+async fn answer_or_park(
+    context: Context,
+    terms: Terms,
+    plan: Arc<Plan>,
+    attempt: Attempt,
+) -> Parked {
+    if terms.max_wait.is_zero() || attempt.is_enough(&terms) {
+        return answer::finish(&context, &terms, &plan, attempt).await;
+    }
+    context.broker.metrics.fetches_parked.add(1);
+    park(context, terms, plan, attempt).await
+}
+
+/// Looks again, at what is new since `before` if there is that, off the worker as soon as a disk has
+/// to be waited for.
+async fn again(
+    context: &Context,
+    terms: Terms,
+    plan: &Arc<Plan>,
+    before: Option<Attempt>,
+) -> Result<Attempt, Stopped> {
+    let found = match before {
+        Some(before) => read::refresh(context, &terms, plan, before),
+        None => read::attempt(context, &terms, plan, &[]),
+    };
+    match found {
+        Ok(attempt) => Ok(attempt),
+        Err(cold) => attempt_patiently(context, terms, plan, cold).await,
+    }
+}
+
+/// Looks at all partitions on the pool of the directory that is cold, and on that of the next one
+/// that is: a stalled disk takes threads from its own pool only.
+async fn attempt_patiently(
+    context: &Context,
+    terms: Terms,
+    plan: &Arc<Plan>,
+    cold: Cold,
+) -> Result<Attempt, Stopped> {
+    let mut patient = Vec::new();
+    let mut cold = cold;
+    loop {
+        patient.push(cold.0.id());
+        let (asking, plan, waited) = (context.clone(), Arc::clone(plan), patient.clone());
+        let pool = context.broker.disk_reads.of(&cold.0);
+        match pool.run(move || read::attempt(&asking, &terms, &plan, &waited)).await? {
+            Ok(attempt) => return Ok(attempt),
+            Err(next) => cold = next,
+        }
+    }
 }
 
 /// Waits for data, then answers.
-async fn park(context: Context, terms: Terms, plan: Plan, first: Attempt) -> Parked {
+async fn park(context: Context, terms: Terms, plan: Arc<Plan>, first: Attempt) -> Parked {
     let deadline = tokio::time::Instant::now() + terms.max_wait;
     let mut attempt = first;
     loop {
@@ -92,14 +158,17 @@ async fn park(context: Context, terms: Terms, plan: Plan, first: Attempt) -> Par
             }
         }
         // What came between the attempt and the registration woke nobody.
-        attempt = read::refresh(&context, &terms, &plan, attempt);
+        attempt = match again(&context, terms, &plan, Some(attempt)).await {
+            Ok(attempt) => attempt,
+            Err(stopped) => return Parked::close(stopped.to_string()),
+        };
         let mut over = attempt.is_enough(&terms);
         if !over {
             over = tokio::time::timeout_at(deadline, waiter.woken()).await.is_err();
-            attempt = if waiter.is_changed() {
-                read::attempt(&context, &terms, &plan)
-            } else {
-                read::refresh(&context, &terms, &plan, attempt)
+            let before = (!waiter.is_changed()).then_some(attempt);
+            attempt = match again(&context, terms, &plan, before).await {
+                Ok(attempt) => attempt,
+                Err(stopped) => return Parked::close(stopped.to_string()),
             };
         }
         waiter.finish();

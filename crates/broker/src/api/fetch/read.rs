@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use thalweg_log::{LogDir, ReadError, Wait};
 use thalweg_wire::{ErrorCode, Uuid};
 
 use super::{Plan, Terms};
@@ -33,16 +34,22 @@ impl Attempt {
 
 /// Looks again at the partitions where something was appended since `attempt`, which found no
 /// data: what the others said still holds.
-pub(super) fn refresh(context: &Context, terms: &Terms, plan: &Plan, attempt: Attempt) -> Attempt {
+pub(super) fn refresh(
+    context: &Context,
+    terms: &Terms,
+    plan: &Plan,
+    attempt: Attempt,
+) -> Result<Attempt, Cold> {
     if attempt.bytes > 0 {
         // Data of one partition leaves less room for the next: all of them, in turn.
-        return self::attempt(context, terms, plan);
+        return self::attempt(context, terms, plan, &[]);
     }
     let table = context.broker.topics();
     let mut look = Look {
         context,
         terms,
         table: &table,
+        patient: &[],
         left: terms.max_bytes,
         none_yet: true,
         attempt: Attempt { parts: Vec::new(), bytes: 0, ..attempt },
@@ -57,10 +64,10 @@ pub(super) fn refresh(context: &Context, terms: &Terms, plan: &Plan, attempt: At
             continue;
         }
         let Some(wanted) = held.slot(part.slot) else { continue };
-        *part = look.part(part.slot, wanted);
+        *part = look.part(part.slot, wanted)?;
     }
     look.attempt.parts = parts;
-    look.attempt
+    Ok(look.attempt)
 }
 
 /// Where the slots of an attempt's parts point.
@@ -137,13 +144,22 @@ impl Part {
     }
 }
 
-/// Looks at all partitions of the plan.
-pub(super) fn attempt(context: &Context, terms: &Terms, plan: &Plan) -> Attempt {
+/// A partition that cannot be looked at without waiting for its disk.
+pub(super) struct Cold(pub(super) Arc<LogDir>);
+
+/// Looks at all partitions of the plan; waits for the disks of the directories in `patient` only.
+pub(super) fn attempt(
+    context: &Context,
+    terms: &Terms,
+    plan: &Plan,
+    patient: &[Uuid],
+) -> Result<Attempt, Cold> {
     let table = context.broker.topics();
     let mut look = Look {
         context,
         terms,
         table: &table,
+        patient,
         left: terms.max_bytes,
         none_yet: true,
         attempt: Attempt { parts: Vec::new(), bytes: 0, urgent: false, session_error: None },
@@ -152,24 +168,37 @@ pub(super) fn attempt(context: &Context, terms: &Terms, plan: &Plan) -> Attempt 
         Plan::All { wanted, .. } => {
             look.attempt.parts.reserve_exact(wanted.len());
             for (slot, wanted) in wanted.iter().enumerate() {
-                look.at(slot, wanted);
+                look.at(slot, wanted)?;
             }
         }
         Plan::Changed(session) => {
             let session = session.lock();
             look.attempt.parts.reserve_exact(session.len());
             for (slot, wanted) in session.in_turn() {
-                look.at(slot, wanted);
+                look.at(slot, wanted)?;
             }
         }
     }
-    look.attempt
+    Ok(look.attempt)
+}
+
+/// Why a partition has no data for the answer.
+enum Trouble {
+    Code(ErrorCode),
+    Cold(Cold),
+}
+
+impl From<ErrorCode> for Trouble {
+    fn from(code: ErrorCode) -> Trouble {
+        Trouble::Code(code)
+    }
 }
 
 struct Look<'a> {
     context: &'a Context,
     terms: &'a Terms,
     table: &'a TopicTable,
+    patient: &'a [Uuid],
     left: usize,
     /// The first partition with data sends at least one batch, however large.
     none_yet: bool,
@@ -177,12 +206,13 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn at(&mut self, slot: usize, wanted: &Wanted) {
-        let part = self.part(slot, wanted);
+    fn at(&mut self, slot: usize, wanted: &Wanted) -> Result<(), Cold> {
+        let part = self.part(slot, wanted)?;
         self.attempt.parts.push(part);
+        Ok(())
     }
 
-    fn part(&mut self, slot: usize, wanted: &Wanted) -> Part {
+    fn part(&mut self, slot: usize, wanted: &Wanted) -> Result<Part, Cold> {
         let mut part = Part {
             slot,
             topic: wanted.topic.clone(),
@@ -207,7 +237,8 @@ impl Look<'_> {
                     || part.log_start_offset != wanted.told_log_start;
                 self.attempt.urgent |= part.diverging.is_some();
             }
-            Err(code) => {
+            Err(Trouble::Cold(cold)) => return Err(cold),
+            Err(Trouble::Code(code)) => {
                 part.error = code;
                 if matches!(
                     code,
@@ -225,10 +256,10 @@ impl Look<'_> {
             self.none_yet = false;
             self.attempt.bytes += len;
         }
-        part
+        Ok(part)
     }
 
-    fn read(&mut self, wanted: &Wanted, part: &mut Part) -> Result<(), ErrorCode> {
+    fn read(&mut self, wanted: &Wanted, part: &mut Part) -> Result<(), Trouble> {
         let (topic, unknown) = match &wanted.topic {
             TopicKey::Id(id) if *id == Uuid::ZERO => (None, ErrorCode::UNKNOWN_TOPIC_ID),
             TopicKey::Id(id) => (self.table.by_id(*id), ErrorCode::UNKNOWN_TOPIC_ID),
@@ -251,7 +282,9 @@ impl Look<'_> {
             current_leader_epoch: wanted.current_leader_epoch,
             last_fetched_epoch: wanted.last_fetched_epoch,
         };
-        match partition.read(&request) {
+        let dir = partition.log.dir();
+        let wait = if self.patient.contains(&dir.id()) { Wait::Allowed } else { Wait::Never };
+        match partition.read(&request, wait) {
             Ok(found) => {
                 part.led_epoch = found.led_epoch;
                 part.high_watermark = found.high_watermark;
@@ -265,20 +298,23 @@ impl Look<'_> {
             }
             Err(ReadFailure::NotLeader { leader_id, leader_epoch }) => {
                 part.leader = Some((leader_id, leader_epoch));
-                Err(ErrorCode::NOT_LEADER_OR_FOLLOWER)
+                Err(ErrorCode::NOT_LEADER_OR_FOLLOWER.into())
             }
             Err(ReadFailure::Fenced { leader_id, leader_epoch }) => {
                 part.leader = Some((leader_id, leader_epoch));
-                Err(ErrorCode::FENCED_LEADER_EPOCH)
+                Err(ErrorCode::FENCED_LEADER_EPOCH.into())
             }
-            Err(ReadFailure::UnknownEpoch) => Err(ErrorCode::UNKNOWN_LEADER_EPOCH),
+            Err(ReadFailure::UnknownEpoch) => Err(ErrorCode::UNKNOWN_LEADER_EPOCH.into()),
+            Err(ReadFailure::Log(ReadError::WouldBlock)) => {
+                Err(Trouble::Cold(Cold(Arc::clone(dir))))
+            }
             Err(ReadFailure::Log(error)) => {
                 if error.code() == ErrorCode::UNKNOWN_SERVER_ERROR
                     || error.code() == ErrorCode::CORRUPT_MESSAGE
                 {
                     tracing::warn!(%error, peer = %self.context.peer, "fetch failed");
                 }
-                Err(error.code())
+                Err(error.code().into())
             }
         }
     }

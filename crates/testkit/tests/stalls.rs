@@ -1,0 +1,236 @@
+//! Disks that take half a second for a write or a read: who is not concerned notices nothing.
+//!
+//! The broker and its clients share two worker threads here. One that waits for a disk would be
+//! missed at once, two would stop everything.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use support::{Client, Data, connect};
+use thalweg_groups::partition_for;
+use thalweg_testkit::TestBroker;
+use thalweg_testkit::faults::{DiskOp, Faults};
+use thalweg_wire::{ErrorCode, Uuid};
+use tokio::task::JoinHandle;
+
+const STALL: Duration = Duration::from_millis(500);
+/// How often the test looks; its own thread is none of the workers.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Something done again and again until it is stopped, and counted.
+struct Repeated {
+    count: Arc<AtomicUsize>,
+    stop: Arc<AtomicBool>,
+    task: JoinHandle<()>,
+}
+
+impl Repeated {
+    fn count(&self) -> usize {
+        self.count.load(Ordering::SeqCst)
+    }
+
+    async fn stop(self) -> usize {
+        self.stop.store(true, Ordering::SeqCst);
+        self.task.await.unwrap();
+        self.count.load(Ordering::SeqCst)
+    }
+}
+
+async fn repeat<F>(broker: &TestBroker, act: impl Fn(Arc<Client>) -> F + Send + 'static) -> Repeated
+where
+    F: Future<Output = ()> + Send,
+{
+    let client = Arc::new(connect(broker).await);
+    let (count, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+    let (counted, stopped) = (Arc::clone(&count), Arc::clone(&stop));
+    let task = tokio::spawn(async move {
+        while !stopped.load(Ordering::SeqCst) {
+            act(Arc::clone(&client)).await;
+            counted.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    Repeated { count, stop, task }
+}
+
+/// Groups whose offsets lie in "a" and in "b".
+async fn groups(client: &Client, topic: Uuid) -> (String, String) {
+    assert_eq!(client.coordinator("any").await, ErrorCode::NONE);
+    let placed = client.placed("__consumer_offsets").await;
+    let in_dir = |dir: &str| {
+        let mut names = (0..).map(|n| format!("group-{n}"));
+        names.find(|name| placed[dir].contains(&partition_for(name, 4))).unwrap()
+    };
+    let (a, b) = (in_dir("a"), in_dir("b"));
+    for group in [&a, &b] {
+        assert_eq!(client.until_loaded(group, topic, 1).await, ErrorCode::NONE);
+    }
+    (a, b)
+}
+
+/// Heartbeats to a group's coordinator.
+async fn heartbeats(broker: &TestBroker, group: &str) -> Repeated {
+    let group = group.to_owned();
+    repeat(broker, move |client| {
+        let group = group.clone();
+        async move {
+            assert_eq!(client.heartbeat(&group).await, ErrorCode::UNKNOWN_MEMBER_ID);
+        }
+    })
+    .await
+}
+
+async fn producing(broker: &TestBroker, topic: Uuid, partition: i32) -> Repeated {
+    repeat(broker, move |client| async move {
+        client.produce(topic, partition, "x").await.unwrap();
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writes_that_stall_hold_up_nobody_else() {
+    let (data, faults) = (Data::new(), Faults::new());
+    let (broker, client) = data.start(&faults).await;
+    let topic = client.create("t", 8, &[]).await;
+    let placed = client.placed("t").await;
+    let (in_a, in_b) = (placed["a"][0], placed["b"].clone());
+    let (group_a, group_b) = groups(&client, topic).await;
+
+    let others = [heartbeats(&broker, &group_a).await, producing(&broker, topic, in_a).await];
+    while others.iter().any(|other| other.count() == 0) {
+        std::thread::sleep(LOOK);
+    }
+
+    let hits = faults.stall(&[DiskOp::Write], "/b/*.log", STALL);
+    // More producers than threads, each on a connection of its own, and a group that commits.
+    let mut slow = Vec::new();
+    for partition in in_b.iter().cycle().take(12) {
+        slow.push((*partition, producing(&broker, topic, *partition).await));
+    }
+    let group = group_b.clone();
+    let commits = repeat(&broker, move |client| {
+        let group = group.clone();
+        async move {
+            assert_eq!(client.commit(&group, topic, 2).await, ErrorCode::NONE);
+        }
+    })
+    .await;
+    // These wait for the commits, as with Kafka, but must not do so on a worker.
+    let mut behind = Vec::new();
+    for _ in 0..4 {
+        behind.push(heartbeats(&broker, &group_b).await);
+    }
+
+    // A worker may be caught by the first stall, and the directory's thread by the second; from
+    // the third on they follow each other with half a second in between.
+    let mut seen = hits.get().max(2);
+    let mut before = None;
+    let mut fewest = usize::MAX;
+    for _ in 0..6 {
+        while hits.get() <= seen {
+            std::thread::sleep(LOOK);
+        }
+        seen = hits.get();
+        let now = others.each_ref().map(Repeated::count);
+        if let Some(before) = before.replace(now) {
+            let during = now.iter().zip(before).map(|(now, before)| now - before);
+            fewest = during.fold(fewest, usize::min);
+        }
+    }
+    assert!(fewest >= 20, "only {fewest} answers during a stall");
+    assert!(hits.most_at_once() <= 2, "{} threads were held at once", hits.most_at_once());
+
+    faults.clear();
+    for other in others {
+        other.stop().await;
+    }
+    assert!(commits.stop().await > 0);
+    for heartbeats in behind {
+        assert!(heartbeats.stop().await > 0);
+    }
+    let mut acknowledged = std::collections::BTreeMap::<i32, usize>::new();
+    for (partition, producer) in slow {
+        *acknowledged.entry(partition).or_default() += producer.stop().await;
+    }
+    let metrics = broker.metrics_text();
+    assert!(metrics.contains("\nthalweg_append_stalls_total 1\n"), "{metrics}");
+    broker.shut_down().await;
+
+    let (broker, client) = data.start(&Faults::new()).await;
+    for (partition, count) in acknowledged {
+        assert_eq!(client.fetch(topic, partition).await.unwrap().len(), count);
+    }
+    broker.shut_down().await;
+}
+
+/// More than may wait: who brings it waits in turn, and nothing is lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_does_not_fit_the_queue_waits_with_its_producer() {
+    let (data, faults) = (Data::new(), Faults::new());
+    let (broker, client) = data.start(&faults).await;
+    let topic = client.create("t", 2, &[]).await;
+    let partition = client.placed("t").await["b"][0];
+    let hits = faults.stall(&[DiskOp::Write], "/b/t-*.log", STALL);
+    // Of 4 MiB for one partition each fills a fifth.
+    let value: Arc<str> = "x".repeat(850_000).into();
+    let mut producers = Vec::new();
+    for _ in 0..16 {
+        let (client, value) = (connect(&broker).await, Arc::clone(&value));
+        producers.push(tokio::spawn(async move {
+            client.produce(topic, partition, &value).await.unwrap()
+        }));
+    }
+    let mut offsets = Vec::new();
+    for producer in producers {
+        offsets.push(producer.await.unwrap());
+    }
+    offsets.sort_unstable();
+    assert_eq!(offsets, (0..16).collect::<Vec<i64>>());
+    // Written together as far as they fit: fewer writes than producers, more than one list's.
+    assert!((3..16).contains(&hits.get()), "{} writes", hits.get());
+    broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reads_that_stall_hold_up_nobody_else() {
+    let (data, faults) = (Data::new(), Faults::new());
+    let (broker, client) = data.start(&faults).await;
+    let topic = client.create("t", 8, &[]).await;
+    let placed = client.placed("t").await;
+    for partition in 0..8 {
+        assert_eq!(client.produce(topic, partition, "x").await, Ok(0));
+    }
+    let (in_a, in_b) = (placed["a"][0], placed["b"].clone());
+    let (group_a, _) = groups(&client, topic).await;
+
+    let hits = faults.stall(&[DiskOp::Read], "/b/t-", STALL);
+    let mut readers = Vec::new();
+    for partition in in_b.iter().cycle().take(24) {
+        let (client, partition) = (connect(&broker).await, *partition);
+        readers.push(tokio::spawn(async move {
+            assert_eq!(client.fetch(topic, partition).await.unwrap(), ["x"]);
+        }));
+    }
+    let others = [
+        heartbeats(&broker, &group_a).await,
+        producing(&broker, topic, in_a).await,
+        // What lies in the other directory is read meanwhile, from its disk, too.
+        repeat(&broker, move |client| async move {
+            assert!(!client.fetch(topic, in_a).await.unwrap().is_empty());
+        })
+        .await,
+    ];
+    for reader in readers {
+        reader.await.unwrap();
+    }
+    for other in others {
+        let count = other.stop().await;
+        assert!(count >= 20, "{count} answers during {} stalls", hits.get());
+    }
+    assert!(hits.get() >= 24);
+    assert!(hits.most_at_once() <= 8, "{} threads were held at once", hits.most_at_once());
+    faults.clear();
+    broker.shut_down().await;
+}
