@@ -143,7 +143,7 @@ fn checkpoints_that_would_say_the_same_are_not_written() {
     let (counts, config) = counted(&dir);
     let (logs, _) = LogManager::open(config).unwrap();
     let log = create(&logs, "t");
-    let mut housekeeping = || {
+    let housekeeping = || {
         counts.take();
         logs.checkpoint();
         logs.checkpoint_recovery_points();

@@ -366,12 +366,12 @@ fn make_session(
 #[cfg(test)]
 mod tests {
     use thalweg_log::testing::TempDir;
-    use thalweg_log::{CreateRequest, LogConfig, LogManager, ManagerConfig};
+    use thalweg_log::{AppendWaiter, CreateRequest, LogConfig, LogManager, ManagerConfig, Wait};
     use thalweg_records::builder::{BatchBuilder, BatchOptions};
     use thalweg_records::codec::Compressor;
 
     use super::*;
-    use crate::partition::{Leader, Partition, ReadRequest};
+    use crate::partition::{AppendResults, Leader, Partition, ReadRequest, SubmittedOwn};
 
     /// A part of an answer that has a piece of a few bytes, and those bytes.
     fn part(dir: &TempDir) -> (Part, Vec<u8>) {
@@ -385,7 +385,9 @@ mod tests {
         let mut builder = BatchBuilder::new(BatchOptions::default());
         builder.append(1, None, Some(b"value"), &[]);
         let mut batch = builder.finish(&mut Compressor::new()).unwrap();
-        partition.append_own(&mut batch, 0, 0).unwrap();
+        let waiter: Arc<dyn AppendWaiter> = Arc::<AppendResults>::default();
+        let appended = partition.submit_own(&mut batch, 0, 0, &waiter, 0);
+        assert!(matches!(appended, SubmittedOwn::Done(Ok(0))));
         let request = ReadRequest {
             offset: 0,
             max_bytes: 1 << 20,
@@ -394,7 +396,7 @@ mod tests {
             current_leader_epoch: -1,
             last_fetched_epoch: -1,
         };
-        let found = partition.read(&request).unwrap();
+        let found = partition.read(&request, Wait::Allowed).unwrap();
         let part = Part::with_piece(partition, found.piece.unwrap());
         (part, batch)
     }
@@ -405,7 +407,7 @@ mod tests {
         let (part, batch) = part(&dir);
         let budget = Budget::new(100);
         let parts = [part];
-        let gathered = gather(&budget, &parts, true).unwrap();
+        let gathered = gather(&budget, &parts, &[]).ok().unwrap();
         assert!(matches!(&gathered.sources[..], [Source::Copied(_)]));
         assert_eq!(gathered.copied, batch);
         assert_eq!(budget.used(), batch.len());
@@ -413,7 +415,7 @@ mod tests {
         drop(gathered);
         assert_eq!(budget.used(), batch.len(), "a slice of it is on its way still");
 
-        let without_room = gather(&budget, &parts, true).unwrap();
+        let without_room = gather(&budget, &parts, &[]).ok().unwrap();
         assert!(
             matches!(&without_room.sources[..], [Source::File(0, len)] if *len as usize == batch.len())
         );

@@ -171,6 +171,16 @@ pub(super) fn attempt(
                 look.at(slot, wanted)?;
             }
         }
+        Plan::Changed(session) if !patient.is_empty() => {
+            // The session is not held while a disk is waited for: the lock on all sessions takes
+            // it, too.
+            let wanted: Vec<(usize, Wanted)> =
+                session.lock().in_turn().map(|(slot, wanted)| (slot, wanted.clone())).collect();
+            look.attempt.parts.reserve_exact(wanted.len());
+            for (slot, wanted) in &wanted {
+                look.at(*slot, wanted)?;
+            }
+        }
         Plan::Changed(session) => {
             let session = session.lock();
             look.attempt.parts.reserve_exact(session.len());
@@ -271,7 +281,7 @@ impl Look<'_> {
         let partition = topic.hosted(wanted.partition)?;
         if self.terms.replica {
             // There are no followers on a single node: whoever claims to be one is none.
-            return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+            return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER.into());
         }
         let max = usize::try_from(wanted.max_bytes).unwrap_or(0).min(self.left);
         let request = ReadRequest {
