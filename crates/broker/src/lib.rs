@@ -23,6 +23,7 @@ mod producer_ids;
 mod random;
 mod record_scan;
 mod registration;
+mod reserve;
 mod settings;
 mod start;
 mod topic_names;

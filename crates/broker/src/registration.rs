@@ -180,6 +180,10 @@ fn offline(logs: &LogManager) -> Vec<Uuid> {
 /// Tells the controller which directories are cordoned and which are offline, if that is news:
 /// nobody leads what is in an offline one, and it is no longer in the registration.
 pub(crate) async fn report_directories(broker: &Arc<Broker>) {
+    if broker.image().cluster.broker(broker.node_id).is_none_or(|node| node.fenced) {
+        // Before it joined: the heartbeat that unfences it says the same.
+        return;
+    }
     let told = broker.decide({
         let broker = Arc::clone(broker);
         move |context, _| {

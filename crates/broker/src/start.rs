@@ -26,6 +26,7 @@ use crate::net::limits::ConnectionLimits;
 use crate::net::listener::{self, Listener, SocketOptions};
 use crate::random::Random;
 use crate::registration;
+use crate::reserve::Reserve;
 use crate::topic_settings;
 
 /// Why a broker did not start.
@@ -55,6 +56,7 @@ pub struct RunningBroker {
     pub(crate) broker: Arc<Broker>,
     listeners: Vec<Arc<Listener>>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
+    reserve: Mutex<Option<Reserve>>,
 }
 
 /// Starts a broker; when this returns it accepts connections.
@@ -80,7 +82,8 @@ pub(crate) async fn start(config: BrokerConfig, hooks: Hooks) -> Result<RunningB
         )));
     }
     tasks.extend(crate::housekeeping::spawn(&broker));
-    Ok(RunningBroker { broker, listeners, tasks: Mutex::new(tasks) })
+    let (tasks, reserve) = (Mutex::new(tasks), Mutex::new(None));
+    Ok(RunningBroker { broker, listeners, tasks, reserve })
 }
 
 impl RunningBroker {
@@ -92,6 +95,14 @@ impl RunningBroker {
     /// The cluster's id.
     pub fn cluster_id(&self) -> &str {
         &self.broker.cluster_id
+    }
+
+    /// Lets one worker of this runtime sleep until a disk stalls, so that there is somebody to
+    /// serve what has nothing to do with that disk. For a runtime of the broker's own, with a
+    /// worker more than there are processors.
+    pub fn reserve_worker(&self) {
+        let stalls = Arc::clone(self.broker.logs.stalls());
+        self.reserve.lock().get_or_insert_with(|| Reserve::keep(stalls));
     }
 
     /// Waits until the broker stops by itself; gives the reason.
@@ -111,6 +122,7 @@ impl RunningBroker {
     pub async fn shut_down(&self) {
         let broker = Arc::clone(&self.broker);
         broker.shutdown.send_replace(true);
+        self.reserve.lock().take();
         let tasks = std::mem::take(&mut *self.tasks.lock());
         for task in tasks {
             task.abort();

@@ -71,7 +71,7 @@ pub fn run(args: ServeArgs) -> ExitCode {
         }
     }
     raise_descriptor_limit();
-    // One more than processors: as many can be busy with appends as can run, and one is left.
+    // One more than processors: it sleeps until a disk stalls and holds the others up.
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get()) + 1;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers.max(3))
@@ -127,6 +127,7 @@ async fn serve(args: ServeArgs, config: BrokerConfig) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    broker.reserve_worker();
     observer.ready(&broker);
     announce(&broker, metrics_address);
 

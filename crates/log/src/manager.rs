@@ -31,6 +31,7 @@ use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::names::{self, CLUSTER_METADATA_TOPIC, DirName};
 use crate::pace::Gate;
+use crate::stalls::Stalls;
 
 /// The config of a topic, where it differs from the defaults.
 pub type TopicConfigs = Arc<dyn Fn(&str) -> Option<Arc<LogConfig>> + Send + Sync>;
@@ -176,6 +177,7 @@ pub struct LogManager {
     /// Held while checkpoints are written, so that an older state never replaces a newer one.
     pub(crate) checkpoints: Mutex<Written>,
     metrics: Arc<Metrics>,
+    stalls: Arc<Stalls>,
 }
 
 impl std::fmt::Debug for LogManager {
@@ -252,6 +254,7 @@ impl LogManager {
             creation: Mutex::new(()),
             checkpoints: Mutex::default(),
             metrics,
+            stalls: Arc::clone(&gate.stalls),
         };
         let mut reports = Vec::with_capacity(manager.dirs.len());
         for dir in manager.dirs.clone() {
@@ -459,6 +462,11 @@ impl LogManager {
     /// All logs of a topic, by partition.
     pub fn of_topic(&self, topic: &str) -> Vec<Arc<Log>> {
         self.logs.read().get(topic).cloned().unwrap_or_default()
+    }
+
+    /// Whether directories stall, for whoever sleeps until one does.
+    pub fn stalls(&self) -> &Arc<Stalls> {
+        &self.stalls
     }
 
     /// The log directories, in the order of the config, offline ones too.

@@ -18,6 +18,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::log::Log;
 use crate::metrics::Metrics;
+use crate::stalls::Stalls;
 use crate::watch;
 
 /// Bytes that may wait for the writer thread of a directory, unless a single append is larger.
@@ -34,11 +35,13 @@ thread_local! {
 pub(crate) struct Gate {
     inside: AtomicUsize,
     max: usize,
+    /// How many of the directories are slow.
+    pub(crate) stalls: Arc<Stalls>,
 }
 
 impl Gate {
     pub(crate) fn new(max: usize) -> Gate {
-        Gate { inside: AtomicUsize::new(0), max }
+        Gate { inside: AtomicUsize::new(0), max, stalls: Arc::default() }
     }
 }
 
@@ -121,6 +124,7 @@ impl Pace {
         self.last_stall.store(tick, Ordering::Relaxed);
         if !self.slow.swap(true, Ordering::Relaxed) {
             self.metrics.append_stalls.add(1);
+            self.gate.stalls.begin();
             tracing::warn!(dir = %self.path.display(),
                 "appends to this log directory stall; they wait for a thread of their own");
         }
@@ -131,6 +135,7 @@ impl Pace {
         let last = self.last_stall.load(Ordering::Relaxed);
         if self.is_slow() && tick.saturating_sub(last) >= quiet {
             self.slow.store(false, Ordering::Relaxed);
+            self.gate.stalls.end();
             tracing::info!(dir = %self.path.display(), "this log directory is quick again");
         }
     }

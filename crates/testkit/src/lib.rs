@@ -128,6 +128,12 @@ impl TestBroker {
         Builder::default().start().await
     }
 
+    /// Has one worker of the test's runtime sleep until a disk stalls, as `thalweg serve` does.
+    #[doc(hidden)]
+    pub fn reserve_worker(&self) {
+        self.broker.reserve_worker();
+    }
+
     /// Options first.
     pub fn builder() -> Builder {
         Builder::default()
