@@ -247,6 +247,31 @@ impl AppendResults {
     }
 }
 
+/// Readers to be woken once a request has appended everything: one that was woken by the first of
+/// many batches would come again for each of the others. Kafka completes its delayed fetches then,
+/// too. They are woken at the latest when this is dropped, with a request that is given up.
+#[derive(Debug, Default)]
+pub(crate) struct Wakes(Vec<(Arc<Partition>, usize)>);
+
+impl Wakes {
+    fn add(&mut self, partition: &Arc<Partition>, bytes: usize) {
+        self.0.push((Arc::clone(partition), bytes));
+    }
+
+    /// Wakes them.
+    pub(crate) fn wake(&mut self) {
+        for (partition, bytes) in self.0.drain(..) {
+            partition.wake_fetchers(bytes);
+        }
+    }
+}
+
+impl Drop for Wakes {
+    fn drop(&mut self) {
+        self.wake();
+    }
+}
+
 impl Partition {
     pub(crate) fn new(topic: Arc<str>, index: i32, log: Arc<Log>) -> Partition {
         Partition {
@@ -324,13 +349,15 @@ impl Partition {
         }
     }
 
-    /// Appends a producer's validated batch; `records` are the bytes that were validated.
+    /// Appends a producer's validated batch; `records` are the bytes that were validated. Whom it
+    /// wakes is noted in `wakes`.
     pub(crate) async fn append(
         self: &Arc<Self>,
         validated: &mut Validated,
         records: &mut [u8],
         now_ms: i64,
         results: &Arc<AppendResults>,
+        wakes: &mut Wakes,
     ) -> Result<Appended, AppendFailure> {
         let epoch = self.led_epoch().map_err(|leader| self.append_elsewhere(leader))?;
         let context = AppendContext {
@@ -345,18 +372,23 @@ impl Partition {
             match self.log.submit(batch, &context, &waiter, 0) {
                 Submitted::Done(result) => break result,
                 Submitted::Queued => {
+                    wakes.wake();
                     let bytes = batch.len();
                     let waiting = Waiting { results, partition: self, bytes, is_over: false };
                     break waiting.result().await;
                 }
                 Submitted::Full => {
+                    wakes.wake();
                     tokio::time::sleep(backoff).await;
                     backoff = (backoff * 2).min(FULL_BACKOFF_MAX);
                 }
             }
         }
         .map_err(AppendFailure::Log)?;
-        self.appended(&info, batch.len());
+        if !info.duplicate {
+            self.log.advance_high_watermark(info.last_offset + 1);
+            wakes.add(self, batch.len());
+        }
         Ok(Appended {
             first_offset: info.first_offset,
             log_start_offset: info.log_start_offset,
@@ -415,6 +447,10 @@ impl Partition {
     /// Records up to `end` are committed: with one replica, that is when they are written.
     fn committed(&self, end: i64, bytes: usize) {
         self.log.advance_high_watermark(end);
+        self.wake_fetchers(bytes);
+    }
+
+    fn wake_fetchers(&self, bytes: usize) {
         self.fetchers.add(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 

@@ -17,7 +17,7 @@ use thalweg_wire::messages::produce_response::{
 use thalweg_wire::{DecodeError, ErrorCode, Reader, Uuid};
 
 use crate::net::connection::{Context, Handled, Scratch};
-use crate::partition::{AppendFailure, AppendResults, Partition};
+use crate::partition::{AppendFailure, AppendResults, Partition, Wakes};
 use crate::topics::Topic;
 use crate::workspace;
 
@@ -29,6 +29,7 @@ const ADMIN_CLIENT: &str = "__admin_client";
 struct Work {
     topics: Vec<TopicPart>,
     parts: Vec<Part>,
+    wakes: Wakes,
 }
 
 /// Sets that a worker keeps, and the most partitions that one of them has room for.
@@ -47,6 +48,7 @@ impl Work {
     fn give(mut self) {
         self.topics.clear();
         self.parts.clear();
+        self.wakes.wake();
         if self.parts.capacity() <= KEEP_PARTS && self.topics.capacity() <= KEEP_PARTS {
             KEPT.with_borrow_mut(|kept| {
                 if kept.len() < KEEP {
@@ -162,10 +164,13 @@ async fn handle_with(
                     Some(range) => &mut body[range.clone()],
                     None => &mut [],
                 };
+                let results = &scratch.append_results;
                 part.result =
-                    append(context, &topic, partition, records, now, &scratch.append_results).await;
+                    append(context, &topic, partition, records, now, results, &mut work.wakes)
+                        .await;
             }
         }
+        work.wakes.wake();
     }
 
     if acks == 0 {
@@ -186,7 +191,7 @@ async fn handle_with(
 fn plan(context: &Context, work: &mut Work, body: &[u8]) -> Result<i16, DecodeError> {
     work.topics.clear();
     work.parts.clear();
-    let Work { topics, parts } = work;
+    let Work { topics, parts, .. } = work;
     let table = context.broker.topics();
     let mut reader = Reader::new(body);
     let request = ProduceRequestView::parse_each(&mut reader, context.version, |named, asked| {
@@ -241,6 +246,7 @@ async fn append(
     records: &mut [u8],
     now: i64,
     results: &Arc<AppendResults>,
+    wakes: &mut Wakes,
 ) -> PartResult {
     let settings = topic.settings();
     let mut scratch = workspace::validation();
@@ -251,7 +257,11 @@ async fn append(
         loop {
             match validation.step() {
                 Ok(Progress::Done(validated)) => break Ok(validated),
-                Ok(Progress::More) => tokio::task::yield_now().await,
+                Ok(Progress::More) => {
+                    // A long one: readers of what is there need not wait for it.
+                    wakes.wake();
+                    tokio::task::yield_now().await;
+                }
                 Err(failure) => break Err(failure),
             }
         }
@@ -267,7 +277,7 @@ async fn append(
     let bytes = validated.len as u64;
     let count = validated.record_count;
     let log_append_time_ms = validated.log_append_time.unwrap_or(-1);
-    match partition.append(&mut validated, records, now, results).await {
+    match partition.append(&mut validated, records, now, results, wakes).await {
         Ok(appended) => {
             context.broker.metrics.appended(bytes, count);
             PartResult {
