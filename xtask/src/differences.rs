@@ -4,7 +4,7 @@
 //! differ and are only counted. All others must be the same, but for what `tests/differences.txt`
 //! lists with its reason.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -83,11 +83,14 @@ pub struct Verdict {
     pub wording: usize,
 }
 
-/// Compares the cases that both sides ran.
+/// Compares all cases; one that only one side ran differs in everything it showed.
 pub fn compare(kafka: &Transcript, thalweg: &Transcript, accepted: &Accepted) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
-    for (case, left) in kafka {
-        let Some(right) = thalweg.get(case) else { continue };
+    let cases: BTreeSet<&String> = kafka.keys().chain(thalweg.keys()).collect();
+    for case in cases {
+        let absent = |side: &str| vec![format!("{side} did not run this case")];
+        let left = &kafka.get(case).cloned().unwrap_or_else(|| absent("the first broker"));
+        let right = &thalweg.get(case).cloned().unwrap_or_else(|| absent("the second broker"));
         let keep = |line: &&String| !line.starts_with("M ") && !accepted.covers(case, line.trim());
         let strict = |all: &[String]| all.iter().filter(keep).cloned().collect::<Vec<_>>();
         let wording = |all: &[String]| {

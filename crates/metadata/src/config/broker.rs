@@ -10,7 +10,7 @@ use super::broker_check;
 use super::error::ConfigError;
 use super::listeners::{self, Endpoint, ProtocolMap, SecurityProtocol};
 use super::properties::Properties;
-use super::synonyms::broker_synonyms;
+use super::synonyms::{broker_synonyms, listener_config};
 use super::table::{BROKER, Default};
 use super::validator::Voter;
 use super::value::{ConfigType, Value, split_list};
@@ -63,6 +63,9 @@ pub enum IpOrName {
     /// A host name, to be looked up by the broker.
     Name(String),
 }
+
+/// Configs that act for single listeners, as `listener.name.<listener>.<name>`.
+pub(super) const OF_LISTENERS: [&str; 2] = ["max.connections", "max.connection.creation.rate"];
 
 /// Names and values a node needs when nobody configured it: both roles, one replica of everything.
 ///
@@ -327,6 +330,10 @@ impl BrokerConfig {
             controller: roles.iter().any(|role| role == "controller"),
         };
         config.protocols = config.read_protocols()?;
+        if mode == Mode::Embedded {
+            // Kafka's configuration takes any text here; its socket server then does not start.
+            config.check_configs_of_listeners()?;
+        }
         config.listeners = listeners::parse_endpoints(
             "listeners",
             config.list("listeners"),
@@ -391,6 +398,17 @@ impl BrokerConfig {
     /// `internal.metadata.log.segment.bytes`, if it is set.
     pub fn internal_metadata_segment_bytes(&self) -> Option<i32> {
         self.int_or_none("internal.metadata.log.segment.bytes")
+    }
+
+    fn check_configs_of_listeners(&self) -> Result<(), ConfigError> {
+        for (name, text) in &self.props {
+            let base = listener_config(name).filter(|base| OF_LISTENERS.contains(base));
+            let Some(key) = base.and_then(|base| BROKER.get(base)) else { continue };
+            if let Err(ConfigError::InvalidValue { value, reason, .. }) = key.parse(text) {
+                return Err(ConfigError::invalid(name.as_str(), value, reason));
+            }
+        }
+        Ok(())
     }
 
     /// A number that is set for one listener, as `listener.name.<listener>.<name>`.
@@ -775,6 +793,22 @@ mod tests {
             ("sasl.enabled.mechanisms", "PLAIN"),
         ]);
         assert!(matches!(refused, Err(ConfigError::CannotHonour { .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn a_wrong_limit_of_a_listener_is_refused_by_its_name() {
+        let name = "listener.name.plaintext.max.connections";
+        assert_eq!(
+            embedded(&[(name, "7")]).unwrap().listener_int("PLAINTEXT", "max.connections"),
+            Some(7)
+        );
+        for wrong in ["1OO", "-1", ""] {
+            let refused = embedded(&[(name, wrong)]);
+            let Err(ConfigError::InvalidValue { name: of, .. }) = &refused else {
+                panic!("{wrong}: {refused:?}");
+            };
+            assert_eq!(of, name);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::broker::{BrokerConfig, Mode, embedded_defaults};
+use super::broker::{BrokerConfig, Mode, OF_LISTENERS, embedded_defaults};
 use super::error::HIDDEN;
 use super::properties::Properties;
 use super::synonyms::{broker_synonyms, listener_config};
@@ -71,6 +71,7 @@ impl BrokerConfig {
             };
             let reason = match key.acts {
                 Acts::NotYet(reason) => reason,
+                Acts::Yes if base.is_some_and(|base| OF_LISTENERS.contains(&base)) => continue,
                 Acts::Yes if base.is_some() => "settings of single listeners are not served yet",
                 Acts::Yes => continue,
             };
@@ -128,6 +129,8 @@ mod tests {
             ("num.io.threads", "4"),
             ("foo.bar", "x"),
             ("listener.name.plaintext.ssl.key.password", "secret"),
+            // Acts.
+            ("listener.name.plaintext.max.connections", "5"),
         ]);
         let reports: Vec<String> = config.reports().iter().map(Report::to_string).collect();
         assert_eq!(
