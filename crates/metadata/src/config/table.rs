@@ -189,6 +189,7 @@ pub const NOT_YET: &[(&str, &str)] = &[
     ("kip848", "the consumer group protocol of KIP-848 is not served yet"),
     ("metrics", "metrics are served in Prometheus form, without this setting"),
     ("quorum", "the controller runs inside this process, without a remote quorum"),
+    ("quota", "quotas other than connection_creation_rate are stored and not enforced yet"),
     ("repl", "this node is the only one, nothing is replicated yet"),
     ("sec", "TLS, SASL and authorization are not served yet"),
     ("share", "share groups are not served yet"),
