@@ -50,6 +50,18 @@ pub(crate) enum AppendFailure {
     NotLeader { leader_id: i32, leader_epoch: i32 },
     /// The log refused.
     Log(AppendError),
+    /// The log directory takes nothing for now, and the request's time is over.
+    TimedOut,
+}
+
+/// What an append that cannot be done at once goes by.
+pub(crate) struct Appending<'a> {
+    /// Where its result comes to.
+    pub(crate) results: &'a Arc<AppendResults>,
+    /// Readers to be woken when the request is through.
+    pub(crate) wakes: &'a mut Wakes,
+    /// How long the request may still wait for a directory that takes nothing.
+    pub(crate) patience: Duration,
 }
 
 /// What became of a batch of this broker's own.
@@ -349,22 +361,21 @@ impl Partition {
         }
     }
 
-    /// Appends a producer's validated batch; `records` are the bytes that were validated. Whom it
-    /// wakes is noted in `wakes`.
+    /// Appends a producer's validated batch; `records` are the bytes that were validated.
     pub(crate) async fn append(
         self: &Arc<Self>,
         validated: &mut Validated,
         records: &mut [u8],
         now_ms: i64,
-        results: &Arc<AppendResults>,
-        wakes: &mut Wakes,
+        appending: &mut Appending<'_>,
     ) -> Result<Appended, AppendFailure> {
         let epoch = self.led_epoch().map_err(|leader| self.append_elsewhere(leader))?;
         let context = AppendContext {
             log_append_time: validated.log_append_time.unwrap_or(-1),
             ..AppendContext::client(epoch, now_ms)
         };
-        let waiter: Arc<dyn AppendWaiter> = results.clone();
+        let Appending { results, wakes, patience } = appending;
+        let waiter: Arc<dyn AppendWaiter> = Arc::clone(results) as _;
         let batch = validated.batch_mut(records);
         let mut backoff = FULL_BACKOFF;
         let info = loop {
@@ -379,6 +390,12 @@ impl Partition {
                 }
                 Submitted::Full => {
                     wakes.wake();
+                    // Nothing was taken, so that a producer that is told so may send it again.
+                    // Its request's memory must not be held for as long as the disk is stuck.
+                    let Some(left) = patience.checked_sub(backoff) else {
+                        return Err(AppendFailure::TimedOut);
+                    };
+                    *patience = left;
                     tokio::time::sleep(backoff).await;
                     backoff = (backoff * 2).min(FULL_BACKOFF_MAX);
                 }

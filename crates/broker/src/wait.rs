@@ -32,8 +32,8 @@ impl Waiter {
         })
     }
 
-    /// `bytes` more can be read.
-    fn add(&self, bytes: i64) -> bool {
+    /// `bytes` more can be read. Says whether that is enough.
+    pub(crate) fn add(&self, bytes: i64) -> bool {
         if self.missing.fetch_sub(bytes, Ordering::AcqRel) <= bytes {
             self.wake.notify_one();
             return true;

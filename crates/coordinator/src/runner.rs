@@ -11,6 +11,10 @@ use crate::{Now, Timers};
 /// How many timers one call of [`Runner::advance`] fires at most, so that the lock is not held long.
 const TIMERS_PER_CALL: usize = 256;
 
+/// Answers that wait for the log at most; requests above that are refused. A log that keeps up has
+/// a handful, one that has stalled collects them until clients stop asking.
+const WAITING_MAX: usize = 16 << 10;
+
 /// Settings of a [`Runner`].
 #[derive(Clone, Copy, Debug)]
 pub struct RunnerConfig {
@@ -115,6 +119,8 @@ pub struct Runner<S: Shard> {
     /// Id, base and end of the append the shell is working on.
     in_flight: Option<(u64, i64, i64)>,
     waiting: VecDeque<Waiting<S>>,
+    /// Entries at the front of `waiting` that were answered because of their deadline.
+    given_up: usize,
     answers: VecDeque<(Token, S::Response)>,
 }
 
@@ -135,6 +141,7 @@ impl<S: Shard> Runner<S> {
             outbox: VecDeque::new(),
             in_flight: None,
             waiting: VecDeque::new(),
+            given_up: 0,
             answers: VecDeque::new(),
         }
     }
@@ -214,6 +221,12 @@ impl<S: Shard> Runner<S> {
                 let refusal = S::refuse(&request, ErrorCode::NOT_COORDINATOR);
                 self.answers.push_back((token, refusal));
             }
+            RunnerState::Active if self.waiting.len() >= WAITING_MAX => {
+                // The log has stalled. Clients find the coordinator again, which takes them a
+                // while, and come back.
+                let refusal = S::refuse(&request, ErrorCode::COORDINATOR_NOT_AVAILABLE);
+                self.answers.push_back((token, refusal));
+            }
             RunnerState::Active => {
                 let mut out = Outcome::default();
                 let reply = self.shard.handle(token, request, now, &mut out);
@@ -247,11 +260,10 @@ impl<S: Shard> Runner<S> {
 
     fn give_up_overdue(&mut self, now: Now) {
         // The timeout is the same for all, so the overdue ones are in front.
-        for at in 0..self.waiting.len() {
-            let Some(entry) = self.waiting.get_mut(at) else { return };
-            if entry.deadline_ms > now.monotonic_ms {
-                return;
-            }
+        while let Some(entry) = self.waiting.get_mut(self.given_up)
+            && entry.deadline_ms <= now.monotonic_ms
+        {
+            self.given_up += 1;
             match entry.what.take() {
                 None => {}
                 Some(What::Answer(token, response)) => {
@@ -272,7 +284,7 @@ impl<S: Shard> Runner<S> {
         if self.state != RunnerState::Active {
             return None;
         }
-        let overdue = self.waiting.iter().find(|w| w.what.is_some()).map(|w| w.deadline_ms);
+        let overdue = self.waiting.get(self.given_up).map(|w| w.deadline_ms);
         match (self.timers.wake_at_ms(), overdue) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -354,6 +366,7 @@ impl<S: Shard> Runner<S> {
         self.next_offset = offset;
         let split = self.waiting.partition_point(|w| w.needs <= offset);
         let failed = self.waiting.split_off(split);
+        self.given_up = self.given_up.min(split);
         let mut out = Outcome::default();
         self.shard.revert(offset, error, now, &mut out);
         self.absorb(out, None, now);
@@ -397,6 +410,7 @@ impl<S: Shard> Runner<S> {
         self.state = RunnerState::Closed;
         let mut out = Outcome::default();
         self.shard.unloaded(error, &mut out);
+        self.given_up = 0;
         for what in self.waiting.drain(..).filter_map(|w| w.what) {
             if let What::Answer(token, response) = what {
                 self.answers.push_back((token, S::fail(response, error)));
@@ -477,6 +491,7 @@ impl<S: Shard> Runner<S> {
         self.shard.commit(self.committed);
         while self.waiting.front().is_some_and(|w| w.needs <= self.committed) {
             let Some(entry) = self.waiting.pop_front() else { return };
+            self.given_up = self.given_up.saturating_sub(1);
             match entry.what {
                 None => {}
                 Some(What::Answer(token, response)) => self.answers.push_back((token, response)),

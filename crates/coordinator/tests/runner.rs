@@ -221,6 +221,32 @@ fn answers_that_wait_too_long_are_given_up_and_the_write_stands() {
 }
 
 #[test]
+fn a_log_that_has_stalled_collects_a_bounded_number_of_requests() {
+    let mut memory = memory();
+    memory.auto_commit = false;
+    let mut asked = 0;
+    loop {
+        asked += 1;
+        assert!(asked < 100_000, "nothing is refused");
+        let token = memory.submit(Ask::Add(vec![1]));
+        if memory.take_answer(token) == Some(Err(ErrorCode::COORDINATOR_NOT_AVAILABLE)) {
+            break;
+        }
+    }
+    // What was taken is given up in time, and stays bounded when clients come back.
+    memory.advance(5_000);
+    assert_eq!(memory.take_answers().len(), asked - 1);
+    assert_eq!(memory.runner.wake_at_ms(), None);
+    let token = memory.submit(Ask::Add(vec![1]));
+    assert_eq!(memory.take_answer(token), Some(Err(ErrorCode::COORDINATOR_NOT_AVAILABLE)));
+    // The log goes on: everything that was taken is there, once.
+    memory.auto_commit = true;
+    memory.settle();
+    let token = memory.submit(Ask::Add(vec![1]));
+    assert_eq!(memory.take_answer(token), Some(Ok(asked as i64)));
+}
+
+#[test]
 fn nothing_is_handled_before_the_log_is_loaded_or_after_it_moved_away() {
     let now = Now::default();
     let mut runner = Runner::new(Adder::default(), RunnerConfig::default());

@@ -143,6 +143,12 @@ impl LogDir {
         self.failed.get().is_none()
     }
 
+    /// Bytes of one of its files, which a reader was given the place of, could not be read: takes
+    /// the directory offline, as a read of the log's own does.
+    pub fn read_failed(&self, error: &io::Error) {
+        self.fail("read", &self.path, error);
+    }
+
     /// Takes the directory offline.
     pub(crate) fn fail(&self, action: &str, path: &Path, error: &io::Error) -> StorageError {
         let reason = StorageError::reason_of(action, path, error);

@@ -158,6 +158,48 @@ async fn a_long_poll_ends_with_the_data_it_waits_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_goes_away_while_its_fetch_waits_is_noticed() {
+    const CLOSED: &str = "kafka_server_socketservermetrics_connection_close_total ";
+    let session = begin(TestBroker::start().await).await;
+    let topic = create(&session.connection, "t", 1).await;
+    let closed = |broker: &TestBroker| {
+        let page = broker.metrics_text();
+        let line = page.lines().find_map(|l| l.strip_prefix(CLOSED));
+        line.and_then(|count| count.parse::<f64>().ok()).expect("a metric") as u64
+    };
+    for ahead in [false, true] {
+        let before = closed(&session.broker);
+        let other =
+            Connection::open(&session.broker.bootstrap(), &Options::default()).await.unwrap();
+        let wanted = fetch(topic, &[(0, 0)], 1, i32::MAX);
+        let poll = {
+            let other = other.clone();
+            tokio::spawn(async move { other.send(&wanted).await })
+        };
+        let parked = if ahead { 2 } else { 1 };
+        let parked = format!("thalweg_fetches_parked_total {parked}");
+        while !session.broker.metrics_text().contains(&parked) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        if ahead {
+            // Another request behind the one that waits.
+            let next = other.clone();
+            tokio::spawn(async move { next.send(&MetadataRequest::default()).await });
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        other.close();
+        drop(poll.await);
+        drop(other);
+        let begun = std::time::Instant::now();
+        while closed(&session.broker) == before {
+            assert!(begun.elapsed() < Duration::from_secs(20), "nobody noticed; ahead: {ahead}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    session.broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fetch_session_names_only_what_is_new() {
     let session = begin(TestBroker::start().await).await;
     let topic = create(&session.connection, "t", 3).await;

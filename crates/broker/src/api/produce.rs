@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use thalweg_records::BatchView;
 use thalweg_records::validate::{Failure, Origin, Progress, Reason, Validation};
@@ -17,7 +18,7 @@ use thalweg_wire::messages::produce_response::{
 use thalweg_wire::{DecodeError, ErrorCode, Reader, Uuid};
 
 use crate::net::connection::{Context, Handled, Scratch};
-use crate::partition::{AppendFailure, AppendResults, Partition, Wakes};
+use crate::partition::{AppendFailure, Appending, Partition, Wakes};
 use crate::topics::Topic;
 use crate::workspace;
 
@@ -128,8 +129,8 @@ async fn handle_with(
     work: &mut Work,
     body: &mut [u8],
 ) -> Handled {
-    let acks = match plan(context, work, body) {
-        Ok(acks) => acks,
+    let (acks, patience) = match plan(context, work, body) {
+        Ok(terms) => terms,
         Err(error) => return Handled::Close(format!("malformed Produce request: {error}")),
     };
 
@@ -146,6 +147,8 @@ async fn handle_with(
             part.result = PartResult::error(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
         }
     } else {
+        let results = &scratch.append_results;
+        let mut appending = Appending { results, wakes: &mut work.wakes, patience };
         for topic_at in 0..work.topics.len() {
             let Some(topic) = work.topics[topic_at].topic.clone() else { continue };
             for at in work.topics[topic_at].parts.clone() {
@@ -164,10 +167,8 @@ async fn handle_with(
                     Some(range) => &mut body[range.clone()],
                     None => &mut [],
                 };
-                let results = &scratch.append_results;
                 part.result =
-                    append(context, &topic, partition, records, now, results, &mut work.wakes)
-                        .await;
+                    append(context, &topic, partition, records, now, &mut appending).await;
             }
         }
         work.wakes.wake();
@@ -187,8 +188,8 @@ async fn handle_with(
 }
 
 /// Notes what the request asks for, and what can be refused before anything is looked at; gives its
-/// acks. One walk over the request: nothing is done before all of it was read.
-fn plan(context: &Context, work: &mut Work, body: &[u8]) -> Result<i16, DecodeError> {
+/// acks and its timeout. One walk over the request: nothing is done before all of it was read.
+fn plan(context: &Context, work: &mut Work, body: &[u8]) -> Result<(i16, Duration), DecodeError> {
     work.topics.clear();
     work.parts.clear();
     let Work { topics, parts, .. } = work;
@@ -227,7 +228,8 @@ fn plan(context: &Context, work: &mut Work, body: &[u8]) -> Result<i16, DecodeEr
         });
         current.parts.end = parts.len();
     })?;
-    Ok(request.acks)
+    let timeout_ms = u64::try_from(request.timeout_ms).unwrap_or(0);
+    Ok((request.acks, Duration::from_millis(timeout_ms)))
 }
 
 fn has_transactional_records(work: &Work, body: &[u8]) -> bool {
@@ -245,8 +247,7 @@ async fn append(
     partition: &Arc<Partition>,
     records: &mut [u8],
     now: i64,
-    results: &Arc<AppendResults>,
-    wakes: &mut Wakes,
+    appending: &mut Appending<'_>,
 ) -> PartResult {
     let settings = topic.settings();
     let mut scratch = workspace::validation();
@@ -259,7 +260,7 @@ async fn append(
                 Ok(Progress::Done(validated)) => break Ok(validated),
                 Ok(Progress::More) => {
                     // A long one: readers of what is there need not wait for it.
-                    wakes.wake();
+                    appending.wakes.wake();
                     tokio::task::yield_now().await;
                 }
                 Err(failure) => break Err(failure),
@@ -277,7 +278,7 @@ async fn append(
     let bytes = validated.len as u64;
     let count = validated.record_count;
     let log_append_time_ms = validated.log_append_time.unwrap_or(-1);
-    match partition.append(&mut validated, records, now, results, wakes).await {
+    match partition.append(&mut validated, records, now, appending).await {
         Ok(appended) => {
             context.broker.metrics.appended(bytes, count);
             PartResult {
@@ -295,6 +296,7 @@ async fn append(
             leader: Some((leader_id, leader_epoch)),
             ..PartResult::error(ErrorCode::NOT_LEADER_OR_FOLLOWER)
         },
+        Err(AppendFailure::TimedOut) => PartResult::error(ErrorCode::REQUEST_TIMED_OUT),
         Err(AppendFailure::Log(error)) => {
             tracing::debug!(%error, "append refused");
             PartResult::with_message(error.code(), error.to_string())

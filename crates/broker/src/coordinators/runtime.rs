@@ -414,6 +414,7 @@ where
             Err(failure) => {
                 let code = match failure {
                     AppendFailure::NotLeader { .. } => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+                    AppendFailure::TimedOut => ErrorCode::REQUEST_TIMED_OUT,
                     AppendFailure::Log(error) => {
                         tracing::warn!(%error, "a coordinator's records were not written");
                         error.code()

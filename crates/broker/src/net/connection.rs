@@ -184,6 +184,8 @@ impl Connection {
                     .await
                 }
                 Handled::Parked(answer) => {
+                    // It brings a frame of its own when it is done; until then it keeps none.
+                    buffers::give_frame(std::mem::take(&mut self.scratch.frame));
                     let parked = tokio::select! {
                         biased;
                         parked = answer => parked,

@@ -131,6 +131,11 @@ impl FrameReader {
     pub(crate) async fn watch_closed(&mut self, stream: &TcpStream) -> io::Result<()> {
         loop {
             stream.readable().await?;
+            if self.buffer.capacity() == 0 {
+                // Taken only now, and given back below: a parked request holds no memory.
+                self.buffer = buffers::take();
+                self.buffer.reserve_exact(LOOK_AHEAD);
+            }
             let room = (self.buffer.capacity() - self.buffer.len()).min(LOOK_AHEAD);
             if room == 0 {
                 // The peer sends on; it is alive. Nothing more is read before the answer is out.
@@ -139,7 +144,11 @@ impl FrameReader {
             match read_some(stream, &mut self.buffer, room) {
                 Ok(0) => return Ok(()),
                 Ok(_) => {}
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    if self.buffer.is_empty() {
+                        self.release();
+                    }
+                }
                 Err(e) => return Err(e),
             }
         }

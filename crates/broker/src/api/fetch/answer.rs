@@ -166,7 +166,14 @@ fn gather(budget: &Arc<Budget>, parts: &[Part], patient: &[Uuid]) -> Result<Gath
             Some(dir) if !may_wait && error.kind() == io::ErrorKind::WouldBlock => {
                 NotGathered::Cold(Cold(Arc::clone(dir)))
             }
-            _ => NotGathered::Io(error),
+            // The file was cut meanwhile: nothing is wrong with the disk.
+            _ if error.kind() == io::ErrorKind::UnexpectedEof => NotGathered::Io(error),
+            Some(dir) => {
+                // This answer cannot be given; the next one says KAFKA_STORAGE_ERROR.
+                dir.read_failed(&error);
+                NotGathered::Io(error)
+            }
+            None => NotGathered::Io(error),
         };
         if piece.len < sendfile_from {
             let start = copied.len();
