@@ -1,12 +1,15 @@
 //! The client without I/O: bytes and events in, bytes and decisions out. No sockets, no clock, no
 //! randomness.
 
+pub mod fetch;
 pub mod frame;
 pub mod metadata;
+pub mod partition;
 pub mod pipeline;
 pub mod versions;
 
 pub use frame::{FrameBuffer, FrameError};
 pub use metadata::Metadata;
+pub use partition::{Position, TopicPartition};
 pub use pipeline::{InFlight, Pipeline, PipelineError};
 pub use versions::{ApiVersions, Negotiation, VersionError};

@@ -1,0 +1,320 @@
+//! What a broker answered.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use bytes::Bytes;
+use thalweg_records::BatchView;
+use thalweg_records::batch::frame_len;
+use thalweg_wire::messages::fetch_response::{FetchResponseView, PartitionDataView};
+use thalweg_wire::{DecodeError, ErrorCode, Reader};
+
+use super::buffer::{Fetched, Frame};
+use super::cursor::{self, Cursor};
+use super::error::PartitionErrorKind;
+use super::{FetchCounts, Fetcher, OffsetReset, Phase, Slot};
+use crate::core::metadata::Leader;
+use crate::core::partition::{Position, TopicPartition};
+
+/// Where a broker listens, as another one says (KIP-951).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Endpoint {
+    /// The broker's id.
+    pub id: i32,
+    /// Host name or address.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Rack, where it is set.
+    pub rack: Option<String>,
+}
+
+/// What follows from an answer.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Accepted {
+    /// Records came that can be handed out.
+    pub has_records: bool,
+    /// Something is to be reported.
+    pub has_errors: bool,
+    /// Offsets are to be looked up.
+    pub has_unresolved: bool,
+    /// Who leads what is not known well enough: the metadata are to be asked for.
+    pub needs_metadata: bool,
+    /// Leaders that the answer named, already taken over here.
+    pub leaders: Vec<(TopicPartition, Leader)>,
+    /// Where they listen.
+    pub endpoints: Vec<Endpoint>,
+    /// Milliseconds that the broker asks to be left alone.
+    pub throttle_ms: u64,
+}
+
+impl Fetcher {
+    /// Takes in the answer of a broker to what [`Self::plan`] wrote: the frame's body, in the same
+    /// version.
+    pub fn accept(
+        &mut self,
+        broker: i32,
+        body: &Bytes,
+        version: i16,
+        now_ms: u64,
+    ) -> Result<Accepted, DecodeError> {
+        self.counts.bytes += body.len() as u64;
+        let frame = Arc::new(Frame { len: body.len(), buffered: AtomicUsize::new(0) });
+        let mut accepted = Accepted::default();
+        // In two walks: nothing of an answer that breaks off is used.
+        let response = FetchResponseView::parse(&mut Reader::new(body), version)?;
+        accepted.throttle_ms = u64::try_from(response.throttle_time_ms).unwrap_or(0);
+        if let Some(source) = self.sources.get_mut(&broker) {
+            source.in_flight = false;
+            match response.error_code {
+                ErrorCode::NONE => source.session.answered(response.session_id),
+                code => {
+                    source.session.reset();
+                    let lost = code == ErrorCode::FETCH_SESSION_ID_NOT_FOUND
+                        || code == ErrorCode::INVALID_FETCH_SESSION_EPOCH;
+                    if !lost {
+                        self.put_off(broker, now_ms);
+                    }
+                    self.kick(broker);
+                    return Ok(accepted);
+                }
+            }
+        }
+        for node in response.node_endpoints {
+            let Ok(port) = u16::try_from(node.port) else { continue };
+            let (host, rack) = (node.host.to_owned(), node.rack.map(str::to_owned));
+            accepted.endpoints.push(Endpoint { id: node.node_id, host, port, rack });
+        }
+        for topic in response.responses {
+            for data in topic.partitions {
+                let index = data.partition_index;
+                let slot = if version >= 13 {
+                    self.by_id.get(&(topic.topic_id, index))
+                } else {
+                    self.by_name.get(&TopicPartition::new(topic.topic, index))
+                };
+                // One that was given up meanwhile.
+                let Some(&slot) = slot else { continue };
+                self.accept_partition(broker, slot, &data, body, &frame, now_ms, &mut accepted);
+            }
+        }
+        self.kick(broker);
+        Ok(accepted)
+    }
+
+    /// The connection to a broker is gone, or never came about.
+    pub fn disconnected(&mut self, broker: i32, now_ms: u64) {
+        if let Some(source) = self.sources.get_mut(&broker) {
+            source.in_flight = false;
+            source.session.reset();
+        }
+        self.put_off(broker, now_ms);
+    }
+
+    /// Leaves a broker's partitions alone for a while.
+    fn put_off(&mut self, broker: i32, now_ms: u64) {
+        let until = now_ms + self.settings.retry_backoff_ms;
+        for slot in 0..self.cursors.len() {
+            let Some(cursor) = &mut self.cursors[slot] else { continue };
+            if cursor.source == Some(broker) || cursor.broker() == Some(broker) {
+                cursor.retry_at = Some(until);
+                // Without its nearest replica it is the leader's again.
+                cursor.replica = None;
+                self.touch(slot as Slot);
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn accept_partition(
+        &mut self,
+        broker: i32,
+        slot: Slot,
+        data: &PartitionDataView<'_>,
+        body: &Bytes,
+        frame: &Arc<Frame>,
+        now_ms: u64,
+        accepted: &mut Accepted,
+    ) {
+        let Some(cursor) = self.cursors[slot as usize].as_mut() else { return };
+        let session = self.sources.get(&broker).map(|source| &source.session);
+        let asked = session.and_then(|session| session.asked(&cursor.partition)).copied();
+        let is_current = cursor.source == Some(broker)
+            && cursor.phase == Phase::Fetching
+            && asked.is_some_and(|asked| asked.offset == cursor.fetch_at.offset);
+        let records = data.records.unwrap_or_default();
+        if data.error_code != ErrorCode::NONE {
+            if is_current {
+                let wait = self.settings.retry_backoff_ms;
+                let reset = self.settings.reset;
+                refused(cursor, data, now_ms + wait, reset, accepted);
+                if let Some(entry) = cursor::delayed(cursor, slot) {
+                    self.delayed.insert(entry);
+                }
+                if cursor.error().is_some() {
+                    self.failed.push_back(slot);
+                }
+                self.touch(slot);
+            }
+            return;
+        }
+        if !is_current {
+            let (whole, _) = complete(records);
+            self.counts.discarded_bytes += whole as u64;
+            return;
+        }
+        cursor.high_watermark = data.high_watermark;
+        cursor.last_stable_offset = data.last_stable_offset;
+        cursor.log_start_offset = data.log_start_offset;
+        if data.diverging_epoch.epoch >= 0 && data.diverging_epoch.end_offset >= 0 {
+            let agrees_to = data.diverging_epoch.end_offset;
+            truncated(cursor, agrees_to, data.diverging_epoch.epoch, self.settings.reset);
+            if cursor.error().is_some() {
+                accepted.has_errors = true;
+                self.failed.push_back(slot);
+            }
+            return self.touch(slot);
+        }
+        if data.preferred_read_replica >= 0 {
+            let until = now_ms + self.settings.replica_lease_ms;
+            cursor.replica = Some((data.preferred_read_replica, until));
+            return self.touch(slot);
+        }
+        let (whole, last) = complete(records);
+        take_in(cursor, data, whole, last, body, frame, &mut self.counts);
+        if whole > 0 {
+            if !cursor.queued {
+                cursor.queued = true;
+                self.ready.push_back(slot);
+            }
+            accepted.has_records |= cursor.is_deliverable();
+            self.touch(slot);
+        } else if cursor.ask_at_least > 0 {
+            self.touch(slot);
+        }
+    }
+}
+
+/// Bytes of the complete batches at the front, and where the last of them ends.
+fn complete(records: &[u8]) -> (usize, Option<Position>) {
+    let mut at = 0;
+    let mut last = None;
+    while let Ok(len) = frame_len(&records[at..])
+        && at + len <= records.len()
+    {
+        last = Some(at);
+        at += len;
+    }
+    let end = last.and_then(|last| BatchView::parse(&records[last..at]).ok());
+    let end = end.map(|batch| Position {
+        offset: batch.next_offset(),
+        leader_epoch: batch.partition_leader_epoch(),
+    });
+    (at, end)
+}
+
+/// Buffers what came.
+fn take_in(
+    cursor: &mut Cursor,
+    data: &PartitionDataView<'_>,
+    whole: usize,
+    last: Option<Position>,
+    body: &Bytes,
+    frame: &Arc<Frame>,
+    counts: &mut FetchCounts,
+) {
+    let records = data.records.unwrap_or_default();
+    let partial = records.len() - whole;
+    counts.batch_bytes += whole as u64;
+    counts.partial_bytes += partial as u64;
+    cursor.ask_at_least = 0;
+    if whole == 0 {
+        if partial > 0 {
+            // Brokers of before KIP-74 cut even the first batch.
+            let needed = frame_len(records).unwrap_or(2 * partial);
+            cursor.ask_at_least = needed;
+        }
+        return;
+    }
+    let aborted = data.aborted_transactions.into_iter().flatten();
+    let aborted = aborted.map(|aborted| (aborted.first_offset, aborted.producer_id)).collect();
+    cursor.buffer.push(Fetched::new(body.slice_ref(&records[..whole]), frame, aborted));
+    // Bytes that are no batch of this format stop the partition when they are looked at; there
+    // is nothing to ask for behind them.
+    if let Some(end) = last
+        && end.offset > cursor.fetch_at.offset
+    {
+        cursor.fetch_at = end;
+    }
+}
+
+/// The log does not go on from where this reader stands.
+fn truncated(cursor: &mut Cursor, agrees_to: i64, epoch: i32, reset: OffsetReset) {
+    let stood_at = cursor.position().map_or(agrees_to, |position| position.offset);
+    if stood_at > agrees_to && reset == OffsetReset::None {
+        return cursor.fail(PartitionErrorKind::Truncated { agrees_to });
+    }
+    // What was not handed out yet is fetched from the log as it is now.
+    let offset = stood_at.min(agrees_to);
+    cursor.move_to(Position { offset, leader_epoch: epoch });
+}
+
+/// The broker refused one partition.
+fn refused(
+    cursor: &mut Cursor,
+    data: &PartitionDataView<'_>,
+    retry_at: u64,
+    reset: OffsetReset,
+    accepted: &mut Accepted,
+) {
+    let code = data.error_code;
+    match code {
+        ErrorCode::OFFSET_OUT_OF_RANGE if cursor.replica.is_some() => {
+            // A follower may lag behind: the leader decides.
+            cursor.replica = None;
+        }
+        ErrorCode::OFFSET_OUT_OF_RANGE => {
+            if !cursor.buffer.is_empty() {
+                // What is there is handed out first; then it is asked again.
+                cursor.retry_at = Some(retry_at);
+                return;
+            }
+            if reset == OffsetReset::None {
+                cursor.fail(PartitionErrorKind::OffsetOutOfRange);
+                accepted.has_errors = true;
+            } else {
+                cursor.reset(reset);
+                accepted.has_unresolved = true;
+            }
+        }
+        ErrorCode::NOT_LEADER_OR_FOLLOWER
+        | ErrorCode::FENCED_LEADER_EPOCH
+        | ErrorCode::UNKNOWN_LEADER_EPOCH
+        | ErrorCode::LEADER_NOT_AVAILABLE
+        | ErrorCode::REPLICA_NOT_AVAILABLE
+        | ErrorCode::KAFKA_STORAGE_ERROR
+        | ErrorCode::OFFSET_NOT_AVAILABLE
+        | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+        | ErrorCode::UNKNOWN_TOPIC_ID
+        | ErrorCode::INCONSISTENT_TOPIC_ID => {
+            cursor.replica = None;
+            let hint = data.current_leader;
+            let hint = Leader { id: hint.leader_id, epoch: hint.leader_epoch };
+            let known = cursor.leader.map_or(-1, |leader| leader.epoch);
+            if hint.id >= 0 && hint.epoch > known {
+                // No waiting, no asking (KIP-951).
+                cursor.lead_by(Some(hint));
+                accepted.leaders.push(((*cursor.partition).clone(), hint));
+            } else {
+                cursor.retry_at = Some(retry_at);
+                accepted.needs_metadata = true;
+            }
+        }
+        ErrorCode::TOPIC_AUTHORIZATION_FAILED | ErrorCode::UNSUPPORTED_COMPRESSION_TYPE => {
+            cursor.fail(PartitionErrorKind::Broker(code));
+            accepted.has_errors = true;
+        }
+        // Whatever else it is, it may pass.
+        _ => cursor.retry_at = Some(retry_at),
+    }
+}

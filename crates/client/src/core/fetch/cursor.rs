@@ -1,0 +1,181 @@
+//! One partition that is being read.
+
+use std::sync::Arc;
+
+use thalweg_wire::Uuid;
+
+use super::buffer::{Buffer, Decoding, Fault, Next};
+use super::error::{PartitionError, PartitionErrorKind};
+use super::{OffsetReset, Slot};
+use crate::core::metadata::Leader;
+use crate::core::partition::{Position, TopicPartition};
+
+/// What is to be done about a partition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// Its offset is to be looked up.
+    Reset(OffsetReset),
+    /// It is read.
+    Fetching,
+    /// It waits for somebody to move it.
+    Failed(PartitionErrorKind),
+}
+
+pub(super) struct Cursor {
+    pub partition: Arc<TopicPartition>,
+    pub topic_id: Uuid,
+    pub phase: Phase,
+    /// The next record to hand out.
+    position: Position,
+    /// The next record to ask for: the end of what is buffered.
+    pub fetch_at: Position,
+    pub buffer: Buffer,
+    pub paused: bool,
+    /// It is being given up.
+    pub held: bool,
+    pub leader: Option<Leader>,
+    /// A replica to read from instead of the leader, and until when (KIP-392).
+    pub replica: Option<(i32, u64)>,
+    /// The broker whose session it is part of.
+    pub source: Option<i32>,
+    /// Not asked for before this time.
+    pub retry_at: Option<u64>,
+    /// Bytes to ask for at least: a batch that did not fit before.
+    pub ask_at_least: usize,
+    /// Is in the queue of those with records.
+    pub queued: bool,
+    /// Is in the list of those of which sessions have to hear.
+    pub dirty: bool,
+    pub high_watermark: i64,
+    pub last_stable_offset: i64,
+    pub log_start_offset: i64,
+}
+
+impl Cursor {
+    pub fn new(partition: Arc<TopicPartition>) -> Cursor {
+        Cursor {
+            partition,
+            topic_id: Uuid::ZERO,
+            phase: Phase::Fetching,
+            position: Position::at(0),
+            fetch_at: Position::at(0),
+            buffer: Buffer::default(),
+            paused: false,
+            held: false,
+            leader: None,
+            replica: None,
+            source: None,
+            retry_at: None,
+            ask_at_least: 0,
+            queued: false,
+            dirty: false,
+            high_watermark: -1,
+            last_stable_offset: -1,
+            log_start_offset: -1,
+        }
+    }
+
+    /// Where it stands; `None` until that was looked up.
+    pub fn position(&self) -> Option<Position> {
+        match self.phase {
+            Phase::Reset(_) => None,
+            Phase::Failed(PartitionErrorKind::NoOffset) => None,
+            _ => Some(self.position),
+        }
+    }
+
+    /// Starts anew at `to`, whatever is buffered.
+    pub fn move_to(&mut self, to: Position) {
+        self.buffer.clear();
+        self.position = to;
+        self.fetch_at = to;
+        self.phase = Phase::Fetching;
+        self.ask_at_least = 0;
+        self.retry_at = None;
+    }
+
+    /// Moves to `to`, within what is buffered where it is there.
+    pub fn seek(&mut self, to: Position) {
+        let is_buffered = self.phase == Phase::Fetching
+            && self.buffer.first_offset().is_some_and(|first| first <= to.offset)
+            && to.offset <= self.fetch_at.offset;
+        if !is_buffered {
+            return self.move_to(to);
+        }
+        self.buffer.rewind_open();
+        // The epoch goes with what comes next, which is known here.
+        self.position = to;
+    }
+
+    /// Moves to where a lookup says.
+    pub fn reset(&mut self, to: OffsetReset) {
+        self.move_to(self.position);
+        self.phase = Phase::Reset(to);
+        self.fail_without_reset();
+    }
+
+    /// A partition that has nowhere to begin has failed.
+    pub fn fail_without_reset(&mut self) -> bool {
+        let fails = self.phase == Phase::Reset(OffsetReset::None);
+        if fails {
+            self.phase = Phase::Failed(PartitionErrorKind::NoOffset);
+        }
+        fails
+    }
+
+    pub fn fail(&mut self, kind: PartitionErrorKind) {
+        self.phase = Phase::Failed(kind);
+    }
+
+    pub fn error(&self) -> Option<PartitionError> {
+        let Phase::Failed(kind) = &self.phase else { return None };
+        Some(PartitionError {
+            partition: (*self.partition).clone(),
+            offset: self.position().map_or(-1, |position| position.offset),
+            kind: kind.clone(),
+        })
+    }
+
+    /// Takes over who leads it. A leader with an older epoch is old news.
+    pub fn lead_by(&mut self, leader: Option<Leader>) {
+        match (self.leader, leader) {
+            (Some(known), Some(new)) if new.epoch >= 0 && new.epoch < known.epoch => {}
+            (known, new) => {
+                if known != new {
+                    self.leader = new;
+                    // What the old leader said of replicas and waiting is void.
+                    self.replica = None;
+                    self.retry_at = None;
+                }
+            }
+        }
+    }
+
+    /// The broker to read from.
+    pub fn broker(&self) -> Option<i32> {
+        let leader = self.leader?;
+        Some(self.replica.map_or(leader.id, |(replica, _)| replica))
+    }
+
+    pub fn is_deliverable(&self) -> bool {
+        !self.paused && !self.held
+    }
+
+    /// Whether little enough is buffered to ask for more.
+    pub fn is_hungry(&self, ask: usize) -> bool {
+        self.buffer.bytes() <= ask
+            && self.phase == Phase::Fetching
+            && self.is_deliverable()
+            && self.retry_at.is_none()
+    }
+
+    /// The next records, `max` at most.
+    pub fn next_records(&mut self, max: usize, decoding: &mut Decoding) -> Result<Next, Fault> {
+        self.buffer.next(&self.partition, &mut self.position, max, decoding)
+    }
+}
+
+/// By when a partition's turn to wait is over.
+pub(super) fn delayed(cursor: &Cursor, slot: Slot) -> Option<(u64, Slot)> {
+    cursor.retry_at.map(|at| (at, slot))
+}

@@ -1,0 +1,545 @@
+//! Fetching without I/O: which partitions to ask which broker for, what to do with the answers,
+//! and which records come next.
+//!
+//! Invariants:
+//! - No complete batch is asked for twice, however often a partition is paused, resumed, or sought
+//!   within what is buffered: a partition is asked for from the end of what it has buffered.
+//! - A partition buffers at most twice what one request asks of it, and all of them together fit
+//!   the budget, so that one that nobody reads never holds up another.
+//! - A session (KIP-227) outlives pausing: partitions come and go within it.
+//! - Nothing of a partition leaves while it is paused, held or gone.
+//! - Work follows what changed: an answer that concerns one of ten thousand partitions costs one.
+//!
+//! Time is passed in, as milliseconds of any monotonic clock.
+
+mod accept;
+pub mod budget;
+mod buffer;
+mod cursor;
+mod error;
+mod plan;
+pub mod records;
+mod session;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use thalweg_records::codec::Decompressor;
+use thalweg_wire::Uuid;
+
+pub use accept::{Accepted, Endpoint};
+pub use budget::Budget;
+pub use buffer::Fault;
+pub use error::{PartitionError, PartitionErrorKind};
+pub use plan::Planned;
+pub use records::{ConsumerRecord, OwnedRecord, Records};
+
+use crate::core::metadata::{Leader, Metadata};
+use crate::core::partition::{Position, TopicPartition};
+use buffer::{Decoding, Next};
+use cursor::{Cursor, Phase};
+use session::Session;
+
+/// Where to begin when there is no offset, or one that the log does not have
+/// (`auto.offset.reset`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum OffsetReset {
+    /// At the first record.
+    Earliest,
+    /// Behind the last record; Kafka's default.
+    #[default]
+    Latest,
+    /// Nowhere: it is an error.
+    None,
+}
+
+/// What of transactions is read (`isolation.level`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum IsolationLevel {
+    /// Everything; Kafka's default.
+    #[default]
+    ReadUncommitted,
+    /// What was committed, up to the last stable offset.
+    ReadCommitted,
+}
+
+/// How to fetch.
+#[derive(Clone, Debug)]
+pub struct FetchSettings {
+    /// Bytes that an answer waits for (`fetch.min.bytes`).
+    pub min_bytes: i32,
+    /// Milliseconds that it waits at most (`fetch.max.wait.ms`).
+    pub max_wait_ms: i32,
+    /// Bytes of one answer (`fetch.max.bytes`); a first batch that is larger comes whole.
+    pub max_bytes: i32,
+    /// Bytes of one partition in one answer (`max.partition.fetch.bytes`), likewise.
+    pub partition_max_bytes: i32,
+    /// What of transactions is read.
+    pub isolation: IsolationLevel,
+    /// Where to begin without an offset.
+    pub reset: OffsetReset,
+    /// This client's rack, for reading from the nearest replica (KIP-392); empty for none.
+    pub rack: String,
+    /// Whether batches' checksums are checked (`check.crcs`).
+    pub check_crcs: bool,
+    /// Most bytes that one batch may decompress to; a larger one is an error.
+    pub batch_max: u64,
+    /// Milliseconds until a broker is asked again after an error (`retry.backoff.ms`).
+    pub retry_backoff_ms: u64,
+    /// Milliseconds for which a read replica that a leader named is used (`metadata.max.age.ms`).
+    pub replica_lease_ms: u64,
+}
+
+impl Default for FetchSettings {
+    fn default() -> FetchSettings {
+        FetchSettings {
+            min_bytes: 1,
+            max_wait_ms: 500,
+            max_bytes: 50 << 20,
+            partition_max_bytes: 1 << 20,
+            isolation: IsolationLevel::default(),
+            reset: OffsetReset::default(),
+            rack: String::new(),
+            check_crcs: true,
+            batch_max: 1 << 30,
+            retry_backoff_ms: 100,
+            replica_lease_ms: 300_000,
+        }
+    }
+}
+
+/// A place in the table of partitions.
+type Slot = u32;
+
+/// What is fetched from one broker.
+#[derive(Debug, Default)]
+struct Source {
+    session: Session,
+    in_flight: bool,
+    /// Is in [`Fetcher::kicks`].
+    kicked: bool,
+}
+
+/// Counts since the beginning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FetchCounts {
+    /// Requests written.
+    pub requests: u64,
+    /// Bytes of answers.
+    pub bytes: u64,
+    /// Complete batches' bytes that were taken in.
+    pub batch_bytes: u64,
+    /// Complete batches' bytes that came for a place that nobody stands at any more.
+    pub discarded_bytes: u64,
+    /// Bytes of batches that were cut off at the end of a partition's part.
+    pub partial_bytes: u64,
+    /// Fetch sessions begun.
+    pub sessions: u64,
+    /// Records handed out.
+    pub records: u64,
+}
+
+/// Fetches for one consumer.
+pub struct Fetcher {
+    settings: FetchSettings,
+    budget: Arc<Budget>,
+    decoding: Decoding,
+    cursors: Vec<Option<Cursor>>,
+    vacant: Vec<Slot>,
+    by_name: HashMap<Arc<TopicPartition>, Slot>,
+    by_id: HashMap<(Uuid, i32), Slot>,
+    sources: HashMap<i32, Source>,
+    /// Partitions with records to hand out, whose turn it is first.
+    ready: VecDeque<Slot>,
+    /// Partitions with an error to report.
+    failed: VecDeque<Slot>,
+    /// Partitions of which sessions have to hear something.
+    dirty: Vec<Slot>,
+    /// Partitions that wait, by the time they wait for.
+    delayed: BTreeSet<(u64, Slot)>,
+    /// Brokers for which there may be something to do.
+    kicks: Vec<i32>,
+    counts: FetchCounts,
+}
+
+impl Fetcher {
+    /// Fetches nothing yet.
+    pub fn new(settings: FetchSettings, budget: Arc<Budget>) -> Fetcher {
+        let decoding = Decoding {
+            decompressor: Decompressor::new(),
+            check_crcs: settings.check_crcs,
+            read_committed: settings.isolation == IsolationLevel::ReadCommitted,
+            batch_max: settings.batch_max,
+            budget: Arc::clone(&budget),
+        };
+        Fetcher {
+            settings,
+            budget,
+            decoding,
+            cursors: Vec::new(),
+            vacant: Vec::new(),
+            by_name: HashMap::new(),
+            by_id: HashMap::new(),
+            sources: HashMap::new(),
+            ready: VecDeque::new(),
+            failed: VecDeque::new(),
+            dirty: Vec::new(),
+            delayed: BTreeSet::new(),
+            kicks: Vec::new(),
+            counts: FetchCounts::default(),
+        }
+    }
+
+    /// How it fetches.
+    pub fn settings(&self) -> &FetchSettings {
+        &self.settings
+    }
+
+    /// The budget that everything fetched counts against.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    /// What was done so far.
+    pub fn counts(&self) -> FetchCounts {
+        let sessions = self.sources.values().map(|source| source.session.begun).sum();
+        FetchCounts { sessions, ..self.counts }
+    }
+
+    /// The partitions, in no order.
+    pub fn partitions(&self) -> impl Iterator<Item = &Arc<TopicPartition>> {
+        self.by_name.keys()
+    }
+
+    /// Whether a partition is fetched here.
+    pub fn contains(&self, partition: &TopicPartition) -> bool {
+        self.by_name.contains_key(partition)
+    }
+
+    /// Takes on a partition, from a position or, without one, from where [`FetchSettings::reset`]
+    /// says. One that is there already stays as it is.
+    pub fn add(&mut self, partition: TopicPartition, from: Option<Position>) {
+        if self.contains(&partition) {
+            return;
+        }
+        let partition = Arc::new(partition);
+        let mut cursor = Cursor::new(Arc::clone(&partition));
+        match from {
+            Some(position) => cursor.move_to(position),
+            None => cursor.phase = Phase::Reset(self.settings.reset),
+        }
+        let is_failed = cursor.fail_without_reset();
+        let slot = match self.vacant.pop() {
+            Some(slot) => {
+                self.cursors[slot as usize] = Some(cursor);
+                slot
+            }
+            None => {
+                self.cursors.push(Some(cursor));
+                (self.cursors.len() - 1) as Slot
+            }
+        };
+        self.by_name.insert(partition, slot);
+        if is_failed {
+            self.failed.push_back(slot);
+        }
+        self.touch(slot);
+    }
+
+    /// Lets go of a partition and of what it has buffered. Says where it stood.
+    pub fn remove(&mut self, partition: &TopicPartition) -> Option<Position> {
+        let slot = self.by_name.remove(partition)?;
+        let cursor = self.cursors[slot as usize].take()?;
+        self.by_id.remove(&(cursor.topic_id, partition.partition));
+        if let Some(at) = cursor.retry_at {
+            self.delayed.remove(&(at, slot));
+        }
+        if let Some(source) = cursor.source.and_then(|id| self.sources.get_mut(&id)) {
+            source.session.set(&cursor.partition, None);
+        }
+        self.vacant.push(slot);
+        cursor.position()
+    }
+
+    /// Where a partition stands: the next record that is handed out. `None` until that is known.
+    pub fn position(&self, partition: &TopicPartition) -> Option<Position> {
+        self.cursor(partition)?.position()
+    }
+
+    /// Moves a partition. What is buffered there is used, and nothing of it fetched again.
+    pub fn seek(&mut self, partition: &TopicPartition, to: Position) -> bool {
+        self.change(partition, |cursor| cursor.seek(to))
+    }
+
+    /// Moves a partition to its beginning or end, which is asked of the broker first.
+    pub fn seek_to(&mut self, partition: &TopicPartition, to: OffsetReset) -> bool {
+        let changed = self.change(partition, |cursor| cursor.reset(to));
+        self.note_failure(partition);
+        changed
+    }
+
+    /// Hands nothing of a partition out, and asks for no more of it, until it is resumed. What is
+    /// buffered stays.
+    pub fn pause(&mut self, partition: &TopicPartition) -> bool {
+        self.change(partition, |cursor| cursor.paused = true)
+    }
+
+    /// Ends a pause.
+    pub fn resume(&mut self, partition: &TopicPartition) -> bool {
+        self.change(partition, |cursor| cursor.paused = false)
+    }
+
+    /// Whether a partition is paused.
+    pub fn is_paused(&self, partition: &TopicPartition) -> bool {
+        self.cursor(partition).is_some_and(|cursor| cursor.paused)
+    }
+
+    /// Like a pause, for a partition that is being given up: only [`Self::remove`] or
+    /// [`Self::unhold`] end it.
+    pub fn hold(&mut self, partition: &TopicPartition) -> bool {
+        self.change(partition, |cursor| cursor.held = true)
+    }
+
+    /// The partition stays after all.
+    pub fn unhold(&mut self, partition: &TopicPartition) -> bool {
+        self.change(partition, |cursor| cursor.held = false)
+    }
+
+    /// Records behind which a partition's end is, by what the last answer said.
+    pub fn lag(&self, partition: &TopicPartition) -> Option<i64> {
+        let cursor = self.cursor(partition)?;
+        let end = match self.settings.isolation {
+            IsolationLevel::ReadUncommitted => cursor.high_watermark,
+            IsolationLevel::ReadCommitted => cursor.last_stable_offset,
+        };
+        let position = cursor.position()?;
+        (end >= 0).then(|| (end - position.offset).max(0))
+    }
+
+    /// Partitions whose offset has to be looked up, and what to look for. The answer goes to
+    /// [`Self::resolve`].
+    pub fn unresolved(&self) -> Vec<(Arc<TopicPartition>, OffsetReset)> {
+        let mut unresolved: Vec<_> = self
+            .cursors
+            .iter()
+            .flatten()
+            .filter_map(|cursor| match cursor.phase {
+                Phase::Reset(to) if to != OffsetReset::None => {
+                    Some((Arc::clone(&cursor.partition), to))
+                }
+                _ => None,
+            })
+            .collect();
+        unresolved.sort_unstable();
+        unresolved
+    }
+
+    /// Whether [`Self::unresolved`] has something.
+    pub fn has_unresolved(&self) -> bool {
+        let is_reset =
+            |cursor: &Cursor| matches!(cursor.phase, Phase::Reset(to) if to != OffsetReset::None);
+        self.cursors.iter().flatten().any(is_reset)
+    }
+
+    /// An offset that was looked up; ignored when the partition has moved meanwhile.
+    pub fn resolve(&mut self, partition: &TopicPartition, asked: OffsetReset, found: Position) {
+        self.change(partition, |cursor| {
+            if cursor.phase == Phase::Reset(asked) {
+                cursor.move_to(found);
+            }
+        });
+    }
+
+    /// A partition's lookup failed for good.
+    pub fn fail(&mut self, partition: &TopicPartition, kind: PartitionErrorKind) {
+        self.change(partition, |cursor| cursor.fail(kind));
+        self.note_failure(partition);
+    }
+
+    /// Takes over who leads what.
+    pub fn update_leaders(&mut self, metadata: &Metadata) {
+        for slot in 0..self.cursors.len() {
+            let Some(cursor) = &mut self.cursors[slot] else { continue };
+            let TopicPartition { topic, partition } = &*cursor.partition;
+            let Some(known) = metadata.topics.get(&**topic) else { continue };
+            let before = (cursor.topic_id, cursor.leader);
+            if cursor.topic_id != known.id {
+                self.by_id.remove(&(cursor.topic_id, *partition));
+                self.by_id.insert((known.id, *partition), slot as Slot);
+                cursor.topic_id = known.id;
+            }
+            let leader = known.partitions.get(partition).and_then(|partition| partition.leader);
+            cursor.lead_by(leader);
+            if before != (cursor.topic_id, cursor.leader) {
+                self.touch(slot as Slot);
+            }
+        }
+    }
+
+    /// Partitions whose leader is not known.
+    pub fn without_leader(&self) -> impl Iterator<Item = &Arc<TopicPartition>> {
+        let without = |cursor: &&Cursor| cursor.leader.is_none();
+        self.cursors.iter().flatten().filter(without).map(|cursor| &cursor.partition)
+    }
+
+    /// Hands out up to `max` records. An error comes alone, and again each time until the
+    /// partition is moved or given up; others are not held up by it.
+    pub fn take(&mut self, max: usize, out: &mut Records) -> Result<(), PartitionError> {
+        if out.is_empty() && !self.failed.is_empty() {
+            self.report_failure()?;
+        }
+        while out.len() < max {
+            let Some(&slot) = self.ready.front() else { break };
+            let Some(cursor) = self.cursors[slot as usize].as_mut().filter(|c| c.queued) else {
+                // A partition that is gone; its slot may be another's by now.
+                self.ready.pop_front();
+                continue;
+            };
+            if !cursor.is_deliverable() {
+                self.ready.pop_front();
+                cursor.queued = false;
+                continue;
+            }
+            let left = max - out.len();
+            let next = cursor.next_records(left, &mut self.decoding);
+            match next {
+                Ok(Next::Chunk(chunk)) => {
+                    self.counts.records += chunk.count as u64;
+                    out.push(chunk);
+                }
+                Ok(Next::Turn) => self.ready.rotate_left(1),
+                Ok(Next::Empty) => {
+                    self.ready.pop_front();
+                    cursor.queued = false;
+                }
+                Err(fault) => {
+                    self.ready.pop_front();
+                    cursor.queued = false;
+                    cursor.fail(PartitionErrorKind::Fault(fault));
+                    self.failed.push_back(slot);
+                    if out.is_empty() {
+                        return self.report_failure();
+                    }
+                }
+            }
+            self.touch_if_hungry(slot);
+        }
+        Ok(())
+    }
+
+    /// Whether [`Self::take`] would look at something.
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty() || !self.failed.is_empty()
+    }
+
+    /// Brokers for which [`Self::plan`] may have a request now.
+    pub fn take_kicks(&mut self) -> Vec<i32> {
+        for id in &self.kicks {
+            if let Some(source) = self.sources.get_mut(id) {
+                source.kicked = false;
+            }
+        }
+        std::mem::take(&mut self.kicks)
+    }
+
+    /// Whether [`Self::take_kicks`] has something.
+    pub fn has_kicks(&self) -> bool {
+        !self.kicks.is_empty()
+    }
+
+    /// There is room in the budget again.
+    pub fn kick_all(&mut self) {
+        let ids: Vec<i32> = self.sources.keys().copied().collect();
+        for id in ids {
+            self.kick(id);
+        }
+    }
+
+    /// Reports the oldest failure; it stays, behind the others.
+    fn report_failure(&mut self) -> Result<(), PartitionError> {
+        for _ in 0..self.failed.len() {
+            let Some(slot) = self.failed.pop_front() else { break };
+            let Some(cursor) = self.cursors[slot as usize].as_ref() else { continue };
+            if let Some(error) = cursor.error() {
+                self.failed.push_back(slot);
+                if cursor.is_deliverable() {
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn note_failure(&mut self, partition: &TopicPartition) {
+        if let Some(&slot) = self.by_name.get(partition)
+            && self.cursors[slot as usize].as_ref().is_some_and(|c| c.error().is_some())
+            && !self.failed.contains(&slot)
+        {
+            self.failed.push_back(slot);
+        }
+    }
+
+    fn cursor(&self, partition: &TopicPartition) -> Option<&Cursor> {
+        self.cursors[*self.by_name.get(partition)? as usize].as_ref()
+    }
+
+    /// Changes a partition and sees to what follows from it.
+    fn change(&mut self, partition: &TopicPartition, change: impl FnOnce(&mut Cursor)) -> bool {
+        let Some(&slot) = self.by_name.get(partition) else { return false };
+        let Some(cursor) = self.cursors[slot as usize].as_mut() else { return false };
+        change(cursor);
+        if cursor.is_deliverable() && !cursor.buffer.is_empty() && !cursor.queued {
+            cursor.queued = true;
+            self.ready.push_back(slot);
+        }
+        self.touch(slot);
+        true
+    }
+
+    /// Sessions may have to hear of a partition.
+    fn touch(&mut self, slot: Slot) {
+        let Some(cursor) = self.cursors[slot as usize].as_mut() else { return };
+        if !cursor.dirty {
+            cursor.dirty = true;
+            self.dirty.push(slot);
+        }
+        if let Some(broker) = cursor.broker() {
+            self.kick(broker);
+        }
+    }
+
+    /// As [`Self::touch`], when a partition has used up so much that it wants more.
+    fn touch_if_hungry(&mut self, slot: Slot) {
+        let ask = self.ask();
+        if let Some(cursor) = self.cursors[slot as usize].as_ref()
+            && cursor.source.is_none()
+            && !cursor.dirty
+            && cursor.is_hungry(ask)
+        {
+            self.touch(slot);
+        }
+    }
+
+    fn kick(&mut self, broker: i32) {
+        let source = self.sources.entry(broker).or_default();
+        if !source.kicked && !source.in_flight {
+            source.kicked = true;
+            self.kicks.push(broker);
+        }
+    }
+
+    /// Bytes that one request asks of a partition: what is set, or an equal share of half the
+    /// budget where that is less.
+    fn ask(&self) -> usize {
+        let share = self.budget.limit() / (2 * self.by_name.len().max(1));
+        let set = usize::try_from(self.settings.partition_max_bytes).unwrap_or(1);
+        set.min(share).max(1)
+    }
+
+    /// The leader of a partition, as far as it is known here.
+    pub fn leader(&self, partition: &TopicPartition) -> Option<Leader> {
+        self.cursor(partition)?.leader
+    }
+}
