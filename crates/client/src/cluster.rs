@@ -13,6 +13,8 @@ use thalweg_wire::{ErrorCode, Request};
 
 use crate::connection::Connection;
 use crate::core::Metadata;
+use crate::core::metadata::{Broker, Leader};
+use crate::core::partition::TopicPartition;
 use crate::error::Error;
 use crate::options::Options;
 
@@ -87,10 +89,33 @@ impl Cluster {
         Ok((state.metadata.clone(), failed))
     }
 
+    /// Takes over what a broker said of leaders and where they listen (KIP-951).
+    pub(crate) fn hint(
+        &self,
+        leaders: &[(TopicPartition, Leader)],
+        brokers: impl IntoIterator<Item = Broker>,
+    ) {
+        let mut state = self.shared.lock();
+        let mut metadata = (*state.metadata).clone();
+        for broker in brokers {
+            metadata.brokers.insert(broker.id, broker);
+        }
+        for (partition, leader) in leaders {
+            metadata.hint_leader(&partition.topic, partition.partition, *leader);
+        }
+        state.metadata = Arc::new(metadata);
+    }
+
+    /// Where a broker listens.
+    pub(crate) fn address(&self, id: i32) -> Result<String, Error> {
+        let metadata = self.metadata();
+        let broker = metadata.brokers.get(&id).ok_or(Error::UnknownBroker(id))?;
+        Ok(broker.address())
+    }
+
     /// The connection to a broker.
     pub async fn broker(&self, id: i32) -> Result<Connection, Error> {
-        let address = self.metadata().brokers.get(&id).ok_or(Error::UnknownBroker(id))?.address();
-        self.connection(&address).await
+        self.connection(&self.address(id)?).await
     }
 
     /// Sends a request to a broker.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use thalweg_wire::{ApiKey, DecodeError, EncodeError, ErrorCode};
 
+use crate::core::fetch::PartitionError;
 use crate::core::versions::NegotiationError;
 use crate::core::{FrameError, PipelineError, VersionError};
 
@@ -120,6 +121,25 @@ pub enum Error {
         code: ErrorCode,
         /// What the broker says about it.
         message: Option<String>,
+    },
+    /// A setting makes no sense.
+    #[error("config {name} {reason}")]
+    Config {
+        /// Its name.
+        name: Arc<str>,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A partition cannot be read.
+    #[error(transparent)]
+    Partition(Box<PartitionError>),
+    /// A topic that was asked for is not there, or not for this client.
+    #[error("topic {topic}: {}", code_name(*.code))]
+    Topic {
+        /// The topic's name.
+        topic: Arc<str>,
+        /// What the broker says.
+        code: ErrorCode,
     },
     /// An address is not `host:port`.
     #[error("'{0}' is not a list of host:port")]

@@ -26,14 +26,19 @@
 
 pub mod cluster;
 pub mod connection;
+pub mod consumer;
 pub mod core;
 pub mod error;
+mod offsets;
 pub mod options;
 pub mod raw;
 mod transport;
 
+pub use crate::core::fetch::{ConsumerRecord, IsolationLevel, OffsetReset, OwnedRecord, Records};
+pub use crate::core::partition::{Position, TopicPartition};
 pub use cluster::Cluster;
 pub use connection::Connection;
+pub use consumer::{Consumer, ConsumerConfig};
 pub use error::Error;
 pub use options::Options;
 pub use raw::{RawConnection, RawReceiver, RawSender};

@@ -220,6 +220,25 @@ impl RawReceiver {
         }
     }
 
+    /// The broker's address.
+    pub(crate) fn addr(&self) -> &Arc<str> {
+        &self.addr
+    }
+
+    /// What was received and not taken.
+    pub(crate) fn leftover(&mut self) -> &[u8] {
+        if self.lent {
+            self.buffer.consume();
+            self.lent = false;
+        }
+        self.buffer.bytes()
+    }
+
+    /// The stream, for an owner who reads by himself from now on.
+    pub(crate) fn stream(&mut self) -> &mut OwnedReadHalf {
+        &mut self.stream
+    }
+
     /// Reads until a whole frame, or an error, is at the front of the buffer.
     async fn fill(&mut self) -> Result<(), Error> {
         if self.lent {

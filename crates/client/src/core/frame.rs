@@ -28,6 +28,15 @@ pub enum FrameError {
     },
 }
 
+/// Length of the frame that begins `bytes`, once its length field is there; more than `limit` is an
+/// error.
+pub fn announced(bytes: &[u8], limit: usize) -> Result<Option<usize>, FrameError> {
+    let Some(&length) = bytes.first_chunk::<LENGTH_LEN>() else { return Ok(None) };
+    let length = i32::from_be_bytes(length);
+    let len = usize::try_from(length).map_err(|_| FrameError::Negative(length))?;
+    if len > limit { Err(FrameError::TooLong { len, limit }) } else { Ok(Some(len)) }
+}
+
 /// Bytes received and not yet taken.
 #[derive(Debug)]
 pub struct FrameBuffer {
@@ -44,9 +53,10 @@ impl FrameBuffer {
     /// Where to read into: has room for at least one byte, and for as much more of the frame under
     /// way as the bytes received so far justify.
     pub fn space(&mut self) -> &mut BytesMut {
-        let missing = match self.announced() {
-            Some(len) => (LENGTH_LEN + len).saturating_sub(self.buf.len()),
-            None => 0,
+        // A length that is not to be believed is reported when the frame is asked for.
+        let missing = match announced(&self.buf, self.limit) {
+            Ok(Some(len)) => (LENGTH_LEN + len).saturating_sub(self.buf.len()),
+            Ok(None) | Err(_) => 0,
         };
         let growth = self.buf.len().max(GROWTH_MIN);
         let room = missing.min(growth).max(READ_LEN);
@@ -56,16 +66,15 @@ impl FrameBuffer {
         &mut self.buf
     }
 
-    /// Length of the frame under way, as far as it may be believed.
-    fn announced(&self) -> Option<usize> {
-        let len = i32::from_be_bytes(*self.buf.first_chunk::<LENGTH_LEN>()?);
-        usize::try_from(len).ok().filter(|&len| len <= self.limit)
-    }
-
     /// The frame at the front without its length, when all of it is there. It stays until
     /// [`Self::consume`] or [`Self::take`].
     pub fn peek(&self) -> Result<Option<&[u8]>, FrameError> {
         Ok(self.complete()?.map(|len| &self.buf[LENGTH_LEN..LENGTH_LEN + len]))
+    }
+
+    /// All bytes that are there.
+    pub fn bytes(&self) -> &[u8] {
+        &self.buf
     }
 
     /// Drops the frame that [`Self::peek`] showed; nothing when there is none.
@@ -84,13 +93,8 @@ impl FrameBuffer {
 
     /// Length of the frame at the front, when all of it is there.
     fn complete(&self) -> Result<Option<usize>, FrameError> {
-        let Some(&length) = self.buf.first_chunk::<LENGTH_LEN>() else { return Ok(None) };
-        let length = i32::from_be_bytes(length);
-        let len = usize::try_from(length).map_err(|_| FrameError::Negative(length))?;
-        if len > self.limit {
-            return Err(FrameError::TooLong { len, limit: self.limit });
-        }
-        Ok((self.buf.len() - LENGTH_LEN >= len).then_some(len))
+        let len = announced(&self.buf, self.limit)?;
+        Ok(len.filter(|len| self.buf.len() - LENGTH_LEN >= *len))
     }
 }
 

@@ -90,12 +90,24 @@ impl Budget {
         Bytes::from_owner(Shared { budget: Arc::clone(self), buffer })
     }
 
+    /// As [`Self::share`], for what was reserved: only what goes beyond that is counted anew.
+    pub fn share_reserved(
+        self: &Arc<Self>,
+        buffer: Vec<u8>,
+        reservation: &mut Reservation,
+    ) -> Bytes {
+        let covered = buffer.capacity().min(reservation.bytes);
+        reservation.bytes -= covered;
+        self.take(buffer.capacity() - covered);
+        Bytes::from_owner(Shared { budget: Arc::clone(self), buffer })
+    }
+
     /// An empty buffer with room for about `capacity` bytes when one is at rest, else without
     /// any: what comes from a broker must arrive before memory is taken for it.
     pub fn buffer(&self, capacity: usize) -> Vec<u8> {
         let mut kept = self.kept();
         let fits = |buffer: &Vec<u8>| {
-            buffer.capacity() >= capacity && buffer.capacity() / 4 <= capacity.max(KEEP_MIN)
+            buffer.capacity() >= capacity && buffer.capacity() / 2 <= capacity.max(KEEP_MIN)
         };
         match kept.buffers.iter().position(fits) {
             Some(at) => {

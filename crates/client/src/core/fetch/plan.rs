@@ -69,6 +69,12 @@ impl Fetcher {
         Ok(Some(Planned { reservation }))
     }
 
+    /// Whether [`Self::plan`] would find partitions to ask `broker` for.
+    pub fn wants(&mut self, broker: i32, now_ms: u64) -> bool {
+        self.settle(now_ms);
+        self.sources.get(&broker).is_some_and(|source| source.session.len() > 0)
+    }
+
     /// When a partition that waits is to be asked for again.
     pub fn next_retry(&self) -> Option<u64> {
         self.delayed.first().map(|&(at, _)| at)

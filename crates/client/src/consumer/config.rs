@@ -1,0 +1,96 @@
+//! How a consumer behaves.
+
+use std::time::Duration;
+
+use crate::core::fetch::{FetchSettings, IsolationLevel, OffsetReset};
+use crate::error::Error;
+
+/// Settings of a [`Consumer`](super::Consumer). Names and defaults are those of Kafka's Java
+/// consumer where it has them; each field names its Java config.
+#[derive(Clone, Debug)]
+pub struct ConsumerConfig {
+    /// Bytes that an answer waits for (`fetch.min.bytes`); 1.
+    pub fetch_min_bytes: i32,
+    /// How long it waits at most (`fetch.max.wait.ms`); 500 ms.
+    pub fetch_max_wait: Duration,
+    /// Bytes of one answer (`fetch.max.bytes`); 50 MiB. A first batch that is larger comes whole.
+    pub fetch_max_bytes: i32,
+    /// Bytes of one partition in one answer (`max.partition.fetch.bytes`); 1 MiB, likewise.
+    pub max_partition_fetch_bytes: i32,
+    /// Bytes that this consumer may have asked for, fetched, and in records that the application
+    /// still holds: one hard limit over all partitions. 64 MiB. The Java consumer has none.
+    pub fetch_budget: usize,
+    /// Where to begin without an offset (`auto.offset.reset`); at the end.
+    pub auto_offset_reset: OffsetReset,
+    /// What of transactions is read (`isolation.level`); everything.
+    pub isolation_level: IsolationLevel,
+    /// Whether checksums are checked (`check.crcs`); yes.
+    pub check_crcs: bool,
+    /// Most bytes that one batch may decompress to; 1 GiB. The Java consumer has no such limit.
+    pub decompressed_batch_max_bytes: u64,
+    /// Where this client is, for reading from the nearest replica (`client.rack`, KIP-392).
+    pub client_rack: String,
+    /// Age at which metadata is asked for again (`metadata.max.age.ms`); 5 minutes.
+    pub metadata_max_age: Duration,
+    /// First pause before something that failed is tried again (`retry.backoff.ms`); 100 ms.
+    pub retry_backoff: Duration,
+    /// Longest such pause (`retry.backoff.max.ms`); 1 s.
+    pub retry_backoff_max: Duration,
+}
+
+impl Default for ConsumerConfig {
+    fn default() -> ConsumerConfig {
+        ConsumerConfig {
+            fetch_min_bytes: 1,
+            fetch_max_wait: Duration::from_millis(500),
+            fetch_max_bytes: 50 << 20,
+            max_partition_fetch_bytes: 1 << 20,
+            fetch_budget: 64 << 20,
+            auto_offset_reset: OffsetReset::Latest,
+            isolation_level: IsolationLevel::ReadUncommitted,
+            check_crcs: true,
+            decompressed_batch_max_bytes: 1 << 30,
+            client_rack: String::new(),
+            metadata_max_age: Duration::from_secs(300),
+            retry_backoff: Duration::from_millis(100),
+            retry_backoff_max: Duration::from_secs(1),
+        }
+    }
+}
+
+impl ConsumerConfig {
+    /// What of this concerns fetching; an error names a value that makes no sense.
+    pub(super) fn fetch_settings(&self) -> Result<FetchSettings, Error> {
+        let wrong = |name: &'static str, reason: &str| Error::Config {
+            name: name.into(),
+            reason: reason.to_owned(),
+        };
+        if self.fetch_min_bytes < 0 {
+            return Err(wrong("fetch.min.bytes", "is negative"));
+        }
+        if self.fetch_max_bytes <= 0 {
+            return Err(wrong("fetch.max.bytes", "is not positive"));
+        }
+        if self.max_partition_fetch_bytes <= 0 {
+            return Err(wrong("max.partition.fetch.bytes", "is not positive"));
+        }
+        if self.fetch_budget == 0 {
+            return Err(wrong("fetch_budget", "leaves no room for anything"));
+        }
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        Ok(FetchSettings {
+            min_bytes: self.fetch_min_bytes,
+            max_wait_ms: i32::try_from(self.fetch_max_wait.as_millis())
+                .map_err(|_| wrong("fetch.max.wait.ms", "is longer than 24 days"))?,
+            max_bytes: self.fetch_max_bytes,
+            partition_max_bytes: self.max_partition_fetch_bytes,
+            isolation: self.isolation_level,
+            reset: self.auto_offset_reset,
+            rack: self.client_rack.clone(),
+            check_crcs: self.check_crcs,
+            batch_max: self.decompressed_batch_max_bytes,
+            retry_backoff_ms: ms(self.retry_backoff).max(1),
+            replica_lease_ms: ms(self.metadata_max_age),
+        })
+    }
+}

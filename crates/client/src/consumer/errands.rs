@@ -1,0 +1,135 @@
+//! What a consumer has to look after besides fetching: metadata and offsets that are not known.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use thalweg_wire::ErrorCode;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+
+use super::shared::Shared;
+use crate::core::fetch::{OffsetReset, PartitionErrorKind};
+use crate::core::partition::{Position, TopicPartition};
+use crate::error::Error;
+use crate::offsets::{self, EARLIEST, LATEST, LookupError};
+
+/// Looks after a consumer for as long as it lives.
+pub(super) async fn run(shared: Weak<Shared>, errand: Arc<Notify>) {
+    let mut refreshed = Instant::now();
+    let mut failures = 0u32;
+    loop {
+        let Some(strong) = shared.upgrade() else { return };
+        let max_age = strong.config.metadata_max_age;
+        let again = match tend(&strong, &mut refreshed).await {
+            true => {
+                failures = 0;
+                refreshed + max_age
+            }
+            false => {
+                failures += 1;
+                let first = strong.config.retry_backoff.max(Duration::from_millis(1));
+                let pause = first.saturating_mul(1 << (failures - 1).min(16));
+                let pause = pause.min(strong.config.retry_backoff_max.max(first));
+                drop(strong);
+                // Nothing makes this go faster: what is missing was just asked for.
+                tokio::time::sleep(pause).await;
+                continue;
+            }
+        };
+        drop(strong);
+        drop(timeout_at(again, errand.notified()).await);
+    }
+}
+
+/// Does what there is to do; says whether nothing is left that has to be tried again.
+async fn tend(shared: &Arc<Shared>, refreshed: &mut Instant) -> bool {
+    let mut is_done = true;
+    // Room in the budget, too, is told through this task.
+    shared.with(|state| state.fetcher.kick_all());
+    let is_old = refreshed.elapsed() >= shared.config.metadata_max_age;
+    let (topics, wanted) = shared.with(|state| {
+        let unknown = state.fetcher.without_leader().next().is_some();
+        let wanted = std::mem::take(&mut state.wants_metadata) || unknown || is_old;
+        let topics: BTreeSet<Arc<str>> =
+            state.fetcher.partitions().map(|partition| Arc::clone(&partition.topic)).collect();
+        (topics, wanted)
+    });
+    if wanted && !topics.is_empty() {
+        is_done &= refresh(shared, &topics).await;
+        *refreshed = Instant::now();
+    }
+    is_done & resolve(shared).await
+}
+
+/// Asks for metadata; says whether everything is known now.
+async fn refresh(shared: &Arc<Shared>, topics: &BTreeSet<Arc<str>>) -> bool {
+    let names: Vec<&str> = topics.iter().map(|topic| &**topic).collect();
+    match shared.cluster.refresh(&names).await {
+        Ok((metadata, failed)) => {
+            let mut is_known = true;
+            for (topic, code) in failed {
+                if code.is_retriable() {
+                    is_known = false;
+                } else {
+                    report(shared, Error::Topic { topic: topic.into(), code });
+                }
+            }
+            shared.with(|state| {
+                state.fetcher.update_leaders(&metadata);
+                is_known && state.fetcher.without_leader().next().is_none()
+            })
+        }
+        Err(error) => {
+            tracing::warn!(%error, "metadata could not be asked for");
+            shared.lock().wants_metadata = true;
+            false
+        }
+    }
+}
+
+/// Looks offsets up; says whether all are known now.
+async fn resolve(shared: &Arc<Shared>) -> bool {
+    let unresolved = shared.lock().fetcher.unresolved();
+    if unresolved.is_empty() {
+        return true;
+    }
+    let reset_of = |partition: &TopicPartition| {
+        let found = unresolved.iter().find(|(known, _)| **known == *partition);
+        found.map_or(OffsetReset::Latest, |(_, reset)| *reset)
+    };
+    let wanted = unresolved
+        .iter()
+        .map(|(partition, reset)| {
+            let timestamp = if *reset == OffsetReset::Earliest { EARLIEST } else { LATEST };
+            ((**partition).clone(), timestamp)
+        })
+        .collect();
+    let found = offsets::look_up(&shared.cluster, wanted, shared.config.isolation_level).await;
+    let mut is_known = true;
+    for (partition, found) in found {
+        match found {
+            Ok(found) => {
+                let reset = reset_of(&partition);
+                let position = Position { offset: found.offset, leader_epoch: found.leader_epoch };
+                shared.with(|state| state.fetcher.resolve(&partition, reset, position));
+            }
+            Err(LookupError::Broker(ErrorCode::TOPIC_AUTHORIZATION_FAILED)) => {
+                let kind = PartitionErrorKind::Broker(ErrorCode::TOPIC_AUTHORIZATION_FAILED);
+                shared.with(|state| state.fetcher.fail(&partition, kind));
+                shared.arrived.notify_one();
+            }
+            Err(why) => {
+                tracing::debug!(%partition, %why, "an offset could not be looked up");
+                shared.lock().wants_metadata = true;
+                is_known = false;
+            }
+        }
+    }
+    is_known
+}
+
+fn report(shared: &Shared, error: Error) {
+    shared.lock().error = Some(error);
+    shared.arrived.notify_one();
+}

@@ -1,0 +1,138 @@
+//! What a consumer's handle and its tasks have in common.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use super::config::ConsumerConfig;
+use super::source;
+use crate::cluster::Cluster;
+use crate::core::fetch::{Accepted, Fetcher};
+use crate::core::metadata::Broker;
+use crate::error::Error;
+
+/// Shared by the handle, the tasks that fetch, and the one that looks after the rest.
+pub(super) struct Shared {
+    pub cluster: Cluster,
+    pub config: ConsumerConfig,
+    state: Mutex<State>,
+    /// The application waits for records or an error.
+    pub arrived: Notify,
+    /// There is something to look after.
+    pub errand: Arc<Notify>,
+    sources: Mutex<HashMap<i32, Source>>,
+    runtime: Handle,
+    began: Instant,
+}
+
+/// Guarded by one lock, which is held for moments and never across an await.
+pub(super) struct State {
+    pub fetcher: Fetcher,
+    /// Metadata is to be asked for.
+    pub wants_metadata: bool,
+    /// An error to report once, not of one partition.
+    pub error: Option<Error>,
+}
+
+struct Source {
+    wake: Arc<Notify>,
+    task: JoinHandle<()>,
+}
+
+impl Shared {
+    pub fn new(
+        cluster: Cluster,
+        config: ConsumerConfig,
+        fetcher: Fetcher,
+        errand: Arc<Notify>,
+    ) -> Shared {
+        Shared {
+            cluster,
+            config,
+            state: Mutex::new(State { fetcher, wants_metadata: false, error: None }),
+            arrived: Notify::new(),
+            errand,
+            sources: Mutex::default(),
+            runtime: Handle::current(),
+            began: Instant::now(),
+        }
+    }
+
+    /// Milliseconds since this consumer began.
+    pub fn now_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// When `ms` of [`Self::now_ms`] is.
+    pub fn instant_of(&self, ms: u64) -> Instant {
+        self.began + Duration::from_millis(ms)
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it is held; were it to, the state is still whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something under the lock, then wakes the sources that have to hear of it.
+    pub fn with<T>(self: &Arc<Self>, act: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.lock();
+        let result = act(&mut state);
+        let kicks = match state.fetcher.has_kicks() {
+            true => state.fetcher.take_kicks(),
+            false => return result,
+        };
+        drop(state);
+        self.kick(kicks);
+        result
+    }
+
+    fn kick(self: &Arc<Self>, brokers: Vec<i32>) {
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        for broker in brokers {
+            let source = sources.entry(broker).or_insert_with(|| {
+                let wake = Arc::new(Notify::new());
+                let task = self.runtime.spawn(source::run(
+                    Arc::downgrade(self),
+                    broker,
+                    Arc::clone(&wake),
+                ));
+                Source { wake, task }
+            });
+            source.wake.notify_one();
+        }
+    }
+
+    /// What follows from an answer.
+    pub fn after_answer(&self, accepted: &Accepted) {
+        if !accepted.leaders.is_empty() {
+            let endpoints = accepted.endpoints.iter().map(|endpoint| Broker {
+                id: endpoint.id,
+                host: endpoint.host.clone(),
+                port: endpoint.port,
+                rack: endpoint.rack.clone(),
+            });
+            self.cluster.hint(&accepted.leaders, endpoints);
+        }
+        if accepted.has_records || accepted.has_errors {
+            self.arrived.notify_one();
+        }
+        if accepted.needs_metadata {
+            self.lock().wants_metadata = true;
+        }
+        if accepted.needs_metadata || accepted.has_unresolved {
+            self.errand.notify_one();
+        }
+    }
+
+    /// Ends all tasks that fetch.
+    pub fn stop(&self) {
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, source) in sources.drain() {
+            source.task.abort();
+        }
+    }
+}

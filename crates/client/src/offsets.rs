@@ -1,0 +1,135 @@
+//! Looking up offsets: beginnings, ends, and what stood at a time.
+
+use std::collections::BTreeMap;
+
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::ListOffsetsRequest;
+use thalweg_wire::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
+
+use crate::cluster::Cluster;
+use crate::core::fetch::IsolationLevel;
+use crate::core::partition::TopicPartition;
+use crate::error::{Error, code_name};
+
+/// Timestamp that asks for the end of a log.
+pub(crate) const LATEST: i64 = -1;
+/// Timestamp that asks for its beginning.
+pub(crate) const EARLIEST: i64 = -2;
+
+/// What a broker found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FoundOffset {
+    /// The offset; -1 where no record is as late as what was asked for.
+    pub offset: i64,
+    /// Timestamp of the record there; -1 where that was not asked for.
+    pub timestamp: i64,
+    /// Leader epoch of the record there; -1 where that is not known.
+    pub leader_epoch: i32,
+}
+
+/// What became of each partition's lookup.
+pub(crate) type Found = Vec<(TopicPartition, Result<FoundOffset, LookupError>)>;
+
+/// Why an offset was not found.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum LookupError {
+    /// The broker refuses.
+    #[error("the broker answers {}", code_name(*.0))]
+    Broker(ErrorCode),
+    /// Nobody leads the partition, as far as is known, or its leader says nothing of it.
+    #[error("nobody is known to lead it")]
+    NoLeader,
+    /// Its leader cannot be asked.
+    #[error("its leader cannot be asked: {0}")]
+    Unreachable(Error),
+}
+
+/// Asks the leaders of the partitions, all at the same time.
+pub(crate) async fn look_up(
+    cluster: &Cluster,
+    wanted: Vec<(TopicPartition, i64)>,
+    isolation: IsolationLevel,
+) -> Found {
+    let metadata = cluster.metadata();
+    let mut found = Found::with_capacity(wanted.len());
+    let mut by_leader: BTreeMap<i32, Vec<(TopicPartition, i64, i32)>> = BTreeMap::new();
+    for (partition, timestamp) in wanted {
+        match metadata.leader(&partition.topic, partition.partition) {
+            Some(leader) => {
+                by_leader.entry(leader.id).or_default().push((partition, timestamp, leader.epoch));
+            }
+            None => found.push((partition, Err(LookupError::NoLeader))),
+        }
+    }
+    let mut asking = tokio::task::JoinSet::new();
+    for (broker, wanted) in by_leader {
+        let cluster = cluster.clone();
+        asking.spawn(async move { ask(&cluster, broker, wanted, isolation).await });
+    }
+    while let Some(answer) = asking.join_next().await {
+        found.extend(answer.unwrap_or_default());
+    }
+    found
+}
+
+async fn ask(
+    cluster: &Cluster,
+    broker: i32,
+    wanted: Vec<(TopicPartition, i64, i32)>,
+    isolation: IsolationLevel,
+) -> Found {
+    let mut topics: BTreeMap<&str, Vec<ListOffsetsPartition>> = BTreeMap::new();
+    for (partition, timestamp, current_leader_epoch) in &wanted {
+        topics.entry(&partition.topic).or_default().push(ListOffsetsPartition {
+            partition_index: partition.partition,
+            current_leader_epoch: *current_leader_epoch,
+            timestamp: *timestamp,
+            ..ListOffsetsPartition::default()
+        });
+    }
+    let request = ListOffsetsRequest {
+        replica_id: -1,
+        isolation_level: isolation as i8,
+        topics: topics
+            .into_iter()
+            .map(|(name, partitions)| ListOffsetsTopic {
+                name: name.to_owned(),
+                partitions,
+                ..ListOffsetsTopic::default()
+            })
+            .collect(),
+        timeout_ms: i32::try_from(cluster.options().request_timeout.as_millis())
+            .unwrap_or(i32::MAX),
+        ..ListOffsetsRequest::default()
+    };
+    let response = match cluster.send_to(broker, &request).await {
+        Ok(response) => response,
+        Err(error) => {
+            let failed = || Err(LookupError::Unreachable(error.clone()));
+            return wanted.into_iter().map(|(partition, ..)| (partition, failed())).collect();
+        }
+    };
+    let answers: BTreeMap<(&str, i32), _> = response
+        .topics
+        .iter()
+        .flat_map(|topic| topic.partitions.iter().map(move |p| (&*topic.name, p)))
+        .map(|(topic, partition)| ((topic, partition.partition_index), partition))
+        .collect();
+    wanted
+        .into_iter()
+        .map(|(partition, ..)| {
+            let found = match answers.get(&(&*partition.topic, partition.partition)) {
+                None => Err(LookupError::NoLeader),
+                Some(answer) if answer.error_code != ErrorCode::NONE => {
+                    Err(LookupError::Broker(answer.error_code))
+                }
+                Some(answer) => Ok(FoundOffset {
+                    offset: answer.offset,
+                    timestamp: answer.timestamp,
+                    leader_epoch: answer.leader_epoch,
+                }),
+            };
+            (partition, found)
+        })
+        .collect()
+}

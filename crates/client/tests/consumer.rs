@@ -1,0 +1,265 @@
+//! The consumer against Thalweg's broker, in process.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use thalweg::{
+    Cluster, Connection, Consumer, ConsumerConfig, Error, OffsetReset, Options, Position,
+    TopicPartition,
+};
+use thalweg_records::Compression;
+use thalweg_records::builder::{BatchBuilder, BatchOptions};
+use thalweg_records::codec::{CompressionSpec, Compressor};
+use thalweg_testkit::TestBroker;
+use thalweg_wire::messages::create_topics_request::CreatableTopic;
+use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
+use thalweg_wire::messages::{CreateTopicsRequest, ProduceRequest};
+use thalweg_wire::{ErrorCode, Uuid};
+
+struct Bench {
+    broker: TestBroker,
+    connection: Connection,
+    topic: Uuid,
+}
+
+impl Bench {
+    async fn with(partitions: i32) -> Bench {
+        let broker = TestBroker::start().await;
+        let connection = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
+        let request = CreateTopicsRequest {
+            topics: vec![CreatableTopic {
+                name: "t".into(),
+                num_partitions: partitions,
+                replication_factor: 1,
+                ..Default::default()
+            }],
+            timeout_ms: 10_000,
+            ..Default::default()
+        };
+        let topic = connection.send(&request).await.unwrap().topics[0].topic_id;
+        Bench { broker, connection, topic }
+    }
+
+    async fn produce(&self, partition: i32, values: &[&str], codec: Compression) {
+        let compression = CompressionSpec::new(codec);
+        let mut builder = BatchBuilder::new(BatchOptions { compression, ..Default::default() });
+        for value in values {
+            builder.append(1_000, Some(b"key"), Some(value.as_bytes()), &[(b"h", None)]);
+        }
+        let records: Bytes = builder.finish(&mut Compressor::new()).unwrap().into();
+        let request = ProduceRequest {
+            acks: -1,
+            timeout_ms: 10_000,
+            topic_data: vec![TopicProduceData {
+                topic_id: self.topic,
+                partition_data: vec![PartitionProduceData {
+                    index: partition,
+                    records: Some(records),
+                    ..Default::default()
+                }],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let response = self.connection.send(&request).await.unwrap();
+        let part = &response.responses[0].partition_responses[0];
+        assert_eq!(part.error_code, ErrorCode::NONE);
+    }
+
+    async fn consumer(&self, config: ConsumerConfig) -> Consumer {
+        let cluster = Cluster::connect(&self.broker.bootstrap(), Options::default()).await.unwrap();
+        Consumer::new(cluster, config).unwrap()
+    }
+}
+
+fn tp(partition: i32) -> TopicPartition {
+    TopicPartition::new("t", partition)
+}
+
+fn earliest() -> ConsumerConfig {
+    ConsumerConfig { auto_offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() }
+}
+
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), future).await.expect("too slow")
+}
+
+async fn read(consumer: &mut Consumer, count: usize) -> Vec<(i32, i64, String)> {
+    let mut all = Vec::new();
+    while all.len() < count {
+        let records = soon(consumer.poll(count - all.len())).await.unwrap();
+        all.extend(records.iter().map(|record| {
+            assert_eq!((record.topic(), record.key()), ("t", Some(&b"key"[..])));
+            assert_eq!(record.headers().count(), 1);
+            let value = String::from_utf8(record.value().unwrap().to_vec()).unwrap();
+            (record.partition(), record.offset(), value)
+        }));
+    }
+    all.sort_unstable();
+    all
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_record_of_every_codec_comes_once_and_in_order() {
+    let bench = Bench::with(3).await;
+    let codecs = [
+        Compression::None,
+        Compression::Gzip,
+        Compression::Snappy,
+        Compression::Lz4,
+        Compression::Zstd,
+    ];
+    let mut expected = Vec::new();
+    for (round, codec) in codecs.into_iter().enumerate() {
+        for partition in 0..3 {
+            bench.produce(partition, &["a", "b"], codec).await;
+            for (at, value) in ["a", "b"].into_iter().enumerate() {
+                expected.push((partition, (2 * round + at) as i64, value.to_owned()));
+            }
+        }
+    }
+    expected.sort_unstable();
+    let mut consumer = bench.consumer(earliest()).await;
+    consumer.assign((0..3).map(|partition| (tp(partition), None)));
+    assert_eq!(read(&mut consumer, 30).await, expected);
+    // Then it waits, and gets what comes.
+    let none = consumer.poll_timeout(10, Duration::from_millis(50)).await.unwrap();
+    assert!(none.is_empty());
+    bench.produce(1, &["late"], Compression::None).await;
+    assert_eq!(read(&mut consumer, 1).await, [(1, 10, "late".to_owned())]);
+    assert_eq!(consumer.lag(&tp(1)), Some(0));
+    let counts = consumer.counts();
+    assert_eq!((counts.sessions, counts.partial_bytes, counts.discarded_bytes), (1, 0, 0));
+    assert_eq!(counts.records, 31);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_begins_where_it_is_told_to() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["a", "b", "c"], Compression::Lz4).await;
+    let mut consumer = bench.consumer(ConsumerConfig::default()).await;
+    consumer.assign([(tp(0), Some(Position::at(2)))]);
+    assert_eq!(read(&mut consumer, 1).await, [(0, 2, "c".to_owned())]);
+    consumer.seek(&tp(0), Position::at(1));
+    assert_eq!(read(&mut consumer, 1).await, [(0, 1, "b".to_owned())]);
+    consumer.seek_to_beginning([&tp(0)]);
+    assert_eq!(read(&mut consumer, 1).await, [(0, 0, "a".to_owned())]);
+    consumer.seek_to_end([&tp(0)]);
+    while consumer.position(&tp(0)).is_none() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(consumer.position(&tp(0)).map(|position| position.offset), Some(3));
+    // Without a position: at the end, as Kafka's default says.
+    let mut latest = bench.consumer(ConsumerConfig::default()).await;
+    latest.assign([(tp(0), None)]);
+    while latest.position(&tp(0)).is_none() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    bench.produce(0, &["d"], Compression::None).await;
+    assert_eq!(read(&mut latest, 1).await, [(0, 3, "d".to_owned())]);
+    // With nowhere to begin it is an error that says so.
+    let config =
+        ConsumerConfig { auto_offset_reset: OffsetReset::None, ..ConsumerConfig::default() };
+    let mut strict = bench.consumer(config).await;
+    strict.assign([(tp(0), Some(Position::at(1_000)))]);
+    let error = soon(strict.poll(1)).await.unwrap_err();
+    assert!(matches!(&error, Error::Partition(e) if e.offset == 1_000), "{error}");
+    assert!(error.to_string().contains("t-0 at offset 1000"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paused_partition_keeps_what_was_fetched() {
+    let bench = Bench::with(2).await;
+    for partition in 0..2 {
+        for _ in 0..50 {
+            bench.produce(partition, &["x", "y"], Compression::Lz4).await;
+        }
+    }
+    let mut consumer = bench.consumer(earliest()).await;
+    consumer.assign((0..2).map(|partition| (tp(partition), None)));
+    let mut next = [0i64; 2];
+    let mut turn = 0;
+    while next != [100, 100] {
+        turn += 1;
+        let (quiet, other) = (tp(turn % 2), tp(1 - turn % 2));
+        assert!(consumer.pause([&quiet]));
+        assert!(consumer.resume([&other]));
+        if next[other.partition as usize] == 100 {
+            continue;
+        }
+        for record in &soon(consumer.poll(1)).await.unwrap() {
+            assert_eq!(record.topic_partition(), &other);
+            assert_eq!(record.offset(), next[other.partition as usize]);
+            next[other.partition as usize] += 1;
+        }
+    }
+    // One batch is one fetch at most, whatever was paused in between.
+    let counts = consumer.counts();
+    let stored = 2 * 50 * batch_len();
+    assert_eq!(counts.batch_bytes + counts.discarded_bytes, stored, "{counts:?}");
+    drop(consumer);
+}
+
+/// Bytes of one batch as `a_paused_partition_keeps_what_was_fetched` produces it.
+fn batch_len() -> u64 {
+    let compression = CompressionSpec::new(Compression::Lz4);
+    let mut builder = BatchBuilder::new(BatchOptions { compression, ..Default::default() });
+    for value in ["x", "y"] {
+        builder.append(1_000, Some(b"key"), Some(value.as_bytes()), &[(b"h", None)]);
+    }
+    builder.finish(&mut Compressor::new()).unwrap().len() as u64
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_that_are_kept_count_and_stay_whole() {
+    let bench = Bench::with(1).await;
+    let long = "v".repeat(20_000);
+    for _ in 0..40 {
+        bench.produce(0, &[&long], Compression::None).await;
+    }
+    let config = ConsumerConfig { fetch_budget: 200_000, ..earliest() };
+    let mut consumer = bench.consumer(config).await;
+    consumer.assign([(tp(0), None)]);
+    let mut kept = Vec::new();
+    let mut owned = Vec::new();
+    while owned.len() < 40 {
+        let polled = soon(consumer.poll_timeout(3, Duration::from_millis(100))).await.unwrap();
+        owned.extend(polled.iter().map(|record| record.to_owned()));
+        if polled.is_empty() {
+            // The budget is full of what is kept here; letting go of it is what goes on.
+            assert!(!kept.is_empty());
+            kept.clear();
+        } else {
+            kept.push(polled);
+        }
+    }
+    let (_, peak) = consumer.budget_used();
+    assert!(peak <= 200_000 + 20_100 + 2_048, "{peak}");
+    assert!(owned.iter().all(|record| record.value.as_deref() == Some(long.as_bytes())));
+    assert!(owned.iter().map(|record| record.offset).eq(0..40));
+    kept.clear();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_topic_that_comes_later_is_found() {
+    let bench = Bench::with(1).await;
+    let mut consumer = bench.consumer(earliest()).await;
+    consumer.assign([(TopicPartition::new("later", 0), None)]);
+    let poll = tokio::spawn(async move { consumer.poll(1).await.map(|records| records.len()) });
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    assert!(!poll.is_finished());
+    let request = CreateTopicsRequest {
+        topics: vec![CreatableTopic {
+            name: "later".into(),
+            num_partitions: 1,
+            replication_factor: 1,
+            ..Default::default()
+        }],
+        timeout_ms: 10_000,
+        ..Default::default()
+    };
+    let topic = bench.connection.send(&request).await.unwrap().topics[0].topic_id;
+    let bench = Bench { topic, ..bench };
+    bench.produce(0, &["x"], Compression::None).await;
+    assert_eq!(soon(poll).await.unwrap().unwrap(), 1);
+}
