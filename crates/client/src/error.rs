@@ -130,6 +130,16 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A group's coordinator refuses.
+    #[error("{api} for group {group} was answered with {}", code_name(*.code))]
+    Group {
+        /// The group's id.
+        group: Arc<str>,
+        /// The API.
+        api: ApiKey,
+        /// The code.
+        code: ErrorCode,
+    },
     /// A partition cannot be read.
     #[error(transparent)]
     Partition(Box<PartitionError>),

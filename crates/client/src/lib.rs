@@ -27,6 +27,7 @@
 pub mod cluster;
 pub mod connection;
 pub mod consumer;
+mod coordinator;
 pub mod core;
 pub mod error;
 mod offsets;

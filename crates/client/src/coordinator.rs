@@ -1,0 +1,234 @@
+//! A group's coordinator: finding it, and the offsets it keeps.
+#![allow(dead_code)] // Used by the group membership driver, which lands next.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use thalweg_wire::messages::find_coordinator_response::Coordinator as Named;
+use thalweg_wire::messages::offset_commit_request::{
+    OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+};
+use thalweg_wire::messages::offset_fetch_request::{
+    OffsetFetchRequestGroup, OffsetFetchRequestTopic, OffsetFetchRequestTopics,
+};
+use thalweg_wire::messages::{FindCoordinatorRequest, OffsetCommitRequest, OffsetFetchRequest};
+use thalweg_wire::{ErrorCode, Request, Uuid};
+
+use crate::cluster::Cluster;
+use crate::core::Metadata;
+use crate::core::metadata::Broker;
+use crate::core::partition::{Position, TopicPartition};
+use crate::error::Error;
+
+/// Kind of coordinator: of a group.
+const GROUP: i8 = 0;
+
+/// An offset that a group committed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CommittedOffset {
+    /// The next record to read, and the epoch of the one before.
+    pub position: Position,
+    /// What was committed with it.
+    pub metadata: Option<String>,
+}
+
+/// As whom to commit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Identity {
+    pub group: Arc<str>,
+    /// -1 for a consumer that is not a member.
+    pub generation: i32,
+    pub member: String,
+    pub instance: Option<String>,
+}
+
+/// What a coordinator says of each partition.
+pub(crate) type PerPartition<T> = BTreeMap<TopicPartition, Result<T, ErrorCode>>;
+
+/// Asks for a group's coordinator; the cluster knows where it listens then.
+pub(crate) async fn find(cluster: &Cluster, group: &str) -> Result<i32, Error> {
+    let request = FindCoordinatorRequest {
+        key: group.to_owned(),
+        key_type: GROUP,
+        coordinator_keys: vec![group.to_owned()],
+        ..FindCoordinatorRequest::default()
+    };
+    let response = cluster.send_any(&request).await?;
+    // Before KIP-699 there was one key, and one answer beside the list.
+    let found = response.coordinators.into_iter().next().unwrap_or_else(|| Named {
+        node_id: response.node_id,
+        host: response.host,
+        port: response.port,
+        error_code: response.error_code,
+        error_message: response.error_message,
+        ..Named::default()
+    });
+    if found.error_code != ErrorCode::NONE {
+        return Err(refused(group, FindCoordinatorRequest::API_KEY, found.error_code));
+    }
+    let port = u16::try_from(found.port).map_err(|_| Error::UnknownBroker(found.node_id))?;
+    let broker = Broker { id: found.node_id, host: found.host, port, rack: None };
+    cluster.hint(&[], [broker]);
+    Ok(found.node_id)
+}
+
+/// Commits offsets; what each partition became.
+pub(crate) async fn commit(
+    cluster: &Cluster,
+    coordinator: i32,
+    identity: &Identity,
+    offsets: &[(TopicPartition, CommittedOffset)],
+) -> Result<PerPartition<()>, Error> {
+    let known = cluster.metadata();
+    let mut topics: BTreeMap<&str, Vec<OffsetCommitRequestPartition>> = BTreeMap::new();
+    for (partition, offset) in offsets {
+        topics.entry(&partition.topic).or_default().push(OffsetCommitRequestPartition {
+            partition_index: partition.partition,
+            committed_offset: offset.position.offset,
+            committed_leader_epoch: offset.position.leader_epoch,
+            committed_metadata: Some(offset.metadata.clone().unwrap_or_default()),
+            ..OffsetCommitRequestPartition::default()
+        });
+    }
+    let request = OffsetCommitRequest {
+        group_id: identity.group.to_string(),
+        generation_id_or_member_epoch: identity.generation,
+        member_id: identity.member.clone(),
+        group_instance_id: identity.instance.clone(),
+        topics: topics
+            .into_iter()
+            .map(|(name, partitions)| OffsetCommitRequestTopic {
+                topic_id: id_of(&known, name),
+                name: name.to_owned(),
+                partitions,
+                ..OffsetCommitRequestTopic::default()
+            })
+            .collect(),
+        ..OffsetCommitRequest::default()
+    };
+    let connection = cluster.broker(coordinator).await?;
+    let by_id = connection.version_of::<OffsetCommitRequest>()? >= 10;
+    let response = connection.send(&request).await?;
+    let mut results = PerPartition::new();
+    for topic in response.topics {
+        let Some(name) = name_of(&known, by_id, topic.topic_id, topic.name) else { continue };
+        for partition in topic.partitions {
+            let result = match partition.error_code {
+                ErrorCode::NONE => Ok(()),
+                code => Err(code),
+            };
+            let partition = TopicPartition::new(Arc::clone(&name), partition.partition_index);
+            results.insert(partition, result);
+        }
+    }
+    // What is not answered was not committed.
+    for (partition, _) in offsets {
+        results.entry(partition.clone()).or_insert(Err(ErrorCode::UNKNOWN_SERVER_ERROR));
+    }
+    Ok(results)
+}
+
+/// What the group committed for the partitions; nothing for those without.
+pub(crate) async fn committed(
+    cluster: &Cluster,
+    coordinator: i32,
+    identity: &Identity,
+    partitions: &[TopicPartition],
+) -> Result<PerPartition<Option<CommittedOffset>>, Error> {
+    let known = cluster.metadata();
+    let mut by_topic: BTreeMap<&str, Vec<i32>> = BTreeMap::new();
+    for partition in partitions {
+        by_topic.entry(&partition.topic).or_default().push(partition.partition);
+    }
+    let group = identity.group.to_string();
+    let is_member = identity.generation >= 0;
+    let request = OffsetFetchRequest {
+        group_id: group.clone(),
+        topics: Some(
+            by_topic
+                .iter()
+                .map(|(&name, indexes)| OffsetFetchRequestTopic {
+                    name: name.to_owned(),
+                    partition_indexes: indexes.clone(),
+                    ..OffsetFetchRequestTopic::default()
+                })
+                .collect(),
+        ),
+        groups: vec![OffsetFetchRequestGroup {
+            group_id: group,
+            member_id: is_member.then(|| identity.member.clone()),
+            member_epoch: if is_member { identity.generation } else { -1 },
+            topics: Some(
+                by_topic
+                    .into_iter()
+                    .map(|(name, partition_indexes)| OffsetFetchRequestTopics {
+                        topic_id: id_of(&known, name),
+                        name: name.to_owned(),
+                        partition_indexes,
+                        ..OffsetFetchRequestTopics::default()
+                    })
+                    .collect(),
+            ),
+            ..OffsetFetchRequestGroup::default()
+        }],
+        // Offsets of transactions under way are not settled yet.
+        require_stable: true,
+        ..OffsetFetchRequest::default()
+    };
+    let connection = cluster.broker(coordinator).await?;
+    let by_id = connection.version_of::<OffsetFetchRequest>()? >= 10;
+    let response = connection.send(&request).await?;
+    let mut results = PerPartition::new();
+    let mut take = |name: Arc<str>, index, code, position: Position, metadata: Option<String>| {
+        let metadata = metadata.filter(|text| !text.is_empty());
+        let result = match code {
+            ErrorCode::NONE if position.offset < 0 => Ok(None),
+            ErrorCode::NONE => Ok(Some(CommittedOffset { position, metadata })),
+            code => Err(code),
+        };
+        results.insert(TopicPartition::new(name, index), result);
+    };
+    let mut whole = response.error_code;
+    for topic in response.topics {
+        let name: Arc<str> = topic.name.into();
+        for p in topic.partitions {
+            let position =
+                Position { offset: p.committed_offset, leader_epoch: p.committed_leader_epoch };
+            take(Arc::clone(&name), p.partition_index, p.error_code, position, p.metadata);
+        }
+    }
+    for group in response.groups {
+        whole = group.error_code;
+        for topic in group.topics {
+            let Some(name) = name_of(&known, by_id, topic.topic_id, topic.name) else { continue };
+            for p in topic.partitions {
+                let position =
+                    Position { offset: p.committed_offset, leader_epoch: p.committed_leader_epoch };
+                take(Arc::clone(&name), p.partition_index, p.error_code, position, p.metadata);
+            }
+        }
+    }
+    if whole != ErrorCode::NONE {
+        return Err(refused(&identity.group, OffsetFetchRequest::API_KEY, whole));
+    }
+    for partition in partitions {
+        results.entry(partition.clone()).or_insert(Ok(None));
+    }
+    Ok(results)
+}
+
+fn id_of(known: &Metadata, topic: &str) -> Uuid {
+    known.topics.get(topic).map_or(Uuid::ZERO, |topic| topic.id)
+}
+
+/// The name of a topic in an answer, which has it by id from some version on.
+fn name_of(known: &Metadata, by_id: bool, id: Uuid, name: String) -> Option<Arc<str>> {
+    if !by_id {
+        return Some(name.into());
+    }
+    known.topics.iter().find(|(_, topic)| topic.id == id).map(|(name, _)| name.as_str().into())
+}
+
+fn refused(group: &str, api: thalweg_wire::ApiKey, code: ErrorCode) -> Error {
+    Error::Group { group: group.into(), api, code }
+}
