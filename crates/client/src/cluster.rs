@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thalweg_wire::messages::MetadataRequest;
 use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
-use thalweg_wire::{ErrorCode, Request};
+use thalweg_wire::{ErrorCode, Request, Uuid};
 
 use crate::connection::Connection;
 use crate::core::Metadata;
@@ -72,12 +72,40 @@ impl Cluster {
         &self,
         topics: &[&str],
     ) -> Result<(Arc<Metadata>, Vec<(String, ErrorCode)>), Error> {
-        let topic = |name: &&str| MetadataRequestTopic {
+        self.refresh_with_ids(topics, &[]).await
+    }
+
+    /// As [`Self::refresh`], with topics of which only the id is known.
+    pub(crate) async fn refresh_with_ids(
+        &self,
+        topics: &[&str],
+        ids: &[Uuid],
+    ) -> Result<(Arc<Metadata>, Vec<(String, ErrorCode)>), Error> {
+        let by_name = topics.iter().map(|name| MetadataRequestTopic {
             name: Some((*name).to_owned()),
             ..MetadataRequestTopic::default()
-        };
+        });
+        let by_id = ids.iter().map(|&topic_id| MetadataRequestTopic {
+            topic_id,
+            name: None,
+            ..MetadataRequestTopic::default()
+        });
+        self.ask_for(Some(by_name.chain(by_id).collect())).await
+    }
+
+    /// As [`Self::refresh`], for all topics there are.
+    pub(crate) async fn refresh_all(
+        &self,
+    ) -> Result<(Arc<Metadata>, Vec<(String, ErrorCode)>), Error> {
+        self.ask_for(None).await
+    }
+
+    async fn ask_for(
+        &self,
+        topics: Option<Vec<MetadataRequestTopic>>,
+    ) -> Result<(Arc<Metadata>, Vec<(String, ErrorCode)>), Error> {
         let request = MetadataRequest {
-            topics: Some(topics.iter().map(topic).collect()),
+            topics,
             allow_auto_topic_creation: false,
             ..MetadataRequest::default()
         };
@@ -116,6 +144,11 @@ impl Cluster {
     /// The connection to a broker.
     pub async fn broker(&self, id: i32) -> Result<Connection, Error> {
         self.connection(&self.address(id)?).await
+    }
+
+    /// A connection to a broker that nobody else uses.
+    pub(crate) async fn open(&self, id: i32) -> Result<Connection, Error> {
+        Connection::open(&self.address(id)?, &self.shared.options).await
     }
 
     /// Sends a request to a broker.

@@ -1,5 +1,5 @@
 //! A group's coordinator: finding it, and the offsets it keeps.
-#![allow(dead_code)] // Used by the group membership driver, which lands next.
+
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

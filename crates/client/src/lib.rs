@@ -39,7 +39,9 @@ pub use crate::core::fetch::{ConsumerRecord, IsolationLevel, OffsetReset, OwnedR
 pub use crate::core::partition::{Position, TopicPartition};
 pub use cluster::Cluster;
 pub use connection::Connection;
-pub use consumer::{Consumer, ConsumerConfig};
+pub use consumer::{Consumer, ConsumerConfig, Rebalance, RebalanceListener};
+pub use coordinator::CommittedOffset;
+pub use crate::core::group::{Assignor, GroupProtocol, GroupStatus};
 pub use error::Error;
 pub use options::Options;
 pub use raw::{RawConnection, RawReceiver, RawSender};

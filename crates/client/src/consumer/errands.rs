@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::shared::Shared;
 use crate::core::fetch::{OffsetReset, PartitionErrorKind};
+use crate::core::group::{GroupProtocol, Subscription};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 use crate::offsets::{self, EARLIEST, LATEST, LookupError};
@@ -48,35 +49,75 @@ async fn tend(shared: &Arc<Shared>, refreshed: &mut Instant) -> bool {
     // Room in the budget, too, is told through this task.
     shared.with(|state| state.fetcher.kick_all());
     let is_old = refreshed.elapsed() >= shared.config.metadata_max_age;
-    let (topics, wanted) = shared.with(|state| {
+    let (topics, pattern, wanted) = shared.with(|state| {
         let unknown = state.fetcher.without_leader().next().is_some();
         let wanted = std::mem::take(&mut state.wants_metadata) || unknown || is_old;
-        let topics: BTreeSet<Arc<str>> =
+        let mut topics: BTreeSet<Arc<str>> =
             state.fetcher.partitions().map(|partition| Arc::clone(&partition.topic)).collect();
-        (topics, wanted)
+        let mut pattern = None;
+        match &state.subscription {
+            Some(Subscription::Topics(subscribed)) => topics.extend(subscribed.iter().cloned()),
+            Some(Subscription::Pattern(text)) => pattern = Some(text.clone()),
+            None => {}
+        }
+        (topics, pattern, wanted)
     });
-    if wanted && !topics.is_empty() {
-        is_done &= refresh(shared, &topics).await;
+    let is_classic = matches!(shared.config.group_protocol, GroupProtocol::Classic { .. });
+    let pattern = pattern.filter(|_| is_classic);
+    if wanted && (!topics.is_empty() || pattern.is_some()) {
+        is_done &= refresh(shared, &topics, pattern.as_deref()).await;
         *refreshed = Instant::now();
     }
     is_done & resolve(shared).await
 }
 
-/// Asks for metadata; says whether everything is known now.
-async fn refresh(shared: &Arc<Shared>, topics: &BTreeSet<Arc<str>>) -> bool {
+/// Matches whole names of topics.
+pub(super) fn matcher(pattern: &str) -> Result<regex_lite::Regex, Error> {
+    regex_lite::Regex::new(&format!("^(?:{pattern})$")).map_err(|error| Error::Config {
+        name: "the subscribed pattern".into(),
+        reason: format!("is not a regular expression: {error}"),
+    })
+}
+
+/// Asks for metadata, of all topics where some have to match a pattern; says whether everything is
+/// known now.
+async fn refresh(
+    shared: &Arc<Shared>,
+    topics: &BTreeSet<Arc<str>>,
+    pattern: Option<&str>,
+) -> bool {
     let names: Vec<&str> = topics.iter().map(|topic| &**topic).collect();
-    match shared.cluster.refresh(&names).await {
+    let asked = match pattern {
+        None => shared.cluster.refresh(&names).await,
+        Some(_) => shared.cluster.refresh_all().await,
+    };
+    let matching = pattern.and_then(|pattern| matcher(pattern).ok());
+    match asked {
         Ok((metadata, failed)) => {
             let mut is_known = true;
             for (topic, code) in failed {
                 if code.is_retriable() {
                     is_known = false;
                 } else {
-                    report(shared, Error::Topic { topic: topic.into(), code });
+                    shared.fail(Error::Topic { topic: topic.into(), code });
                 }
             }
+            let now = shared.now_ms();
             shared.with(|state| {
                 state.fetcher.update_leaders(&metadata);
+                if let Some(group) = &mut state.group
+                    && let Some(member) = &mut group.member
+                {
+                    if let Some(matching) = &matching {
+                        // Kafka's own topics match no pattern (`exclude.internal.topics`).
+                        let topics = metadata.topics.iter().filter(|(_, topic)| !topic.internal);
+                        let names = topics.map(|(name, _)| name.as_str());
+                        let names = names.filter(|name| matching.is_match(name));
+                        member.set_topics(names.map(Arc::from).collect(), now);
+                    }
+                    member.update_metadata(&metadata, now);
+                    group.wake.notify_one();
+                }
                 is_known && state.fetcher.without_leader().next().is_none()
             })
         }
@@ -127,9 +168,4 @@ async fn resolve(shared: &Arc<Shared>) -> bool {
         }
     }
     is_known
-}
-
-fn report(shared: &Shared, error: Error) {
-    shared.lock().error = Some(error);
-    shared.arrived.notify_one();
 }
