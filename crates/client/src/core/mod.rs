@@ -3,6 +3,7 @@
 
 pub mod fetch;
 pub mod frame;
+pub mod group;
 pub mod metadata;
 pub mod partition;
 pub mod pipeline;
