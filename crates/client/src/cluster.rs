@@ -164,6 +164,18 @@ impl Cluster {
         }
     }
 
+    /// The connection to whichever broker can be reached, in the order of [`Self::send_any`].
+    pub(crate) async fn any(&self) -> Result<Connection, Error> {
+        let mut last = None;
+        for address in self.candidates() {
+            match self.connection(&address).await {
+                Ok(connection) => return Ok(connection),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(none_answered(last))
+    }
+
     /// Sends a request to whichever broker answers: those connected first, then the others that
     /// are known, then the bootstrap addresses.
     pub async fn send_any<R: Request>(&self, request: &R) -> Result<R::Response, Error> {
@@ -182,10 +194,7 @@ impl Cluster {
                 Err(error) => last = Some(error),
             }
         }
-        Err(match last {
-            Some(error) => Error::NoBootstrap(Box::new(error)),
-            None => Error::BadAddress(String::new()),
-        })
+        Err(none_answered(last))
     }
 
     fn candidates(&self) -> Vec<String> {
@@ -213,6 +222,13 @@ impl Cluster {
         let connection = Connection::open(address, &self.shared.options).await?;
         self.shared.lock().connections.insert(address.to_owned(), connection.clone());
         Ok(connection)
+    }
+}
+
+fn none_answered(last: Option<Error>) -> Error {
+    match last {
+        Some(error) => Error::NoBootstrap(Box::new(error)),
+        None => Error::BadAddress(String::new()),
     }
 }
 

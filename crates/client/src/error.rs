@@ -196,10 +196,9 @@ impl Error {
     /// Whether the coordinator that was asked is not, or no longer, the one to ask.
     pub(crate) fn is_coordinator_lost(&self) -> bool {
         match self {
-            Error::Group { code, .. } => matches!(
-                *code,
-                ErrorCode::NOT_COORDINATOR | ErrorCode::COORDINATOR_NOT_AVAILABLE
-            ),
+            Error::Group { code, .. } => {
+                matches!(*code, ErrorCode::NOT_COORDINATOR | ErrorCode::COORDINATOR_NOT_AVAILABLE)
+            }
             Error::Connect { .. }
             | Error::Timeout { .. }
             | Error::Io { .. }

@@ -36,12 +36,12 @@ pub mod raw;
 mod transport;
 
 pub use crate::core::fetch::{ConsumerRecord, IsolationLevel, OffsetReset, OwnedRecord, Records};
+pub use crate::core::group::{Assignor, GroupProtocol, GroupStatus};
 pub use crate::core::partition::{Position, TopicPartition};
 pub use cluster::Cluster;
 pub use connection::Connection;
 pub use consumer::{Consumer, ConsumerConfig, Rebalance, RebalanceListener};
 pub use coordinator::CommittedOffset;
-pub use crate::core::group::{Assignor, GroupProtocol, GroupStatus};
 pub use error::Error;
 pub use options::Options;
 pub use raw::{RawConnection, RawReceiver, RawSender};

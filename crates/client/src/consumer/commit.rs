@@ -27,11 +27,9 @@ pub(super) async fn commit(
                 note(shared, &offsets, &results);
                 match failed {
                     None => return Ok(()),
-                    Some(code) => Error::Group {
-                        group: identity.group,
-                        api: ApiKey::OFFSET_COMMIT,
-                        code,
-                    },
+                    Some(code) => {
+                        Error::Group { group: identity.group, api: ApiKey::OFFSET_COMMIT, code }
+                    }
                 }
             }
             Err(error) => error,

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::core::group::{GroupProtocol, GroupSettings};
 use crate::core::fetch::{FetchSettings, IsolationLevel, OffsetReset};
+use crate::core::group::{GroupProtocol, GroupSettings};
 use crate::error::Error;
 
 /// Settings of a [`Consumer`](super::Consumer). Names and defaults are those of Kafka's Java

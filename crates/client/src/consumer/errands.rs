@@ -81,11 +81,7 @@ pub(super) fn matcher(pattern: &str) -> Result<regex_lite::Regex, Error> {
 
 /// Asks for metadata, of all topics where some have to match a pattern; says whether everything is
 /// known now.
-async fn refresh(
-    shared: &Arc<Shared>,
-    topics: &BTreeSet<Arc<str>>,
-    pattern: Option<&str>,
-) -> bool {
+async fn refresh(shared: &Arc<Shared>, topics: &BTreeSet<Arc<str>>, pattern: Option<&str>) -> bool {
     let names: Vec<&str> = topics.iter().map(|topic| &**topic).collect();
     let asked = match pattern {
         None => shared.cluster.refresh(&names).await,

@@ -122,13 +122,7 @@ impl Group {
                     self.hand_over = Some(HandOver { partitions, is_done });
                 }
                 Action::Assign { added, all } => {
-                    let stays = |partition: &TopicPartition| all.binary_search(partition).is_ok();
-                    let gone: Vec<_> =
-                        fetcher.partitions().filter(|p| !stays(p)).cloned().collect();
-                    for partition in gone {
-                        fetcher.remove(&partition);
-                        self.committed.remove(&*partition);
-                    }
+                    // What is not among them any more is being handed over, or is lost.
                     for partition in all {
                         fetcher.add_committed(partition);
                     }

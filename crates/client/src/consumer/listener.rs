@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use super::commit;
 use super::shared::Shared;
-use crate::core::partition::{Position, TopicPartition};
 use crate::coordinator::CommittedOffset;
+use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 
 /// A future that a [`RebalanceListener`] returns.
@@ -74,9 +74,9 @@ impl Rebalance {
         &self,
         offsets: impl IntoIterator<Item = (TopicPartition, Position)>,
     ) -> Result<(), Error> {
-        let offsets = offsets.into_iter().map(|(partition, position)| {
-            (partition, CommittedOffset { position, metadata: None })
-        });
+        let offsets = offsets
+            .into_iter()
+            .map(|(partition, position)| (partition, CommittedOffset { position, metadata: None }));
         commit::commit(&self.shared, offsets.collect()).await
     }
 }

@@ -69,9 +69,8 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
             Some(at) => next_commit.min(strong.instant_of(at).into()),
             None => next_commit,
         };
-        let is_done = strong.with_group(|group, _| {
-            group.member.as_ref().is_none_or(|member| member.is_done())
-        });
+        let is_done = strong
+            .with_group(|group, _| group.member.as_ref().is_none_or(|member| member.is_done()));
         drop(strong);
         if is_done != Some(false) && asked.is_empty() {
             return;
@@ -191,11 +190,7 @@ async fn send(
     };
     macro_rules! exchange {
         ($request:expr, $kind:ident) => {
-            connection
-                .send_within($request, timeout)
-                .await
-                .map(GroupResponse::$kind)
-                .map_err(lost)
+            connection.send_within($request, timeout).await.map(GroupResponse::$kind).map_err(lost)
         };
     }
     match &request {
@@ -209,7 +204,9 @@ async fn send(
 
 fn lost(error: Error) -> RequestFailure {
     match error {
-        Error::Version { .. } | Error::Encode { .. } => RequestFailure::Unsupported(error.to_string()),
+        Error::Version { .. } | Error::Encode { .. } => {
+            RequestFailure::Unsupported(error.to_string())
+        }
         error => {
             tracing::debug!(%error, "the coordinator could not be asked");
             RequestFailure::Connection

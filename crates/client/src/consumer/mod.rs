@@ -21,8 +21,8 @@ pub use config::ConsumerConfig;
 pub use listener::{ListenerFuture, Rebalance, RebalanceListener};
 
 use crate::cluster::Cluster;
-use crate::core::fetch::{Budget, FetchCounts, Fetcher, OffsetReset, Records};
 use crate::coordinator::CommittedOffset;
+use crate::core::fetch::{Budget, FetchCounts, Fetcher, OffsetReset, Records};
 use crate::core::group::{GroupProtocol, GroupStatus, Member, Subscription};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
@@ -306,7 +306,9 @@ impl Consumer {
             let partitions: Vec<_> = state.fetcher.partitions().cloned().collect();
             partitions
                 .into_iter()
-                .filter_map(|partition| Some(((*partition).clone(), state.fetcher.position(&partition)?)))
+                .filter_map(|partition| {
+                    Some(((*partition).clone(), state.fetcher.position(&partition)?))
+                })
                 .collect::<Vec<_>>()
         });
         self.commit_offsets(offsets).await
@@ -320,9 +322,11 @@ impl Consumer {
         &self,
         offsets: impl IntoIterator<Item = (TopicPartition, Position)>,
     ) -> Result<(), Error> {
-        self.commit_with_metadata(offsets.into_iter().map(|(partition, position)| {
-            (partition, CommittedOffset { position, metadata: None })
-        }))
+        self.commit_with_metadata(
+            offsets.into_iter().map(|(partition, position)| {
+                (partition, CommittedOffset { position, metadata: None })
+            }),
+        )
         .await
     }
 
@@ -410,8 +414,11 @@ impl Consumer {
         act: impl Fn(&mut State, &TopicPartition) -> bool,
     ) -> bool {
         self.shared.with(|state| {
-            // All of them, whatever becomes of the first.
-            partitions.into_iter().fold(true, |all, partition| act(state, partition) && all)
+            let mut all = true;
+            for partition in partitions {
+                all &= act(state, partition);
+            }
+            all
         })
     }
 
