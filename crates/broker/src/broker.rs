@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 use thalweg_log::{CreateError, CreateRequest, Log, LogManager, OpenError};
-use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig};
+use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig, dynamic};
 use thalweg_metadata::controller::Decision;
 use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType, TopicImage, Update};
 use thalweg_wire::{ErrorCode, Uuid};
@@ -435,23 +435,19 @@ impl Broker {
     fn apply_broker_configs(&self, image: &MetadataImage) {
         let defaults = image.configs.properties(&ConfigResource::broker_defaults());
         let own = image.configs.properties(&ConfigResource::broker(self.node_id));
-        let (defaults, ignored) = thalweg_metadata::config::dynamic::usable(&defaults, false);
-        let (own, also_ignored) = thalweg_metadata::config::dynamic::usable(&own, true);
-        for error in ignored.into_iter().chain(also_ignored) {
-            tracing::warn!(%error, "a stored dynamic config is not used");
+        let (config, unused) = dynamic::apply(&self.static_config, &defaults, &own);
+        for config in unused {
+            tracing::warn!(name = config.name, value = config.value, reason = %config.reason,
+                default_of_all_brokers = !config.for_one_broker,
+                "a stored dynamic config is not used");
         }
-        match self.static_config.with_dynamic(defaults, own) {
-            Ok(config) => {
-                self.limits.set(crate::allowed::connections(&config, &image.quotas));
-                self.logs.set_producer_expiration_ms(i64::from(config.producer_id_expiration_ms()));
-                self.logs.set_cordoned(registration::cordoned(&self.logs, &config));
-                if let Ok(topic) = TopicConfig::new(&config, &Properties::new()) {
-                    self.logs.set_defaults(Arc::new(topic_settings::of(&topic).log));
-                }
-                self.settings.store(Arc::new(Settings::new(config)));
-            }
-            Err(error) => tracing::error!(%error, "dynamic configs were not taken"),
+        self.limits.set(crate::allowed::connections(&config, &image.quotas));
+        self.logs.set_producer_expiration_ms(i64::from(config.producer_id_expiration_ms()));
+        self.logs.set_cordoned(registration::cordoned(&self.logs, &config));
+        if let Ok(topic) = TopicConfig::new(&config, &Properties::new()) {
+            self.logs.set_defaults(Arc::new(topic_settings::of(&topic).log));
         }
+        self.settings.store(Arc::new(Settings::new(config)));
     }
 
     // -- topics made on demand ------------------------------------------------------------------

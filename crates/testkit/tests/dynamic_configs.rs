@@ -99,6 +99,39 @@ async fn what_was_set_is_in_force_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stored_config_that_does_not_fit_any_more_leaves_the_others_in_force() {
+    let name = format!("thalweg-dynamic-misfit-{}", std::process::id());
+    let data = Scratch(std::env::temp_dir().join(name));
+    let broker = TestBroker::builder().data(&data.0).dirs(&["a", "b"]).start().await;
+    let connection = connect(&broker).await;
+    set(&connection, "", "log.retention.ms", Some("-1")).await;
+    set(&connection, "1", "message.max.bytes", Some("12345")).await;
+    let b = data.0.join("b").display().to_string();
+    set(&connection, "1", "cordoned.log.dirs", Some(&b)).await;
+    broker.shut_down().await;
+
+    // The directory is taken out of the configuration, and the file knows nothing of the rest.
+    let builder = || TestBroker::builder().data(&data.0).dirs(&["a"]);
+    let broker = builder().start().await;
+    let connection = connect(&broker).await;
+    assert_eq!(create(&connection, "t").await, ErrorCode::NONE);
+    assert_eq!(of_topic(&connection, "t", "retention.ms").await.as_deref(), Some("-1"));
+    assert_eq!(of_topic(&connection, "t", "max.message.bytes").await.as_deref(), Some("12345"));
+    // It is not in the way of the others, until somebody removes it.
+    set(&connection, "1", "message.max.bytes", Some("23456")).await;
+    assert_eq!(of_topic(&connection, "t", "max.message.bytes").await.as_deref(), Some("23456"));
+    broker.shut_down().await;
+
+    let broker = builder().start().await;
+    let connection = connect(&broker).await;
+    assert_eq!(of_topic(&connection, "t", "max.message.bytes").await.as_deref(), Some("23456"));
+    set(&connection, "1", "cordoned.log.dirs", None).await;
+    assert_eq!(of_topic(&connection, "t", "retention.ms").await.as_deref(), Some("-1"));
+    assert_eq!(of_topic(&connection, "t", "max.message.bytes").await.as_deref(), Some("23456"));
+    broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cordoned_directories_get_no_partitions() {
     let broker = TestBroker::start().await;
     let connection = connect(&broker).await;
