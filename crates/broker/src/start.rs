@@ -159,6 +159,7 @@ fn open(
     let defaults = TopicConfig::new(&config, &Properties::new())?;
     let dirs: Vec<PathBuf> = config.log_dirs().iter().map(PathBuf::from).collect();
     let metadata_dir = PathBuf::from(config.metadata_log_dir());
+    crate::metadata_place::check(&dirs, &metadata_dir).map_err(StartError::Metadata)?;
     let cluster_id = existing_cluster_id(dirs.iter().chain([&metadata_dir]))
         .unwrap_or_else(|| random.uuid().to_string());
 
@@ -195,17 +196,6 @@ fn open(
 
     let dir = logs.metadata_dir();
     dir.check().map_err(|e| StartError::Metadata(e.to_string()))?;
-    let folder = format!("{}-0", thalweg_log::CLUSTER_METADATA_TOPIC);
-    for other in logs.dirs().iter().filter(|other| !Arc::ptr_eq(other, dir)) {
-        // An older one would be forgotten without a word, and with it all topics.
-        if other.path().join(&folder).exists() {
-            return Err(StartError::Metadata(format!(
-                "{} holds a metadata log, but metadata.log.dir is {}",
-                other.path().display(),
-                dir.path().display()
-            )));
-        }
-    }
     let owner = Owner {
         node_id: config.node_id(),
         directory_id: dir.id(),

@@ -237,10 +237,10 @@ impl LogManager {
                 None => return Err(OpenError::NoUsableDirectory("log.dirs is empty".into())),
             },
         };
-        let mut all = dirs.clone();
-        if !dirs.iter().any(|dir| Arc::ptr_eq(dir, &metadata_dir)) {
-            all.push(Arc::clone(&metadata_dir));
-        }
+        // The metadata's first: a start that dies in between must not leave it looking like the only
+        // directory that was never used.
+        let mut all = vec![Arc::clone(&metadata_dir)];
+        all.extend(dirs.iter().filter(|dir| !Arc::ptr_eq(dir, &metadata_dir)).cloned());
         let cluster_id = identify_all(&all, &config)?;
 
         let mut manager = LogManager {

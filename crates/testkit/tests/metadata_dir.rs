@@ -1,4 +1,7 @@
-//! `metadata.log.dir` outside of `log.dirs`.
+//! Where the metadata log is: `metadata.log.dir` outside of `log.dirs`, and a directory that is not
+//! what it was at the last start.
+
+mod support;
 
 use std::path::{Path, PathBuf};
 
@@ -86,4 +89,70 @@ async fn a_metadata_log_elsewhere_is_not_forgotten() {
         .config("metadata.log.dir", scratch.dir("metadata").display().to_string());
     let refused = moved.try_start().await.err().map(|error| error.to_string());
     assert!(refused.as_ref().is_some_and(|e| e.contains("holds a metadata log")), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_unmounted_disk_is_not_taken_for_a_new_one() {
+    let scratch = Scratch::new("unmounted");
+    let (a, b, away) = (scratch.dir("a"), scratch.dir("b"), scratch.dir("away"));
+    let builder = || TestBroker::builder().data(scratch.dir("")).dirs(&["a", "b"]);
+    let refused = async |expected: &str| {
+        for _ in 0..2 {
+            let error = match builder().try_start().await {
+                Ok(_) => panic!("a new cluster was made"),
+                Err(error) => error.to_string(),
+            };
+            assert!(error.contains(expected) && error.contains("mount it"), "{error}");
+            for dir in [&a, &b] {
+                assert!(error.contains(&dir.display().to_string()), "{error}");
+            }
+            // Nothing was written to what may be a mount point, and the stop is still a clean one.
+            assert_eq!(std::fs::read_dir(&a).unwrap().count(), 0);
+            assert!(b.join(".kafka_cleanshutdown").exists());
+        }
+    };
+    let unmounted = |is: bool| {
+        if is {
+            std::fs::rename(&a, &away).unwrap();
+            std::fs::create_dir(&a).unwrap();
+        } else {
+            std::fs::remove_dir(&a).unwrap();
+            std::fs::rename(&away, &a).unwrap();
+        }
+    };
+    builder().start().await.shut_down().await;
+    unmounted(true);
+    refused("was never used").await;
+    unmounted(false);
+
+    let broker = builder().start().await;
+    let client = support::connect(&broker).await;
+    let topic = client.create("t", 4, &[]).await;
+    for partition in 0..4 {
+        assert_eq!(client.produce(topic, partition, "value").await, Ok(0));
+    }
+    broker.shut_down().await;
+    unmounted(true);
+    refused("holds no metadata log").await;
+    unmounted(false);
+
+    let broker = builder().start().await;
+    let client = support::connect(&broker).await;
+    for partition in 0..4 {
+        assert_eq!(client.fetch(topic, partition).await.unwrap(), ["value"]);
+    }
+    broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn formatted_directories_that_nobody_used_are_begun() {
+    let scratch = Scratch::new("formatted");
+    let builder = || TestBroker::builder().data(scratch.dir("")).dirs(&["a", "b"]);
+    let broker = builder().start().await;
+    let cluster = property(&scratch.dir("a"), "cluster.id");
+    broker.shut_down().await;
+    // As StorageTool leaves them where the quorum's voters are configured.
+    std::fs::remove_dir_all(scratch.dir("a").join(LOG)).unwrap();
+    builder().start().await.shut_down().await;
+    assert_eq!(property(&scratch.dir("a"), "cluster.id"), cluster);
 }

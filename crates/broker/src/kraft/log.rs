@@ -121,7 +121,8 @@ impl MetadataLog {
             let path = path.to_path_buf();
             move |error| MetadataLogError::Io { path, error }
         };
-        let is_new = !path.exists();
+        // What cannot be looked at is not taken for missing.
+        let is_new = !path.try_exists().map_err(at(&path))?;
         if is_new {
             format(dir.path(), &path, owner, now_ms)?;
         }
