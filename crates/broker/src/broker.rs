@@ -349,6 +349,7 @@ impl Broker {
         let mut slots: Vec<Option<Arc<Partition>>> = vec![None; count];
         let mut offline = Vec::new();
         let mut moved = Vec::new();
+        let mut elsewhere = 0;
         for (&index, partition) in &topic.partitions {
             let Some(slot) = usize::try_from(index).ok().and_then(|at| slots.get_mut(at)) else {
                 continue;
@@ -368,6 +369,8 @@ impl Broker {
                     };
                     match self.logs.create(&request, self.clock.wall_ms()) {
                         Ok(log) => {
+                            let wanted = request.dir;
+                            elsewhere += usize::from(wanted.is_some_and(|d| d != log.dir().id()));
                             log.update_config(Arc::new(settings.load().log.clone()));
                             Some(Arc::new(Partition::new(Arc::clone(&name), index, log)))
                         }
@@ -395,6 +398,11 @@ impl Broker {
                 opened.set_leader(leader);
             }
             *slot = opened;
+        }
+        if elsewhere > 0 {
+            tracing::warn!(topic = %name, partitions = elsewhere,
+                "partitions are not in the log directories that the metadata says; what was not \
+                 found in another one begins anew, empty");
         }
         if !moved.is_empty() && image.metadata_version().has_directory_assignment() {
             self.directories.assign(topic.id, moved);
