@@ -12,21 +12,21 @@ use crate::net::rate::Window;
 
 const RATE_QUOTA: &str = "connection_creation_rate";
 
-/// The limits of connections. Names of hosts are looked up: on a thread that may wait.
-pub(crate) fn connections(config: &BrokerConfig, quotas: &QuotasImage) -> Allowed {
+/// The limits of connections to the listeners that are open. Names of hosts are looked up: on a
+/// thread that may wait.
+pub(crate) fn connections(config: &BrokerConfig, quotas: &QuotasImage, open: &[String]) -> Allowed {
     let count = |value: i32| usize::try_from(value).unwrap_or(0);
     let rate = |value: i32| u32::try_from(value).unwrap_or(0);
     let (max, rate_max) = (config.max_connections(), config.max_connection_creation_rate());
-    let listeners: HashMap<String, AllowedListener> = config
-        .broker_listeners()
+    let listeners: HashMap<String, AllowedListener> = open
         .iter()
-        .map(|endpoint| {
-            let own = |name| config.listener_int(&endpoint.listener, name);
+        .map(|listener| {
+            let own = |name| config.listener_int(listener, name);
             let allowed = AllowedListener {
                 max: count(own("max.connections").unwrap_or(max)),
                 rate_max: rate(own("max.connection.creation.rate").unwrap_or(rate_max)),
             };
-            (endpoint.listener.clone(), allowed)
+            (listener.clone(), allowed)
         })
         .collect();
     // With listeners for others, brokers get through to theirs whatever the others do.

@@ -49,6 +49,8 @@ pub(crate) struct Broker {
     /// Memory for copies of records in answers to fetches.
     pub(crate) fetch_budget: Arc<Budget>,
     pub(crate) limits: Arc<ConnectionLimits>,
+    /// Names of the listeners that are open, whatever dynamic configs say.
+    listeners: Vec<String>,
     pub(crate) sessions: Mutex<SessionCache>,
     pub(crate) disk_reads: DiskReads,
     pub(crate) logs: LogManager,
@@ -79,6 +81,7 @@ pub(crate) struct Parts {
     pub(crate) groups: Groups,
     pub(crate) controller: Controller,
     pub(crate) limits: Arc<ConnectionLimits>,
+    pub(crate) listeners: Vec<String>,
     pub(crate) config: BrokerConfig,
     pub(crate) image: MetadataImage,
 }
@@ -98,6 +101,7 @@ impl Broker {
             request_budget: Budget::new(crate::settings::request_memory(&parts.config)),
             fetch_budget: Budget::new(crate::settings::fetch_memory()),
             limits: parts.limits,
+            listeners: parts.listeners,
             sessions: Mutex::new(SessionCache::new(
                 usize::try_from(parts.config.fetch_session_slots()).unwrap_or(0),
             )),
@@ -214,7 +218,11 @@ impl Broker {
             registration::report_cordoned(self);
         } else if !changes.quotas.is_empty() {
             let settings = self.settings();
-            self.limits.set(crate::allowed::connections(&settings.config, &image.quotas));
+            self.limits.set(crate::allowed::connections(
+                &settings.config,
+                &image.quotas,
+                &self.listeners,
+            ));
         }
         let local = changes.local(&old, &image, self.node_id);
         let mut table = TopicTable::clone(&self.topics.load());
@@ -449,7 +457,7 @@ impl Broker {
                 default_of_all_brokers = !config.for_one_broker,
                 "a stored dynamic config is not used");
         }
-        self.limits.set(crate::allowed::connections(&config, &image.quotas));
+        self.limits.set(crate::allowed::connections(&config, &image.quotas, &self.listeners));
         self.logs.set_producer_expiration_ms(i64::from(config.producer_id_expiration_ms()));
         self.logs.set_cordoned(registration::cordoned(&self.logs, &config));
         if let Ok(topic) = TopicConfig::new(&config, &Properties::new()) {

@@ -232,8 +232,9 @@ fn open(
     let directories: Vec<Uuid> =
         logs.dirs().iter().filter(|dir| dir.check().is_ok()).map(|dir| dir.id()).collect();
 
-    let limits =
-        ConnectionLimits::new(allowed::connections(&config, &opened.loader.image().quotas));
+    let open: Vec<String> = listeners.iter().map(|listener| listener.name.clone()).collect();
+    let quotas = &opened.loader.image().quotas;
+    let limits = ConnectionLimits::new(allowed::connections(&config, quotas, &open));
     let groups = Groups::new(
         group_config(&config),
         RuntimeConfig {
@@ -255,6 +256,7 @@ fn open(
         kraft_version: opened.log.kraft_version(),
         controller: Controller::new(opened.log, opened.loader),
         limits,
+        listeners: open,
         config: config.clone(),
         image,
     });

@@ -10,6 +10,7 @@ use thalweg_wire::messages::create_topics_request::CreatableTopic;
 use thalweg_wire::messages::incremental_alter_configs_request::{
     AlterConfigsResource, AlterableConfig,
 };
+use thalweg_wire::messages::incremental_alter_configs_response::AlterConfigsResourceResponse;
 use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
 use thalweg_wire::messages::{
     AlterClientQuotasRequest, ApiVersionsRequest, CreateTopicsRequest, DescribeConfigsRequest,
@@ -24,6 +25,16 @@ async fn connect(broker: &TestBroker) -> Connection {
 
 /// Sets a config of broker `name`, of all brokers with an empty one; without a value, unsets it.
 async fn set(connection: &Connection, name: &str, config: &str, value: Option<&str>) {
+    let answer = try_set(connection, name, config, value).await;
+    assert_eq!(answer.error_code, ErrorCode::NONE, "{answer:?}");
+}
+
+async fn try_set(
+    connection: &Connection,
+    name: &str,
+    config: &str,
+    value: Option<&str>,
+) -> AlterConfigsResourceResponse {
     let request = IncrementalAlterConfigsRequest {
         resources: vec![AlterConfigsResource {
             resource_type: BROKER,
@@ -38,8 +49,7 @@ async fn set(connection: &Connection, name: &str, config: &str, value: Option<&s
         }],
         ..Default::default()
     };
-    let answer = connection.send(&request).await.unwrap();
-    assert_eq!(answer.responses[0].error_code, ErrorCode::NONE, "{:?}", answer.responses[0]);
+    connection.send(&request).await.unwrap().responses.remove(0)
 }
 
 async fn create(connection: &Connection, name: &str) -> ErrorCode {
@@ -229,5 +239,21 @@ async fn a_listener_has_limits_of_its_own() {
     assert!(!second.is_finished());
     set(&connection, "", "listener.name.plaintext.max.connections", None).await;
     second.await.unwrap();
+    broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn listeners_that_would_not_open_are_refused() {
+    let broker = TestBroker::start().await;
+    let connection = connect(&broker).await;
+    let more = "PLAINTEXT://127.0.0.1:0,MORE://127.0.0.1:0";
+    let map = "PLAINTEXT:PLAINTEXT,MORE:PLAINTEXT";
+    for (config, value) in [("listener.security.protocol.map", map), ("listeners", more)] {
+        let answer = try_set(&connection, "1", config, Some(value)).await;
+        assert_eq!(answer.error_code, ErrorCode::INVALID_REQUEST, "{config}");
+        let message = answer.error_message.unwrap();
+        assert!(message.contains("yet while the broker runs"), "{message}");
+    }
+    set(&connection, "1", "listeners", Some("PLAINTEXT://127.0.0.1:0")).await;
     broker.shut_down().await;
 }

@@ -2,9 +2,9 @@
 
 use thalweg_wire::ErrorCode;
 
-use super::broker::BrokerConfig;
+use super::broker::{BrokerConfig, Mode};
 use super::error::ConfigError;
-use super::listeners::Endpoint;
+use super::listeners::{self, Endpoint};
 use super::properties::Properties;
 use super::synonyms::listener_config;
 use super::table::{BROKER, BROKER_DYNAMIC_ONLY, ConfigKey, Update, broker_key};
@@ -88,6 +88,44 @@ fn refusal(name: &str, value: &str, for_one_broker: bool) -> Option<ConfigError>
     None
 }
 
+const LISTENERS: &str = "listeners";
+const PROTOCOL_MAP: &str = "listener.security.protocol.map";
+
+/// Why a dynamic config cannot act yet, unless it says what is in force anyway: Kafka opens and
+/// closes ports for these two.
+fn cannot_act_yet(current: &BrokerConfig, name: &str, value: &str) -> Option<ConfigError> {
+    if current.mode() != Mode::Embedded {
+        return None;
+    }
+    let is_in_force = match name {
+        LISTENERS => {
+            let entries = super::broker::list_members(value);
+            let parsed =
+                listeners::parse_endpoints(LISTENERS, &entries, current.protocols(), false);
+            let open = current.listeners();
+            parsed.is_ok_and(|next| {
+                next.len() == open.len() && next.iter().all(|endpoint| open.contains(endpoint))
+            })
+        }
+        PROTOCOL_MAP => {
+            let now = listeners::parse_protocol_map(current.text(PROTOCOL_MAP));
+            listeners::parse_protocol_map(value)
+                .is_ok_and(|next| now.is_ok_and(|now| now == next) || next == *current.protocols())
+        }
+        _ => return None,
+    };
+    if is_in_force {
+        return None;
+    }
+    Some(ConfigError::CannotHonour {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        reason: "listeners do not open, close or change yet while the broker runs; set it in the \
+                 configuration file and start the broker again"
+            .to_owned(),
+    })
+}
+
 /// A stored dynamic config that is not in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unused {
@@ -144,8 +182,17 @@ pub fn apply(
     broker: &Properties,
 ) -> (BrokerConfig, Vec<Unused>) {
     let (default, mut unused) = usable(default, false);
-    let (broker, more) = usable(broker, true);
+    let (mut broker, more) = usable(broker, true);
     unused.extend(more);
+    // Neither stands among the defaults of all.
+    for name in [LISTENERS, PROTOCOL_MAP] {
+        if let Some(value) = broker.get(name)
+            && let Some(error) = cannot_act_yet(file, name, value)
+        {
+            unused.push(Unused::new(true, name, value, error));
+            broker.remove(name);
+        }
+    }
     if let Ok(config) = file.with_dynamic(default.clone(), broker.clone()) {
         return (config, unused);
     }
@@ -211,7 +258,9 @@ pub fn validate(
 ) -> Result<(), ApiError> {
     let request = |error: ConfigError| ApiError::new(ErrorCode::INVALID_REQUEST, error.to_string());
     for (name, value) in configs {
-        if let Some(error) = refusal(name, value, for_one_broker) {
+        let error =
+            refusal(name, value, for_one_broker).or_else(|| cannot_act_yet(current, name, value));
+        if let Some(error) = error {
             return Err(request(error));
         }
     }
@@ -350,10 +399,21 @@ mod tests {
             ("log.local.retention.ms", "604800001"),
             ("leader.replication.throttled.rate", "-1"),
             ("listeners", "OTHER://:9092"),
+            ("listeners", "PLAINTEXT://:9093"),
+            ("listeners", "PLAINTEXT://:9092,EXTERNAL://:9094"),
+            ("listener.security.protocol.map", "PLAINTEXT:SSL"),
+            ("listener.security.protocol.map", "PLAINTEXT:PLAINTEXT,EXTERNAL:PLAINTEXT"),
         ] {
             let code = check(true, &[bad]).map_err(|error| error.code);
             assert_eq!(code, Err(ErrorCode::INVALID_REQUEST), "{bad:?}");
         }
+        // What says the same as before needs nothing opened.
+        let map = "SSL:SSL,SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT";
+        assert_eq!(check(true, &[("listeners", "PLAINTEXT://:9092")]), Ok(()));
+        assert_eq!(check(true, &[("listener.security.protocol.map", map)]), Ok(()));
+        let message = check(true, &[("listeners", "PLAINTEXT://:9093")]).unwrap_err().message;
+        assert!(message.is_some_and(|text| text.contains("do not open, close or change yet")));
+
         assert!(check(false, &[("listener.name.a.ssl.keystore.type", "JKS")]).is_err());
         assert!(check(false, &[("cordoned.log.dirs", "/tmp/kafka-logs")]).is_err());
         assert_eq!(check(true, &[("cordoned.log.dirs", "/tmp/kafka-logs")]), Ok(()));
@@ -401,7 +461,7 @@ mod tests {
             &[("log.retention.ms", "-1"), ("max.connections.per.ip", "0"), ("some.plugin", "x")],
             &[("listeners", "SSL://:9092"), ("message.max.bytes", "7")],
         );
-        assert_eq!(left_out, ["max.connections.per.ip", "listeners"]);
+        assert_eq!(left_out, ["listeners", "max.connections.per.ip"]);
         assert_eq!((config.log_retention_ms(), config.message_max_bytes()), (-1, 7));
 
         // One that fits only with another, in whatever order they come.
@@ -411,6 +471,20 @@ mod tests {
         );
         assert_eq!(left_out, ["cordoned.log.dirs"]);
         assert_eq!((config.max_connections_per_ip(), config.per_ip_overrides().len()), (0, 1));
+    }
+
+    #[test]
+    fn stored_listeners_that_nobody_opened_are_not_in_force() {
+        let added = "PLAINTEXT://:9092,EXTERNAL://:9094";
+        let map = "PLAINTEXT:PLAINTEXT,EXTERNAL:PLAINTEXT";
+        let (config, left_out) = unused(
+            &[],
+            &[("listeners", added), ("listener.security.protocol.map", map), ("a.plugin", "x")],
+        );
+        assert_eq!(left_out, ["listeners", "listener.security.protocol.map"]);
+        assert_eq!((config.listeners().len(), config.dynamic_broker().len()), (1, 1));
+        let (config, left_out) = unused(&[], &[("listeners", "PLAINTEXT://:9092")]);
+        assert!(left_out.is_empty() && config.dynamic_broker().len() == 1);
     }
 
     #[test]
