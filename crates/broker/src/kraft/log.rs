@@ -84,6 +84,8 @@ pub(crate) struct MetadataLog {
     voters: Option<VotersRecord>,
     kraft_version: i16,
     bytes_since_snapshot: u64,
+    /// The last checkpoint could not be written: [`Self::tidy`] tries again, not every decision.
+    snapshot_failed: bool,
     retention: Retention,
     last_snapshot_ms: i64,
     /// Whether the start is over, so that each append has to be flushed.
@@ -172,6 +174,7 @@ impl MetadataLog {
             voters,
             kraft_version,
             bytes_since_snapshot: bytes,
+            snapshot_failed: false,
             retention,
             last_snapshot_ms: now_ms,
             settled: false,
@@ -237,8 +240,14 @@ impl MetadataLog {
         let batches = self.writer(loader, now_ms).data_batches(loader.next_offset(), records)?;
         let updates = self.append(&batches, loader, now_ms)?;
         // A checkpoint must not be ahead of a log that is not on the disk yet.
-        if self.settled && self.bytes_since_snapshot >= self.retention.snapshot_after_bytes {
-            self.snapshot(loader.image(), now_ms)?;
+        if self.settled
+            && !self.snapshot_failed
+            && self.bytes_since_snapshot >= self.retention.snapshot_after_bytes
+            && let Err(error) = self.snapshot(loader.image(), now_ms)
+        {
+            // The decision is on the disk and counts; without the checkpoint a start reads more.
+            tracing::error!(path = %self.path.display(), %error,
+                "a checkpoint of the metadata could not be written; it is tried again");
         }
         Ok(updates)
     }
@@ -281,8 +290,11 @@ impl MetadataLog {
         image: &MetadataImage,
         now_ms: i64,
     ) -> Result<(), MetadataLogError> {
+        // Unless the end is reached: `tidy` is the next one to try then.
+        self.snapshot_failed = true;
         let batches = snapshot_batches(image, self.kraft_version, self.voters.as_ref(), now_ms)?;
         checkpoints::write(&self.path, image, &batches.concat())?;
+        self.snapshot_failed = false;
         self.bytes_since_snapshot = 0;
         self.last_snapshot_ms = now_ms;
         Ok(())
@@ -296,10 +308,13 @@ impl MetadataLog {
     ) -> Result<(), MetadataLogError> {
         let interval = self.retention.snapshot_interval_ms;
         let since = now_ms.saturating_sub(self.last_snapshot_ms);
-        if self.bytes_since_snapshot > 0 && interval > 0 && since >= interval {
-            self.snapshot(image, now_ms)?;
-        }
-        checkpoints::clean(&self.path, &self.log, &self.retention, now_ms)
+        let is_due = self.bytes_since_snapshot > 0 && interval > 0 && since >= interval;
+        let written = match self.snapshot_failed || is_due {
+            true => self.snapshot(image, now_ms),
+            false => Ok(()),
+        };
+        // In any case: the disk may be full, of just these.
+        written.and(checkpoints::clean(&self.path, &self.log, &self.retention, now_ms))
     }
 
     /// Brings everything to the disk; nothing is written afterwards.
