@@ -6,10 +6,12 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use thalweg::{Connection, Options};
+use thalweg_records::builder::{BatchBuilder, BatchOptions};
+use thalweg_records::codec::Compressor;
 use thalweg_testkit::TestBroker;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::create_topics_request::CreatableTopic;
-use thalweg_wire::messages::{CreateTopicsRequest, MetadataRequest};
+use thalweg_wire::messages::{ApiVersionsRequest, CreateTopicsRequest, MetadataRequest};
 
 const LOG: &str = "__cluster_metadata-0";
 
@@ -155,4 +157,51 @@ async fn formatted_directories_that_nobody_used_are_begun() {
     std::fs::remove_dir_all(scratch.dir("a").join(LOG)).unwrap();
     builder().start().await.shut_down().await;
     assert_eq!(property(&scratch.dir("a"), "cluster.id"), cluster);
+}
+
+/// A batch with one record: `metadata.version` has this level.
+fn level_of_metadata(level: i16) -> Vec<u8> {
+    // Frame version, number and version of the record, its fields, no tagged ones.
+    let mut record = vec![1, 12, 0, 17];
+    record.extend_from_slice(b"metadata.version");
+    record.extend_from_slice(&level.to_be_bytes());
+    record.push(0);
+    let mut builder = BatchBuilder::new(BatchOptions::default());
+    builder.append(1_000, None, Some(&record), &[]);
+    builder.finish(&mut Compressor::new()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_levels_a_directory_was_formatted_with_are_kept() {
+    // 3.7-IV4
+    const LEVEL: i16 = 19;
+    let scratch = Scratch::new("levels");
+    let data = scratch.dir("data");
+    let builder = || TestBroker::builder().data(&data);
+    builder().start().await.shut_down().await;
+    let bootstrap = data.join("bootstrap.checkpoint");
+
+    std::fs::remove_dir_all(data.join(LOG)).unwrap();
+    std::fs::write(&bootstrap, "damaged").unwrap();
+    assert!(builder().try_start().await.is_err());
+    assert!(!data.join(LOG).exists(), "nothing is begun on a guess");
+
+    let formatted = level_of_metadata(LEVEL);
+    std::fs::write(&bootstrap, &formatted).unwrap();
+    for _ in 0..2 {
+        let broker = builder().start().await;
+        let connection = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
+        let request = ApiVersionsRequest {
+            client_software_name: "test".into(),
+            client_software_version: "1".into(),
+            ..Default::default()
+        };
+        let answer = connection.send(&request).await.unwrap();
+        let levels = answer.finalized_features.iter();
+        let levels: Vec<(&str, i16)> =
+            levels.map(|feature| (&*feature.name, feature.max_version_level)).collect();
+        assert!(levels.contains(&("metadata.version", LEVEL)), "{levels:?}");
+        broker.shut_down().await;
+        assert_eq!(std::fs::read(&bootstrap).unwrap(), formatted);
+    }
 }

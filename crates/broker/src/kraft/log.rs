@@ -427,8 +427,15 @@ fn format(dir: &Path, path: &Path, owner: &Owner, now_ms: i64) -> Result<(), Met
         let path = path.to_path_buf();
         move |error| MetadataLogError::Io { path, error }
     };
-    let bootstrap = bootstrap_checkpoint(now_ms)?.concat();
-    replace_synced(dir, BOOTSTRAP_CHECKPOINT, &bootstrap).map_err(at(dir))?;
+    // One that is there was chosen by whoever formatted the directory, with its levels.
+    let bootstrap = dir.join(BOOTSTRAP_CHECKPOINT);
+    if bootstrap.try_exists().map_err(at(&bootstrap))? {
+        // Damaged, it is found before anything is begun.
+        read_bootstrap(&bootstrap, &mut Decompressor::new())?;
+    } else {
+        let content = bootstrap_checkpoint(now_ms)?.concat();
+        replace_synced(dir, BOOTSTRAP_CHECKPOINT, &content).map_err(at(&bootstrap))?;
+    }
     // The folder appears with its checkpoint in it: one without would be a log without voters.
     let building = path.with_extension("tmp");
     if building.exists() {
