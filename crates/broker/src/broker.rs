@@ -13,6 +13,7 @@ use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType, Topic
 use thalweg_wire::{ErrorCode, Uuid};
 use tokio::sync::watch;
 
+use crate::allowed::Connections;
 use crate::api::ApiTable;
 use crate::clock::Clock;
 use crate::coordinators::groups::{self, Groups};
@@ -21,7 +22,6 @@ use crate::fetch_session::SessionCache;
 use crate::kraft::{Controller, ControllerError};
 use crate::metrics::Metrics;
 use crate::net::budget::Budget;
-use crate::net::limits::ConnectionLimits;
 use crate::partition::{Leader, Partition};
 use crate::pool::DiskReads;
 use crate::producer_ids::ProducerIds;
@@ -48,9 +48,7 @@ pub(crate) struct Broker {
     pub(crate) request_budget: Arc<Budget>,
     /// Memory for copies of records in answers to fetches.
     pub(crate) fetch_budget: Arc<Budget>,
-    pub(crate) limits: Arc<ConnectionLimits>,
-    /// Names of the listeners that are open, whatever dynamic configs say.
-    listeners: Vec<String>,
+    pub(crate) connections: Arc<Connections>,
     pub(crate) sessions: Mutex<SessionCache>,
     pub(crate) disk_reads: DiskReads,
     pub(crate) logs: LogManager,
@@ -80,8 +78,7 @@ pub(crate) struct Parts {
     pub(crate) logs: LogManager,
     pub(crate) groups: Groups,
     pub(crate) controller: Controller,
-    pub(crate) limits: Arc<ConnectionLimits>,
-    pub(crate) listeners: Vec<String>,
+    pub(crate) connections: Arc<Connections>,
     pub(crate) config: BrokerConfig,
     pub(crate) image: MetadataImage,
 }
@@ -100,8 +97,7 @@ impl Broker {
             metrics: Metrics::new(),
             request_budget: Budget::new(crate::settings::request_memory(&parts.config)),
             fetch_budget: Budget::new(crate::settings::fetch_memory()),
-            limits: parts.limits,
-            listeners: parts.listeners,
+            connections: parts.connections,
             sessions: Mutex::new(SessionCache::new(
                 usize::try_from(parts.config.fetch_session_slots()).unwrap_or(0),
             )),
@@ -216,13 +212,9 @@ impl Broker {
         if broker_configs {
             self.apply_broker_configs(&image);
             registration::report_cordoned(self);
-        } else if !changes.quotas.is_empty() {
-            let settings = self.settings();
-            self.limits.set(crate::allowed::connections(
-                &settings.config,
-                &image.quotas,
-                &self.listeners,
-            ));
+        }
+        if broker_configs || !changes.quotas.is_empty() {
+            self.connections.update(&self.settings(), &image.quotas);
         }
         let local = changes.local(&old, &image, self.node_id);
         let mut table = TopicTable::clone(&self.topics.load());
@@ -292,6 +284,7 @@ impl Broker {
         let image = self.image.load_full();
         // First, because topics build on them.
         self.apply_broker_configs(&image);
+        self.connections.update_and_wait(&self.settings(), &image.quotas);
         self.set_strays_aside(&image)?;
         let mut table = TopicTable::default();
         for topic in image.topics.iter() {
@@ -457,7 +450,6 @@ impl Broker {
                 default_of_all_brokers = !config.for_one_broker,
                 "a stored dynamic config is not used");
         }
-        self.limits.set(crate::allowed::connections(&config, &image.quotas, &self.listeners));
         self.logs.set_producer_expiration_ms(i64::from(config.producer_id_expiration_ms()));
         self.logs.set_cordoned(registration::cordoned(&self.logs, &config));
         if let Ok(topic) = TopicConfig::new(&config, &Properties::new()) {

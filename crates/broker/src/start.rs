@@ -16,13 +16,12 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::Hooks;
-use crate::allowed;
+use crate::allowed::Connections;
 use crate::broker::{Broker, Parts};
 use crate::clock::Clock;
 use crate::coordinators::groups::Groups;
 use crate::coordinators::runtime::RuntimeConfig;
 use crate::kraft::{Controller, MetadataLog, MetadataLogError, Owner, Retention};
-use crate::net::limits::ConnectionLimits;
 use crate::net::listener::{self, Listener, SocketOptions};
 use crate::random::Random;
 use crate::registration;
@@ -78,7 +77,7 @@ pub(crate) async fn start(config: BrokerConfig, hooks: Hooks) -> Result<RunningB
             Arc::clone(&broker),
             listener,
             socket,
-            Arc::clone(&broker.limits),
+            Arc::clone(broker.connections.limits()),
         )));
     }
     tasks.extend(crate::housekeeping::spawn(&broker));
@@ -233,8 +232,7 @@ fn open(
         logs.dirs().iter().filter(|dir| dir.check().is_ok()).map(|dir| dir.id()).collect();
 
     let open: Vec<String> = listeners.iter().map(|listener| listener.name.clone()).collect();
-    let quotas = &opened.loader.image().quotas;
-    let limits = ConnectionLimits::new(allowed::connections(&config, quotas, &open));
+    let connections = Connections::new(&config, &opened.loader.image().quotas, open);
     let groups = Groups::new(
         group_config(&config),
         RuntimeConfig {
@@ -255,8 +253,7 @@ fn open(
         groups,
         kraft_version: opened.log.kraft_version(),
         controller: Controller::new(opened.log, opened.loader),
-        limits,
-        listeners: open,
+        connections,
         config: config.clone(),
         image,
     });
