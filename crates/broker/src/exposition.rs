@@ -75,7 +75,7 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Connections closed because of what they sent.",
         metrics.connections_refused_input.get(),
     );
-    let (connections, refused) = broker.limits.counts();
+    let (connections, refused) = broker.connections.limits().counts();
     page.gauge("kafka_server_socketservermetrics_connection_count", "Connections.", connections);
     page.counter(
         "thalweg_connections_refused_limit_total",

@@ -65,7 +65,7 @@ pub use log::{ActiveProducer, Log, LogOffsets};
 pub use manager::{CreateRequest, DirReport, LogManager, ManagerConfig, OpenReport, TopicConfigs};
 pub use meta_properties::MetaProperties;
 pub use metrics::{Counter, Metrics};
-pub use names::{CLUSTER_METADATA_TOPIC, PARTITION_METADATA};
+pub use names::{CLUSTER_METADATA_TOPIC, PARTITION_METADATA, is_partition_dir};
 pub use producers::AppendOrigin;
 pub use read::{Isolation, ReadRequest, ReadResult};
 pub use stalls::Stalls;

@@ -144,7 +144,8 @@ pub struct CreateRequest<'a> {
     pub partition: i32,
     /// Its topic's id.
     pub topic_id: Uuid,
-    /// The directory to put it in; the one with the fewest partitions otherwise.
+    /// The directory to put it in; the one with the fewest partitions without it, or where that
+    /// directory is none of the node's and all of them are online.
     pub dir: Option<Uuid>,
     /// The partition has never been on this node. If it may have been, and a directory is
     /// offline, it is not made anew: it might be there.
@@ -237,10 +238,10 @@ impl LogManager {
                 None => return Err(OpenError::NoUsableDirectory("log.dirs is empty".into())),
             },
         };
-        let mut all = dirs.clone();
-        if !dirs.iter().any(|dir| Arc::ptr_eq(dir, &metadata_dir)) {
-            all.push(Arc::clone(&metadata_dir));
-        }
+        // The metadata's first: a start that dies in between must not leave it looking like the only
+        // directory that was never used.
+        let mut all = vec![Arc::clone(&metadata_dir)];
+        all.extend(dirs.iter().filter(|dir| !Arc::ptr_eq(dir, &metadata_dir)).cloned());
         let cluster_id = identify_all(&all, &config)?;
 
         let mut manager = LogManager {
@@ -632,13 +633,19 @@ impl LogManager {
         Ok(log)
     }
 
-    /// The directory asked for, or the online one with the fewest partitions.
+    /// The directory asked for; where it is none of ours or none was asked for, the online one with
+    /// the fewest partitions.
     fn choose_dir(&self, wanted: Option<Uuid>) -> Result<Arc<LogDir>, CreateError> {
         if let Some(id) = wanted.filter(|id| !id.is_reserved()) {
-            let dir = self.dirs.iter().find(|dir| dir.id() == id);
-            let dir = dir.ok_or(CreateError::UnknownDirectory(id))?;
-            dir.check()?;
-            return Ok(dir.clone());
+            if let Some(dir) = self.dirs.iter().find(|dir| dir.id() == id) {
+                dir.check()?;
+                return Ok(dir.clone());
+            }
+            // Replaced, or taken out of the configuration: elsewhere, as in Kafka. But an offline
+            // one may be it, whose id was never read.
+            for dir in &self.dirs {
+                dir.check()?;
+            }
         }
         let cordoned = self.cordoned.read();
         let online = || self.dirs.iter().filter(|dir| dir.check().is_ok());
