@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use thalweg_records::batch::HEADER_LEN;
 
 use crate::dir::LogDir;
@@ -191,13 +191,34 @@ impl Segment {
         &self,
         work: impl FnOnce(&mut SegmentIndex, &IndexPaths<'_>) -> T,
     ) -> T {
-        let paths = IndexPaths {
+        let paths = self.index_paths();
+        work(&mut self.index.lock(), &paths)
+    }
+
+    fn index_paths(&self) -> IndexPaths<'_> {
+        IndexPaths {
             disk: &self.dir().disk,
             partition: self.home.path(),
             base_offset: self.base_offset,
             deleted: self.deleted.load(Ordering::Acquire),
-        };
-        work(&mut self.index.lock(), &paths)
+        }
+    }
+
+    /// The index; [`WalkError::WouldBlock`] under [`Wait::Never`] if somebody else keeps it, who may
+    /// be waiting for the disk with it.
+    fn lock_index(&self, wait: Wait) -> Result<MutexGuard<'_, SegmentIndex>, WalkError> {
+        if wait == Wait::Allowed {
+            return Ok(self.index.lock());
+        }
+        // An append has it for an instant only, which is shorter than the way to another thread.
+        const TRIES: usize = 64;
+        for _ in 0..TRIES {
+            if let Some(index) = self.index.try_lock() {
+                return Ok(index);
+            }
+            std::hint::spin_loop();
+        }
+        Err(WalkError::WouldBlock)
     }
 
     /// Notes an appended batch in the indexes.
@@ -390,7 +411,7 @@ impl Segment {
         self.prepare_index(wait)?;
         let mut rebuilt = false;
         loop {
-            let entry = self.with_index(|index, paths| lookup(index, paths))?;
+            let entry = lookup(&*self.lock_index(wait)?, &self.index_paths())?;
             let Some((offset, position)) = entry else { return Ok(None) };
             match Walk::new(file, position, self.size(), wait).next() {
                 Ok(Some(head)) if head.last_offset == offset => return Ok(Some(head)),
@@ -419,7 +440,7 @@ impl Segment {
     }
 
     fn prepare_index(&self, wait: Wait) -> Result<(), WalkError> {
-        if self.index.lock().loaded {
+        if self.lock_index(wait)?.loaded {
             return Ok(());
         }
         match wait {
