@@ -63,6 +63,7 @@ pub use dir::{DirFailureListener, Executor, LogDir};
 pub use disk::{Disk, DiskOp, FaultHook, Injected, OpenFile};
 pub use epochs::{UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET};
 pub use error::{AppendError, CreateError, OpenError, ReadError, StorageError};
+pub use housekeeping::DirLogs;
 pub use load::LoadStats;
 pub use log::{ActiveProducer, Log, LogOffsets};
 pub use manager::{DirReport, LogManager, ManagerConfig, OpenReport, TopicConfigs};

@@ -25,7 +25,7 @@ use crate::config::LogConfig;
 use crate::dir::{DirFailureListener, Executor, LogDir};
 use crate::disk::Disk;
 use crate::error::{OpenError, StorageError};
-use crate::housekeeping::{Written, read_offsets};
+use crate::housekeeping::read_offsets;
 use crate::load::{LoadError, LoadInput, LoadStats, load};
 use crate::log::Log;
 use crate::metrics::Metrics;
@@ -152,8 +152,6 @@ pub struct LogManager {
     pub(crate) rivals: Mutex<Vec<Arc<Log>>>,
     /// Held while partitions are made or deleted.
     pub(crate) creation: Mutex<()>,
-    /// Held while checkpoints are written, so that an older state never replaces a newer one.
-    pub(crate) checkpoints: Mutex<Written>,
     metrics: Arc<Metrics>,
     stalls: Arc<Stalls>,
 }
@@ -230,7 +228,6 @@ impl LogManager {
             logs: RwLock::new(HashMap::new()),
             rivals: Mutex::new(Vec::new()),
             creation: Mutex::new(()),
-            checkpoints: Mutex::default(),
             metrics,
             stalls: Arc::clone(&gate.stalls),
         };
@@ -454,7 +451,7 @@ impl LogManager {
     }
 
     /// The log directories, and the metadata log's if it is none of them.
-    pub(crate) fn all_dirs(&self) -> impl Iterator<Item = &Arc<LogDir>> {
+    pub fn all_dirs(&self) -> impl Iterator<Item = &Arc<LogDir>> {
         let is_extra = !self.dirs.iter().any(|dir| Arc::ptr_eq(dir, &self.metadata_dir));
         self.dirs.iter().chain(is_extra.then_some(&self.metadata_dir))
     }

@@ -304,3 +304,43 @@ async fn an_index_that_is_being_written_holds_up_no_worker() {
     }
     broker.shut_down().await;
 }
+
+/// What is done by the clock for one directory, and what changes there, does not wait for the disk
+/// of another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn housekeeping_of_a_directory_does_not_wait_for_another_one() {
+    let (data, faults) = (Data::new(), Faults::new());
+    let broker = TestBroker::builder()
+        .data(&data.0)
+        .dirs(&["a", "b"])
+        .config("log.initial.task.delay.ms", 1)
+        .config("log.flush.scheduler.interval.ms", 20)
+        .config("log.flush.offset.checkpoint.interval.ms", 20)
+        .faults(&faults)
+        .start()
+        .await;
+    let client = connect(&broker).await;
+    let topic = client.create("t", 2, &[("flush.ms", "1")]).await;
+    client.create("u", 1, &[]).await;
+    let placed = client.placed("t").await;
+    let (in_a, in_b) = (placed["a"][0], placed["b"][0]);
+    assert_eq!(client.placed("u").await["a"], [0]);
+
+    // Both a flush and a checkpoint, whichever comes first.
+    let in_b_hits = faults.stall(&[DiskOp::Sync], "/b/", 8 * STALL);
+    let flushes = faults.stall(&[DiskOp::Sync], "/a/t-*.log", Duration::ZERO);
+    let checkpoints =
+        faults.stall(&[DiskOp::Sync], "/a/*recovery-point-offset-checkpoint.tmp", Duration::ZERO);
+    assert_eq!(client.produce(topic, in_b, "x").await, Ok(0));
+    while in_b_hits.get() == 0 {
+        std::thread::sleep(LOOK);
+    }
+    assert_eq!(client.produce(topic, in_a, "x").await, Ok(0));
+    while flushes.get() == 0 || checkpoints.get() == 0 {
+        std::thread::sleep(LOOK);
+    }
+    assert_eq!(client.delete("u").await, ErrorCode::NONE);
+    assert_eq!((in_b_hits.get(), in_b_hits.most_at_once()), (1, 1), "somebody waited for it");
+    faults.clear();
+    broker.shut_down().await;
+}
