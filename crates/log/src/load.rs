@@ -21,6 +21,7 @@ use crate::epochs::Epochs;
 use crate::error::StorageError;
 use crate::flush::write_snapshot;
 use crate::log::{Loaded, Log};
+use crate::lookup::Floor;
 use crate::names;
 use crate::producer_snapshot;
 use crate::producers::{Judgement, ProducerState, Updates, Verdict, is_expired};
@@ -471,7 +472,9 @@ fn clean_end(last: &Arc<Segment>) -> io::Result<Option<i64>> {
     }
     last.ensure_index()?;
     let file = last.open_briefly()?;
-    let entry = last.with_index(|index, paths| index.floor_entry(i64::MAX, paths, Wait::Allowed));
+    let entry = last.with_index(|index, paths| {
+        index.floor_entry(Floor::Offset(i64::MAX), paths, Wait::Allowed)
+    });
     let Ok(entry) = entry else { return Ok(None) };
     let from = entry.map_or(0, |(_, position)| position);
     let mut walk = Walk::new(&file, from, size, Wait::Allowed);

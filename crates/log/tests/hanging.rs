@@ -1,8 +1,9 @@
-//! A disk that hangs: nothing that is done to another directory waits for it.
+//! A disk that hangs: what is done to another directory does not wait for it, and who waits for it
+//! holds nothing that others need.
 
 mod common;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -14,23 +15,40 @@ use thalweg_log::{CreateRequest, Disk, DiskOp, FaultHook, Injected, LogConfig, L
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Syncs in one directory hang while that is set.
+type Rule = Box<dyn Fn(DiskOp, &Path) -> bool + Send>;
+
+/// Operations that a rule names hang for as long as it is set.
 #[derive(Default)]
 struct Hanging {
-    dir: Mutex<Option<PathBuf>>,
+    rule: Mutex<Option<Rule>>,
     changed: Condvar,
     hung: Mutex<Option<mpsc::Sender<()>>>,
 }
 
+impl Hanging {
+    /// Sets the rule; what comes back hears of the first operation that hangs.
+    fn begin(&self, rule: impl Fn(DiskOp, &Path) -> bool + Send + 'static) -> mpsc::Receiver<()> {
+        let (sender, hung) = mpsc::channel();
+        *self.hung.lock() = Some(sender);
+        *self.rule.lock() = Some(Box::new(rule));
+        hung
+    }
+
+    fn end(&self) {
+        *self.rule.lock() = None;
+        self.changed.notify_all();
+    }
+}
+
 impl FaultHook for Hanging {
     fn before(&self, op: DiskOp, path: &Path, _: usize) -> Injected {
-        let mut dir = self.dir.lock();
-        let hangs = |dir: &mut Option<PathBuf>| dir.as_ref().is_some_and(|d| path.starts_with(d));
-        if op == DiskOp::Sync && hangs(&mut dir) {
+        let mut rule = self.rule.lock();
+        let hangs = |rule: &mut Option<Rule>| rule.as_ref().is_some_and(|rule| rule(op, path));
+        if hangs(&mut rule) {
             if let Some(hung) = self.hung.lock().take() {
                 let _ = hung.send(());
             }
-            self.changed.wait_while(&mut dir, hangs);
+            self.changed.wait_while(&mut rule, hangs);
         }
         Injected::Nothing
     }
@@ -47,9 +65,8 @@ fn a_checkpoint_that_hangs_holds_up_no_deletion_elsewhere() {
         let log = logs.create(&CreateRequest::new("t", partition, TOPIC_ID), 0).unwrap();
         append(&log, BatchSpec::new(0, 1));
     }
-    let (sender, hung) = mpsc::channel();
-    *hook.hung.lock() = Some(sender);
-    *hook.dir.lock() = Some(second.path().into());
+    let slow = second.path().to_path_buf();
+    let hung = hook.begin(move |op, path| op == DiskOp::Sync && path.starts_with(&slow));
     let (sender, done) = mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(|| logs.checkpoint());
@@ -63,9 +80,49 @@ fn a_checkpoint_that_hangs_holds_up_no_deletion_elsewhere() {
             let _ = sender.send(removed.len());
         });
         let removed = done.recv_timeout(PATIENCE);
-        *hook.dir.lock() = None;
-        hook.changed.notify_all();
+        hook.end();
         assert_eq!(removed, Ok(2));
     });
     logs.shut_down(1, 1_000);
+}
+
+#[test]
+fn who_waits_for_an_index_holds_up_no_append() {
+    /// Beyond a page of the index, which is on file then; every batch but the first has an entry.
+    const BATCHES: i64 = 600;
+    let dir = TempDir::new();
+    let hook = Arc::new(Hanging::default());
+    let settings = LogConfig { index_interval_bytes: 0, ..LogConfig::default() };
+    let mut config = config(&[dir.path()], settings);
+    config.disk = Disk::with_hook(hook.clone());
+    let (logs, _) = LogManager::open(config).unwrap();
+    let log = create(&logs, "t");
+    for at in 0..BATCHES {
+        append(&log, BatchSpec::new(0, 1).timestamp(at));
+    }
+    for (suffix, reads_by_time) in [("index", false), ("timeindex", true)] {
+        let hung = hook.begin(move |op, path| {
+            op == DiskOp::Read && path.extension().is_some_and(|extension| extension == suffix)
+        });
+        let (sender, appended) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                if reads_by_time {
+                    let found = log.offset_for_timestamp(100, &PlainRecords).unwrap();
+                    assert_eq!(found.unwrap().offset, 100);
+                } else {
+                    let found = read(&log, 100, 1).to_vec().unwrap();
+                    assert_eq!(batches(&found), [(100, 100)]);
+                }
+            });
+            hung.recv_timeout(PATIENCE).unwrap();
+            scope.spawn(|| {
+                append(&log, BatchSpec::new(0, 1));
+                let _ = sender.send(());
+            });
+            let appended = appended.recv_timeout(PATIENCE);
+            hook.end();
+            assert_eq!(appended, Ok(()), "{suffix}");
+        });
+    }
 }
