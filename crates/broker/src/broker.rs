@@ -309,9 +309,17 @@ impl Broker {
                 Some(id) => image.topics.by_id(id).filter(|topic| topic.name == *log.topic()),
                 None => image.topics.by_name(log.topic()),
             };
-            topic
-                .and_then(|topic| topic.partitions.get(&log.partition()))
-                .is_some_and(|partition| partition.replicas.contains(&self.node_id))
+            let partition = topic.and_then(|topic| topic.partitions.get(&log.partition()));
+            partition.is_some_and(|partition| {
+                // Left by an attempt to make the partition here; it was made elsewhere, and that
+                // directory may be offline now.
+                let is_leftover = log.topic_id().is_none()
+                    && log.log_end_offset() == 0
+                    && partition
+                        .directory(self.node_id)
+                        .is_some_and(|id| !id.is_reserved() && id != log.dir().id());
+                partition.replicas.contains(&self.node_id) && !is_leftover
+            })
         };
         for path in self.logs.set_strays_aside(is_known, self.clock.wall_ms())? {
             tracing::warn!(path = %path.display(),

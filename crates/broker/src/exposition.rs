@@ -82,7 +82,8 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Connections closed because of a limit.",
         refused,
     );
-    page.counter("thalweg_panics_total", "Requests that panicked.", metrics.panics.get());
+    let panics = metrics.panics.get() + broker.logs.metrics().panics.get();
+    page.counter("thalweg_panics_total", "Requests that panicked.", panics);
     page.counter(
         "thalweg_fetches_parked_total",
         "Fetches that waited for data.",

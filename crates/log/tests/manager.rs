@@ -108,6 +108,46 @@ fn partitions_are_spread_over_directories_and_found_again() {
     assert!(matches!(error, OpenError::PartitionTwice { partition: 0, .. }), "{error}");
 }
 
+/// Of two copies of a partition, as with an id in "partition.metadata" and records or without.
+#[test]
+fn of_two_copies_the_one_with_a_topic_id_counts() {
+    let cases = [
+        // In the first directory, in the second; which of them is served.
+        ((true, false), (false, false), Some(0)),
+        ((false, false), (true, false), Some(1)),
+        ((false, true), (true, false), Some(1)),
+        ((false, true), (false, false), Some(0)),
+        ((false, false), (false, true), Some(1)),
+        ((false, false), (false, false), Some(0)),
+        ((false, true), (false, true), None),
+    ];
+    for (first, second, served) in cases {
+        let dirs = [TempDir::new(), TempDir::new()];
+        for (dir, (has_id, has_records)) in dirs.iter().zip([first, second]) {
+            let (logs, _) = open(dir, LogConfig::default());
+            let log = create(&logs, "t");
+            if has_records {
+                append(&log, BatchSpec::new(0, 3));
+            }
+            logs.shut_down(1, 1_000);
+            if !has_id {
+                std::fs::remove_file(dir.path().join("t-0/partition.metadata")).unwrap();
+            }
+        }
+        let paths = dirs.each_ref().map(TempDir::path);
+        let (logs, _) = LogManager::open(config(&paths, LogConfig::default())).unwrap();
+        let result = logs.set_strays_aside(|_| true, 1_000);
+        match served {
+            Some(at) => {
+                assert_eq!(result.unwrap(), [paths[1 - at].join("t-0")]);
+                assert_eq!(logs.get("t", 0).unwrap().dir().path(), paths[at]);
+                assert!(!paths[1 - at].join("t-0").exists());
+            }
+            None => assert!(matches!(result, Err(OpenError::PartitionTwice { .. }))),
+        }
+    }
+}
+
 #[test]
 fn a_deleted_partition_is_gone_at_once_and_its_files_later() {
     let dir = TempDir::new();

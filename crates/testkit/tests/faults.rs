@@ -149,6 +149,49 @@ async fn a_directory_that_fails_while_a_partition_is_made_does_not_get_it() {
     broker.shut_down().await;
 }
 
+/// The disk is full when the partition's directory has just been made.
+async fn a_partition_made_half_way(leftover_stays: bool) {
+    let (data, faults) = (Data::new(), Faults::new());
+    let (broker, client) = data.start(&faults).await;
+    let mut ops = vec![DiskOp::Write];
+    if leftover_stays {
+        ops.push(DiskOp::Remove);
+    }
+    faults.fail(&ops, "/b/t-", Errno::Enospc);
+    let id = client.create("t", 4, &[]).await;
+    for partition in 0..4 {
+        assert_eq!(client.produce(id, partition, "x").await, Ok(0));
+    }
+    assert_eq!(client.placed("t").await["a"], [0, 1, 2, 3]);
+    assert_eq!(client.dirs().await["b"].0, ErrorCode::KAFKA_STORAGE_ERROR);
+    broker.shut_down().await;
+    let in_b = || {
+        let entries = std::fs::read_dir(data.0.join("b")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with("t-")).collect::<Vec<String>>()
+    };
+    assert_eq!(in_b().len(), usize::from(leftover_stays));
+
+    let (broker, client) = data.start(&Faults::new()).await;
+    for partition in 0..4 {
+        assert_eq!(client.fetch(id, partition).await.unwrap(), ["x"]);
+        assert_eq!(client.produce(id, partition, "y").await, Ok(1));
+    }
+    assert_eq!(client.dirs().await["b"], (ErrorCode::NONE, vec![]));
+    broker.shut_down().await;
+    assert!(in_b().iter().all(|name| name.ends_with("-stray")), "{:?}", in_b());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_left_of_a_partition_that_could_not_be_made() {
+    a_partition_made_half_way(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_left_of_a_partition_that_could_not_be_made_is_not_in_the_way() {
+    a_partition_made_half_way(true).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_only_directory_at_the_start_is_offline() {
     let (data, faults) = (Data::new(), Faults::new());
