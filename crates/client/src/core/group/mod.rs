@@ -28,6 +28,8 @@ mod handover;
 mod link;
 pub mod protocol;
 pub mod status;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

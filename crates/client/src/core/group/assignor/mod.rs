@@ -99,6 +99,15 @@ pub struct AssignorSpec {
     pub partitions: BTreeMap<Arc<str>, i32>,
 }
 
+impl AssignorSpec {
+    /// How many partitions somebody subscribed to.
+    pub fn subscribed_partitions(&self) -> usize {
+        let topics: BTreeSet<_> = self.members.values().flat_map(|member| &member.topics).collect();
+        let count = |topic: &Arc<str>| self.partitions.get(topic).copied().unwrap_or(0);
+        topics.into_iter().map(|topic| usize::try_from(count(topic)).unwrap_or(0)).sum()
+    }
+}
+
 impl Assignor {
     /// Kafka's name of it.
     pub fn name(self) -> &'static str {

@@ -195,6 +195,8 @@ impl ClassicMember {
         self.heartbeat.settled_ms = now_ms;
         self.state = State::Stable;
         self.reason = "";
+        let timeout_ms = u64::from(self.settings.rebalance_timeout_ms);
+        self.leader.expect_completion(now_ms.saturating_add(timeout_ms));
         if self.is_leaving {
             return;
         }

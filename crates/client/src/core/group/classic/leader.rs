@@ -9,8 +9,8 @@ use thalweg_wire::messages::sync_group_request::SyncGroupRequestAssignment;
 
 use super::{ClassicMember, State};
 use crate::core::group::action::Action;
-use crate::core::group::assignor::{Assignor, AssignorSpec, MemberSpec};
-use crate::core::group::protocol::{MemberSubscription, encode_assignment};
+use crate::core::group::assignor::{Assignment, Assignor, AssignorSpec, MemberSpec};
+use crate::core::group::protocol::{MemberSubscription, ProtocolError, encode_assignment};
 use crate::core::group::status::GroupError;
 use crate::core::metadata::Metadata;
 
@@ -32,6 +32,10 @@ pub(super) struct Leader {
     partitions: BTreeMap<Arc<str>, i32>,
     /// What the assignment was made from; `None` when another member leads.
     assigned_from: Option<BTreeMap<Arc<str>, i32>>,
+    /// Partitions may have been left to nobody, until those that have them let go.
+    pub(super) is_incomplete: bool,
+    /// When to join again if by then nobody else has.
+    pub(super) complete_by_ms: Option<u64>,
 }
 
 impl Leader {
@@ -66,8 +70,17 @@ impl Leader {
         self.assigned_from.as_ref().is_some_and(|before| *before != self.partitions)
     }
 
+    /// Whoever is to let go of partitions joins again when it has, and the assignment is completed
+    /// then. But a static member can have lost them, and come back without a rebalance and without
+    /// anything to let go of. Kafka's leader leaves such partitions to nobody; this one joins again.
+    pub(super) fn expect_completion(&mut self, by_ms: u64) {
+        self.complete_by_ms = self.is_incomplete.then_some(by_ms);
+    }
+
     pub(super) fn resign(&mut self) {
         self.assigned_from = None;
+        self.is_incomplete = false;
+        self.complete_by_ms = None;
     }
 }
 
@@ -110,38 +123,46 @@ impl ClassicMember {
     pub(super) fn assign(&mut self, candidates: &[Candidate], skip_assignment: bool) {
         let Some(assignor) = self.assignor else { return };
         self.leader.assigned_from = Some(self.leader.partitions.clone());
-        let assignments = if skip_assignment {
-            Ok(Vec::new())
-        } else {
-            assignments(assignor, candidates, &self.leader.partitions)
-        };
-        match assignments {
+        if skip_assignment {
+            // Whether that assignment was complete cannot be seen.
+            self.leader.is_incomplete = assignor == Assignor::CooperativeSticky;
+            self.state = State::Syncing { request: None, assignments: Vec::new() };
+            return;
+        }
+        let spec = spec(assignor, candidates, &self.leader.partitions);
+        let assignment = assignor.assign(&spec);
+        let assigned: usize = assignment.values().map(Vec::len).sum();
+        self.leader.is_incomplete = assigned < spec.subscribed_partitions();
+        match encoded(assignment) {
             Ok(assignments) => self.state = State::Syncing { request: None, assignments },
-            Err(error) => self.fail(error),
+            Err(error) => self.fail(GroupError::Unwritable(error)),
         }
     }
 }
 
-fn assignments(
+fn spec(
     assignor: Assignor,
     candidates: &[Candidate],
     partitions: &BTreeMap<Arc<str>, i32>,
-) -> Result<Vec<SyncGroupRequestAssignment>, GroupError> {
+) -> AssignorSpec {
     let member = |candidate: &Candidate| {
         let instance_id = candidate.instance_id.clone();
         let spec = MemberSpec::new(assignor, &candidate.subscription, instance_id);
         (Arc::clone(&candidate.id), spec)
     };
-    let spec = AssignorSpec {
+    AssignorSpec {
         members: candidates.iter().map(member).collect(),
         partitions: partitions.clone(),
-    };
+    }
+}
+
+fn encoded(assignment: Assignment) -> Result<Vec<SyncGroupRequestAssignment>, ProtocolError> {
     let encoded = |(id, partitions): (Arc<str>, Vec<_>)| {
         Ok(SyncGroupRequestAssignment {
             member_id: id.to_string(),
-            assignment: encode_assignment(&partitions).map_err(GroupError::Unwritable)?,
+            assignment: encode_assignment(&partitions)?,
             ..SyncGroupRequestAssignment::default()
         })
     };
-    assignor.assign(&spec).into_iter().map(encoded).collect()
+    assignment.into_iter().map(encoded).collect()
 }

@@ -139,6 +139,7 @@ impl ClassicMember {
             assignors,
         };
         member.set_subscription(subscription, now_ms);
+        member.reason = "";
         if member.assignors.is_empty() {
             member.fail(GroupError::NoAssignor);
         }
@@ -180,6 +181,11 @@ impl ClassicMember {
         }
         if let Some(hand_over) = &self.hand_over {
             deadline = deadline.min(hand_over.deadline_ms);
+        }
+        if let (State::Stable, false, Some(by_ms)) =
+            (&self.state, self.is_leaving, self.leader.complete_by_ms)
+        {
+            deadline = deadline.min(by_ms);
         }
         let wants_request = self.link.coordinator().is_none() || self.is_about_to_send();
         if let Some(retry_at) = self.link.retry_at().filter(|_| wants_request) {
@@ -377,6 +383,10 @@ impl ClassicMember {
         }
         if self.poll.is_over(now_ms) && self.minds_polling() {
             self.give_up_polling();
+        }
+        let is_stable = matches!(self.state, State::Stable) && !self.is_leaving;
+        if is_stable && self.leader.complete_by_ms.take_if(|by_ms| now_ms >= *by_ms).is_some() {
+            self.request_rejoin("partitions were left without an owner");
         }
         let has_coordinator = self.link.coordinator().is_some();
         if self.heartbeats() && has_coordinator && now_ms >= self.heartbeat.session_ends_ms {
