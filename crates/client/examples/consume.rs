@@ -8,9 +8,7 @@
 
 use std::time::Duration;
 
-use thalweg::{
-    Cluster, Consumer, ConsumerConfig, Error, GroupProtocol, OffsetReset, Options,
-};
+use thalweg::{Cluster, Consumer, ConsumerConfig, Error, GroupProtocol, OffsetReset, Options};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {

@@ -1,3 +1,5 @@
+//! What every assignor has to keep, on examples and on random groups.
+
 use super::*;
 
 /// Numbers that look random and are the same for a seed.
