@@ -6,6 +6,8 @@
 //!
 //! The third argument is the group's protocol: `classic`, or `consumer` (KIP-848).
 
+#![allow(clippy::print_stdout)]
+
 use std::time::Duration;
 
 use thalweg::{Cluster, Consumer, ConsumerConfig, Error, GroupProtocol, OffsetReset, Options};

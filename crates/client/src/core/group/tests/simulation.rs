@@ -117,7 +117,7 @@ impl<C: Coordinator> World<C> {
     }
 
     fn subscription(&mut self) -> BTreeSet<Arc<str>> {
-        let alike = self.random.0 % 3 != 0;
+        let alike = !self.random.0.is_multiple_of(3);
         let names: Vec<Arc<str>> = self.topics.keys().cloned().collect();
         let first = Arc::clone(&names[0]);
         let mut some: BTreeSet<_> =
