@@ -311,8 +311,13 @@ impl<C: Coordinator> World<C> {
     /// Runs until `end_ms`, from one thing that happens to the next.
     fn run(&mut self, end_ms: u64) {
         loop {
-            let ids: Vec<ClientId> = self.clients.keys().copied().collect();
-            for id in ids {
+            let now_ms = self.now_ms;
+            let is_due = |(&id, client): (&ClientId, &Client)| {
+                let at_ms = client.member.next_deadline(now_ms).unwrap_or(u64::MAX);
+                (at_ms <= now_ms || client.stuck_until_ms == now_ms).then_some(id)
+            };
+            let due: Vec<ClientId> = self.clients.iter().filter_map(is_due).collect();
+            for id in due {
                 self.drive(id);
             }
             self.take_answers();
@@ -432,6 +437,7 @@ impl<C: Coordinator> World<C> {
     fn with(&mut self, id: ClientId, change: impl FnOnce(&mut Client, u64)) {
         if let Some(client) = self.clients.get_mut(&id) {
             change(client, self.now_ms);
+            self.drive(id);
         }
     }
 
