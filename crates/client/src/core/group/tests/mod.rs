@@ -1,12 +1,12 @@
 //! Members against coordinators, with a clock that only moves when told to.
 
 mod application;
-// mod classic;
+mod classic;
 mod classic_simulation;
-mod simulation;
-// mod consumer;
+mod consumer;
 mod consumer_simulation;
 mod fake_coordinator;
+mod simulation;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
