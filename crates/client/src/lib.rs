@@ -43,5 +43,6 @@ pub use connection::Connection;
 pub use consumer::{Consumer, ConsumerConfig, Rebalance, RebalanceListener};
 pub use coordinator::CommittedOffset;
 pub use error::Error;
+pub use offsets::FoundOffset;
 pub use options::Options;
 pub use raw::{RawConnection, RawReceiver, RawSender};
