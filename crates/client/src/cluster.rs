@@ -72,13 +72,23 @@ impl Cluster {
         &self,
         topics: &[&str],
     ) -> Result<(Arc<Metadata>, Vec<(String, ErrorCode)>), Error> {
+        self.refresh_or_create(topics, false).await
+    }
+
+    /// As [`Self::refresh`]; with `create` the brokers create topics that are not there, where
+    /// their `auto.create.topics.enable` says so.
+    pub(crate) async fn refresh_or_create(
+        &self,
+        topics: &[&str],
+        create: bool,
+    ) -> Result<(Arc<Metadata>, Vec<(String, ErrorCode)>), Error> {
         let topic = |name: &&str| MetadataRequestTopic {
             name: Some((*name).to_owned()),
             ..MetadataRequestTopic::default()
         };
         let request = MetadataRequest {
             topics: Some(topics.iter().map(topic).collect()),
-            allow_auto_topic_creation: false,
+            allow_auto_topic_creation: create,
             ..MetadataRequest::default()
         };
         let response = self.send_any(&request).await?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use thalweg_wire::{ApiKey, DecodeError, EncodeError, ErrorCode};
 
 use crate::core::fetch::PartitionError;
+use crate::core::produce::ProduceError;
 use crate::core::versions::NegotiationError;
 use crate::core::{FrameError, PipelineError, VersionError};
 
@@ -143,6 +144,9 @@ pub enum Error {
     /// A partition cannot be read.
     #[error(transparent)]
     Partition(Box<PartitionError>),
+    /// A record was not acknowledged.
+    #[error(transparent)]
+    Produce(#[from] ProduceError),
     /// A topic that was asked for is not there, or not for this client.
     #[error("topic {topic}: {}", code_name(*.code))]
     Topic {

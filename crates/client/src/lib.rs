@@ -9,6 +9,8 @@
 //! - [`Cluster`]: finds brokers from bootstrap addresses, keeps metadata, opens connections when
 //!   they are first needed.
 //!
+//! On those stand [`Consumer`] and [`Producer`].
+//!
 //! Messages are those of `thalweg_wire`; responses are decoded, but errors inside them are the
 //! caller's to judge.
 //!
@@ -32,14 +34,19 @@ pub mod core;
 pub mod error;
 mod offsets;
 pub mod options;
+pub mod producer;
 pub mod raw;
 mod transport;
 
 pub use crate::core::fetch::{ConsumerRecord, IsolationLevel, OffsetReset, OwnedRecord, Records};
 pub use crate::core::partition::{Position, TopicPartition};
+pub use crate::core::produce::{
+    Acks, ProduceError, ProduceErrorKind, ProducerRecord, RecordMetadata,
+};
 pub use cluster::Cluster;
 pub use connection::Connection;
 pub use consumer::{Consumer, ConsumerConfig};
 pub use error::Error;
 pub use options::Options;
+pub use producer::{Delivery, Producer, ProducerConfig, TrySendError};
 pub use raw::{RawConnection, RawReceiver, RawSender};

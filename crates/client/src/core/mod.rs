@@ -6,6 +6,7 @@ pub mod frame;
 pub mod metadata;
 pub mod partition;
 pub mod pipeline;
+pub mod produce;
 pub mod versions;
 
 pub use frame::{FrameBuffer, FrameError};
