@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::InitProducerIdRequest;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::shared::Shared;
 use crate::core::produce::ProduceErrorKind;
@@ -31,8 +31,9 @@ pub(super) async fn run(shared: Arc<Shared>) {
         failures += 1;
         let first = shared.config.retry_backoff.max(Duration::from_millis(1));
         let pause = first.saturating_mul(1 << (failures - 1).min(16));
-        // Nothing makes this go faster: what is missing was just asked for.
-        tokio::time::sleep(pause.min(shared.config.retry_backoff_max.max(first))).await;
+        let pause = pause.min(shared.config.retry_backoff_max.max(first));
+        // What is missing was just asked for; only a topic that was not makes this go faster.
+        drop(timeout(pause, shared.asked.notified()).await);
     }
 }
 
@@ -102,6 +103,7 @@ async fn producer_id(shared: &Arc<Shared>) -> bool {
         return true;
     }
     let request = InitProducerIdRequest {
+        transactional_id: None,
         // Without a transactional id nobody looks at the timeout.
         transaction_timeout_ms: i32::MAX,
         producer_id: -1,

@@ -216,8 +216,11 @@ impl Producer {
     fn want(&self, topic: &str, until: Instant) -> u64 {
         self.shared().with(|state| {
             if !state.sender.knows(topic) {
-                let wanted =
-                    state.wanted.entry(topic.to_owned()).or_insert(Wanted { code: None, until });
+                let asked = &self.shared().asked;
+                let wanted = state.wanted.entry(topic.to_owned()).or_insert_with(|| {
+                    asked.notify_one();
+                    Wanted { code: None, until }
+                });
                 wanted.until = wanted.until.max(until);
                 // It may have come into being since somebody else was refused.
                 wanted.code = None;

@@ -25,6 +25,8 @@ pub(super) struct Shared {
     pub changed: Notify,
     /// There is something to look after.
     pub errand: Notify,
+    /// Somebody waits for a topic that nobody waited for before.
+    pub asked: Notify,
     /// There are batches whose time will be over.
     pub watch: Notify,
     tasks: Mutex<Tasks>,
@@ -73,6 +75,7 @@ impl Shared {
             room,
             changed: Notify::new(),
             errand: Notify::new(),
+            asked: Notify::new(),
             watch: Notify::new(),
             tasks: Mutex::default(),
             runtime: Handle::current(),
