@@ -387,6 +387,81 @@ async fn what_a_dropped_producer_did_not_send_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_that_is_gone_for_good() {
+    let broker = TestBroker::start().await;
+    let options = Options { request_timeout: Duration::from_millis(300), ..Options::default() };
+    let cluster = Cluster::connect(&broker.bootstrap(), options).await.unwrap();
+    create(&cluster, "t", 1, &[]).await;
+    let config = ProducerConfig {
+        delivery_timeout: Duration::from_millis(600),
+        max_block: Duration::from_millis(200),
+        buffer_memory: 64 << 10,
+        ..ProducerConfig::default()
+    };
+    let producer = Producer::new(cluster, config).unwrap();
+    soon(producer.send(record("t", b"v")).await.unwrap()).await.unwrap();
+    broker.shut_down().await;
+    let late = producer.send(record("t", b"v")).await.unwrap();
+    let began = Instant::now();
+    let error = soon(late).await.unwrap_err();
+    assert!(began.elapsed() >= Duration::from_millis(500), "{:?}", began.elapsed());
+    assert!(matches!(error.kind, ProduceErrorKind::Expired { after_ms: 600.., .. }), "{error}");
+    assert!(error.is_retriable());
+    assert_eq!((&*error.topic, error.partition), ("t", Some(0)));
+    // What nobody takes fills the budget; whoever is told so may try again later.
+    let mut deliveries = Vec::new();
+    let error = loop {
+        match producer.send(record("t", &[0; 1_000])).await {
+            Ok(delivery) => deliveries.push(delivery),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error.kind, ProduceErrorKind::Full { waited_ms: 200.. }), "{error}");
+    assert!(deliveries.len() >= 45, "{}", deliveries.len());
+    for delivery in deliveries {
+        soon(delivery).await.unwrap_err();
+    }
+    assert_eq!(producer.memory_used().0, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_stops_waiting_holds_up_nobody() {
+    let broker = TestBroker::start().await;
+    let cluster = cluster(&broker).await;
+    create(&cluster, "t", 1, &[]).await;
+    let config = ProducerConfig { buffer_memory: 32 << 10, ..ProducerConfig::default() };
+    let producer = Producer::new(cluster.clone(), config).unwrap();
+    let sent = Arc::new(AtomicUsize::new(0));
+    let tasks: Vec<_> = (0..8)
+        .map(|task| {
+            let (producer, sent) = (producer.clone(), Arc::clone(&sent));
+            tokio::spawn(async move {
+                for _ in 0..200 {
+                    // Half of them lose patience at once.
+                    let patience =
+                        Duration::from_micros(if task % 2 == 0 { 50 } else { 60_000_000 });
+                    let value = [b'x'; 3_000];
+                    let sending = producer.send(record("t", &value));
+                    if let Ok(taken) = tokio::time::timeout(patience, sending).await {
+                        drop(taken.unwrap());
+                        sent.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        soon(task).await.unwrap();
+    }
+    soon(producer.flush()).await;
+    // A record whose sending was given up is not there, and every other one is.
+    let sent = sent.load(Ordering::Relaxed);
+    assert!(sent >= 800);
+    assert_eq!(producer.counts().records, sent as u64);
+    read(&cluster, "t", 1, sent).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fewer_acknowledgements() {
     let broker = TestBroker::start().await;
     let cluster = cluster(&broker).await;

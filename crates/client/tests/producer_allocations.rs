@@ -126,7 +126,7 @@ fn less_than_one_per_record() {
             (Compression::Lz4, 1_000),
         ] {
             let each = measure(&cluster, compression, size).await;
-            println!("{compression:?}, {size} bytes: {each:.3} allocations per record");
+            eprintln!("{compression:?}, {size} bytes: {each:.3} allocations per record");
             assert!(each <= 1.0, "{compression:?}, {size} bytes: {each} allocations per record");
         }
     });

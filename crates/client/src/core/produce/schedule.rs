@@ -21,7 +21,7 @@ pub(super) enum Place {
 }
 
 /// What goes to one broker.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Outbox {
     /// Partitions whose turn it is, the one that waited longest first.
     pub row: VecDeque<Slot>,
@@ -78,11 +78,11 @@ impl Sender {
         match place {
             Place::Nowhere => {}
             Place::Row(broker) => {
-                self.outboxes.entry(broker).or_insert_with(Outbox::new).row.push_back(slot);
+                self.outboxes.entry(broker).or_default().row.push_back(slot);
                 self.kick(broker, now_ms);
             }
             Place::Waiting(broker, due) => {
-                self.outboxes.entry(broker).or_insert_with(Outbox::new).waiting.insert((due, slot));
+                self.outboxes.entry(broker).or_default().waiting.insert((due, slot));
                 self.kick(broker, due);
             }
         }
@@ -97,7 +97,7 @@ impl Sender {
     /// Wakes a broker's task, should it sleep beyond `due`.
     fn kick(&mut self, broker: i32, due_ms: u64) {
         let max_in_flight = self.settings.max_in_flight;
-        let outbox = self.outboxes.entry(broker).or_insert_with(Outbox::new);
+        let outbox = self.outboxes.entry(broker).or_default();
         // With as many requests under way as may be, the next answer comes first.
         if outbox.sleeps_until_ms > due_ms && outbox.requests.len() < max_in_flight {
             outbox.sleeps_until_ms = 0;
@@ -149,7 +149,7 @@ impl Sender {
     /// when there is nothing to wait for.
     pub fn sleep(&mut self, broker: i32, now_ms: u64) -> Option<u64> {
         let max_in_flight = self.settings.max_in_flight;
-        let outbox = self.outboxes.entry(broker).or_insert_with(Outbox::new);
+        let outbox = self.outboxes.entry(broker).or_default();
         outbox.sleeps_until_ms = u64::MAX;
         if outbox.requests.len() >= max_in_flight {
             return None;
@@ -173,9 +173,15 @@ impl Sender {
     }
 }
 
-impl Outbox {
-    fn new() -> Outbox {
-        // Nobody is there yet: the first kick makes somebody.
-        Outbox { sleeps_until_ms: u64::MAX, ..Outbox::default() }
+impl Default for Outbox {
+    fn default() -> Outbox {
+        Outbox {
+            row: VecDeque::new(),
+            waiting: BTreeSet::new(),
+            requests: VecDeque::new(),
+            throttled_until_ms: 0,
+            // Nobody is there yet: the first kick makes somebody.
+            sleeps_until_ms: u64::MAX,
+        }
     }
 }
