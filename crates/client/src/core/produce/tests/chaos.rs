@@ -1,6 +1,6 @@
 //! Whatever fails, nothing is lost, doubled or out of order. A seed says everything.
 
-use thalweg_records::Compression;
+use thalweg_records::{BatchView, Compression};
 
 use super::super::*;
 use super::cluster::*;
@@ -41,7 +41,7 @@ const CALM: Weather = Weather {
     fatal: u64::MAX,
 };
 
-fn fate(rng: &mut Rng, weather: &Weather) -> Fate {
+fn fate(rng: &mut Rng, weather: &Weather, batch: &BatchView<'_>) -> Fate {
     const REFUSED: [ErrorCode; 4] = [
         ErrorCode::NOT_ENOUGH_REPLICAS,
         ErrorCode::KAFKA_STORAGE_ERROR,
@@ -50,7 +50,8 @@ fn fate(rng: &mut Rng, weather: &Weather) -> Fate {
     ];
     const APPENDED: [ErrorCode; 2] =
         [ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode::REQUEST_TIMED_OUT];
-    if rng.one_in(weather.fatal) {
+    // A broker that refuses a record refuses it always.
+    if u64::from(murmur2::murmur2(batch.payload()) as u32).is_multiple_of(weather.fatal) {
         return Fate::Refused(ErrorCode::INVALID_RECORD);
     }
     if !rng.one_in(weather.errors) {
@@ -105,7 +106,7 @@ fn run(seed: u64, weather: Weather) -> ProduceCounts {
             0 => {
                 sim.turn(broker);
             }
-            1 => sim.process(broker, &mut |_| fate(&mut rng, &weather)),
+            1 => sim.process(broker, &mut |batch| fate(&mut rng, &weather, batch)),
             2 => {
                 sim.deliver(broker);
             }
@@ -120,7 +121,7 @@ fn run(seed: u64, weather: Weather) -> ProduceCounts {
             let of = sim.zombies[at].0;
             let first = sim.zombies.iter().position(|(broker, _)| *broker == of).unwrap();
             let (broker, request) = sim.zombies.remove(first);
-            sim.answer(broker, &request, &mut |_| fate(&mut rng, &weather));
+            sim.answer(broker, &request, &mut |batch| fate(&mut rng, &weather, batch));
         }
         if rng.one_in(weather.moves) {
             let log = sim.logs.get_mut(&(rng.below(partitions as u64) as i32)).unwrap();
