@@ -124,11 +124,19 @@ impl Sender {
                 if batch.sequence.is_some() =>
             {
                 let partition = &mut self.partitions[slot as usize];
-                // Behind one that is still to come this says nothing. Otherwise it is not in the
-                // log, and neither is anything behind it: the log does not fit this sequence, be
-                // it that the batch before was given up, or that the log lost something.
-                partition.sequencing.bump |= partition.is_first(key);
-                self.retry(slot, batch, data.error_code, now_ms);
+                if partition.is_first(key) {
+                    // It is not in the log, and neither is anything behind it: the log does not
+                    // fit this sequence, be it that the batch before was given up, or that the
+                    // log lost something.
+                    partition.sequencing.bump = true;
+                    self.retry(slot, batch, data.error_code, now_ms);
+                } else {
+                    // Behind one that is still to come this says nothing, and that one's pause is
+                    // enough.
+                    let retry_at_ms = partition.retry_at_ms;
+                    self.retry(slot, batch, data.error_code, now_ms);
+                    self.partitions[slot as usize].retry_at_ms = retry_at_ms;
+                }
             }
             code if code.is_retriable() => {
                 self.wants_metadata |= concerns_leader(code);
@@ -188,7 +196,10 @@ impl Sender {
         }
         let pause_ms = self.backoff_ms(batch.attempts);
         let partition = &mut self.partitions[slot as usize];
-        partition.retry_at_ms = now_ms + pause_ms;
+        // Another leader has not refused yet: it is asked at once (KIP-951).
+        if partition.leader.is_none_or(|leader| leader.id == partition.sent_to) {
+            partition.retry_at_ms = now_ms + pause_ms;
+        }
         partition.requeue(batch);
     }
 

@@ -109,6 +109,31 @@ fn a_new_leader_that_is_named_is_asked_at_once() {
 }
 
 #[test]
+fn a_new_leader_gets_all_that_was_on_its_way_to_the_old_one() {
+    let mut sim = sim(ProduceSettings { batch_size: 100, ..ProduceSettings::default() });
+    sim.send(Some(0), &[b'x'; 100]).unwrap();
+    sim.settle(100);
+    let tickets: Vec<_> = (0..4).map(|_| sim.send(Some(0), &[b'x'; 100]).unwrap()).collect();
+    while sim.turn(1) {}
+    assert_eq!(sim.lines[&1].requests.len(), 4);
+    let log = sim.logs.get_mut(&0).unwrap();
+    (log.leader, log.epoch) = (2, 1);
+    for _ in 0..4 {
+        assert!(!sim.turn(2), "what is under way may still come to lie in the log");
+        sim.process(1, &mut fine);
+        sim.deliver(1);
+    }
+    let now = sim.now;
+    for (at, mut ticket) in tickets.into_iter().enumerate() {
+        assert!(sim.turn(2), "without any pause (KIP-951)");
+        sim.process(2, &mut fine);
+        sim.deliver(2);
+        assert_eq!(acknowledged(&mut ticket), (0, 1 + at as i64));
+    }
+    assert_eq!(sim.now, now);
+}
+
+#[test]
 fn without_a_hint_it_waits_and_asks_for_metadata() {
     let mut sim = sim(ProduceSettings { linger_ms: 0, ..ProduceSettings::default() });
     sim.knows_hints = false;
