@@ -64,14 +64,18 @@ pub(super) async fn run(shared: Arc<Shared>, broker: i32, wake: Arc<Notify>) {
             wake.notified().await;
             continue;
         }
-        if let Err(error) = serve(&shared, broker, &wake, &mut workshop, &mut failures).await {
-            failures += 1;
-            tracing::debug!(broker, %error, "producing failed");
-            // The batches in it are sent again, and may need another header.
-            workshop.frame.clear();
-            shared.with(|state| state.sender.disconnected(broker, shared.now_ms()));
-            tokio::time::sleep(backoff(&shared, failures)).await;
+        match serve(&shared, broker, &wake, &mut workshop, &mut failures).await {
+            Ok(()) if !shared.lock().sender.has_work(broker) => continue,
+            Ok(()) => tracing::debug!(broker, "the connection for producing was closed"),
+            Err(error) => {
+                tracing::debug!(broker, %error, "producing failed");
+                // The batches in it are sent again, and may need another header.
+                workshop.frame.clear();
+                shared.with(|state| state.sender.disconnected(broker, shared.now_ms()));
+            }
         }
+        failures += 1;
+        tokio::time::sleep(backoff(&shared, failures)).await;
     }
 }
 

@@ -237,7 +237,9 @@ impl Batch {
     pub fn release(self, usual: usize) {
         match self.body {
             Body::Open(buffer) => self.charge.give_back(buffer, usual),
-            Body::Sealed(bytes) if bytes.is_unique() => {
+            Body::Sealed(mut bytes) if bytes.is_unique() => {
+                // What is in it would be moved, if only to where it is.
+                bytes.truncate(0);
                 self.charge.give_back(Vec::from(bytes), usual);
             }
             Body::Sealed(_) | Body::Lent => {}

@@ -57,6 +57,11 @@ impl Memory {
         self.lock().peak
     }
 
+    /// Bytes of buffers at rest.
+    pub fn kept(&self) -> usize {
+        self.lock().kept_bytes
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -179,15 +184,15 @@ mod tests {
             charge.give_back(buffer, 100);
         }
         let kept: Vec<_> = (0..3).map(|_| memory.lease(100).unwrap()).collect();
-        assert_eq!(memory.lock().kept_bytes, 0, "a quarter of the limit was kept, and used");
+        assert_eq!(memory.kept(), 0, "a quarter of the limit was kept, and used");
         assert!(kept.iter().all(|(_, buffer)| buffer.is_empty() && buffer.capacity() == 100));
         for (charge, buffer) in kept {
             charge.give_back(buffer, 100);
         }
-        assert_eq!(memory.lock().kept_bytes, 200);
+        assert_eq!(memory.kept(), 200);
         // What is at rest makes way for what is needed.
         let large = memory.lease(950).unwrap();
-        assert_eq!(memory.lock().kept_bytes, 0);
+        assert_eq!(memory.kept(), 0);
         drop(large);
         assert_eq!(memory.used(), 0);
     }

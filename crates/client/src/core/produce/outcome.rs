@@ -115,7 +115,7 @@ impl Ticket {
                 Poll::Ready(Settled::Acknowledged { partition, base_offset, append_time }) => {
                     let offset = match base_offset {
                         ..0 => -1,
-                        base => base + i64::from(self.index),
+                        base => base.saturating_add(i64::from(self.index)),
                     };
                     let timestamp = append_time.unwrap_or(self.timestamp);
                     return Poll::Ready(Ok(RecordMetadata {

@@ -332,6 +332,30 @@ fn records_without_keys_stay_together_and_spread_evenly() {
 }
 
 #[test]
+fn buffers_go_from_batch_to_batch() {
+    for codec in [Compression::None, Compression::Snappy] {
+        let compression = CompressionSpec::new(codec);
+        let settings =
+            ProduceSettings { batch_size: 1_000, compression, ..ProduceSettings::default() };
+        let mut sim = Sim::new(settings, 1 << 20, 4, 1);
+        for _ in 0..400 {
+            sim.send(None, b"abcdefghijklmnopqrstuvwxyz").unwrap();
+        }
+        let used = sim.sender.memory().used();
+        sim.settle(1_000);
+        assert_eq!(
+            (sim.sender.memory().used(), sim.sender.memory().kept()),
+            (0, used),
+            "{codec:?}"
+        );
+        for _ in 0..400 {
+            sim.send(None, b"abcdefghijklmnopqrstuvwxyz").unwrap();
+        }
+        assert!(sim.sender.memory().kept() <= used / 10, "they are used again");
+    }
+}
+
+#[test]
 fn keys_decide_as_they_do_in_java() {
     let mut sim = sim(ProduceSettings { linger_ms: 0, ..ProduceSettings::default() });
     for key in ["21", "foobar", "abc", "a-little-bit-long-string"] {
