@@ -116,12 +116,16 @@ impl Producer {
 
     /// Takes a record in. Waits only while there is no room for it (`buffer.memory`) or nothing is
     /// known of its topic, for [`ProducerConfig::max_block`] at most. Records of one task come to
-    /// lie in a partition in the order in which this returned.
+    /// lie in a partition in the order in which this returned. Now and then it lets other tasks of
+    /// the runtime have their turn.
     ///
     /// # Errors
     /// [`ProduceError`] when the record was not taken in: its topic or partition does not exist,
     /// it is too large, there was no room for too long, or the producer is closed.
     pub async fn send(&self, record: ProducerRecord<'_>) -> Result<Delivery, ProduceError> {
+        // Whoever sends in a loop lets the tasks run that take batches away: on the same thread they
+        // would not get their turn before there is no room.
+        tokio::task::coop::consume_budget().await;
         match self.shared().append(&record) {
             Ok(ticket) => Ok(Delivery { ticket }),
             Err(refused) => self.send_later(&record, refused).await,
