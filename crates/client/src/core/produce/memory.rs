@@ -4,8 +4,8 @@
 //! Invariants:
 //! - What is counted is the memory taken, not the part of it in use; buffers at rest fit the limit
 //!   together with those in use.
-//! - Nothing is taken beyond the limit, but for [`Memory::force`]: a batch that a broker finds too
-//!   large is copied into two that are a header longer together.
+//! - Nothing is taken beyond the limit, but for one thing: a batch that a broker finds too large is
+//!   copied into two, and they are together a little larger.
 //! - Buffers of the usual size come back for the next batch: fresh memory costs a page fault every
 //!   4 KiB.
 
