@@ -5,7 +5,7 @@
 //! - What is counted is the memory taken, not the part of it in use; buffers at rest fit the limit
 //!   together with those in use.
 //! - Nothing is taken beyond the limit, but for one thing: a batch that a broker finds too large is
-//!   copied into two, and they are together a little larger.
+//!   copied into two, and for that moment all three count.
 //! - Buffers of the usual size come back for the next batch: fresh memory costs a page fault every
 //!   4 KiB.
 
