@@ -75,6 +75,20 @@ impl Cluster {
         self.refresh_with_ids(topics, &[]).await
     }
 
+    /// As [`Self::refresh`]; with `create` the brokers create topics that are not there, where
+    /// their `auto.create.topics.enable` says so.
+    pub(crate) async fn refresh_or_create(
+        &self,
+        topics: &[&str],
+        create: bool,
+    ) -> Result<(Arc<Metadata>, Vec<(String, ErrorCode)>), Error> {
+        let by_name = topics.iter().map(|name| MetadataRequestTopic {
+            name: Some((*name).to_owned()),
+            ..MetadataRequestTopic::default()
+        });
+        self.ask_for(Some(by_name.collect()), create).await
+    }
+
     /// As [`Self::refresh`], with topics of which only the id is known.
     pub(crate) async fn refresh_with_ids(
         &self,
@@ -90,23 +104,24 @@ impl Cluster {
             name: None,
             ..MetadataRequestTopic::default()
         });
-        self.ask_for(Some(by_name.chain(by_id).collect())).await
+        self.ask_for(Some(by_name.chain(by_id).collect()), false).await
     }
 
     /// As [`Self::refresh`], for all topics there are.
     pub(crate) async fn refresh_all(
         &self,
     ) -> Result<(Arc<Metadata>, Vec<(String, ErrorCode)>), Error> {
-        self.ask_for(None).await
+        self.ask_for(None, false).await
     }
 
     async fn ask_for(
         &self,
         topics: Option<Vec<MetadataRequestTopic>>,
+        create: bool,
     ) -> Result<(Arc<Metadata>, Vec<(String, ErrorCode)>), Error> {
         let request = MetadataRequest {
             topics,
-            allow_auto_topic_creation: false,
+            allow_auto_topic_creation: create,
             ..MetadataRequest::default()
         };
         let response = self.send_any(&request).await?;

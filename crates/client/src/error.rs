@@ -8,6 +8,7 @@ use thalweg_wire::{ApiKey, DecodeError, EncodeError, ErrorCode};
 
 use crate::core::fetch::PartitionError;
 use crate::core::group::GroupError;
+use crate::core::produce::ProduceError;
 use crate::core::versions::NegotiationError;
 use crate::core::{FrameError, PipelineError, VersionError};
 
@@ -147,6 +148,9 @@ pub enum Error {
     /// A partition cannot be read.
     #[error(transparent)]
     Partition(Box<PartitionError>),
+    /// A record was not acknowledged.
+    #[error(transparent)]
+    Produce(#[from] ProduceError),
     /// A topic that was asked for is not there, or not for this client.
     #[error("topic {topic}: {}", code_name(*.code))]
     Topic {
@@ -181,6 +185,7 @@ impl Error {
                 code.is_retriable()
             }
             Error::Partition(error) => error.kind.is_retriable(),
+            Error::Produce(error) => error.is_retriable(),
             Error::Negotiate { .. }
             | Error::Frame { .. }
             | Error::Pipeline { .. }

@@ -9,6 +9,8 @@
 //! - [`Cluster`]: finds brokers from bootstrap addresses, keeps metadata, opens connections when
 //!   they are first needed.
 //!
+//! On those stand [`Consumer`] and [`Producer`].
+//!
 //! Messages are those of `thalweg_wire`; responses are decoded, but errors inside them are the
 //! caller's to judge.
 //!
@@ -32,12 +34,16 @@ pub mod core;
 pub mod error;
 mod offsets;
 pub mod options;
+pub mod producer;
 pub mod raw;
 mod transport;
 
 pub use crate::core::fetch::{ConsumerRecord, IsolationLevel, OffsetReset, OwnedRecord, Records};
 pub use crate::core::group::{Assignor, GroupProtocol, GroupStatus};
 pub use crate::core::partition::{Position, TopicPartition};
+pub use crate::core::produce::{
+    Acks, ProduceError, ProduceErrorKind, ProducerRecord, RecordMetadata,
+};
 pub use cluster::Cluster;
 pub use connection::Connection;
 pub use consumer::{Consumer, ConsumerConfig, Rebalance, RebalanceListener};
@@ -45,4 +51,5 @@ pub use coordinator::CommittedOffset;
 pub use error::Error;
 pub use offsets::FoundOffset;
 pub use options::Options;
+pub use producer::{Delivery, Producer, ProducerConfig, TrySendError};
 pub use raw::{RawConnection, RawReceiver, RawSender};

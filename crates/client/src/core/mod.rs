@@ -7,6 +7,7 @@ pub mod group;
 pub mod metadata;
 pub mod partition;
 pub mod pipeline;
+pub mod produce;
 pub mod versions;
 
 pub use frame::{FrameBuffer, FrameError};

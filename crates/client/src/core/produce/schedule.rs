@@ -1,0 +1,187 @@
+//! Whose turn it is at which broker, and when.
+//!
+//! A partition stands in one place: nowhere, in the row of those whose turn it is, or among those
+//! that wait for a time (`linger.ms`, `retry.backoff.ms`). Whatever changes a partition ends with
+//! [`Sender::reschedule`].
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::batch::BatchKey;
+use super::partition::{Rules, Turn};
+use super::{Sender, Slot};
+
+/// Where a partition stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    Nowhere,
+    /// In a broker's row. An entry there that this does not point to is void.
+    Row(i32),
+    /// Among those that wait, until then.
+    Waiting(i32, u64),
+}
+
+/// What goes to one broker.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    /// Partitions whose turn it is, the one that waited longest first.
+    pub row: VecDeque<Slot>,
+    pub waiting: BTreeSet<(u64, Slot)>,
+    /// Requests sent and not answered, in order, with what each contains.
+    pub requests: VecDeque<Vec<(Slot, BatchKey)>>,
+    /// The broker asked to be left alone until then (KIP-219).
+    pub throttled_until_ms: u64,
+    /// Until when the broker's task sleeps, should nobody kick it; 0 while it does not.
+    pub sleeps_until_ms: u64,
+}
+
+impl Sender {
+    pub(super) fn rules(&self) -> Rules {
+        Rules {
+            linger_ms: self.settings.linger_ms,
+            max_in_flight: self.settings.max_in_flight,
+            is_idempotent: self.settings.is_idempotent,
+            has_producer_id: self.producer_id.is_some(),
+        }
+    }
+
+    /// Puts a partition in its place.
+    pub(super) fn reschedule(&mut self, slot: Slot, now_ms: u64) {
+        let rules = self.rules();
+        let partition = &mut self.partitions[slot as usize];
+        let turn = partition.turn(&rules, now_ms);
+        let place = match (partition.leader, turn) {
+            (Some(leader), Turn::Now) => Place::Row(leader.id),
+            (Some(leader), Turn::At(due)) => Place::Waiting(leader.id, due),
+            _ => Place::Nowhere,
+        };
+        if rules.is_idempotent
+            && !rules.has_producer_id
+            && !self.wants_producer_id
+            && !partition.queue.is_empty()
+        {
+            self.wants_producer_id = true;
+            self.errand = true;
+        }
+        if partition.leader.is_none() && !partition.queue.is_empty() {
+            self.wants_metadata = true;
+            self.errand = true;
+        }
+        let before = std::mem::replace(&mut partition.place, place);
+        if before == place {
+            return;
+        }
+        if let Place::Waiting(broker, due) = before
+            && let Some(outbox) = self.outboxes.get_mut(&broker)
+        {
+            outbox.waiting.remove(&(due, slot));
+        }
+        match place {
+            Place::Nowhere => {}
+            Place::Row(broker) => {
+                self.outboxes.entry(broker).or_default().row.push_back(slot);
+                self.kick(broker, now_ms);
+            }
+            Place::Waiting(broker, due) => {
+                self.outboxes.entry(broker).or_default().waiting.insert((due, slot));
+                self.kick(broker, due);
+            }
+        }
+    }
+
+    pub(super) fn reschedule_all(&mut self, now_ms: u64) {
+        for slot in 0..self.partitions.len() {
+            self.reschedule(slot as Slot, now_ms);
+        }
+    }
+
+    /// Wakes a broker's task, should it sleep beyond `due`.
+    fn kick(&mut self, broker: i32, due_ms: u64) {
+        let max_in_flight = self.settings.max_in_flight;
+        let outbox = self.outboxes.entry(broker).or_default();
+        // With as many requests under way as may be, the next answer comes first.
+        if outbox.sleeps_until_ms > due_ms && outbox.requests.len() < max_in_flight {
+            outbox.sleeps_until_ms = 0;
+            self.kicks.push(broker);
+        }
+    }
+
+    /// Whether something waits of which nobody is known to lead the partition.
+    pub fn lacks_leader(&self) -> bool {
+        self.partitions.iter().any(|known| known.leader.is_none() && !known.queue.is_empty())
+    }
+
+    /// Moves those whose time has come into the row.
+    pub(super) fn wake_due(&mut self, broker: i32, now_ms: u64) {
+        loop {
+            let Some(outbox) = self.outboxes.get_mut(&broker) else { return };
+            let Some(&(due, slot)) = outbox.waiting.first() else { return };
+            if due > now_ms {
+                return;
+            }
+            outbox.waiting.pop_first();
+            self.partitions[slot as usize].place = Place::Nowhere;
+            self.reschedule(slot, now_ms);
+        }
+    }
+
+    /// The next partition of a broker's row.
+    pub(super) fn next_in_row(&mut self, broker: i32) -> Option<Slot> {
+        let row = &mut self.outboxes.get_mut(&broker)?.row;
+        while let Some(slot) = row.pop_front() {
+            let place = &mut self.partitions[slot as usize].place;
+            if *place == Place::Row(broker) {
+                *place = Place::Nowhere;
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// Gives back what [`Self::next_in_row`] gave: it goes first next time.
+    pub(super) fn back_in_row(&mut self, broker: i32, slot: Slot) {
+        self.partitions[slot as usize].place = Place::Row(broker);
+        if let Some(outbox) = self.outboxes.get_mut(&broker) {
+            outbox.row.push_front(slot);
+        }
+    }
+
+    /// When a broker's task should come back if nobody kicks it; it may sleep until then. `None`
+    /// when there is nothing to wait for.
+    pub fn sleep(&mut self, broker: i32, now_ms: u64) -> Option<u64> {
+        let max_in_flight = self.settings.max_in_flight;
+        let outbox = self.outboxes.entry(broker).or_default();
+        outbox.sleeps_until_ms = u64::MAX;
+        if outbox.requests.len() >= max_in_flight {
+            return None;
+        }
+        let due = match (outbox.row.is_empty(), outbox.waiting.first()) {
+            // Entries may be void; then the next look empties the row.
+            (false, _) => now_ms,
+            (true, Some(&(due, _))) => due,
+            (true, None) => return None,
+        };
+        let due = due.max(outbox.throttled_until_ms);
+        outbox.sleeps_until_ms = due.max(1);
+        Some(due)
+    }
+
+    /// Whether there is anything that goes to a broker, now or later.
+    pub fn has_work(&self, broker: i32) -> bool {
+        self.outboxes.get(&broker).is_some_and(|outbox| {
+            !outbox.row.is_empty() || !outbox.waiting.is_empty() || !outbox.requests.is_empty()
+        })
+    }
+}
+
+impl Default for Outbox {
+    fn default() -> Outbox {
+        Outbox {
+            row: VecDeque::new(),
+            waiting: BTreeSet::new(),
+            requests: VecDeque::new(),
+            throttled_until_ms: 0,
+            // Nobody is there yet: the first kick makes somebody.
+            sleeps_until_ms: u64::MAX,
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Whatever fails, nothing is lost, doubled or out of order. A seed says everything.
+
+use thalweg_records::{BatchView, Compression};
+
+use super::super::*;
+use super::cluster::*;
+use thalweg_wire::ErrorCode;
+
+struct Rng(Random);
+
+impl Rng {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0.next() % n
+    }
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// What may go wrong.
+#[derive(Clone, Copy)]
+struct Weather {
+    /// One batch in so many is refused, or appended and not acknowledged.
+    errors: u64,
+    /// One step in so many breaks a connection.
+    breaks: u64,
+    moves: u64,
+    /// Batches above this are too large; records are not.
+    max_message_bytes: usize,
+    delivery_timeout_ms: u64,
+    /// One batch in so many is refused for good.
+    fatal: u64,
+}
+
+const CALM: Weather = Weather {
+    errors: u64::MAX,
+    breaks: u64::MAX,
+    moves: u64::MAX,
+    max_message_bytes: 1 << 20,
+    delivery_timeout_ms: u64::MAX / 4,
+    fatal: u64::MAX,
+};
+
+fn fate(rng: &mut Rng, weather: &Weather, batch: &BatchView<'_>) -> Fate {
+    const REFUSED: [ErrorCode; 4] = [
+        ErrorCode::NOT_ENOUGH_REPLICAS,
+        ErrorCode::KAFKA_STORAGE_ERROR,
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode::LEADER_NOT_AVAILABLE,
+    ];
+    const APPENDED: [ErrorCode; 2] =
+        [ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode::REQUEST_TIMED_OUT];
+    // A broker that refuses a record refuses it always.
+    if u64::from(murmur2::murmur2(batch.payload()) as u32).is_multiple_of(weather.fatal) {
+        return Fate::Refused(ErrorCode::INVALID_RECORD);
+    }
+    if !rng.one_in(weather.errors) {
+        return Fate::Fine;
+    }
+    match rng.below(6) {
+        at @ 0..4 => Fate::Refused(REFUSED[at as usize]),
+        at => Fate::Appended(APPENDED[at as usize - 4]),
+    }
+}
+
+fn run(seed: u64, weather: Weather) -> ProduceCounts {
+    let mut rng = Rng(Random(seed));
+    let codec = [Compression::None, Compression::Lz4, Compression::Zstd][rng.below(3) as usize];
+    let settings = ProduceSettings {
+        batch_size: 400,
+        linger_ms: rng.below(8),
+        max_request_size: 1_500,
+        compression: CompressionSpec::new(codec),
+        delivery_timeout_ms: weather.delivery_timeout_ms,
+        max_in_flight: 1 + rng.below(5) as usize,
+        retry_backoff_ms: 3,
+        retry_backoff_max_ms: 15,
+        ..ProduceSettings::default()
+    };
+    let limit = 6_000;
+    let (partitions, brokers) = (1 + rng.below(5) as i32, 1 + rng.below(3) as i32);
+    let mut sim = Sim::new(settings, limit, partitions, brokers);
+    sim.max_message_bytes = weather.max_message_bytes;
+    sim.version = 12 + rng.below(2) as i16;
+    sim.knows_hints = rng.one_in(2);
+    let mut sent = Vec::new();
+    let mut full = 0;
+    for step in 0..2_000u32 {
+        for _ in 0..rng.below(4) {
+            let partition = rng.below(partitions as u64 + 1) as i32;
+            let partition = (partition < partitions).then_some(partition);
+            // The number says in which order they were handed over.
+            let number = sent.len() as u32;
+            let mut value = number.to_be_bytes().to_vec();
+            value.resize(4 + rng.below(100) as usize, b'v');
+            match sim.send(partition, &value) {
+                Ok(ticket) => sent.push((partition, ticket)),
+                Err(refused) => {
+                    assert_eq!(refused, Refused::Full);
+                    full += 1;
+                }
+            }
+        }
+        let broker = 1 + rng.below(brokers as u64) as i32;
+        match rng.below(4) {
+            0 => {
+                sim.turn(broker);
+            }
+            1 => sim.process(broker, &mut |batch| fate(&mut rng, &weather, batch)),
+            2 => {
+                sim.deliver(broker);
+            }
+            _ => sim.now += rng.below(6),
+        }
+        if rng.one_in(weather.breaks) {
+            sim.disconnect(broker);
+        }
+        if !sim.zombies.is_empty() && rng.one_in(20) {
+            let at = rng.below(sim.zombies.len() as u64) as usize;
+            // Within a connection order is kept.
+            let of = sim.zombies[at].0;
+            let first = sim.zombies.iter().position(|(broker, _)| *broker == of).unwrap();
+            let (broker, request) = sim.zombies.remove(first);
+            sim.answer(broker, &request, &mut |batch| fate(&mut rng, &weather, batch));
+        }
+        if rng.one_in(weather.moves) {
+            let log = sim.logs.get_mut(&(rng.below(partitions as u64) as i32)).unwrap();
+            log.leader = 1 + rng.below(brokers as u64) as i32;
+            log.epoch += 1;
+        }
+        if rng.one_in(30) && sim.sender.take_wants_metadata() {
+            sim.tell_metadata();
+        }
+        if step % 16 == 0 {
+            sim.sender.expire(sim.now);
+        }
+    }
+    assert!(sent.len() > 100, "seed {seed}: {} sent, {full} refused", sent.len());
+    sim.settle(100_000);
+    check(seed, &mut sim, sent, weather);
+    let forced = if sim.sender.counts().splits > 0 { 1_500 } else { 0 };
+    assert!(sim.sender.memory().peak() <= limit + forced, "seed {seed}");
+    assert_eq!(sim.sender.memory().used(), 0, "seed {seed}");
+    sim.sender.counts()
+}
+
+fn check(seed: u64, sim: &mut Sim, sent: Vec<(Option<i32>, Ticket)>, weather: Weather) {
+    assert_eq!(sim.sender.outstanding(), 0, "seed {seed}: something is stuck");
+    let loses = weather.fatal < u64::MAX || weather.delivery_timeout_ms < 1 << 40;
+    let mut places = vec![None; sent.len()];
+    for (&index, log) in &sim.logs {
+        let mut last = None;
+        for (offset, value) in log.values.iter().enumerate() {
+            let number = u32::from_be_bytes(value[..4].try_into().unwrap());
+            assert!(last < Some(number), "seed {seed}: {number} after {last:?} in {index}");
+            last = Some(number);
+            let place = places[number as usize].replace((index, offset as i64));
+            assert_eq!(place, None, "seed {seed}: {number} is in the log twice");
+        }
+    }
+    for (number, (partition, mut ticket)) in sent.into_iter().enumerate() {
+        match outcome(&mut ticket).unwrap_or_else(|| panic!("seed {seed}: {number} hangs")) {
+            Ok(metadata) => {
+                let (index, offset) = places[number]
+                    .unwrap_or_else(|| panic!("seed {seed}: {number} was acknowledged and lost"));
+                assert_eq!(metadata.partition, index, "seed {seed}");
+                assert!(partition.is_none_or(|partition| partition == index));
+                assert_eq!(metadata.offset, offset, "seed {seed}: {number}");
+                assert_eq!(metadata.timestamp, 1_000);
+            }
+            Err(error) => assert!(loses, "seed {seed}: {number}: {error}"),
+        }
+    }
+}
+
+fn runs(seeds: std::ops::Range<u64>, weather: Weather) -> ProduceCounts {
+    let mut all = ProduceCounts::default();
+    for seed in seeds {
+        let counts = run(seed, weather);
+        all.retries += counts.retries;
+        all.splits += counts.splits;
+        all.epoch_bumps += counts.epoch_bumps;
+    }
+    all
+}
+
+#[test]
+fn in_calm_weather_nothing_is_repeated() {
+    let counts = runs(0..8, CALM);
+    assert_eq!((counts.retries, counts.splits, counts.epoch_bumps), (0, 0, 0));
+}
+
+#[test]
+fn errors_and_lost_answers() {
+    let counts = runs(100..120, Weather { errors: 6, breaks: 60, ..CALM });
+    assert!(counts.retries > 300, "{counts:?}");
+    assert_eq!(counts.epoch_bumps, 0, "nothing was given up");
+}
+
+#[test]
+fn leaders_move() {
+    let counts = runs(200..220, Weather { errors: 20, breaks: 150, moves: 40, ..CALM });
+    assert!(counts.retries > 300, "{counts:?}");
+}
+
+#[test]
+fn batches_that_are_too_large_become_two() {
+    let weather = Weather { errors: 30, breaks: 200, max_message_bytes: 260, ..CALM };
+    let counts = runs(300..315, weather);
+    assert!(counts.splits > 200, "{counts:?}");
+}
+
+#[test]
+fn what_is_given_up_leaves_no_gap_and_no_double() {
+    let weather = Weather {
+        errors: 8,
+        breaks: 80,
+        moves: 80,
+        delivery_timeout_ms: 600,
+        fatal: 15,
+        max_message_bytes: 300,
+    };
+    let counts = runs(400..420, weather);
+    assert!(counts.epoch_bumps > 100, "{counts:?}");
+}

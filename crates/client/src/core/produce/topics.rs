@@ -1,0 +1,206 @@
+//! The topics that are produced to: their partitions, and who leads them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use thalweg_records::Compression;
+use thalweg_wire::Uuid;
+
+use super::batch::headroom;
+use super::partition::{Partition, Sequencing};
+use super::partitioner::{Load, Sticky};
+use super::schedule::Place;
+use super::{Sender, Slot};
+use crate::core::metadata::{self, Leader, Metadata};
+use crate::core::partition::TopicPartition;
+
+/// A compressed batch may be begun with at most this many times `batch.size`.
+const SWELL_MAX: usize = 8;
+
+/// A topic.
+#[derive(Debug)]
+pub(super) struct Topic {
+    pub name: Arc<str>,
+    pub id: Uuid,
+    /// By index. Kafka numbers a topic's partitions from 0 without gaps.
+    pub partitions: Vec<Slot>,
+    pub sticky: Sticky,
+    /// What compression is expected to leave of a batch, 1 for all of it.
+    pub ratio: f32,
+}
+
+impl Topic {
+    /// Bytes before compression at which a batch is full.
+    pub fn batch_limit(&self, batch_size: usize, request_max: usize) -> usize {
+        // Powers of two, so that buffers come back as what is needed next.
+        let mut swell = 1;
+        while swell < SWELL_MAX
+            && self.ratio * (2 * swell) as f32 <= 1.0
+            && batch_size * 2 * swell <= request_max
+        {
+            swell *= 2;
+        }
+        batch_size * swell
+    }
+
+    /// Learns from a batch of which compression left `len` of `raw_len` bytes. As in Kafka's
+    /// estimate, hope comes slowly and goes fast.
+    pub fn learn_ratio(&mut self, raw_len: usize, len: usize) {
+        if raw_len == 0 {
+            return;
+        }
+        let seen = len as f32 / raw_len as f32;
+        self.ratio = if seen > self.ratio {
+            (self.ratio + 0.05).max(seen).min(1.0)
+        } else {
+            (self.ratio - 0.005).max(seen)
+        };
+    }
+}
+
+impl Sender {
+    /// The topics that are produced to.
+    pub fn topic_names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.topics.iter().map(|topic| &topic.name)
+    }
+
+    /// Whether a topic's partitions are known.
+    pub fn knows(&self, topic: &str) -> bool {
+        self.by_name.contains_key(topic)
+    }
+
+    /// Takes over what is known of the topics that are produced to, and of `also`.
+    pub fn update_metadata<'a>(
+        &mut self,
+        metadata: &Metadata,
+        also: impl IntoIterator<Item = &'a str>,
+        now_ms: u64,
+    ) {
+        for name in also {
+            if !self.by_name.contains_key(name) && metadata.topics.contains_key(name) {
+                let name: Arc<str> = name.into();
+                self.by_name.insert(Arc::clone(&name), self.topics.len());
+                self.topics.push(Topic {
+                    name,
+                    id: Uuid::ZERO,
+                    partitions: Vec::new(),
+                    sticky: Sticky::default(),
+                    ratio: 1.0,
+                });
+            }
+        }
+        for at in 0..self.topics.len() {
+            let known = metadata.topics.get(&*self.topics[at].name);
+            match known {
+                Some(known) => self.update_topic(at, known, now_ms),
+                // It may be gone, or come back: what is queued waits for its time to be over.
+                None => {
+                    for slot in self.topics[at].partitions.clone() {
+                        self.set_leader(slot, None, now_ms);
+                    }
+                }
+            }
+        }
+    }
+
+    fn update_topic(&mut self, at: usize, known: &metadata::Topic, now_ms: u64) {
+        let topic = &mut self.topics[at];
+        let is_another = topic.id != known.id && topic.id != Uuid::ZERO;
+        topic.id = known.id;
+        for (&index, of) in &known.partitions {
+            // One that does not follow the one before it cannot be counted with.
+            if index as usize > self.topics[at].partitions.len() {
+                break;
+            }
+            let slot = match self.topics[at].partitions.get(index as usize) {
+                Some(&slot) => slot,
+                None => self.add_partition(at, index),
+            };
+            if is_another {
+                // The new topic's logs know nothing of the old one's sequences.
+                self.partitions[slot as usize].sequencing.bump = true;
+            }
+            let before = self.partitions[slot as usize].leader.filter(|_| !is_another);
+            // A hint may be newer than what was asked for meanwhile (KIP-951).
+            let is_older = match (before, of.leader) {
+                (Some(before), Some(now)) => now.epoch >= 0 && now.epoch < before.epoch,
+                _ => false,
+            };
+            if !is_older {
+                self.set_leader(slot, of.leader, now_ms);
+            }
+        }
+    }
+
+    fn add_partition(&mut self, at: usize, index: i32) -> Slot {
+        let slot = self.partitions.len() as Slot;
+        let topic = &mut self.topics[at];
+        topic.partitions.push(slot);
+        self.partitions.push(Partition {
+            name: Arc::new(TopicPartition::new(Arc::clone(&topic.name), index)),
+            topic: at,
+            leader: None,
+            queue: VecDeque::new(),
+            in_flight: VecDeque::new(),
+            sent_to: -1,
+            sequencing: Sequencing::default(),
+            retry_at_ms: 0,
+            place: Place::Nowhere,
+        });
+        slot
+    }
+
+    /// Takes over who leads a partition.
+    pub(super) fn set_leader(&mut self, slot: Slot, leader: Option<Leader>, now_ms: u64) {
+        let partition = &mut self.partitions[slot as usize];
+        if partition.leader == leader {
+            return;
+        }
+        // A new leader has not refused yet (KIP-951).
+        if leader.is_some() {
+            partition.retry_at_ms = 0;
+        }
+        partition.leader = leader;
+        self.reschedule(slot, now_ms);
+    }
+
+    /// Chooses the next partition for records without keys.
+    pub(super) fn choose_sticky(&mut self, at: usize) -> Option<u32> {
+        let partitions = &self.partitions;
+        let topic = &mut self.topics[at];
+        let loads = topic.partitions.iter().map(|&slot| {
+            let partition = &partitions[slot as usize];
+            let has_leader = partition.leader.is_some();
+            Load { queued: partition.queue.len() as u32, has_leader }
+        });
+        topic.sticky.choose(loads, self.settings.is_adaptive, self.random.next())
+    }
+
+    /// Bytes at which a batch of a topic is full, and those of its buffer.
+    pub(super) fn batch_sizes(&self, at: usize) -> (usize, usize) {
+        let settings = &self.settings;
+        let codec = settings.compression.codec();
+        let memory = self.memory.limit();
+        let limit = match codec {
+            Compression::None => settings.batch_size,
+            _ => {
+                let most = settings.max_request_size.min(memory / 4);
+                self.topics[at].batch_limit(settings.batch_size, most)
+            }
+        };
+        // A batch that never fits would be waited for in vain.
+        let limit = limit.min(memory - headroom(memory, codec).min(memory));
+        (limit, limit + headroom(limit, codec))
+    }
+
+    /// Where a topic stands in the table.
+    #[inline]
+    pub(super) fn topic_of(&mut self, name: &str) -> Option<usize> {
+        // Most records go where the one before them went.
+        if self.topics.get(self.last_topic).is_some_and(|topic| *topic.name == *name) {
+            return Some(self.last_topic);
+        }
+        self.last_topic = *self.by_name.get(name)?;
+        Some(self.last_topic)
+    }
+}

@@ -1,0 +1,146 @@
+//! How a producer behaves.
+
+use std::time::Duration;
+
+use thalweg_records::CompressionSpec;
+
+use crate::core::produce::{Acks, ProduceSettings, Sealer};
+use crate::error::Error;
+use crate::options::Options;
+
+/// Requests under way to one broker beyond which brokers lose track of what is a repetition.
+const IN_FLIGHT_IDEMPOTENT_MAX: usize = 5;
+
+/// Settings of a [`Producer`](super::Producer). Names and defaults are those of Kafka's Java
+/// producer; each field names its Java config. Names of clients and the time for one request
+/// (`request.timeout.ms`) are the connection's: [`Options`].
+#[derive(Clone, Debug)]
+pub struct ProducerConfig {
+    /// Who has to have a record before it is acknowledged (`acks`); all replicas in sync.
+    pub acks: Acks,
+    /// Whether no record is in the log twice, or out of order, whatever has to be repeated
+    /// (`enable.idempotence`); yes. Needs `acks` to be [`Acks::All`].
+    pub enable_idempotence: bool,
+    /// Bytes of a batch (`batch.size`); 16 KiB. A record that is larger is a batch of its own. With
+    /// compression a batch begins with up to eight times as much, as far as earlier batches let
+    /// expect that it becomes as small as this.
+    pub batch_size: usize,
+    /// How long a batch waits for more records (`linger.ms`); 5 ms. One that is full does not wait.
+    pub linger: Duration,
+    /// Bytes of records that are not acknowledged yet (`buffer.memory`); 32 MiB. With that much
+    /// under way, sending waits.
+    pub buffer_memory: usize,
+    /// Bytes of one request (`max.request.size`), and of one record; 1 MiB.
+    pub max_request_size: usize,
+    /// Codec and level (`compression.type`, `compression.<codec>.level`); none.
+    pub compression: CompressionSpec,
+    /// Requests under way to one broker (`max.in.flight.requests.per.connection`); 5, which is the
+    /// most with idempotence. More than one without idempotence means that a repetition may come
+    /// to lie behind what was sent later.
+    pub max_in_flight: usize,
+    /// How long a record may take until it is acknowledged (`delivery.timeout.ms`); 2 minutes. At
+    /// least linger and request timeout together.
+    pub delivery_timeout: Duration,
+    /// How often a batch is sent again (`retries`); as often as `delivery.timeout.ms` lets it.
+    pub retries: u32,
+    /// First pause before something that failed is tried again (`retry.backoff.ms`); 100 ms.
+    pub retry_backoff: Duration,
+    /// Longest such pause (`retry.backoff.max.ms`); 1 s.
+    pub retry_backoff_max: Duration,
+    /// How long sending waits for room or for what is to be known of a topic (`max.block.ms`);
+    /// 1 minute.
+    pub max_block: Duration,
+    /// Age at which metadata is asked for again (`metadata.max.age.ms`); 5 minutes.
+    pub metadata_max_age: Duration,
+    /// Whether records without a key go rather to partitions whose brokers keep up
+    /// (`partitioner.adaptive.partitioning.enable`); yes.
+    pub adaptive_partitioning: bool,
+    /// Whether keys have no say in the partition (`partitioner.ignore.keys`); no.
+    pub ignore_keys: bool,
+    /// Whether brokers may create a topic that is not there, should their
+    /// `auto.create.topics.enable` say so; yes. The Java producer always lets them.
+    pub auto_create_topics: bool,
+}
+
+impl Default for ProducerConfig {
+    fn default() -> ProducerConfig {
+        ProducerConfig {
+            acks: Acks::All,
+            enable_idempotence: true,
+            batch_size: 16 << 10,
+            linger: Duration::from_millis(5),
+            buffer_memory: 32 << 20,
+            max_request_size: 1 << 20,
+            compression: CompressionSpec::NONE,
+            max_in_flight: 5,
+            delivery_timeout: Duration::from_secs(120),
+            retries: i32::MAX as u32,
+            retry_backoff: Duration::from_millis(100),
+            retry_backoff_max: Duration::from_secs(1),
+            max_block: Duration::from_secs(60),
+            metadata_max_age: Duration::from_secs(300),
+            adaptive_partitioning: true,
+            ignore_keys: false,
+            auto_create_topics: true,
+        }
+    }
+}
+
+impl ProducerConfig {
+    /// What of this concerns producing; an error names a value that makes no sense.
+    pub(super) fn settings(&self, options: &Options) -> Result<ProduceSettings, Error> {
+        let wrong = |name: &str, reason: String| Error::Config { name: name.into(), reason };
+        if self.max_in_flight == 0 {
+            let name = "max.in.flight.requests.per.connection";
+            return Err(wrong(name, "is zero".to_owned()));
+        }
+        if self.enable_idempotence {
+            if self.acks != Acks::All {
+                let reason = "must be all, or enable.idempotence must be false".to_owned();
+                return Err(wrong("acks", reason));
+            }
+            if self.max_in_flight > IN_FLIGHT_IDEMPOTENT_MAX {
+                let name = "max.in.flight.requests.per.connection";
+                let reason = "must be at most 5, or enable.idempotence must be false".to_owned();
+                return Err(wrong(name, reason));
+            }
+            if self.retries == 0 {
+                let reason = "must not be 0, or enable.idempotence must be false".to_owned();
+                return Err(wrong("retries", reason));
+            }
+        }
+        if self.buffer_memory < self.batch_size {
+            return Err(wrong("buffer.memory", "has no room for one batch.size".to_owned()));
+        }
+        if i32::try_from(self.max_request_size).is_err() {
+            return Err(wrong("max.request.size", "is larger than any request".to_owned()));
+        }
+        let least = self.linger + options.request_timeout;
+        if self.delivery_timeout < least {
+            let reason = format!(
+                "is less than linger.ms and request.timeout.ms together, {} ms",
+                least.as_millis()
+            );
+            return Err(wrong("delivery.timeout.ms", reason));
+        }
+        Sealer::default()
+            .check(self.compression)
+            .map_err(|error| wrong("compression.type", format!("cannot be used: {error}")))?;
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX / 4);
+        Ok(ProduceSettings {
+            acks: self.acks,
+            is_idempotent: self.enable_idempotence,
+            batch_size: self.batch_size,
+            linger_ms: ms(self.linger),
+            max_request_size: self.max_request_size,
+            compression: self.compression,
+            max_in_flight: self.max_in_flight,
+            delivery_timeout_ms: ms(self.delivery_timeout),
+            retries: self.retries,
+            retry_backoff_ms: ms(self.retry_backoff).max(1),
+            retry_backoff_max_ms: ms(self.retry_backoff_max),
+            is_adaptive: self.adaptive_partitioning,
+            ignores_keys: self.ignore_keys,
+        })
+    }
+}

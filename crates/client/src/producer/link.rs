@@ -1,0 +1,286 @@
+//! Sending to one broker: one task, one connection of its own, requests written one behind the
+//! other while answers come in.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use thalweg_wire::messages::ProduceRequest;
+use thalweg_wire::{ApiKey, Writer};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use super::shared::Shared;
+use crate::core::pipeline::{self, Pipeline};
+use crate::core::produce::{Sealer, Shipment};
+use crate::error::Error;
+use crate::raw::{RawConnection, RawReceiver, RawSender};
+
+/// Bytes that are compressed and given checksums before other tasks get their turn.
+const SEAL_AT_ONCE: usize = 256 << 10;
+
+/// What outlives a connection.
+#[derive(Default)]
+struct Workshop {
+    sealer: Sealer,
+    frame: Writer,
+}
+
+/// A connection, and what is under way on it.
+struct Link {
+    sender: RawSender,
+    answers: Answers,
+}
+
+/// The way back.
+struct Answers {
+    broker: i32,
+    receiver: RawReceiver,
+    pipeline: Pipeline,
+    version: i16,
+    /// When what is not answered was sent.
+    sent: VecDeque<Instant>,
+    timeout: Duration,
+    addr: Arc<str>,
+}
+
+/// Sends to `broker` until it is aborted.
+pub(super) async fn run(shared: Arc<Shared>, broker: i32, wake: Arc<Notify>) {
+    let mut workshop = Workshop::default();
+    let mut failures = 0;
+    loop {
+        let is_idle = shared.with(|state| {
+            let is_idle = !state.sender.has_work(broker);
+            if is_idle {
+                state.sender.sleep(broker, 0);
+            }
+            is_idle
+        });
+        if is_idle {
+            wake.notified().await;
+            continue;
+        }
+        match serve(&shared, broker, &wake, &mut workshop, &mut failures).await {
+            Ok(()) if !shared.lock().sender.has_work(broker) => continue,
+            Ok(()) => tracing::debug!(broker, "the connection for producing was closed"),
+            Err(error) => {
+                tracing::debug!(broker, %error, "producing failed");
+                // The batches in it are sent again, and may need another header.
+                workshop.frame.clear();
+                shared.with(|state| state.sender.disconnected(broker, shared.now_ms()));
+            }
+        }
+        failures += 1;
+        tokio::time::sleep(backoff(&shared, failures)).await;
+    }
+}
+
+/// Doubles from the first pause to the longest.
+fn backoff(shared: &Shared, failures: u32) -> Duration {
+    let config = &shared.config;
+    config
+        .retry_backoff
+        .saturating_mul(1 << failures.saturating_sub(1).min(16))
+        .min(config.retry_backoff_max.max(config.retry_backoff))
+}
+
+/// Sends until the connection ends. That the broker closes one on which nothing is under way is
+/// no error.
+async fn serve(
+    shared: &Arc<Shared>,
+    broker: i32,
+    wake: &Notify,
+    workshop: &mut Workshop,
+    failures: &mut u32,
+) -> Result<(), Error> {
+    let mut link = Link::open(shared, broker).await?;
+    loop {
+        let now = shared.now_ms();
+        let (shipment, until) = shared.with(|state| match state.sender.drain(broker, now) {
+            Some(shipment) => (Some(shipment), None),
+            None => (None, state.sender.sleep(broker, now)),
+        });
+        match shipment {
+            Some(shipment) => link.ship(shared, shipment, workshop).await?,
+            None => {
+                let until = until.map(|ms| shared.instant_of(ms).into());
+                if !link.wait(shared, wake, until).await? {
+                    return Ok(());
+                }
+                *failures = 0;
+            }
+        }
+    }
+}
+
+impl Link {
+    async fn open(shared: &Shared, broker: i32) -> Result<Link, Error> {
+        let address = shared.cluster.address(broker)?;
+        let options = shared.cluster.options();
+        let connection = RawConnection::open(&address, options).await?;
+        let version = connection.version_of::<ProduceRequest>()?;
+        let addr = Arc::clone(connection.addr());
+        let (sender, receiver, _, pipeline) = connection.into_parts();
+        let timeout = options.request_timeout;
+        let sent = VecDeque::new();
+        let answers = Answers { broker, receiver, pipeline, version, sent, timeout, addr };
+        Ok(Link { sender, answers })
+    }
+
+    /// Seals and writes a request; takes in the answers that come meanwhile.
+    async fn ship(
+        &mut self,
+        shared: &Arc<Shared>,
+        mut shipment: Shipment,
+        workshop: &mut Workshop,
+    ) -> Result<(), Error> {
+        let mut sealed = 0;
+        while let Some(bytes) = shipment.seal_next(&mut workshop.sealer) {
+            sealed += bytes;
+            if sealed >= SEAL_AT_ONCE {
+                sealed = 0;
+                tokio::task::yield_now().await;
+            }
+        }
+        shared.with(|state| state.sender.lodge(&shipment));
+        let options = shared.cluster.options();
+        let Link { sender, answers } = self;
+        let (version, frame) = (answers.version, &mut workshop.frame);
+        let timeout_ms = i32::try_from(options.request_timeout.as_millis()).unwrap_or(i32::MAX);
+        shipment.encode(frame, version, &options.client_id, timeout_ms).map_err(|source| {
+            let (addr, api) = (Arc::clone(&answers.addr), ApiKey::PRODUCE);
+            Error::Encode { addr, api, version, source }
+        })?;
+        let is_answered = shipment.is_answered();
+        let correlation_id = if is_answered {
+            answers.sent.push_back(Instant::now());
+            answers.pipeline.enter(ApiKey::PRODUCE, version)
+        } else {
+            answers.pipeline.unanswered()
+        };
+        pipeline::set_correlation_id(frame.inline_mut(), correlation_id);
+        drop(shipment);
+        {
+            let write = sender.send_segments(frame);
+            tokio::pin!(write);
+            let late = answers.deadline().unwrap_or_else(|| Instant::now() + answers.timeout);
+            let late = sleep_until(late);
+            tokio::pin!(late);
+            // A broker that answers before it reads on must not lock both sides up.
+            loop {
+                tokio::select! {
+                    biased;
+                    written = &mut write => break written?,
+                    answer = answers.receiver.take() => answers.accept(shared, answer)?,
+                    () = &mut late => match answers.deadline() {
+                        Some(deadline) if deadline > Instant::now() => {
+                            late.as_mut().reset(deadline);
+                        }
+                        _ => return Err(answers.too_late()),
+                    },
+                }
+            }
+        }
+        // What was written needs no buffers any more.
+        frame.clear();
+        if !is_answered {
+            shared.with(|state| state.sender.written(answers.broker, shared.now_ms()));
+        }
+        Ok(())
+    }
+
+    /// Waits for an answer, a kick, or `until`. Says whether the connection can still be used.
+    async fn wait(
+        &mut self,
+        shared: &Arc<Shared>,
+        wake: &Notify,
+        until: Option<Instant>,
+    ) -> Result<bool, Error> {
+        let answers = &mut self.answers;
+        let deadline = answers.deadline();
+        let at = match (until, deadline) {
+            (Some(until), Some(deadline)) => Some(until.min(deadline)),
+            (one, other) => one.or(other),
+        };
+        let sleep = async {
+            match at {
+                Some(at) => sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            answer = answers.receiver.take() => match answer {
+                Err(Error::Closed { .. }) if answers.pipeline.is_empty() => return Ok(false),
+                answer => {
+                    answers.accept(shared, answer)?;
+                    answers.accept_others(shared).await?;
+                }
+            },
+            () = wake.notified() => {}
+            () = sleep => {
+                if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                    return Err(answers.too_late());
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Answers {
+    /// When the oldest request should have been answered.
+    fn deadline(&self) -> Option<Instant> {
+        self.sent.front().map(|sent| *sent + self.timeout)
+    }
+
+    fn too_late(&self) -> Error {
+        let addr = Arc::clone(&self.addr);
+        Error::Timeout { addr, what: ApiKey::PRODUCE.to_string(), after: self.timeout }
+    }
+
+    /// Takes in the answers that are there already: what they make possible goes in one request.
+    async fn accept_others(&mut self, shared: &Arc<Shared>) -> Result<(), Error> {
+        while !self.pipeline.is_empty() {
+            let answer = {
+                let mut answer = pin!(self.receiver.take());
+                poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await
+            };
+            match answer {
+                Poll::Ready(answer) => self.accept(shared, answer)?,
+                Poll::Pending => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in what came.
+    fn accept(&mut self, shared: &Arc<Shared>, answer: Result<Bytes, Error>) -> Result<(), Error> {
+        let api = self.pipeline.oldest().map(|oldest| oldest.api);
+        let frame = answer.map_err(|error| match error {
+            Error::Closed { addr, .. } => Error::Closed { addr, api },
+            error => error,
+        })?;
+        let (_, body_at) = self
+            .pipeline
+            .accept(&frame)
+            .map_err(|source| Error::Pipeline { addr: Arc::clone(&self.addr), source })?;
+        self.sent.pop_front();
+        let (now, version) = (shared.now_ms(), self.version);
+        let body = frame.get(body_at..).unwrap_or_default();
+        let accepted = shared
+            .with(|state| state.sender.accept(self.broker, body, version, now))
+            .map_err(|source| {
+                let (addr, api) = (Arc::clone(&self.addr), ApiKey::PRODUCE);
+                Error::Decode { addr, api, version, source }
+            })?;
+        if !accepted.leaders.is_empty() {
+            shared.cluster.hint(&accepted.leaders, accepted.brokers);
+        }
+        Ok(())
+    }
+}

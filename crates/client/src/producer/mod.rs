@@ -1,0 +1,275 @@
+//! A producer: records go straight into the batch that is sent, and every one of them can be
+//! waited for.
+
+mod config;
+mod errands;
+mod link;
+mod shared;
+
+use std::collections::hash_map::RandomState;
+use std::future::poll_fn;
+use std::hash::{BuildHasher, Hasher};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+use tokio::time::timeout_at;
+
+pub use config::ProducerConfig;
+
+use crate::cluster::Cluster;
+use crate::core::produce::{
+    Memory, ProduceCounts, ProduceError, ProduceErrorKind, ProducerRecord, RecordMetadata, Refused,
+    Sender, Ticket,
+};
+use crate::error::Error;
+use shared::{Shared, Wanted};
+
+/// Writes records. Clones are handles to the same producer, which ends with the last of them;
+/// [`Self::close`] or [`Self::flush`] first, or what is not acknowledged yet is given up.
+///
+/// Every method may be cancelled by dropping its future. A record is taken in wholly or not at
+/// all, and once it is, what becomes of it does not depend on anybody waiting.
+///
+/// ```no_run
+/// use thalweg::{Cluster, Options, Producer, ProducerConfig, ProducerRecord};
+///
+/// # async fn example() -> Result<(), thalweg::Error> {
+/// let cluster = Cluster::connect("127.0.0.1:9092", Options::default()).await?;
+/// let producer = Producer::new(cluster, ProducerConfig::default())?;
+/// let record = ProducerRecord {
+///     topic: "orders",
+///     key: Some(b"4711"),
+///     value: Some(b"two of them"),
+///     ..ProducerRecord::default()
+/// };
+/// let delivery = producer.send(record).await?;
+/// // More records may follow; this one's fate is known when it is asked for.
+/// let at = delivery.await?;
+/// println!("partition {}, offset {}", at.partition, at.offset);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Producer {
+    handle: Arc<Handle>,
+}
+
+/// Ends the tasks when the last clone goes.
+struct Handle {
+    shared: Arc<Shared>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.stop();
+    }
+}
+
+/// What becomes of a record. To be waited for, or dropped: the record is sent anyway.
+#[derive(Debug)]
+pub struct Delivery {
+    ticket: Ticket,
+}
+
+impl Future for Delivery {
+    type Output = Result<RecordMetadata, ProduceError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.ticket.poll(cx)
+    }
+}
+
+/// Why [`Producer::try_send`] did not take a record.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TrySendError {
+    /// There is no room (`buffer.memory`).
+    #[error("there is no room")]
+    Full,
+    /// What is to be known of the topic is not known yet; it is being asked for.
+    #[error("nothing is known of the topic yet")]
+    NotReady,
+    /// The record cannot be sent.
+    #[error(transparent)]
+    Failed(#[from] ProduceError),
+}
+
+impl Producer {
+    /// A producer on `cluster`. Must be called within a tokio runtime, on which its tasks run.
+    ///
+    /// # Errors
+    /// [`Error::Config`] when settings make no sense.
+    pub fn new(cluster: Cluster, config: ProducerConfig) -> Result<Producer, Error> {
+        let settings = config.settings(cluster.options())?;
+        let room = Arc::new(Notify::new());
+        let told = Arc::clone(&room);
+        let memory = Memory::new(config.buffer_memory, move || told.notify_one());
+        let seed = RandomState::new().build_hasher().finish();
+        let sender = Sender::new(settings, memory, seed);
+        let shared = Arc::new(Shared::new(cluster, config, sender, room));
+        shared.spawn(errands::run(Arc::clone(&shared)));
+        shared.spawn(errands::watch(Arc::clone(&shared)));
+        Ok(Producer { handle: Arc::new(Handle { shared }) })
+    }
+
+    /// Takes a record in. Waits only while there is no room for it (`buffer.memory`) or nothing is
+    /// known of its topic, for [`ProducerConfig::max_block`] at most. Records of one task come to
+    /// lie in a partition in the order in which this returned. Now and then it lets other tasks of
+    /// the runtime have their turn.
+    ///
+    /// # Errors
+    /// [`ProduceError`] when the record was not taken in: its topic or partition does not exist,
+    /// it is too large, there was no room for too long, or the producer is closed.
+    pub async fn send(&self, record: ProducerRecord<'_>) -> Result<Delivery, ProduceError> {
+        // Whoever sends in a loop lets the tasks run that take batches away: on the same thread they
+        // would not get their turn before there is no room.
+        tokio::task::coop::consume_budget().await;
+        match self.shared().append(&record) {
+            Ok(ticket) => Ok(Delivery { ticket }),
+            Err(refused) => self.send_later(&record, refused).await,
+        }
+    }
+
+    /// As [`Self::send`], but never waits.
+    ///
+    /// # Errors
+    /// [`TrySendError::Full`] and [`TrySendError::NotReady`] where [`Self::send`] would wait.
+    pub fn try_send(&self, record: ProducerRecord<'_>) -> Result<Delivery, TrySendError> {
+        match self.shared().append(&record) {
+            Ok(ticket) => Ok(Delivery { ticket }),
+            Err(Refused::Full) => Err(TrySendError::Full),
+            Err(Refused::UnknownTopic) => {
+                let max_block = self.shared().config.max_block;
+                self.want(record.topic, Instant::now() + max_block);
+                Err(TrySendError::NotReady)
+            }
+            Err(refused) => Err(TrySendError::Failed(Sender::error_of(&record, refused))),
+        }
+    }
+
+    /// Waits for what is missing, and tries again.
+    async fn send_later(
+        &self,
+        record: &ProducerRecord<'_>,
+        mut refused: Refused,
+    ) -> Result<Delivery, ProduceError> {
+        let shared = self.shared();
+        let began = Instant::now();
+        let deadline = began + shared.config.max_block;
+        let mut asked_at = None;
+        let mut code = None;
+        loop {
+            // Whoever is told between the look and the wait is not forgotten.
+            let mut room = pin!(shared.room.notified());
+            let mut changed = pin!(shared.changed.notified());
+            changed.as_mut().enable();
+            if refused == Refused::Full {
+                room.as_mut().enable();
+            }
+            match shared.append(record) {
+                Ok(ticket) => {
+                    if refused == Refused::Full {
+                        // There may be room for the next who waits as well.
+                        shared.room.notify_one();
+                    }
+                    return Ok(Delivery { ticket });
+                }
+                Err(again) => refused = again,
+            }
+            let in_time = match &refused {
+                Refused::Full => timeout_at(deadline.into(), room).await.is_ok(),
+                Refused::UnknownTopic => {
+                    if asked_at.is_some() {
+                        let known = shared.lock().wanted.get(record.topic).and_then(|w| w.code);
+                        code = known.or(code);
+                    }
+                    if code.is_some_and(|code| !code.is_retriable()) {
+                        false
+                    } else {
+                        if asked_at.is_none() {
+                            asked_at = Some(self.want(record.topic, deadline));
+                        }
+                        timeout_at(deadline.into(), changed).await.is_ok()
+                    }
+                }
+                // It may have been added since; one look is enough.
+                Refused::NoSuchPartition(_) => {
+                    let refreshes = shared.lock().refreshes;
+                    let at = *asked_at.get_or_insert_with(|| self.want(record.topic, deadline));
+                    refreshes <= at && timeout_at(deadline.into(), changed).await.is_ok()
+                }
+                Refused::For(_) => false,
+            };
+            if !in_time {
+                let mut error = Sender::error_of(record, refused);
+                match &mut error.kind {
+                    ProduceErrorKind::Full { waited_ms } => {
+                        *waited_ms = began.elapsed().as_millis() as u64;
+                    }
+                    ProduceErrorKind::UnknownTopic { code: of } => *of = code,
+                    _ => {}
+                }
+                return Err(error);
+            }
+        }
+    }
+
+    /// Has metadata of a topic asked for, until then; gives how often any were asked for so far.
+    fn want(&self, topic: &str, until: Instant) -> u64 {
+        self.shared().with(|state| {
+            if !state.sender.knows(topic) {
+                let asked = &self.shared().asked;
+                let wanted = state.wanted.entry(topic.to_owned()).or_insert_with(|| {
+                    asked.notify_one();
+                    Wanted { code: None, until }
+                });
+                wanted.until = wanted.until.max(until);
+                // It may have come into being since somebody else was refused.
+                wanted.code = None;
+            }
+            state.sender.want_metadata();
+            state.refreshes
+        })
+    }
+
+    /// Sends all that was taken in so far without waiting for more, and waits until each of them
+    /// is acknowledged or given up. What became of them their deliveries say.
+    pub async fn flush(&self) {
+        let shared = self.shared();
+        let mut flushing = shared.with(|state| state.sender.flush(shared.now_ms()));
+        poll_fn(|cx| flushing.poll(cx)).await;
+    }
+
+    /// Takes no more records, waits until those taken in are acknowledged or given up, for
+    /// `timeout` at most, and ends. Says whether the time was enough; what is left is given up
+    /// with [`ProduceErrorKind::Closed`].
+    pub async fn close(&self, timeout: Duration) -> bool {
+        self.shared().lock().is_closing = true;
+        let is_done = tokio::time::timeout(timeout, self.flush()).await.is_ok();
+        self.shared().stop();
+        is_done
+    }
+
+    /// Counts since the beginning: requests, batches, records.
+    pub fn counts(&self) -> ProduceCounts {
+        self.shared().lock().sender.counts()
+    }
+
+    /// Bytes that count against `buffer.memory` now, and the most that ever did.
+    pub fn memory_used(&self) -> (usize, usize) {
+        let state = self.shared().lock();
+        let memory = state.sender.memory();
+        (memory.used(), memory.peak())
+    }
+
+    /// The cluster it writes to.
+    pub fn cluster(&self) -> &Cluster {
+        &self.shared().cluster
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.handle.shared
+    }
+}

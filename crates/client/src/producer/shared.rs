@@ -1,0 +1,186 @@
+//! What a producer's handles and its tasks have in common.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use thalweg_wire::ErrorCode;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use super::config::ProducerConfig;
+use super::link;
+use crate::cluster::Cluster;
+use crate::core::produce::{ProduceErrorKind, ProducerRecord, Refused, Sender, Signals, Ticket};
+
+/// Shared by the handles, the tasks that send, and those that look after the rest.
+pub(super) struct Shared {
+    pub cluster: Cluster,
+    pub config: ProducerConfig,
+    state: Mutex<State>,
+    /// There is room in the budget for somebody who waits.
+    pub room: Arc<Notify>,
+    /// What is known of topics has changed, or could not be found out.
+    pub changed: Notify,
+    /// There is something to look after.
+    pub errand: Notify,
+    /// Somebody waits for a topic that nobody waited for before.
+    pub asked: Notify,
+    /// There are batches whose time will be over.
+    pub watch: Notify,
+    tasks: Mutex<Tasks>,
+    runtime: Handle,
+    began: Instant,
+}
+
+/// Guarded by one lock, which is held for moments and never across an await.
+pub(super) struct State {
+    pub sender: Sender,
+    /// Topics that somebody waits for.
+    pub wanted: HashMap<String, Wanted>,
+    /// Times that metadata were asked for, in vain or not.
+    pub refreshes: u64,
+    /// No more records are taken.
+    pub is_closing: bool,
+}
+
+/// A topic that somebody waits for.
+pub(super) struct Wanted {
+    /// What the cluster says of it.
+    pub code: Option<ErrorCode>,
+    /// Nobody waits any longer than this.
+    pub until: Instant,
+}
+
+#[derive(Default)]
+struct Tasks {
+    links: HashMap<i32, Arc<Notify>>,
+    all: Vec<JoinHandle<()>>,
+    is_over: bool,
+}
+
+impl Shared {
+    pub fn new(
+        cluster: Cluster,
+        config: ProducerConfig,
+        sender: Sender,
+        room: Arc<Notify>,
+    ) -> Shared {
+        let state = State { sender, wanted: HashMap::new(), refreshes: 0, is_closing: false };
+        Shared {
+            cluster,
+            config,
+            state: Mutex::new(state),
+            room,
+            changed: Notify::new(),
+            errand: Notify::new(),
+            asked: Notify::new(),
+            watch: Notify::new(),
+            tasks: Mutex::default(),
+            runtime: Handle::current(),
+            began: Instant::now(),
+        }
+    }
+
+    /// Milliseconds since this producer began.
+    pub fn now_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// When `ms` of [`Self::now_ms`] is.
+    pub fn instant_of(&self, ms: u64) -> Instant {
+        self.began + Duration::from_millis(ms)
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it is held; were it to, the state is still whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something under the lock, then wakes those who have to hear of it.
+    #[inline]
+    pub fn with<T>(self: &Arc<Self>, act: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.lock();
+        let result = act(&mut state);
+        if state.sender.has_signals() {
+            let signals = state.sender.take_signals();
+            drop(state);
+            self.signal(signals);
+        }
+        result
+    }
+
+    fn signal(self: &Arc<Self>, signals: Signals) {
+        for waker in signals.wakers {
+            waker.wake();
+        }
+        if signals.errand {
+            self.errand.notify_one();
+            self.watch.notify_one();
+        }
+        for broker in signals.kicks {
+            self.kick(broker);
+        }
+    }
+
+    fn kick(self: &Arc<Self>, broker: i32) {
+        let mut tasks = self.tasks();
+        if tasks.is_over {
+            return;
+        }
+        if let Some(wake) = tasks.links.get(&broker) {
+            return wake.notify_one();
+        }
+        let wake = Arc::new(Notify::new());
+        tasks.links.insert(broker, Arc::clone(&wake));
+        tasks.all.push(self.runtime.spawn(link::run(Arc::clone(self), broker, wake)));
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, Tasks> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a task for as long as the producer lives.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks();
+        if !tasks.is_over {
+            tasks.all.push(self.runtime.spawn(task));
+        }
+    }
+
+    /// Takes a record in, if that is possible at once.
+    #[inline]
+    pub fn append(self: &Arc<Self>, record: &ProducerRecord<'_>) -> Result<Ticket, Refused> {
+        let timestamp = record.timestamp.unwrap_or_else(time_of_day_ms);
+        self.with(|state| {
+            if state.is_closing {
+                return Err(Refused::For(ProduceErrorKind::Closed));
+            }
+            state.sender.append(record, timestamp, || self.now_ms())
+        })
+    }
+
+    /// Ends everything: tasks, batches, and those who wait.
+    pub fn stop(self: &Arc<Self>) {
+        let mut tasks = self.tasks();
+        tasks.is_over = true;
+        for task in tasks.all.drain(..) {
+            task.abort();
+        }
+        tasks.links.clear();
+        drop(tasks);
+        self.with(|state| {
+            state.is_closing = true;
+            state.sender.give_up(ProduceErrorKind::Closed);
+        });
+        self.room.notify_waiters();
+        self.changed.notify_waiters();
+    }
+}
+
+/// Milliseconds since 1970.
+fn time_of_day_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
