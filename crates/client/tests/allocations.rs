@@ -61,7 +61,7 @@ fn a_record_read_allocates_nothing() {
             let allocations = counted::here() - begun;
             let measured = read - 5 * IN_BATCH;
             assert_eq!(bytes, BATCHES * IN_BATCH * 100);
-            println!("{codec:?}: {allocations} for {measured} records in {polls} polls");
+            eprintln!("{codec:?}: {allocations} for {measured} records in {polls} polls");
             // A few for each fetch and one for each compressed batch, none for polls or records.
             assert!(allocations < measured as u64 / 100, "{codec:?}: {allocations}");
         });
