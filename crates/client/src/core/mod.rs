@@ -3,9 +3,11 @@
 
 pub mod fetch;
 pub mod frame;
+pub mod login;
 pub mod metadata;
 pub mod partition;
 pub mod pipeline;
+pub mod sasl;
 pub mod versions;
 
 pub use frame::{FrameBuffer, FrameError};
