@@ -1,4 +1,4 @@
-//! Async Kafka client: connections, negotiation, metadata.
+//! Async Kafka client: connections, negotiation, login, metadata.
 //!
 //! Two layers. [`core`] is pure: frames, requests in flight, version negotiation and the metadata
 //! cache, without sockets or clocks. On top of it stand three drivers for tokio:
@@ -23,7 +23,11 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Connections are plaintext unless [`Options::security`] says otherwise. TLS is rustls on
+//! aws-lc-rs, behind the feature `tls`, which is on by default; it brings C and assembly.
 
+mod auth;
 pub mod cluster;
 pub mod connection;
 pub mod consumer;
@@ -33,6 +37,8 @@ pub mod error;
 mod offsets;
 pub mod options;
 pub mod raw;
+#[cfg(feature = "tls")]
+mod tls;
 mod transport;
 
 pub use crate::core::fetch::{ConsumerRecord, IsolationLevel, OffsetReset, OwnedRecord, Records};
@@ -40,6 +46,8 @@ pub use crate::core::partition::{Position, TopicPartition};
 pub use cluster::Cluster;
 pub use connection::Connection;
 pub use consumer::{Consumer, ConsumerConfig};
-pub use error::Error;
-pub use options::Options;
+pub use error::{AuthenticationError, Error};
+#[cfg(feature = "tls")]
+pub use options::{Identity, Pem, Roots, TlsOptions};
+pub use options::{Mechanism, Options, SaslOptions, Security};
 pub use raw::{RawConnection, RawReceiver, RawSender};

@@ -15,6 +15,10 @@ use crate::core::fetch::{Accepted, Fetcher};
 use crate::core::metadata::Broker;
 use crate::error::Error;
 
+/// Pause before a broker is asked again that does not trust this client, or the other way round. A
+/// short one would help nobody - somebody has to change a setting - and look like an attack.
+pub(super) const DISTRUST_PAUSE: Duration = Duration::from_secs(10);
+
 /// Shared by the handle, the tasks that fetch, and the one that looks after the rest.
 pub(super) struct Shared {
     pub cluster: Cluster,
@@ -126,6 +130,12 @@ impl Shared {
         if accepted.needs_metadata || accepted.has_unresolved {
             self.errand.notify_one();
         }
+    }
+
+    /// Has the next poll return an error.
+    pub fn report(&self, error: Error) {
+        self.lock().error = Some(error);
+        self.arrived.notify_one();
     }
 
     /// Ends all tasks that fetch.
