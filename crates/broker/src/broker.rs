@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 use thalweg_log::{CreateError, CreateRequest, Log, LogManager, OpenError};
-use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig};
+use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig, dynamic};
 use thalweg_metadata::controller::Decision;
 use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType, TopicImage, Update};
 use thalweg_wire::{ErrorCode, Uuid};
 use tokio::sync::watch;
 
+use crate::allowed::Connections;
 use crate::api::ApiTable;
 use crate::clock::Clock;
 use crate::coordinators::groups::{self, Groups};
@@ -21,7 +22,6 @@ use crate::fetch_session::SessionCache;
 use crate::kraft::{Controller, ControllerError};
 use crate::metrics::Metrics;
 use crate::net::budget::Budget;
-use crate::net::limits::ConnectionLimits;
 use crate::partition::{Leader, Partition};
 use crate::pool::DiskReads;
 use crate::producer_ids::ProducerIds;
@@ -48,7 +48,7 @@ pub(crate) struct Broker {
     pub(crate) request_budget: Arc<Budget>,
     /// Memory for copies of records in answers to fetches.
     pub(crate) fetch_budget: Arc<Budget>,
-    pub(crate) limits: Arc<ConnectionLimits>,
+    pub(crate) connections: Arc<Connections>,
     pub(crate) sessions: Mutex<SessionCache>,
     pub(crate) disk_reads: DiskReads,
     pub(crate) logs: LogManager,
@@ -78,7 +78,7 @@ pub(crate) struct Parts {
     pub(crate) logs: LogManager,
     pub(crate) groups: Groups,
     pub(crate) controller: Controller,
-    pub(crate) limits: Arc<ConnectionLimits>,
+    pub(crate) connections: Arc<Connections>,
     pub(crate) config: BrokerConfig,
     pub(crate) image: MetadataImage,
 }
@@ -97,7 +97,7 @@ impl Broker {
             metrics: Metrics::new(),
             request_budget: Budget::new(crate::settings::request_memory(&parts.config)),
             fetch_budget: Budget::new(crate::settings::fetch_memory()),
-            limits: parts.limits,
+            connections: parts.connections,
             sessions: Mutex::new(SessionCache::new(
                 usize::try_from(parts.config.fetch_session_slots()).unwrap_or(0),
             )),
@@ -212,9 +212,9 @@ impl Broker {
         if broker_configs {
             self.apply_broker_configs(&image);
             registration::report_cordoned(self);
-        } else if !changes.quotas.is_empty() {
-            let settings = self.settings();
-            self.limits.set(crate::allowed::connections(&settings.config, &image.quotas));
+        }
+        if broker_configs || !changes.quotas.is_empty() {
+            self.connections.update(&self.settings(), &image.quotas);
         }
         let local = changes.local(&old, &image, self.node_id);
         let mut table = TopicTable::clone(&self.topics.load());
@@ -284,6 +284,7 @@ impl Broker {
         let image = self.image.load_full();
         // First, because topics build on them.
         self.apply_broker_configs(&image);
+        self.connections.update_and_wait(&self.settings(), &image.quotas);
         self.set_strays_aside(&image)?;
         let mut table = TopicTable::default();
         for topic in image.topics.iter() {
@@ -308,9 +309,17 @@ impl Broker {
                 Some(id) => image.topics.by_id(id).filter(|topic| topic.name == *log.topic()),
                 None => image.topics.by_name(log.topic()),
             };
-            topic
-                .and_then(|topic| topic.partitions.get(&log.partition()))
-                .is_some_and(|partition| partition.replicas.contains(&self.node_id))
+            let partition = topic.and_then(|topic| topic.partitions.get(&log.partition()));
+            partition.is_some_and(|partition| {
+                // Left by an attempt to make the partition here; it was made elsewhere, and that
+                // directory may be offline now.
+                let is_leftover = log.topic_id().is_none()
+                    && log.log_end_offset() == 0
+                    && partition
+                        .directory(self.node_id)
+                        .is_some_and(|id| !id.is_reserved() && id != log.dir().id());
+                partition.replicas.contains(&self.node_id) && !is_leftover
+            })
         };
         for path in self.logs.set_strays_aside(is_known, self.clock.wall_ms())? {
             tracing::warn!(path = %path.display(),
@@ -349,6 +358,7 @@ impl Broker {
         let mut slots: Vec<Option<Arc<Partition>>> = vec![None; count];
         let mut offline = Vec::new();
         let mut moved = Vec::new();
+        let mut elsewhere = 0;
         for (&index, partition) in &topic.partitions {
             let Some(slot) = usize::try_from(index).ok().and_then(|at| slots.get_mut(at)) else {
                 continue;
@@ -368,6 +378,8 @@ impl Broker {
                     };
                     match self.logs.create(&request, self.clock.wall_ms()) {
                         Ok(log) => {
+                            let wanted = request.dir;
+                            elsewhere += usize::from(wanted.is_some_and(|d| d != log.dir().id()));
                             log.update_config(Arc::new(settings.load().log.clone()));
                             Some(Arc::new(Partition::new(Arc::clone(&name), index, log)))
                         }
@@ -395,6 +407,11 @@ impl Broker {
                 opened.set_leader(leader);
             }
             *slot = opened;
+        }
+        if elsewhere > 0 {
+            tracing::warn!(topic = %name, partitions = elsewhere,
+                "partitions are not in the log directories that the metadata says; what was not \
+                 found in another one begins anew, empty");
         }
         if !moved.is_empty() && image.metadata_version().has_directory_assignment() {
             self.directories.assign(topic.id, moved);
@@ -435,23 +452,18 @@ impl Broker {
     fn apply_broker_configs(&self, image: &MetadataImage) {
         let defaults = image.configs.properties(&ConfigResource::broker_defaults());
         let own = image.configs.properties(&ConfigResource::broker(self.node_id));
-        let (defaults, ignored) = thalweg_metadata::config::dynamic::usable(&defaults, false);
-        let (own, also_ignored) = thalweg_metadata::config::dynamic::usable(&own, true);
-        for error in ignored.into_iter().chain(also_ignored) {
-            tracing::warn!(%error, "a stored dynamic config is not used");
+        let (config, unused) = dynamic::apply(&self.static_config, &defaults, &own);
+        for config in unused {
+            tracing::warn!(name = config.name, value = config.value, reason = %config.reason,
+                default_of_all_brokers = !config.for_one_broker,
+                "a stored dynamic config is not used");
         }
-        match self.static_config.with_dynamic(defaults, own) {
-            Ok(config) => {
-                self.limits.set(crate::allowed::connections(&config, &image.quotas));
-                self.logs.set_producer_expiration_ms(i64::from(config.producer_id_expiration_ms()));
-                self.logs.set_cordoned(registration::cordoned(&self.logs, &config));
-                if let Ok(topic) = TopicConfig::new(&config, &Properties::new()) {
-                    self.logs.set_defaults(Arc::new(topic_settings::of(&topic).log));
-                }
-                self.settings.store(Arc::new(Settings::new(config)));
-            }
-            Err(error) => tracing::error!(%error, "dynamic configs were not taken"),
+        self.logs.set_producer_expiration_ms(i64::from(config.producer_id_expiration_ms()));
+        self.logs.set_cordoned(registration::cordoned(&self.logs, &config));
+        if let Ok(topic) = TopicConfig::new(&config, &Properties::new()) {
+            self.logs.set_defaults(Arc::new(topic_settings::of(&topic).log));
         }
+        self.settings.store(Arc::new(Settings::new(config)));
     }
 
     // -- topics made on demand ------------------------------------------------------------------

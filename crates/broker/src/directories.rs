@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use thalweg_metadata::controller;
-use thalweg_wire::messages::AssignReplicasToDirsRequest;
 use thalweg_wire::messages::assign_replicas_to_dirs_request::{
     DirectoryData, PartitionData, TopicData,
 };
+use thalweg_wire::messages::{AssignReplicasToDirsRequest, AssignReplicasToDirsResponse};
 use thalweg_wire::{ErrorCode, Uuid};
 use tokio::sync::Notify;
 
@@ -88,15 +88,36 @@ pub(crate) async fn report(broker: Weak<Broker>) {
 }
 
 async fn report_assignments(broker: &Arc<Broker>, assignments: &Assignments) {
-    let mut request = request_of(assignments);
-    request.broker_id = broker.node_id;
-    let answer = broker
-        .decide(move |context, _| {
-            let node = context.image.cluster.broker(request.broker_id);
-            request.broker_epoch = node.map_or(-1, |node| node.epoch);
-            controller::assign_replicas_to_dirs(context, &request)
-        })
-        .await;
+    let request = request_of(broker.node_id, assignments);
+    let answer = broker.decide(move |context, _| assign(context, request)).await;
+    look_at(answer.as_ref().map_err(ToString::to_string));
+}
+
+/// Reports what was found while the metadata was served for the first time; on a thread that may
+/// wait. To be called once the broker is registered with its directories and before it is unfenced:
+/// only partitions that lie in one of these get a leader then.
+pub(crate) fn report_before_unfencing(broker: &Arc<Broker>) {
+    loop {
+        let taken = broker.directories.take();
+        if taken.is_empty() {
+            return;
+        }
+        let request = request_of(broker.node_id, &taken);
+        let answer = registration::decide(broker, |context| assign(context, request));
+        look_at(answer.as_ref().map_err(String::clone));
+    }
+}
+
+fn assign(
+    context: &controller::Context<'_>,
+    mut request: AssignReplicasToDirsRequest,
+) -> controller::Decision<AssignReplicasToDirsResponse> {
+    let node = context.image.cluster.broker(request.broker_id);
+    request.broker_epoch = node.map_or(-1, |node| node.epoch);
+    controller::assign_replicas_to_dirs(context, &request)
+}
+
+fn look_at(answer: Result<&AssignReplicasToDirsResponse, String>) {
     match answer {
         Ok(answer) if answer.error_code.is_ok() => {
             for topic in answer.directories.iter().flat_map(|dir| &dir.topics) {
@@ -120,7 +141,7 @@ async fn report_assignments(broker: &Arc<Broker>, assignments: &Assignments) {
     }
 }
 
-fn request_of(assignments: &Assignments) -> AssignReplicasToDirsRequest {
+fn request_of(broker_id: i32, assignments: &Assignments) -> AssignReplicasToDirsRequest {
     let mut by_dir: BTreeMap<Uuid, BTreeMap<Uuid, Vec<PartitionData>>> = BTreeMap::new();
     for (&(topic, partition_index), &dir) in assignments {
         let partition = PartitionData { partition_index, ..PartitionData::default() };
@@ -138,7 +159,11 @@ fn request_of(assignments: &Assignments) -> AssignReplicasToDirsRequest {
             .collect(),
         ..DirectoryData::default()
     });
-    AssignReplicasToDirsRequest { directories: directories.collect(), ..Default::default() }
+    AssignReplicasToDirsRequest {
+        broker_id,
+        directories: directories.collect(),
+        ..Default::default()
+    }
 }
 
 async fn report_offline(broker: &Arc<Broker>) {
@@ -169,7 +194,7 @@ mod tests {
         let noted = Directories::default();
         noted.assign(id(1), vec![(0, id(8)), (1, id(9)), (2, id(8))]);
         noted.assign(id(2), vec![(0, id(9))]);
-        let request = request_of(&noted.take());
+        let request = request_of(1, &noted.take());
         let listed: Vec<(Uuid, Uuid, Vec<i32>)> = request
             .directories
             .iter()

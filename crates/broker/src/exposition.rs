@@ -75,14 +75,15 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Connections closed because of what they sent.",
         metrics.connections_refused_input.get(),
     );
-    let (connections, refused) = broker.limits.counts();
+    let (connections, refused) = broker.connections.limits().counts();
     page.gauge("kafka_server_socketservermetrics_connection_count", "Connections.", connections);
     page.counter(
         "thalweg_connections_refused_limit_total",
         "Connections closed because of a limit.",
         refused,
     );
-    page.counter("thalweg_panics_total", "Requests that panicked.", metrics.panics.get());
+    let panics = metrics.panics.get() + broker.logs.metrics().panics.get();
+    page.counter("thalweg_panics_total", "Requests that panicked.", panics);
     page.counter(
         "thalweg_fetches_parked_total",
         "Fetches that waited for data.",

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use thalweg_log::{DirFailureListener, Executor, LogDir, StorageError};
+use thalweg_log::{DirFailureListener, DirLogs, Executor, LogDir, StorageError};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
@@ -116,10 +116,12 @@ impl DirFailureListener for DirFailures {
     }
 }
 
-/// Does `work` again and again: first after `delay`, then after `interval` each time.
+/// Does `work` again and again, one after the other with all that has the same `turn`: first after
+/// `delay`, then after `interval` each time.
 fn every_after(
     delay: i64,
     broker: &Arc<Broker>,
+    turn: Arc<Turn>,
     interval: impl Fn(&Broker) -> i64 + Send + 'static,
     work: impl Fn(&Broker) + Send + Sync + 'static,
 ) -> JoinHandle<()> {
@@ -134,6 +136,7 @@ fn every_after(
             };
             tokio::time::sleep(Duration::from_millis(u64::try_from(pause).unwrap_or(1).max(1)))
                 .await;
+            let _turn = turn.lock().await;
             let Some(broker) = broker.upgrade() else { return };
             let work = Arc::clone(&work);
             if tokio::task::spawn_blocking(move || work(&broker)).await.is_err() {
@@ -143,13 +146,39 @@ fn every_after(
     })
 }
 
-/// The same without a delay of its own.
-fn every(
-    broker: &Arc<Broker>,
-    interval: impl Fn(&Broker) -> i64 + Send + 'static,
-    work: impl Fn(&Broker) + Send + Sync + 'static,
-) -> JoinHandle<()> {
-    every_after(interval(broker), broker, interval, work)
+/// Held by what is done for a log directory: its disk may hang, and then one thread does, not one
+/// for each thing there is to do.
+type Turn = tokio::sync::Mutex<()>;
+
+/// What is done for each of some log directories, without any waiting for another one's disk.
+struct Dirs<'a> {
+    broker: &'a Arc<Broker>,
+    dirs: Vec<(Arc<LogDir>, Arc<Turn>)>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Dirs<'_> {
+    fn every_after(
+        &mut self,
+        delay: i64,
+        interval: impl Fn(&Broker) -> i64 + Copy + Send + 'static,
+        work: impl Fn(&Broker, DirLogs<'_>) + Copy + Send + Sync + 'static,
+    ) {
+        for (dir, turn) in &self.dirs {
+            let dir = Arc::clone(dir);
+            let work = move |b: &Broker| work(b, b.logs.in_dir(&dir));
+            self.tasks.push(every_after(delay, self.broker, Arc::clone(turn), interval, work));
+        }
+    }
+
+    /// The same without a delay of its own.
+    fn every(
+        &mut self,
+        interval: impl Fn(&Broker) -> i64 + Copy + Send + 'static,
+        work: impl Fn(&Broker, DirLogs<'_>) + Copy + Send + Sync + 'static,
+    ) {
+        self.every_after(interval(self.broker), interval, work);
+    }
 }
 
 /// Checkpoints of the metadata are looked at this often.
@@ -162,60 +191,55 @@ const FLUSH_MS_MAX: i64 = 2_000;
 pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
     // `log.initial.task.delay.ms`: a start has better things to do.
     let delay = broker.settings().initial_task_delay_ms();
-    vec![
+    let tidy_interval = |b: &Broker| match b.settings().metadata_snapshot_interval_ms() {
+        0 => METADATA_TIDY_MS,
+        interval => interval.min(METADATA_TIDY_MS),
+    };
+    let tidy = |b: &Broker| b.controller.tidy(b);
+    let tasks = vec![
         tokio::spawn(crate::directories::report(Arc::downgrade(broker))),
-        every_after(
-            delay,
-            broker,
-            |b| b.settings().retention_check_interval_ms(),
-            |b| {
-                b.logs.clean_up(b.clock.wall_ms());
-            },
-        ),
-        every_after(
-            delay,
-            broker,
-            |b| b.settings().flush_scheduler_interval_ms().min(FLUSH_MS_MAX),
-            |b| {
-                let now = b.clock.wall_ms();
-                b.logs.flush_due(now);
-                b.logs.delete_due(now);
-            },
-        ),
-        every_after(
-            delay,
-            broker,
-            |b| i64::from(b.settings().flush_offset_checkpoint_interval_ms()),
-            |b| b.logs.checkpoint_recovery_points(),
-        ),
-        every_after(
-            delay,
-            broker,
-            |b| i64::from(b.settings().flush_start_offset_checkpoint_interval_ms()),
-            |b| b.logs.checkpoint_log_starts(),
-        ),
-        every(
-            broker,
-            |b| match b.settings().metadata_snapshot_interval_ms() {
-                0 => METADATA_TIDY_MS,
-                interval => interval.min(METADATA_TIDY_MS),
-            },
-            |b| b.controller.tidy(b),
-        ),
-        every(
-            broker,
-            |b| b.settings().high_watermark_checkpoint_interval_ms(),
-            |b| {
-                b.logs.checkpoint_high_watermarks();
-                b.logs.close_idle_files();
-            },
-        ),
-        every(
-            broker,
-            |b| i64::from(b.settings().producer_id_expiration_check_interval_ms()),
-            |b| {
-                b.logs.expire_producers(b.clock.wall_ms());
-            },
-        ),
-    ]
+        every_after(tidy_interval(broker), broker, Arc::default(), tidy_interval, tidy),
+    ];
+    let dirs = broker.logs.all_dirs().map(|dir| (Arc::clone(dir), Arc::default())).collect();
+    let mut all = Dirs { broker, dirs, tasks };
+    all.every_after(
+        delay,
+        |b| b.settings().retention_check_interval_ms(),
+        |b, dir| {
+            dir.clean_up(b.clock.wall_ms());
+        },
+    );
+    all.every_after(
+        delay,
+        |b| b.settings().flush_scheduler_interval_ms().min(FLUSH_MS_MAX),
+        |b, dir| {
+            let now = b.clock.wall_ms();
+            dir.flush_due(now);
+            dir.delete_due(now);
+        },
+    );
+    all.every_after(
+        delay,
+        |b| i64::from(b.settings().flush_offset_checkpoint_interval_ms()),
+        |_, dir| dir.checkpoint_recovery_points(),
+    );
+    all.every_after(
+        delay,
+        |b| i64::from(b.settings().flush_start_offset_checkpoint_interval_ms()),
+        |_, dir| dir.checkpoint_log_starts(),
+    );
+    all.every(
+        |b| b.settings().high_watermark_checkpoint_interval_ms(),
+        |_, dir| {
+            dir.checkpoint_high_watermarks();
+            dir.close_idle_files();
+        },
+    );
+    all.every(
+        |b| i64::from(b.settings().producer_id_expiration_check_interval_ms()),
+        |b, dir| {
+            dir.expire_producers(b.clock.wall_ms());
+        },
+    );
+    all.tasks
 }

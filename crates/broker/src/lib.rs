@@ -15,6 +15,7 @@ mod exposition;
 mod fetch_session;
 mod housekeeping;
 mod kraft;
+mod metadata_place;
 mod metrics;
 mod net;
 mod partition;

@@ -20,6 +20,7 @@ use thalweg_wire::messages::{
 use thalweg_wire::{Message, Uuid};
 
 use crate::broker::Broker;
+use crate::directories;
 
 /// Security protocol PLAINTEXT.
 const PLAINTEXT: i16 = 0;
@@ -38,7 +39,8 @@ pub(crate) struct Joining {
     pub(crate) cluster_id: String,
 }
 
-fn decide<R>(
+/// Lets the controller decide while this thread waits; the error is for the log.
+pub(crate) fn decide<R>(
     broker: &Arc<Broker>,
     decision: impl FnOnce(&controller::Context<'_>) -> Decision<R>,
 ) -> Result<R, String> {
@@ -52,7 +54,7 @@ fn decide<R>(
         .map_err(|error| error.to_string())
 }
 
-/// Registers controller and broker, and unfences the broker.
+/// Registers controller and broker, says where partitions lie, and unfences the broker.
 pub(crate) fn join(broker: &Arc<Broker>, joining: &Joining) -> Result<(), String> {
     let features = || thalweg_metadata::features::SUPPORTED.iter();
     let (name, host, port) = joining.controller.clone();
@@ -128,6 +130,7 @@ pub(crate) fn join(broker: &Arc<Broker>, joining: &Joining) -> Result<(), String
         return Err(format!("the broker was not registered: {}", answer.error_code));
     }
 
+    directories::report_before_unfencing(broker);
     let epoch = answer.broker_epoch;
     let answer = decide(broker, |context| {
         let offset = context.image.provenance.offset;

@@ -16,13 +16,12 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::Hooks;
-use crate::allowed;
+use crate::allowed::Connections;
 use crate::broker::{Broker, Parts};
 use crate::clock::Clock;
 use crate::coordinators::groups::Groups;
 use crate::coordinators::runtime::RuntimeConfig;
 use crate::kraft::{Controller, MetadataLog, MetadataLogError, Owner, Retention};
-use crate::net::limits::ConnectionLimits;
 use crate::net::listener::{self, Listener, SocketOptions};
 use crate::random::Random;
 use crate::registration;
@@ -78,7 +77,7 @@ pub(crate) async fn start(config: BrokerConfig, hooks: Hooks) -> Result<RunningB
             Arc::clone(&broker),
             listener,
             socket,
-            Arc::clone(&broker.limits),
+            Arc::clone(broker.connections.limits()),
         )));
     }
     tasks.extend(crate::housekeeping::spawn(&broker));
@@ -159,6 +158,7 @@ fn open(
     let defaults = TopicConfig::new(&config, &Properties::new())?;
     let dirs: Vec<PathBuf> = config.log_dirs().iter().map(PathBuf::from).collect();
     let metadata_dir = PathBuf::from(config.metadata_log_dir());
+    crate::metadata_place::check(&dirs, &metadata_dir).map_err(StartError::Metadata)?;
     let cluster_id = existing_cluster_id(dirs.iter().chain([&metadata_dir]))
         .unwrap_or_else(|| random.uuid().to_string());
 
@@ -195,17 +195,6 @@ fn open(
 
     let dir = logs.metadata_dir();
     dir.check().map_err(|e| StartError::Metadata(e.to_string()))?;
-    let folder = format!("{}-0", thalweg_log::CLUSTER_METADATA_TOPIC);
-    for other in logs.dirs().iter().filter(|other| !Arc::ptr_eq(other, dir)) {
-        // An older one would be forgotten without a word, and with it all topics.
-        if other.path().join(&folder).exists() {
-            return Err(StartError::Metadata(format!(
-                "{} holds a metadata log, but metadata.log.dir is {}",
-                other.path().display(),
-                dir.path().display()
-            )));
-        }
-    }
     let owner = Owner {
         node_id: config.node_id(),
         directory_id: dir.id(),
@@ -242,8 +231,8 @@ fn open(
     let directories: Vec<Uuid> =
         logs.dirs().iter().filter(|dir| dir.check().is_ok()).map(|dir| dir.id()).collect();
 
-    let limits =
-        ConnectionLimits::new(allowed::connections(&config, &opened.loader.image().quotas));
+    let open: Vec<String> = listeners.iter().map(|listener| listener.name.clone()).collect();
+    let connections = Connections::new(&config, &opened.loader.image().quotas, open);
     let groups = Groups::new(
         group_config(&config),
         RuntimeConfig {
@@ -264,7 +253,7 @@ fn open(
         groups,
         kraft_version: opened.log.kraft_version(),
         controller: Controller::new(opened.log, opened.loader),
-        limits,
+        connections,
         config: config.clone(),
         image,
     });

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thalweg_wire::messages::MetadataRequest;
 use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
-use thalweg_wire::{ErrorCode, Request};
+use thalweg_wire::{ErrorCode, Request, Uuid};
 
 use crate::connection::Connection;
 use crate::core::Metadata;
@@ -72,12 +72,40 @@ impl Cluster {
         &self,
         topics: &[&str],
     ) -> Result<(Arc<Metadata>, Vec<(String, ErrorCode)>), Error> {
-        let topic = |name: &&str| MetadataRequestTopic {
+        self.refresh_with_ids(topics, &[]).await
+    }
+
+    /// As [`Self::refresh`], with topics of which only the id is known.
+    pub(crate) async fn refresh_with_ids(
+        &self,
+        topics: &[&str],
+        ids: &[Uuid],
+    ) -> Result<(Arc<Metadata>, Vec<(String, ErrorCode)>), Error> {
+        let by_name = topics.iter().map(|name| MetadataRequestTopic {
             name: Some((*name).to_owned()),
             ..MetadataRequestTopic::default()
-        };
+        });
+        let by_id = ids.iter().map(|&topic_id| MetadataRequestTopic {
+            topic_id,
+            name: None,
+            ..MetadataRequestTopic::default()
+        });
+        self.ask_for(Some(by_name.chain(by_id).collect())).await
+    }
+
+    /// As [`Self::refresh`], for all topics there are.
+    pub(crate) async fn refresh_all(
+        &self,
+    ) -> Result<(Arc<Metadata>, Vec<(String, ErrorCode)>), Error> {
+        self.ask_for(None).await
+    }
+
+    async fn ask_for(
+        &self,
+        topics: Option<Vec<MetadataRequestTopic>>,
+    ) -> Result<(Arc<Metadata>, Vec<(String, ErrorCode)>), Error> {
         let request = MetadataRequest {
-            topics: Some(topics.iter().map(topic).collect()),
+            topics,
             allow_auto_topic_creation: false,
             ..MetadataRequest::default()
         };
@@ -118,6 +146,11 @@ impl Cluster {
         self.connection(&self.address(id)?).await
     }
 
+    /// A connection to a broker that nobody else uses.
+    pub(crate) async fn open(&self, id: i32) -> Result<Connection, Error> {
+        Connection::open(&self.address(id)?, &self.shared.options).await
+    }
+
     /// Sends a request to a broker.
     pub async fn send_to<R: Request>(&self, id: i32, request: &R) -> Result<R::Response, Error> {
         self.broker(id).await?.send(request).await
@@ -129,6 +162,19 @@ impl Cluster {
             Some(id) => self.send_to(id, request).await,
             None => self.send_any(request).await,
         }
+    }
+
+    /// The connection to whichever broker can be reached, in the order of [`Self::send_any`].
+    pub(crate) async fn any(&self) -> Result<Connection, Error> {
+        let mut last = None;
+        for address in self.candidates() {
+            match self.connection(&address).await {
+                Ok(connection) => return Ok(connection),
+                Err(error) if error.is_authentication() => return Err(error),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(none_answered(last))
     }
 
     /// Sends a request to whichever broker answers: those connected first, then the others that
@@ -156,10 +202,7 @@ impl Cluster {
                 Err(error) => last = Some(error),
             }
         }
-        Err(match last {
-            Some(error) => Error::NoBootstrap(Box::new(error)),
-            None => Error::BadAddress(String::new()),
-        })
+        Err(none_answered(last))
     }
 
     fn candidates(&self) -> Vec<String> {
@@ -187,6 +230,13 @@ impl Cluster {
         let connection = Connection::open(address, &self.shared.options).await?;
         self.shared.lock().connections.insert(address.to_owned(), connection.clone());
         Ok(connection)
+    }
+}
+
+fn none_answered(last: Option<Error>) -> Error {
+    match last {
+        Some(error) => Error::NoBootstrap(Box::new(error)),
+        None => Error::BadAddress(String::new()),
     }
 }
 

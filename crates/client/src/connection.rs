@@ -12,6 +12,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use thalweg_wire::{ApiKey, Request, Writer};
@@ -122,9 +123,18 @@ impl Connection {
     /// Sends a request in the highest common version and waits for its answer. When the caller
     /// gives up waiting (drops the future), the request stays sent and its answer is dropped.
     pub async fn send<R: Request>(&self, request: &R) -> Result<R::Response, Error> {
+        self.send_within(request, self.handle.shared.options.request_timeout).await
+    }
+
+    /// As [`Self::send`], for a request that the broker may hold back: its answer has `after`.
+    pub async fn send_within<R: Request>(
+        &self,
+        request: &R,
+        after: Duration,
+    ) -> Result<R::Response, Error> {
         let version = self.version_of::<R>()?;
         let frame = raw::encode(self.addr(), request, version, &self.handle.shared.options)?;
-        let body = self.send_frame(frame, R::API_KEY, version).await?;
+        let body = self.send_frame_within(frame, R::API_KEY, version, after).await?;
         raw::decode::<R>(self.addr(), &body, version)
     }
 
@@ -136,6 +146,17 @@ impl Connection {
         api: ApiKey,
         version: i16,
     ) -> Result<Bytes, Error> {
+        let after = self.handle.shared.options.request_timeout;
+        self.send_frame_within(frame, api, version, after).await
+    }
+
+    async fn send_frame_within(
+        &self,
+        frame: Writer,
+        api: ApiKey,
+        version: i16,
+        after: Duration,
+    ) -> Result<Bytes, Error> {
         let (reply, answer) = oneshot::channel();
         let outgoing = Outgoing { frame, api, version, reply: Some(reply) };
         let wait = async {
@@ -143,7 +164,6 @@ impl Connection {
             answer.await.unwrap_or_else(|_| Err(self.reason()))
         };
         let shared = &self.handle.shared;
-        let after = shared.options.request_timeout;
         match timeout(after, wait).await {
             Ok(answer) => answer,
             Err(_) => {

@@ -1,5 +1,4 @@
 //! A group's coordinator: finding it, and the offsets it keeps.
-#![allow(dead_code)] // Used by the group membership driver, which lands next.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,13 +46,14 @@ pub(crate) type PerPartition<T> = BTreeMap<TopicPartition, Result<T, ErrorCode>>
 
 /// Asks for a group's coordinator; the cluster knows where it listens then.
 pub(crate) async fn find(cluster: &Cluster, group: &str) -> Result<i32, Error> {
-    let request = FindCoordinatorRequest {
-        key: group.to_owned(),
-        key_type: GROUP,
-        coordinator_keys: vec![group.to_owned()],
-        ..FindCoordinatorRequest::default()
-    };
-    let response = cluster.send_any(&request).await?;
+    let connection = cluster.any().await?;
+    let mut request = FindCoordinatorRequest { key_type: GROUP, ..Default::default() };
+    if connection.version_of::<FindCoordinatorRequest>()? >= 4 {
+        request.coordinator_keys.push(group.to_owned());
+    } else {
+        group.clone_into(&mut request.key);
+    }
+    let response = connection.send(&request).await?;
     // Before KIP-699 there was one key, and one answer beside the list.
     let found = response.coordinators.into_iter().next().unwrap_or_else(|| Named {
         node_id: response.node_id,
@@ -80,12 +80,14 @@ pub(crate) async fn commit(
     offsets: &[(TopicPartition, CommittedOffset)],
 ) -> Result<PerPartition<()>, Error> {
     let known = cluster.metadata();
+    let connection = cluster.broker(coordinator).await?;
+    let version = connection.version_of::<OffsetCommitRequest>()?;
     let mut topics: BTreeMap<&str, Vec<OffsetCommitRequestPartition>> = BTreeMap::new();
     for (partition, offset) in offsets {
         topics.entry(&partition.topic).or_default().push(OffsetCommitRequestPartition {
             partition_index: partition.partition,
             committed_offset: offset.position.offset,
-            committed_leader_epoch: offset.position.leader_epoch,
+            committed_leader_epoch: if version >= 6 { offset.position.leader_epoch } else { -1 },
             committed_metadata: Some(offset.metadata.clone().unwrap_or_default()),
             ..OffsetCommitRequestPartition::default()
         });
@@ -94,7 +96,7 @@ pub(crate) async fn commit(
         group_id: identity.group.to_string(),
         generation_id_or_member_epoch: identity.generation,
         member_id: identity.member.clone(),
-        group_instance_id: identity.instance.clone(),
+        group_instance_id: identity.instance.clone().filter(|_| version >= 7),
         topics: topics
             .into_iter()
             .map(|(name, partitions)| OffsetCommitRequestTopic {
@@ -106,8 +108,7 @@ pub(crate) async fn commit(
             .collect(),
         ..OffsetCommitRequest::default()
     };
-    let connection = cluster.broker(coordinator).await?;
-    let by_id = connection.version_of::<OffsetCommitRequest>()? >= 10;
+    let by_id = version >= 10;
     let response = connection.send(&request).await?;
     let mut results = PerPartition::new();
     for topic in response.topics {
@@ -136,47 +137,40 @@ pub(crate) async fn committed(
     partitions: &[TopicPartition],
 ) -> Result<PerPartition<Option<CommittedOffset>>, Error> {
     let known = cluster.metadata();
+    let connection = cluster.broker(coordinator).await?;
+    let version = connection.version_of::<OffsetFetchRequest>()?;
     let mut by_topic: BTreeMap<&str, Vec<i32>> = BTreeMap::new();
     for partition in partitions {
         by_topic.entry(&partition.topic).or_default().push(partition.partition);
     }
-    let group = identity.group.to_string();
-    let is_member = identity.generation >= 0;
-    let request = OffsetFetchRequest {
-        group_id: group.clone(),
-        topics: Some(
-            by_topic
-                .iter()
-                .map(|(&name, indexes)| OffsetFetchRequestTopic {
-                    name: name.to_owned(),
-                    partition_indexes: indexes.clone(),
-                    ..OffsetFetchRequestTopic::default()
-                })
-                .collect(),
-        ),
-        groups: vec![OffsetFetchRequestGroup {
-            group_id: group,
-            member_id: is_member.then(|| identity.member.clone()),
-            member_epoch: if is_member { identity.generation } else { -1 },
-            topics: Some(
-                by_topic
-                    .into_iter()
-                    .map(|(name, partition_indexes)| OffsetFetchRequestTopics {
-                        topic_id: id_of(&known, name),
-                        name: name.to_owned(),
-                        partition_indexes,
-                        ..OffsetFetchRequestTopics::default()
-                    })
-                    .collect(),
-            ),
-            ..OffsetFetchRequestGroup::default()
-        }],
+    let mut request = OffsetFetchRequest {
         // Offsets of transactions under way are not settled yet.
-        require_stable: true,
+        require_stable: version >= 7,
         ..OffsetFetchRequest::default()
     };
-    let connection = cluster.broker(coordinator).await?;
-    let by_id = connection.version_of::<OffsetFetchRequest>()? >= 10;
+    if version >= 8 {
+        let is_member = identity.generation >= 0 && version >= 9;
+        let topics = by_topic.into_iter().map(|(name, partition_indexes)| {
+            let topic_id = id_of(&known, name);
+            let name = name.to_owned();
+            OffsetFetchRequestTopics { topic_id, name, partition_indexes, ..Default::default() }
+        });
+        request.groups.push(OffsetFetchRequestGroup {
+            group_id: identity.group.to_string(),
+            member_id: is_member.then(|| identity.member.clone()),
+            member_epoch: if is_member { identity.generation } else { -1 },
+            topics: Some(topics.collect()),
+            ..OffsetFetchRequestGroup::default()
+        });
+    } else {
+        request.group_id = identity.group.to_string();
+        let topics = by_topic.into_iter().map(|(name, partition_indexes)| {
+            let name = name.to_owned();
+            OffsetFetchRequestTopic { name, partition_indexes, ..Default::default() }
+        });
+        request.topics = Some(topics.collect());
+    }
+    let by_id = version >= 10;
     let response = connection.send(&request).await?;
     let mut results = PerPartition::new();
     let mut take = |name: Arc<str>, index, code, position: Position, metadata: Option<String>| {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use thalweg_wire::{ApiKey, DecodeError, EncodeError, ErrorCode};
 
 use crate::core::fetch::PartitionError;
+use crate::core::group::GroupError;
 use crate::core::sasl::{Mechanism, SaslError};
 use crate::core::versions::NegotiationError;
 use crate::core::{FrameError, PipelineError, VersionError};
@@ -150,6 +151,9 @@ pub enum Error {
         /// The code.
         code: ErrorCode,
     },
+    /// This consumer is out of its group for good.
+    #[error("out of the group: {0}")]
+    Membership(Box<GroupError>),
     /// A partition cannot be read.
     #[error(transparent)]
     Partition(Box<PartitionError>),
@@ -204,6 +208,49 @@ impl Error {
     /// Whether this is about who is who, and so about settings rather than the moment.
     pub fn is_authentication(&self) -> bool {
         matches!(self, Error::Authentication { .. })
+    }
+
+    /// Whether the same may work later, without anybody changing anything.
+    pub fn is_retriable(&self) -> bool {
+        match self {
+            Error::Connect { .. }
+            | Error::Timeout { .. }
+            | Error::Io { .. }
+            | Error::Closed { .. }
+            | Error::ShutDown { .. }
+            | Error::NoBootstrap(_)
+            | Error::UnknownBroker(_) => true,
+            Error::Broker { code, .. } | Error::Topic { code, .. } | Error::Group { code, .. } => {
+                code.is_retriable()
+            }
+            Error::Partition(error) => error.kind.is_retriable(),
+            Error::Negotiate { .. }
+            | Error::Frame { .. }
+            | Error::Pipeline { .. }
+            | Error::Decode { .. }
+            | Error::Encode { .. }
+            | Error::Version { .. }
+            | Error::Authentication { .. }
+            | Error::Config { .. }
+            | Error::Membership(_)
+            | Error::BadAddress(_) => false,
+        }
+    }
+
+    /// Whether the coordinator that was asked is not, or no longer, the one to ask.
+    pub(crate) fn is_coordinator_lost(&self) -> bool {
+        match self {
+            Error::Group { code, .. } => {
+                matches!(*code, ErrorCode::NOT_COORDINATOR | ErrorCode::COORDINATOR_NOT_AVAILABLE)
+            }
+            Error::Connect { .. }
+            | Error::Timeout { .. }
+            | Error::Io { .. }
+            | Error::Closed { .. }
+            | Error::ShutDown { .. }
+            | Error::UnknownBroker(_) => true,
+            _ => false,
+        }
     }
 }
 

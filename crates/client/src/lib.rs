@@ -42,10 +42,12 @@ mod tls;
 mod transport;
 
 pub use crate::core::fetch::{ConsumerRecord, IsolationLevel, OffsetReset, OwnedRecord, Records};
+pub use crate::core::group::{Assignor, GroupProtocol, GroupStatus};
 pub use crate::core::partition::{Position, TopicPartition};
 pub use cluster::Cluster;
 pub use connection::Connection;
-pub use consumer::{Consumer, ConsumerConfig};
+pub use consumer::{Consumer, ConsumerConfig, Rebalance, RebalanceListener};
+pub use coordinator::CommittedOffset;
 pub use error::{AuthenticationError, Error};
 #[cfg(feature = "tls")]
 pub use options::{Identity, Pem, Roots, TlsOptions};

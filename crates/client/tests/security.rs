@@ -402,6 +402,16 @@ async fn consumers_learn_that_they_are_refused(bench: &Bench) {
     let mut consumer = Consumer::new(cluster.clone(), earliest()).unwrap();
     consumer.assign([(TopicPartition::new("forbidden", 0), None)]);
     assert!(consumer.poll_timeout(1, Duration::from_millis(200)).await.unwrap().is_empty());
+    let heartbeat_interval = Duration::from_millis(200);
+    let config = ConsumerConfig { group_id: Some("g".into()), heartbeat_interval, ..earliest() };
+    let mut member = Consumer::new(cluster.clone(), config).unwrap();
+    member.subscribe(["forbidden"]).unwrap();
+    soon(async {
+        while member.assignment().is_empty() {
+            assert!(member.poll_timeout(1, Duration::from_millis(50)).await.unwrap().is_empty());
+        }
+    })
+    .await;
     let connection = bench.open(Kafka::INTERNAL, &Options::default()).await.unwrap();
     let deletion =
         ScramCredentialDeletion { name: "carol".into(), mechanism: 1, ..Default::default() };
@@ -409,15 +419,23 @@ async fn consumers_learn_that_they_are_refused(bench: &Bench) {
         AlterUserScramCredentialsRequest { deletions: vec![deletion], ..Default::default() };
     let deleted = connection.send(&request).await.unwrap();
     assert_eq!(deleted.results[0].error_code, ErrorCode::NONE);
-    let error = soon(consumer.poll(1)).await.unwrap_err();
-    assert!(error.is_authentication(), "{error:?}");
+    for consumer in [&mut consumer, &mut member] {
+        let error = soon(consumer.poll(1)).await.unwrap_err();
+        assert!(error.is_authentication(), "{error:?}");
+    }
     let Err(error) = cluster.send_any(&DescribeClusterRequest::default()).await else { panic!() };
     assert!(error.is_authentication(), "{error:?}");
-    // It may be reported once more, for metadata; but it is not tried over and over.
-    let began = Instant::now();
-    let mut reports = 0;
-    while began.elapsed() < Duration::from_secs(3) {
-        reports += i32::from(consumer.poll_timeout(1, Duration::from_secs(1)).await.is_err());
+    // It may be reported once more for metadata, and for the group; but it is not tried over and
+    // over.
+    for (mut consumer, most) in [(consumer, 1), (member, 3)] {
+        let began = Instant::now();
+        let mut reports = 0;
+        while began.elapsed() < Duration::from_secs(3) {
+            reports += i32::from(consumer.poll_timeout(1, Duration::from_secs(1)).await.is_err());
+        }
+        assert!(reports <= most, "{reports} more reports in 3 s");
+        let began = Instant::now();
+        consumer.close(Duration::from_secs(1)).await;
+        assert!(began.elapsed() < Duration::from_secs(3));
     }
-    assert!(reports <= 1, "{reports} more reports in 3 s");
 }

@@ -1,20 +1,22 @@
 //! Appends that do not wait: what finds the partition busy is copied onto its pending list and
 //! written by whoever has the lock, several appends with one system call.
 //!
-//! While the directory stalls only its writer thread writes the lists ([`crate::pace`]).
+//! While the directory stalls only its writer thread writes the lists ([`crate::pace`]), one list
+//! per turn of a log, so that one that never runs dry keeps no other one waiting.
 //!
 //! Nothing is forgotten: who lets go of the lock, or of the right to change the segments, looks at
 //! the list afterwards ([`Log::settle`]); who puts something on the list looks at the lock
 //! afterwards. One of the two finds it. `pending_count` counts what has no answer yet.
 
 use std::io::IoSlice;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 use crate::append::{AppendContext, AppendInfo, Plan, Records};
 use crate::error::{AppendError, StorageError};
 use crate::log::{Log, Writer};
-use crate::pending::Pending;
+use crate::pending::{KEPT_APPENDS, Pending};
 
 /// Hears the result of an append that had to wait. Called without any of the log's locks, on the
 /// thread that wrote the append.
@@ -67,7 +69,7 @@ impl Log {
             && !writer.roll_queued
         {
             if self.pending_count.load(Ordering::Relaxed) > 0 {
-                self.drain(&mut writer);
+                self.drain(&mut writer, usize::MAX);
             }
             let is_first = writer.taken_next >= writer.taken.appends.len();
             if !writer.roll_queued && is_first {
@@ -136,11 +138,12 @@ impl Log {
         }
     }
 
-    /// What the writer thread does for a log: writes what waits by now.
+    /// What the writer thread does for a log: writes what waits by now, as much as a list holds.
+    /// What comes meanwhile gets another turn, behind the other logs.
     pub(crate) fn take_turn(&self) {
         // First, so that what comes from here on is scheduled again.
         self.scheduled.store(false, Ordering::SeqCst);
-        crate::pace::as_writer(|| self.settle());
+        self.settle();
     }
 
     fn enqueue(
@@ -182,6 +185,7 @@ impl Log {
     /// What is to be done by whoever has let go of a lock: rolls that were asked for, appends that
     /// wait. Called without any lock.
     pub(crate) fn settle(&self) {
+        let mut had_turn = false;
         loop {
             // Pairs with the locks' release on one side and with the list's growth on the other.
             fence(Ordering::SeqCst);
@@ -198,7 +202,7 @@ impl Log {
             if self.pending_count.load(Ordering::SeqCst) == 0 {
                 return;
             }
-            if self.home.dir.pace.must_leave() {
+            if self.home.dir.pace.must_leave() || had_turn {
                 self.schedule();
                 return;
             }
@@ -207,7 +211,8 @@ impl Log {
             if writer.busy || writer.roll_queued {
                 return;
             }
-            self.drain(&mut writer);
+            had_turn = crate::pace::is_writer();
+            self.drain(&mut writer, if had_turn { 1 } else { usize::MAX });
             let roll = writer.roll_queued;
             let now_ms = writer
                 .taken
@@ -228,17 +233,20 @@ impl Log {
     }
 
     /// Writes what waits on the pending list, several appends with one system call. Leaves the
-    /// rest where it is when a roll is needed, and says so in `roll_queued`.
-    pub(crate) fn drain(&self, writer: &mut Writer) {
+    /// rest where it is when a roll is needed, and says so in `roll_queued`; and when so many lists
+    /// have been taken.
+    fn drain(&self, writer: &mut Writer, lists_max: usize) {
         let mut taken = std::mem::take(&mut writer.taken);
+        let mut lists = 0;
         loop {
             if writer.taken_next >= taken.appends.len() {
                 taken.clear();
                 writer.taken_next = 0;
                 let mut pending = self.pending.lock();
-                if pending.appends.is_empty() {
+                if pending.appends.is_empty() || lists == lists_max {
                     break;
                 }
+                lists += 1;
                 if writer.done.capacity() == 0 {
                     writer.done = std::mem::take(&mut pending.spare_done);
                 }
@@ -251,7 +259,12 @@ impl Log {
                 break;
             }
             let before = writer.taken_next;
-            let roll = self.write_group(writer, &mut taken);
+            let answered = writer.done.len();
+            let group = AssertUnwindSafe(|| self.write_group(writer, &mut taken));
+            let roll = std::panic::catch_unwind(group).unwrap_or_else(|_| {
+                self.give_up(writer, &taken, before, answered);
+                false
+            });
             let bytes = taken.appends[before..writer.taken_next].iter().map(|a| a.len).sum();
             self.home.dir.pace.no_longer_waiting(bytes);
             self.pending_count.fetch_sub(writer.taken_next - before, Ordering::SeqCst);
@@ -263,6 +276,21 @@ impl Log {
         writer.taken = taken;
     }
 
+    /// A group of appends met a bug: none of them is left without an answer, which would stop the
+    /// partition for good, and those behind them are written. How far the group came is not known.
+    fn give_up(&self, writer: &mut Writer, taken: &Pending, before: usize, answered: usize) {
+        self.home.dir.metrics.panics.add(1);
+        tracing::error!(topic = %self.topic, partition = self.partition, "an append panicked");
+        // At least the first, or it would be tried again for ever.
+        writer.taken_next = writer.taken_next.max(before + 1).min(taken.appends.len());
+        writer.done.truncate(answered);
+        writer.done.extend(taken.appends[before..writer.taken_next].iter().map(|append| {
+            let (topic, partition) = (self.topic.clone(), self.partition);
+            let result = Err(AppendError::Panicked { topic, partition });
+            Done { waiter: append.waiter.clone(), token: append.token, result }
+        }));
+    }
+
     /// Plans and writes some of the taken appends; true when a roll has to come first.
     fn write_group(&self, writer: &mut Writer, taken: &mut Pending) -> bool {
         const SLICES: usize = 32;
@@ -272,7 +300,6 @@ impl Log {
         let start = writer.end_position;
         let mut at = (writer.end_offset, writer.end_position);
         let mut accepted = std::mem::take(&mut writer.accepted);
-        accepted.clear();
         while let Some(append) = taken.appends.get(writer.taken_next) {
             let (begin, end) = (append.start, append.start + append.len);
             let touches = used > 0 && slices[used - 1].1 == begin;
@@ -337,6 +364,8 @@ impl Log {
             }
             drop(mark);
         }
+        accepted.clear();
+        accepted.shrink_to(KEPT_APPENDS);
         writer.accepted = accepted;
         roll
     }
@@ -360,6 +389,7 @@ impl Log {
         } else {
             tell(&mut done, Ok(()));
         }
+        done.shrink_to(KEPT_APPENDS);
         self.pending.lock().spare_done = done;
     }
 

@@ -17,6 +17,7 @@ use thalweg_wire::Uuid;
 use crate::disk::{Disk, Mode, OpenFile};
 use crate::error::{OpenError, StorageError};
 use crate::file_pool::FilePool;
+use crate::housekeeping::Written;
 use crate::meta_properties::MetaProperties;
 use crate::metrics::Metrics;
 use crate::names;
@@ -54,6 +55,8 @@ pub struct LogDir {
     failed: OnceLock<Arc<str>>,
     lock: Mutex<Option<DirLock>>,
     trash: Mutex<Vec<Trash>>,
+    /// Held while checkpoints are written: of this directory only, whose disk may hang.
+    pub(crate) checkpoints: Mutex<Written>,
 }
 
 struct Trash {
@@ -95,6 +98,7 @@ impl LogDir {
             failed: OnceLock::new(),
             lock: Mutex::new(None),
             trash: Mutex::new(Vec::new()),
+            checkpoints: Mutex::default(),
         }
     }
 

@@ -153,6 +153,18 @@ impl Disk {
         }
     }
 
+    /// Replaces a small file so that after the death of the process either the old or the new
+    /// content is there. After a power cut the file may be empty until it is synced.
+    pub(crate) fn replace_unsynced(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".tmp");
+        let tmp = Path::new(&name);
+        let file = self.open(tmp, Mode::Create)?;
+        file.set_len(0)?;
+        file.write_all_at(content, 0)?;
+        self.rename(tmp, path)
+    }
+
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.inject(DiskOp::Rename, from, 0)?;
         std::fs::rename(from, to)

@@ -162,6 +162,14 @@ pub enum AppendError {
         /// The last offset before it.
         previous: i64,
     },
+    /// It met a bug here. Whether it was written is not known.
+    #[error("append to {topic}-{partition} panicked")]
+    Panicked {
+        /// Topic.
+        topic: Arc<str>,
+        /// Partition.
+        partition: i32,
+    },
 }
 
 impl AppendError {
@@ -177,9 +185,9 @@ impl AppendError {
             AppendError::InvalidProducerEpoch { .. } => ErrorCode::INVALID_PRODUCER_EPOCH,
             AppendError::InvalidTxnState { .. } => ErrorCode::INVALID_TXN_STATE,
             AppendError::CoordinatorFenced { .. } => ErrorCode::TRANSACTION_COORDINATOR_FENCED,
-            AppendError::UnexpectedOffset { .. } | AppendError::OffsetsOutOfOrder { .. } => {
-                ErrorCode::UNKNOWN_SERVER_ERROR
-            }
+            AppendError::UnexpectedOffset { .. }
+            | AppendError::OffsetsOutOfOrder { .. }
+            | AppendError::Panicked { .. } => ErrorCode::UNKNOWN_SERVER_ERROR,
         }
     }
 }

@@ -161,6 +161,10 @@ impl Log {
         };
         self.flush_inner(end, now_ms)?;
         self.note_epochs()?;
+        // Where there was nothing to flush. After a clean stop nobody looks at the batches.
+        if self.epochs.read().unsynced {
+            self.write_epochs()?;
+        }
         if let Some(bytes) = snapshot {
             let path = names::segment_file(&self.path(), end, names::SNAPSHOT);
             dir.guard("write", &path, write_snapshot(&dir.disk, &path, &bytes, true))?;

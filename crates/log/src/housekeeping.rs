@@ -8,8 +8,6 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use thalweg_wire::Uuid;
-
 use crate::checkpoint;
 use crate::dir::LogDir;
 use crate::disk::Mode;
@@ -18,33 +16,107 @@ use crate::log::Log;
 use crate::manager::LogManager;
 use crate::names;
 
+/// What is done now and then for one log directory. A disk that hangs holds up whoever does it, and
+/// nobody who does it for another directory.
+#[derive(Clone, Copy, Debug)]
+pub struct DirLogs<'a> {
+    manager: &'a LogManager,
+    dir: &'a Arc<LogDir>,
+}
+
+impl DirLogs<'_> {
+    /// As [`LogManager::clean_up`].
+    pub fn clean_up(&self, now_ms: i64) -> usize {
+        self.each(|log| log.delete_old_segments(now_ms).unwrap_or(0))
+    }
+
+    /// As [`LogManager::flush_due`].
+    pub fn flush_due(&self, now_ms: i64) -> usize {
+        self.each(|log| usize::from(log.flush_if_due(now_ms).unwrap_or(false)))
+    }
+
+    /// As [`LogManager::expire_producers`].
+    pub fn expire_producers(&self, now_ms: i64) -> usize {
+        self.each(|log| log.expire_producers(now_ms))
+    }
+
+    /// As [`LogManager::delete_due`].
+    pub fn delete_due(&self, now_ms: i64) -> Option<i64> {
+        // A failure takes the directory offline, and its files stay.
+        let _ = self.dir.empty_trash(now_ms);
+        self.dir.next_deletion_ms()
+    }
+
+    /// Closes files that were not used since the last call.
+    pub fn close_idle_files(&self) {
+        self.dir.pool.close_idle();
+    }
+
+    /// Writes the checkpoint of recovery points (`log.flush.offset.checkpoint.interval.ms`).
+    pub fn checkpoint_recovery_points(&self) {
+        self.checkpoint(&[write_recovery_points]);
+    }
+
+    /// Writes the checkpoint of log starts
+    /// (`log.flush.start.offset.checkpoint.interval.ms`).
+    pub fn checkpoint_log_starts(&self) {
+        self.checkpoint(&[write_log_starts]);
+    }
+
+    /// Writes the checkpoint of high watermarks
+    /// (`replica.high.watermark.checkpoint.interval.ms`).
+    pub fn checkpoint_high_watermarks(&self) {
+        self.checkpoint(&[write_high_watermarks]);
+    }
+
+    fn checkpoint(&self, which: &[WriteCheckpoint]) {
+        // The metadata log's owner looks after it, and there is nothing else in that directory.
+        if !self.manager.dirs.iter().any(|dir| Arc::ptr_eq(dir, self.dir)) {
+            return;
+        }
+        // A failure takes the directory offline.
+        let _ = self.manager.write_checkpoints(self.dir, which);
+    }
+
+    fn each(&self, mut work: impl FnMut(&Log) -> usize) -> usize {
+        let logs = self.manager.logs_in(self.dir);
+        logs.iter().take_while(|_| self.dir.is_online()).map(|log| work(log)).sum()
+    }
+}
+
 impl LogManager {
+    /// What is done now and then, for one of [`Self::all_dirs`].
+    pub fn in_dir<'a>(&'a self, dir: &'a Arc<LogDir>) -> DirLogs<'a> {
+        DirLogs { manager: self, dir }
+    }
+
+    fn in_each_dir(&self) -> impl Iterator<Item = DirLogs<'_>> {
+        self.all_dirs().map(|dir| self.in_dir(dir))
+    }
+
     /// Retention (`log.retention.check.interval.ms`): says how many segments went. Directories
     /// that fail meanwhile are offline afterwards; that is all there is to do about it.
     pub fn clean_up(&self, now_ms: i64) -> usize {
-        self.each(|log| log.delete_old_segments(now_ms).unwrap_or(0))
+        self.in_each_dir().map(|dir| dir.clean_up(now_ms)).sum()
     }
 
     /// Flushes logs that have waited for `flush.ms`, and segments that were closed
     /// (`log.flush.scheduler.interval.ms`; every few seconds is right).
     pub fn flush_due(&self, now_ms: i64) -> usize {
-        self.each(|log| usize::from(log.flush_if_due(now_ms).unwrap_or(false)))
+        self.in_each_dir().map(|dir| dir.flush_due(now_ms)).sum()
     }
 
     /// Forgets silent producers (`producer.id.expiration.check.interval.ms`).
     pub fn expire_producers(&self, now_ms: i64) -> usize {
-        self.each(|log| log.expire_producers(now_ms))
+        self.in_each_dir().map(|dir| dir.expire_producers(now_ms)).sum()
     }
 
     /// Deletes files that are due; says when the next ones are.
     pub fn delete_due(&self, now_ms: i64) -> Option<i64> {
-        let mut next = None;
-        for dir in self.all_dirs() {
-            // A failure takes the directory offline, and its files stay.
-            let _ = dir.empty_trash(now_ms);
-            next = next.into_iter().chain(dir.next_deletion_ms()).min();
-        }
-        next
+        // All of them, not only up to the first that has something left.
+        self.in_each_dir()
+            .map(|dir| dir.delete_due(now_ms))
+            .fold(None, |next, due| next.into_iter().chain(due).min())
     }
 
     /// Closes files that were not used since the last call.
@@ -62,38 +134,23 @@ impl LogManager {
         }
     }
 
-    /// Writes the checkpoint of recovery points (`log.flush.offset.checkpoint.interval.ms`).
-    pub fn checkpoint_recovery_points(&self) {
-        self.each_dir(write_recovery_points);
-    }
-
-    /// Writes the checkpoint of log starts
-    /// (`log.flush.start.offset.checkpoint.interval.ms`).
-    pub fn checkpoint_log_starts(&self) {
-        self.each_dir(write_log_starts);
-    }
-
-    /// Writes the checkpoint of high watermarks
-    /// (`replica.high.watermark.checkpoint.interval.ms`).
-    pub fn checkpoint_high_watermarks(&self) {
-        self.each_dir(write_high_watermarks);
-    }
-
-    /// Writes one checkpoint of every directory; a failure takes its directory offline.
-    fn each_dir(&self, write: WriteCheckpoint) {
-        for dir in self.dirs.iter().filter(|dir| dir.check().is_ok()) {
-            let mut written = self.checkpoints.lock();
-            let _ = write(&mut written, dir, &self.logs_in(dir));
-        }
-    }
-
     pub(crate) fn checkpoint_dir(&self, dir: &Arc<LogDir>) -> Result<(), StorageError> {
+        self.write_checkpoints(
+            dir,
+            &[write_recovery_points, write_log_starts, write_high_watermarks],
+        )
+    }
+
+    fn write_checkpoints(
+        &self,
+        dir: &Arc<LogDir>,
+        which: &[WriteCheckpoint],
+    ) -> Result<(), StorageError> {
         dir.check()?;
-        let mut written = self.checkpoints.lock();
+        // Before the offsets are looked at, so that an older state never replaces a newer one.
+        let mut written = dir.checkpoints.lock();
         let logs = self.logs_in(dir);
-        write_recovery_points(&mut written, dir, &logs)?;
-        write_log_starts(&mut written, dir, &logs)?;
-        write_high_watermarks(&mut written, dir, &logs)
+        which.iter().try_for_each(|write| write(&mut written, dir, &logs))
     }
 
     fn logs_in(&self, dir: &Arc<LogDir>) -> Vec<Arc<Log>> {
@@ -104,10 +161,6 @@ impl LogManager {
             .filter(|log| Arc::ptr_eq(log.dir(), dir))
             .cloned()
             .collect()
-    }
-
-    fn each(&self, mut work: impl FnMut(&Log) -> usize) -> usize {
-        self.all().iter().filter(|log| log.dir().check().is_ok()).map(|log| work(log)).sum()
     }
 
     /// Truncates logs ([`Log::truncate_to`]) and lowers their recovery points in the checkpoint, so
@@ -208,12 +261,12 @@ pub(crate) fn read_offsets(
     }
 }
 
-/// What this process wrote last to each checkpoint of each directory, as hashes: a broker that has
+/// What this process wrote last to each checkpoint of a directory, as hashes: a broker that has
 /// nothing to do leaves its disk alone.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     hasher: RandomState,
-    contents: HashMap<(Uuid, &'static str), u64>,
+    contents: HashMap<&'static str, u64>,
 }
 
 /// Writes one checkpoint of a directory.
@@ -261,11 +314,11 @@ fn write_offsets(
         .collect();
     let path = dir.path().join(name);
     let content = checkpoint::format_offsets(entries.into_iter());
-    let (key, hash) = ((dir.id(), name), written.hasher.hash_one(&content));
-    if written.contents.get(&key) == Some(&hash) {
+    let hash = written.hasher.hash_one(&content);
+    if written.contents.get(name) == Some(&hash) {
         return Ok(());
     }
     dir.guard("write", &path, dir.disk.write_atomic(&path, &content))?;
-    written.contents.insert(key, hash);
+    written.contents.insert(name, hash);
     Ok(())
 }

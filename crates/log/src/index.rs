@@ -13,13 +13,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::disk::{Disk, Mode, OpenFile};
+use crate::lookup::{Floor, OnFile};
 use crate::names;
 use crate::walk::{BatchHead, Wait, WalkError, read_exact};
 
-const OFFSET_ENTRY: usize = 8;
-const TIME_ENTRY: usize = 12;
+pub(crate) const OFFSET_ENTRY: usize = 8;
+pub(crate) const TIME_ENTRY: usize = 12;
 /// Entries that are read at once, and gathered before they are written.
-const PAGE_ENTRIES: usize = 512;
+pub(crate) const PAGE_ENTRIES: usize = 512;
 
 /// Largest timestamp of a segment, and the last offset of the batch it is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +48,8 @@ pub(crate) struct SegmentIndex {
     max_times: u32,
     /// Whether the files were changed since they were last synced.
     unsynced: bool,
+    /// Raised when entries on file are dropped or replaced.
+    edition: u64,
 }
 
 /// Why index files cannot be used.
@@ -80,11 +83,11 @@ impl IndexPaths<'_> {
         path
     }
 
-    fn open_offsets(&self, mode: Mode) -> io::Result<OpenFile> {
+    pub(crate) fn open_offsets(&self, mode: Mode) -> io::Result<OpenFile> {
         self.disk.open(&self.path(names::INDEX), mode)
     }
 
-    fn open_times(&self, mode: Mode) -> io::Result<OpenFile> {
+    pub(crate) fn open_times(&self, mode: Mode) -> io::Result<OpenFile> {
         self.disk.open(&self.path(names::TIME_INDEX), mode)
     }
 }
@@ -107,6 +110,7 @@ impl SegmentIndex {
             max_offsets: max_bytes / OFFSET_ENTRY as u32,
             max_times: max_bytes / TIME_ENTRY as u32,
             unsynced: false,
+            edition: 0,
         }
     }
 
@@ -280,6 +284,7 @@ impl SegmentIndex {
             }
             last_time = MaxTimestamp { timestamp, offset: self.base_offset + i64::from(relative) };
         }
+        self.edition += 1;
         (self.offsets_on_file, self.times_on_file) = (offsets_len, times_len);
         (self.last_offset, self.last_time) = (last_offset, last_time);
         self.max_timestamp = last_time;
@@ -297,76 +302,43 @@ impl SegmentIndex {
         }
     }
 
-    /// The last entry at or before `offset`: offset and position of a batch's end and beginning.
+    /// The last offset entry that is not behind `floor`, if it is not on file yet.
+    pub(crate) fn entry_in_memory(&self, floor: Floor) -> Option<(i64, u32)> {
+        let after =
+            self.offset_tail.partition_point(|&entry| floor.reaches(self.base_offset, entry));
+        let (relative, position) = *self.offset_tail[..after].last()?;
+        Some((self.base_offset + i64::from(relative), position))
+    }
+
+    /// The last time entry at or before `timestamp`, if it is not on file yet.
+    pub(crate) fn time_entry_in_memory(&self, timestamp: i64) -> Option<MaxTimestamp> {
+        let after = self.time_tail.partition_point(|&(at, _)| at <= timestamp);
+        let (timestamp, relative) = *self.time_tail[..after].last()?;
+        Some(MaxTimestamp { timestamp, offset: self.base_offset + i64::from(relative) })
+    }
+
+    /// The entries on file, to be searched without the index in hand.
+    pub(crate) fn on_file(&self) -> OnFile {
+        OnFile {
+            base_offset: self.base_offset,
+            offsets: self.offsets_on_file,
+            times: self.times_on_file,
+            edition: self.edition,
+        }
+    }
+
+    /// The last offset entry that is not behind `floor`: offset and position of a batch's end and
+    /// beginning.
     pub(crate) fn floor_entry(
         &self,
-        offset: i64,
+        floor: Floor,
         paths: &IndexPaths<'_>,
         wait: Wait,
     ) -> Result<Option<(i64, u32)>, WalkError> {
-        let distance = offset.saturating_sub(self.base_offset);
-        if distance < 0 {
-            return Ok(None);
+        match self.entry_in_memory(floor) {
+            Some(entry) => Ok(Some(entry)),
+            None => self.on_file().entry(floor, paths, wait),
         }
-        // An offset beyond what entries can say lies behind all of them.
-        let relative = u32::try_from(distance).unwrap_or(u32::MAX);
-        self.last_offset_entry(paths, wait, |&(entry, _)| entry <= relative)
-    }
-
-    /// The last entry of a batch that begins at or before `position`.
-    pub(crate) fn floor_entry_of_position(
-        &self,
-        position: u32,
-        paths: &IndexPaths<'_>,
-        wait: Wait,
-    ) -> Result<Option<(i64, u32)>, WalkError> {
-        self.last_offset_entry(paths, wait, |&(_, at)| at <= position)
-    }
-
-    fn last_offset_entry(
-        &self,
-        paths: &IndexPaths<'_>,
-        wait: Wait,
-        before: impl Fn(&(u32, u32)) -> bool,
-    ) -> Result<Option<(i64, u32)>, WalkError> {
-        let entry = if self.offset_tail.first().is_some_and(&before) {
-            let after = self.offset_tail.partition_point(before);
-            self.offset_tail[..after].last().copied()
-        } else if self.offsets_on_file == 0 {
-            None
-        } else {
-            let file = paths.open_offsets(Mode::Read)?;
-            search::<OFFSET_ENTRY>(&file, self.offsets_on_file, wait, |entry| {
-                before(&decode_offset(entry))
-            })?
-            .map(|entry| decode_offset(&entry))
-        };
-        Ok(entry.map(|(relative, position)| (self.base_offset + i64::from(relative), position)))
-    }
-
-    /// The last time entry at or before `timestamp`.
-    pub(crate) fn floor_time_entry(
-        &self,
-        timestamp: i64,
-        paths: &IndexPaths<'_>,
-        wait: Wait,
-    ) -> Result<Option<MaxTimestamp>, WalkError> {
-        let entry = if self.time_tail.first().is_some_and(|&(at, _)| at <= timestamp) {
-            let after = self.time_tail.partition_point(|&(at, _)| at <= timestamp);
-            self.time_tail[..after].last().copied()
-        } else if self.times_on_file == 0 {
-            None
-        } else {
-            let file = paths.open_times(Mode::Read)?;
-            search::<TIME_ENTRY>(&file, self.times_on_file, wait, |entry| {
-                decode_time(entry).0 <= timestamp
-            })?
-            .map(|entry| decode_time(&entry))
-        };
-        Ok(entry.map(|(timestamp, relative)| MaxTimestamp {
-            timestamp,
-            offset: self.base_offset + i64::from(relative),
-        }))
     }
 
     /// Drops entries of offsets from `offset` on. The largest timestamp is then the index's last;
@@ -378,6 +350,7 @@ impl SegmentIndex {
         };
         let relative = offset.saturating_sub(self.base_offset).clamp(0, i64::from(u32::MAX)) as u32;
         self.write_out(paths)?;
+        self.edition += 1;
         let offsets = paths.open_offsets(Mode::Write)?;
         let keep = count::<OFFSET_ENTRY>(&offsets, self.offsets_on_file, |entry| {
             decode_offset(entry).0 < relative
@@ -419,6 +392,7 @@ impl SegmentIndex {
     pub(crate) fn reset(&mut self) {
         let none = MaxTimestamp { timestamp: -1, offset: self.base_offset };
         self.loaded = true;
+        self.edition += 1;
         (self.offsets_on_file, self.times_on_file) = (0, 0);
         (self.last_offset, self.last_time, self.max_timestamp) = (0, none, none);
         self.offset_tail.clear();
@@ -460,44 +434,14 @@ fn open_entries(
     Ok(((len / entry as u64) as u32, Some(file)))
 }
 
-fn decode_offset(entry: &[u8; OFFSET_ENTRY]) -> (u32, u32) {
+pub(crate) fn decode_offset(entry: &[u8; OFFSET_ENTRY]) -> (u32, u32) {
     let [a, b, c, d, e, f, g, h] = *entry;
     (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]))
 }
 
-fn decode_time(entry: &[u8; TIME_ENTRY]) -> (i64, u32) {
+pub(crate) fn decode_time(entry: &[u8; TIME_ENTRY]) -> (i64, u32) {
     let [a, b, c, d, e, f, g, h, i, j, k, l] = *entry;
     (i64::from_be_bytes([a, b, c, d, e, f, g, h]), u32::from_be_bytes([i, j, k, l]))
-}
-
-/// The last of `total` entries for which `before` holds.
-fn search<const N: usize>(
-    file: &OpenFile,
-    total: u32,
-    wait: Wait,
-    before: impl Fn(&[u8; N]) -> bool,
-) -> Result<Option<[u8; N]>, WalkError> {
-    // First the page, by the first entry of each; then one read for the page.
-    let per_page = PAGE_ENTRIES as u32;
-    let (mut low, mut high) = (0, total.div_ceil(per_page));
-    if high > 1 {
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let mut entry = [0u8; N];
-            read_exact(file, &mut entry, u64::from(middle * per_page) * N as u64, wait)?;
-            if before(&entry) { low = middle + 1 } else { high = middle }
-        }
-    } else {
-        low = high;
-    }
-    let Some(page) = low.checked_sub(1) else { return Ok(None) };
-    let entries = per_page.min(total - page * per_page) as usize;
-    let mut buf = [0u8; PAGE_ENTRIES * TIME_ENTRY];
-    let bytes = &mut buf[..entries * N];
-    read_exact(file, bytes, u64::from(page * per_page) * N as u64, wait)?;
-    let (entries, _) = bytes.as_chunks::<N>();
-    let after = entries.partition_point(before);
-    Ok(entries[..after].last().copied())
 }
 
 /// How many of `total` entries, from the first on, `before` holds for.

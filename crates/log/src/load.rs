@@ -21,6 +21,7 @@ use crate::epochs::Epochs;
 use crate::error::StorageError;
 use crate::flush::write_snapshot;
 use crate::log::{Loaded, Log};
+use crate::lookup::Floor;
 use crate::names;
 use crate::producer_snapshot;
 use crate::producers::{Judgement, ProducerState, Updates, Verdict, is_expired};
@@ -28,7 +29,7 @@ use crate::read::floor_segment;
 use crate::scan::{Scan, ScanError};
 use crate::segment::{Home, Segment, SegmentConfig};
 use crate::txn_index::AbortedTxn;
-use crate::walk::{BatchHead, Wait, Walk};
+use crate::walk::{BatchHead, Wait, Walk, WalkError};
 
 /// What is known of a partition before its directory is looked at.
 pub(crate) struct LoadInput {
@@ -207,15 +208,14 @@ fn load_inner(
     epochs.truncate_from_end(end_offset);
     epochs.truncate_from_start(input.log_start_offset);
     if !epochs.file_covers(end_offset) {
-        // Not synced: what a power cut takes away is in the batches behind the recovery point.
-        // The flush that moves that point syncs the file.
-        let content = match epochs.entries() {
-            [] => Vec::new(),
-            entries => checkpoint::format_epochs(entries),
-        };
-        let file = disk.open(&path.join(names::LEADER_EPOCHS), Mode::Create)?;
-        file.set_len(0)?;
-        file.write_all_at(&content, 0)?;
+        // Not synced, which a flush or a clean stop makes up for. Until then a power cut leaves
+        // the old file, the new one, or one that is empty, which is not believed.
+        let file_path = path.join(names::LEADER_EPOCHS);
+        if segments.iter().all(|segment| segment.size() == 0) && !files.has_epochs {
+            disk.open(&file_path, Mode::Create)?;
+        } else {
+            disk.replace_unsynced(&file_path, &checkpoint::format_epochs(epochs.entries()))?;
+        }
         epochs.written(epochs.entries().to_vec(), false);
     }
 
@@ -422,11 +422,20 @@ fn load_epochs(
     files: &Files,
     segments: &[Arc<Segment>],
 ) -> Result<Epochs, Inner> {
-    if !files.has_epochs {
-        return Ok(Epochs::default());
-    }
-    let bytes = home.dir.disk.read_small(&path.join(names::LEADER_EPOCHS))?.unwrap_or_default();
-    match checkpoint::parse_epochs(&bytes) {
+    let bytes = match files.has_epochs {
+        true => home.dir.disk.read_small(&path.join(names::LEADER_EPOCHS))?.unwrap_or_default(),
+        false => Vec::new(),
+    };
+    let has_batches = segments.iter().any(|segment| segment.size() > 0);
+    let parsed = match checkpoint::parse_epochs(&bytes) {
+        // A file that says that there are none says so. This is what a power cut leaves.
+        Ok(none) if none.is_empty() && has_batches && bytes != checkpoint::format_epochs(&[]) => {
+            Err("leader epoch checkpoint is empty".into())
+        }
+        Ok(_) if !files.has_epochs => return Ok(Epochs::default()),
+        parsed => parsed,
+    };
+    match parsed {
         Ok(entries) => Ok(Epochs::from_file(entries)),
         Err(reason) => {
             tracing::warn!(path = %path.display(), reason,
@@ -435,9 +444,17 @@ fn load_epochs(
             for segment in segments {
                 let file = segment.open_briefly()?;
                 let mut walk = Walk::new(&file, 0, segment.size(), Wait::Allowed);
-                while let Ok(Some(head)) = walk.next() {
-                    if epochs.latest().is_none_or(|(epoch, _)| head.leader_epoch > epoch) {
-                        epochs.assign(head.leader_epoch, head.base_offset);
+                loop {
+                    match walk.next() {
+                        Ok(Some(head)) => {
+                            if epochs.latest().is_none_or(|(epoch, _)| head.leader_epoch > epoch) {
+                                epochs.assign(head.leader_epoch, head.base_offset);
+                            }
+                        }
+                        // What is not read now would be taken for all there is at the next start.
+                        Err(WalkError::Io(error)) => return Err(error.into()),
+                        // Damage is recovery's business.
+                        Ok(None) | Err(_) => break,
                     }
                 }
             }
@@ -455,7 +472,9 @@ fn clean_end(last: &Arc<Segment>) -> io::Result<Option<i64>> {
     }
     last.ensure_index()?;
     let file = last.open_briefly()?;
-    let entry = last.with_index(|index, paths| index.floor_entry(i64::MAX, paths, Wait::Allowed));
+    let entry = last.with_index(|index, paths| {
+        index.floor_entry(Floor::Offset(i64::MAX), paths, Wait::Allowed)
+    });
     let Ok(entry) = entry else { return Ok(None) };
     let from = entry.map_or(0, |(_, position)| position);
     let mut walk = Walk::new(&file, from, size, Wait::Allowed);

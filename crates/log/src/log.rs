@@ -23,7 +23,6 @@ use crate::checkpoint;
 use crate::coalesce::Done;
 use crate::config::LogConfig;
 use crate::dir::LogDir;
-use crate::disk::Mode;
 use crate::epochs::Epochs;
 use crate::error::{AppendError, ReadError, StorageError};
 use crate::hints::Hints;
@@ -294,22 +293,19 @@ impl Log {
         self.topic_id.get().copied()
     }
 
-    /// Gives a log without `partition.metadata` its topic id, for good. Says whether the log has
-    /// this id now.
+    /// Gives a log without `partition.metadata` its topic id. Says whether the log has this id now.
+    ///
+    /// The file is brought to the disk with the partition's first flush: one sync for each of a
+    /// thousand new partitions would take minutes. A power cut before that leaves a log without an
+    /// id, which gets it again from the metadata by its topic's name.
     pub fn assign_topic_id(&self, id: Uuid) -> Result<bool, StorageError> {
         if self.topic_id.set(id).is_err() {
             return Ok(self.topic_id() == Some(id));
         }
         let dir = &self.home.dir;
         let path = self.path().join(names::PARTITION_METADATA);
-        let written = (|| {
-            let mut tmp = path.clone();
-            tmp.as_mut_os_string().push(".tmp");
-            let file = dir.disk.open(&tmp, Mode::Create)?;
-            file.set_len(0)?;
-            file.write_all_at(&checkpoint::format_partition_metadata(id), 0)?;
-            dir.disk.rename(&tmp, &path)
-        })();
+        let content = checkpoint::format_partition_metadata(id);
+        let written = dir.disk.replace_unsynced(&path, &content);
         dir.guard("write", &path, written)?;
         self.metadata_unsynced.store(true, Ordering::Release);
         Ok(true)

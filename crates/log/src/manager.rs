@@ -22,15 +22,16 @@ use thalweg_wire::Uuid;
 
 use crate::checkpoint;
 use crate::config::LogConfig;
-use crate::dir::{DirFailureListener, Executor, LogDir, random_u128};
+use crate::dir::{DirFailureListener, Executor, LogDir};
 use crate::disk::Disk;
-use crate::error::{CreateError, OpenError, StorageError};
-use crate::housekeeping::{Written, read_offsets};
+use crate::error::{OpenError, StorageError};
+use crate::housekeeping::read_offsets;
 use crate::load::{LoadError, LoadInput, LoadStats, load};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::names::{self, CLUSTER_METADATA_TOPIC, DirName};
 use crate::pace::Gate;
+use crate::removal::{claim, twice};
 use crate::stalls::Stalls;
 
 /// The config of a topic, where it differs from the defaults.
@@ -135,29 +136,6 @@ pub struct OpenReport {
     pub previous_broker_epoch: i64,
 }
 
-/// A partition to be made.
-#[derive(Clone, Debug)]
-pub struct CreateRequest<'a> {
-    /// Its topic.
-    pub topic: &'a str,
-    /// Its number.
-    pub partition: i32,
-    /// Its topic's id.
-    pub topic_id: Uuid,
-    /// The directory to put it in; the one with the fewest partitions otherwise.
-    pub dir: Option<Uuid>,
-    /// The partition has never been on this node. If it may have been, and a directory is
-    /// offline, it is not made anew: it might be there.
-    pub is_new: bool,
-}
-
-impl<'a> CreateRequest<'a> {
-    /// A new partition, anywhere.
-    pub fn new(topic: &'a str, partition: i32, topic_id: Uuid) -> CreateRequest<'a> {
-        CreateRequest { topic, partition, topic_id, dir: None, is_new: true }
-    }
-}
-
 type Logs = HashMap<Arc<str>, Vec<Arc<Log>>>;
 
 /// The logs of a node, in one or more log directories. See the module for how to use it.
@@ -165,17 +143,15 @@ pub struct LogManager {
     pub(crate) dirs: Vec<Arc<LogDir>>,
     /// The metadata log's, one of `dirs` or another.
     pub(crate) metadata_dir: Arc<LogDir>,
-    cordoned: RwLock<Vec<Uuid>>,
+    pub(crate) cordoned: RwLock<Vec<Uuid>>,
     defaults: RwLock<Arc<LogConfig>>,
     topic_configs: Option<TopicConfigs>,
     pub(crate) logs: RwLock<Logs>,
-    /// Partitions that are in two directories under different topic ids, the second one of each:
-    /// only the metadata tells which is in use. See [`LogManager::set_strays_aside`].
-    rivals: Mutex<Vec<Arc<Log>>>,
+    /// Second copies of partitions that are in two directories: only the metadata tells which one
+    /// is in use. See [`LogManager::set_strays_aside`].
+    pub(crate) rivals: Mutex<Vec<Arc<Log>>>,
     /// Held while partitions are made or deleted.
     pub(crate) creation: Mutex<()>,
-    /// Held while checkpoints are written, so that an older state never replaces a newer one.
-    pub(crate) checkpoints: Mutex<Written>,
     metrics: Arc<Metrics>,
     stalls: Arc<Stalls>,
 }
@@ -237,10 +213,10 @@ impl LogManager {
                 None => return Err(OpenError::NoUsableDirectory("log.dirs is empty".into())),
             },
         };
-        let mut all = dirs.clone();
-        if !dirs.iter().any(|dir| Arc::ptr_eq(dir, &metadata_dir)) {
-            all.push(Arc::clone(&metadata_dir));
-        }
+        // The metadata's first: a start that dies in between must not leave it looking like the only
+        // directory that was never used.
+        let mut all = vec![Arc::clone(&metadata_dir)];
+        all.extend(dirs.iter().filter(|dir| !Arc::ptr_eq(dir, &metadata_dir)).cloned());
         let cluster_id = identify_all(&all, &config)?;
 
         let mut manager = LogManager {
@@ -252,7 +228,6 @@ impl LogManager {
             logs: RwLock::new(HashMap::new()),
             rivals: Mutex::new(Vec::new()),
             creation: Mutex::new(()),
-            checkpoints: Mutex::default(),
             metrics,
             stalls: Arc::clone(&gate.stalls),
         };
@@ -414,32 +389,28 @@ impl LogManager {
             let list = all.entry(log.topic.clone()).or_default();
             match list.binary_search_by_key(&log.partition, |other| other.partition) {
                 Err(at) => list.insert(at, log),
-                // A topic was deleted and made again while this directory was offline, or the other.
-                Ok(at)
-                    if log.topic_id().is_some()
-                        && list[at].topic_id().is_some()
-                        && log.topic_id() != list[at].topic_id() =>
-                {
-                    self.rivals.lock().push(log);
+                Ok(at) if log.topic_id().is_some() && log.topic_id() == list[at].topic_id() => {
+                    return Err(twice(&list[at], &log));
                 }
+                // A topic was deleted and made again while one of the directories was offline, or
+                // the partition was to be made in one of them and was made in the other.
                 Ok(at) => {
-                    return Err(OpenError::PartitionTwice {
-                        topic: log.topic.to_string(),
-                        partition: log.partition,
-                        first: list[at].path().to_path_buf(),
-                        second: log.path().to_path_buf(),
-                    });
+                    let mut rival = log;
+                    if claim(&rival) > claim(&list[at]) {
+                        std::mem::swap(&mut list[at], &mut rival);
+                    }
+                    self.rivals.lock().push(rival);
                 }
             }
         }
         Ok(Ok(()))
     }
 
-    fn known_topic(&self, topic: &str) -> Option<Arc<str>> {
+    pub(crate) fn known_topic(&self, topic: &str) -> Option<Arc<str>> {
         self.logs.read().get_key_value(topic).map(|(name, _)| name.clone())
     }
 
-    fn config_of(&self, topic: &str) -> Arc<LogConfig> {
+    pub(crate) fn config_of(&self, topic: &str) -> Arc<LogConfig> {
         self.topic_configs
             .as_ref()
             .and_then(|configs| configs(topic))
@@ -480,7 +451,7 @@ impl LogManager {
     }
 
     /// The log directories, and the metadata log's if it is none of them.
-    pub(crate) fn all_dirs(&self) -> impl Iterator<Item = &Arc<LogDir>> {
+    pub fn all_dirs(&self) -> impl Iterator<Item = &Arc<LogDir>> {
         let is_extra = !self.dirs.iter().any(|dir| Arc::ptr_eq(dir, &self.metadata_dir));
         self.dirs.iter().chain(is_extra.then_some(&self.metadata_dir))
     }
@@ -511,299 +482,6 @@ impl LogManager {
     /// ([`Log::update_config`]).
     pub fn set_defaults(&self, defaults: Arc<LogConfig>) {
         *self.defaults.write() = defaults;
-    }
-
-    /// The partition's log; made if there is none.
-    pub fn create(
-        &self,
-        request: &CreateRequest<'_>,
-        now_ms: i64,
-    ) -> Result<Arc<Log>, CreateError> {
-        if !names::valid_topic(request.topic) || request.partition < 0 {
-            return Err(CreateError::InvalidTopic(request.topic.to_owned()));
-        }
-        let _creation = self.creation.lock();
-        if let Some(log) = self.get(request.topic, request.partition) {
-            log.dir().check()?;
-            return match log.topic_id() {
-                Some(found) if found != request.topic_id => Err(CreateError::InconsistentTopicId {
-                    topic: request.topic.to_owned(),
-                    partition: request.partition,
-                    found,
-                    expected: request.topic_id,
-                }),
-                Some(_) => Ok(log),
-                None => {
-                    log.assign_topic_id(request.topic_id)?;
-                    Ok(log)
-                }
-            };
-        }
-        if !request.is_new {
-            for dir in &self.dirs {
-                dir.check()?;
-            }
-        }
-        let topic = self.known_topic(request.topic).unwrap_or_else(|| Arc::from(request.topic));
-        let log = loop {
-            let dir = self.choose_dir(request.dir)?;
-            let input = LoadInput {
-                topic: topic.clone(),
-                partition: request.partition,
-                config: self.config_of(request.topic),
-                log_start_offset: 0,
-                recovery_point: 0,
-                high_watermark: 0,
-                clean: true,
-                now_ms,
-            };
-            match self.open_in(&dir, input, request.topic_id) {
-                // That directory is offline now; a new partition may go into another one.
-                Err(CreateError::Storage(_))
-                    if request.is_new
-                        && request.dir.is_none()
-                        && dir.check().is_err()
-                        && self.dirs.iter().any(|dir| dir.check().is_ok()) => {}
-                opened => break opened?,
-            }
-        };
-        let mut logs = self.logs.write();
-        let list = logs.entry(log.topic.clone()).or_default();
-        if let Err(at) = list.binary_search_by_key(&log.partition, |other| other.partition) {
-            list.insert(at, log.clone());
-        }
-        Ok(log)
-    }
-
-    /// A log that its owner looks after by itself: KRaft's `__cluster_metadata`. It is in no
-    /// checkpoint and no housekeeping, all of it is checked when it is opened, and its owner
-    /// flushes and closes it.
-    pub fn open_unmanaged(
-        &self,
-        dir: &Arc<LogDir>,
-        request: &CreateRequest<'_>,
-        config: Arc<LogConfig>,
-        now_ms: i64,
-    ) -> Result<Arc<Log>, CreateError> {
-        if !names::valid_topic(request.topic) || request.partition < 0 {
-            return Err(CreateError::InvalidTopic(request.topic.to_owned()));
-        }
-        let input = LoadInput {
-            topic: Arc::from(request.topic),
-            partition: request.partition,
-            config,
-            log_start_offset: 0,
-            recovery_point: 0,
-            high_watermark: 0,
-            clean: false,
-            now_ms,
-        };
-        self.open_in(dir, input, request.topic_id)
-    }
-
-    fn open_in(
-        &self,
-        dir: &Arc<LogDir>,
-        input: LoadInput,
-        topic_id: Uuid,
-    ) -> Result<Arc<Log>, CreateError> {
-        dir.check()?;
-        let (topic, partition) = (input.topic.clone(), input.partition);
-        let path = dir.path().join(names::partition_dir(&topic, partition));
-        dir.guard("create", &path, dir.disk.create_dir_all(&path))?;
-        let (log, _) = load(dir, &path, input).map_err(|error| match error {
-            LoadError::Storage(error) => CreateError::Storage(error),
-            LoadError::Refused(reason) => CreateError::Load { path: path.clone(), reason },
-        })?;
-        match log.topic_id() {
-            Some(found) if found != topic_id => {
-                return Err(CreateError::InconsistentTopicId {
-                    topic: topic.to_string(),
-                    partition,
-                    found,
-                    expected: topic_id,
-                });
-            }
-            Some(_) => {}
-            None => {
-                log.assign_topic_id(topic_id)?;
-            }
-        }
-        Ok(log)
-    }
-
-    /// The directory asked for, or the online one with the fewest partitions.
-    fn choose_dir(&self, wanted: Option<Uuid>) -> Result<Arc<LogDir>, CreateError> {
-        if let Some(id) = wanted.filter(|id| !id.is_reserved()) {
-            let dir = self.dirs.iter().find(|dir| dir.id() == id);
-            let dir = dir.ok_or(CreateError::UnknownDirectory(id))?;
-            dir.check()?;
-            return Ok(dir.clone());
-        }
-        let cordoned = self.cordoned.read();
-        let online = || self.dirs.iter().filter(|dir| dir.check().is_ok());
-        let mut best: Option<(usize, &Arc<LogDir>)> = None;
-        let logs = self.logs.read();
-        for dir in online().filter(|dir| !cordoned.contains(&dir.id())) {
-            let count = if self.dirs.len() == 1 {
-                0
-            } else {
-                logs.values().flatten().filter(|log| Arc::ptr_eq(log.dir(), dir)).count()
-            };
-            if best.is_none_or(|(least, _)| count < least) {
-                best = Some((count, dir));
-            }
-        }
-        if let Some(dir) = best.map(|(_, dir)| dir).or_else(|| online().next()) {
-            return Ok(dir.clone());
-        }
-        match self.dirs.iter().find_map(|dir| dir.failure()) {
-            Some(failure) => Err(failure.into()),
-            None => Err(CreateError::UnknownDirectory(Uuid::ZERO)),
-        }
-    }
-
-    /// Deletes partitions: they are gone at once, their files when `file.delete.delay.ms` has
-    /// passed. Says which were there; the first failure of a directory is returned once all have
-    /// been tried.
-    pub fn delete<'a>(
-        &self,
-        partitions: impl IntoIterator<Item = (&'a str, i32)>,
-        now_ms: i64,
-    ) -> Result<Vec<Arc<Log>>, StorageError> {
-        self.remove(partitions, now_ms, false)
-    }
-
-    /// Sets partitions aside that the cluster's metadata does not know: renamed to `-stray`, no
-    /// longer served, not deleted.
-    pub fn mark_stray<'a>(
-        &self,
-        partitions: impl IntoIterator<Item = (&'a str, i32)>,
-        now_ms: i64,
-    ) -> Result<Vec<Arc<Log>>, StorageError> {
-        self.remove(partitions, now_ms, true)
-    }
-
-    /// Sets every log aside that the metadata does not know, as [`Self::mark_stray`] does: once,
-    /// before anything is served. Says where they were.
-    pub fn set_strays_aside(
-        &self,
-        is_known: impl Fn(&Log) -> bool,
-        now_ms: i64,
-    ) -> Result<Vec<PathBuf>, OpenError> {
-        let _creation = self.creation.lock();
-        let mut set_aside = Vec::new();
-        let mut logs = self.logs.write();
-        let mut all: Vec<Arc<Log>> = logs.drain().flat_map(|(_, list)| list).collect();
-        all.append(&mut self.rivals.lock());
-        let mut twice = None;
-        let mut touched: Vec<Arc<LogDir>> = Vec::new();
-        for log in all {
-            if !is_known(&log) {
-                set_aside.push(log.path().to_path_buf());
-                // A failure takes the directory offline, which is found out when it is used.
-                let _ = self.rename_away(&log, now_ms, true);
-                touched.push(log.dir().clone());
-                continue;
-            }
-            let list = logs.entry(log.topic.clone()).or_default();
-            match list.binary_search_by_key(&log.partition, |other| other.partition) {
-                Err(at) => list.insert(at, log),
-                Ok(at) => {
-                    twice = Some(OpenError::PartitionTwice {
-                        topic: log.topic.to_string(),
-                        partition: log.partition,
-                        first: list[at].path().to_path_buf(),
-                        second: log.path().to_path_buf(),
-                    });
-                }
-            }
-        }
-        drop(logs);
-        // What the checkpoints say of a stray partition must not reach one made anew.
-        for dir in &self.dirs {
-            if touched.iter().any(|touched| Arc::ptr_eq(touched, dir)) {
-                let _ = self.checkpoint_dir(dir);
-            }
-        }
-        twice.map_or(Ok(set_aside), Err)
-    }
-
-    fn remove<'a>(
-        &self,
-        partitions: impl IntoIterator<Item = (&'a str, i32)>,
-        now_ms: i64,
-        stray: bool,
-    ) -> Result<Vec<Arc<Log>>, StorageError> {
-        let _creation = self.creation.lock();
-        let mut removed: Vec<Arc<Log>> = Vec::new();
-        let mut failure = None;
-        for (topic, partition) in partitions {
-            let log = {
-                let mut logs = self.logs.write();
-                let Some(list) = logs.get_mut(topic) else { continue };
-                let Ok(at) = list.binary_search_by_key(&partition, |log| log.partition) else {
-                    continue;
-                };
-                let log = list.remove(at);
-                if list.is_empty() {
-                    logs.remove(topic);
-                }
-                log
-            };
-            if let Err(error) = self.rename_away(&log, now_ms, stray) {
-                failure.get_or_insert(error);
-            }
-            removed.push(log);
-        }
-        for dir in &self.dirs {
-            if !removed.iter().any(|log| Arc::ptr_eq(log.dir(), dir)) || dir.check().is_err() {
-                continue;
-            }
-            // All new names at once. What the checkpoints say of a deleted partition must not reach
-            // one made anew.
-            let settled = dir
-                .guard("flush", dir.path(), dir.disk.sync_dir(dir.path()))
-                .and_then(|()| self.checkpoint_dir(dir));
-            if let Err(error) = settled {
-                failure.get_or_insert(error);
-            }
-        }
-        match failure {
-            None => Ok(removed),
-            Some(error) => Err(error),
-        }
-    }
-
-    fn rename_away(&self, log: &Arc<Log>, now_ms: i64, stray: bool) -> Result<(), StorageError> {
-        let _change = log.lock_change();
-        // Who appends is through when the lock is ours; who reads or flushes finds the log closed
-        // when its files are not where they were.
-        log.lock_plain().busy = true;
-        log.close();
-        let renamed = self.rename_closed(log, now_ms, stray);
-        log.lock_plain().busy = false;
-        log.idle.notify_all();
-        renamed
-    }
-
-    fn rename_closed(&self, log: &Arc<Log>, now_ms: i64, stray: bool) -> Result<(), StorageError> {
-        let dir = log.dir();
-        dir.check()?;
-        let suffix = if stray { "-stray" } else { "-delete" };
-        let name = names::marked_dir(&log.topic, log.partition, random_u128(), suffix);
-        let from = log.path();
-        let to: Arc<Path> = dir.path().join(name).into();
-        // Under the path's lock, so that nobody opens a file between the rename and the new path.
-        let mut path = log.home.path.write();
-        dir.guard("rename", &from, dir.disk.rename(&from, &to))?;
-        *path = to.clone();
-        drop(path);
-        if !stray {
-            let due = now_ms.saturating_add(log.config().file_delete_delay_ms);
-            dir.throw_away(to.to_path_buf(), true, due);
-        }
-        Ok(())
     }
 }
 

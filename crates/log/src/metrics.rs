@@ -47,4 +47,6 @@ pub struct Metrics {
     pub files_opened: Counter,
     /// How often appends to a directory began to stall.
     pub append_stalls: Counter,
+    /// Appends of others that panicked, on the thread that wrote them.
+    pub panics: Counter,
 }

@@ -79,6 +79,12 @@ pub(crate) fn parse_dir(name: &str) -> DirName {
     }
 }
 
+/// Whether a directory of that name inside a log directory is a partition's, other than the metadata
+/// log's.
+pub fn is_partition_dir(name: &str) -> bool {
+    matches!(parse_dir(name), DirName::Partition(topic, _) if topic != CLUSTER_METADATA_TOPIC)
+}
+
 fn parse_partition(name: &str) -> Option<(&str, i32)> {
     let (topic, partition) = name.rsplit_once('-')?;
     if topic.is_empty() || partition.is_empty() || !partition.bytes().all(|b| b.is_ascii_digit()) {

@@ -9,6 +9,7 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -99,7 +100,7 @@ impl Pace {
     /// Whether this thread must leave the directory's writes to another one.
     #[inline]
     pub(crate) fn must_leave(&self) -> bool {
-        self.is_slow() && !IS_WRITER.get()
+        self.is_slow() && !is_writer()
     }
 
     /// The right to write here and now; `None` where the append has to go to the writer thread.
@@ -192,44 +193,50 @@ impl WriterThread {
             this.work.notify_one();
             return;
         }
+        state.is_running = true;
         let writer = Arc::clone(this);
-        let spawned =
-            std::thread::Builder::new().name("thalweg-append".into()).spawn(move || writer.run());
-        match spawned {
-            Ok(_) => state.is_running = true,
-            // Then whoever brought the append writes it, however long that takes.
-            Err(error) => {
-                tracing::warn!(%error, "no thread for a slow log directory");
-                let logs = std::mem::take(&mut state.logs);
-                drop(state);
-                for log in logs {
-                    log.take_turn();
-                }
-            }
+        let spawned = std::thread::Builder::new()
+            .name("thalweg-append".into())
+            .spawn(move || writer.run(WRITER_IDLE));
+        if let Err(error) = spawned {
+            tracing::warn!(%error, "no thread for a slow log directory");
+            drop(state);
+            // Then whoever brought the append is the writer thread, until nothing waits.
+            this.run(Duration::ZERO);
         }
     }
 
-    fn run(&self) {
-        IS_WRITER.set(true);
-        let mut state = self.state.lock();
-        loop {
-            if let Some(log) = state.logs.pop_front() {
-                drop(state);
-                log.take_turn();
-                drop(log);
-                state = self.state.lock();
-            } else if self.work.wait_for(&mut state, WRITER_IDLE).timed_out()
-                && state.logs.is_empty()
-            {
-                state.is_running = false;
-                return;
+    fn run(&self, idle: Duration) {
+        as_writer(|| {
+            let mut state = self.state.lock();
+            loop {
+                if let Some(log) = state.logs.pop_front() {
+                    drop(state);
+                    // A waiter that panics must not take the others' thread with it.
+                    if catch_unwind(AssertUnwindSafe(|| log.take_turn())).is_err() {
+                        log.dir().metrics.panics.add(1);
+                        tracing::error!(topic = %log.topic, partition = log.partition,
+                            "whoever heard of an append panicked");
+                    }
+                    drop(log);
+                    state = self.state.lock();
+                } else if self.work.wait_for(&mut state, idle).timed_out() && state.logs.is_empty()
+                {
+                    state.is_running = false;
+                    return;
+                }
             }
-        }
+        });
     }
 }
 
-/// Writes what waits, as the writer thread does.
-pub(crate) fn as_writer(work: impl FnOnce()) {
+/// Whether this thread writes for others.
+pub(crate) fn is_writer() -> bool {
+    IS_WRITER.get()
+}
+
+/// Runs `work` as the writer thread. It does not panic.
+fn as_writer(work: impl FnOnce()) {
     let before = IS_WRITER.replace(true);
     work();
     IS_WRITER.set(before);

@@ -11,6 +11,10 @@ const MAX_BYTES: usize = 4 << 20;
 /// Appends that may wait.
 const MAX_APPENDS: usize = 1024;
 
+/// Bytes and appends that an empty list keeps room for.
+const KEPT_BYTES: usize = 64 << 10;
+pub(crate) const KEPT_APPENDS: usize = 128;
+
 pub(crate) struct PendingAppend {
     pub(crate) start: usize,
     pub(crate) len: usize,
@@ -61,12 +65,43 @@ impl Pending {
         !full
     }
 
-    /// Empty, but with its memory, unless that is more than ordinary.
+    /// Empty, with the memory that ordinary use needs: what a stall has filled is given back, or
+    /// every partition that ever waited for a disk would keep megabytes.
     pub(crate) fn clear(&mut self) {
         self.appends.clear();
+        self.appends.shrink_to(KEPT_APPENDS);
         self.bytes.clear();
-        if self.bytes.capacity() > MAX_BYTES {
-            self.bytes = Vec::new();
-        }
+        self.bytes.shrink_to(KEPT_BYTES);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::append::AppendInfo;
+    use crate::error::AppendError;
+
+    struct Nobody;
+
+    impl AppendWaiter for Nobody {
+        fn done(&self, _: u64, _: Result<AppendInfo, AppendError>) {}
+    }
+
+    #[test]
+    fn what_a_stall_has_filled_is_given_back() {
+        let waiter: Arc<dyn AppendWaiter> = Arc::new(Nobody);
+        let context = AppendContext::client(0, 0);
+        let mut pending = Pending::default();
+        let record = vec![0; 4 << 10];
+        while pending.push(&record, &context, &waiter, 0) {}
+        assert_eq!(pending.bytes.len(), MAX_BYTES);
+        pending.clear();
+        assert!(pending.bytes.capacity() <= KEPT_BYTES, "{}", pending.bytes.capacity());
+        assert!(pending.appends.capacity() <= KEPT_APPENDS);
+        // Ordinary use keeps what it has.
+        assert!(pending.push(&record, &context, &waiter, 0));
+        let kept = pending.bytes.capacity();
+        pending.clear();
+        assert_eq!(pending.bytes.capacity(), kept);
     }
 }

@@ -12,6 +12,7 @@ use crate::dir::LogDir;
 use crate::disk::{Mode, OpenFile};
 use crate::error::StorageError;
 use crate::index::{IndexError, IndexPaths, MaxTimestamp, SegmentIndex};
+use crate::lookup::Floor;
 use crate::names;
 use crate::walk::{BatchHead, Wait, Walk, WalkError};
 
@@ -191,13 +192,17 @@ impl Segment {
         &self,
         work: impl FnOnce(&mut SegmentIndex, &IndexPaths<'_>) -> T,
     ) -> T {
-        let paths = IndexPaths {
+        let paths = self.index_paths();
+        work(&mut self.index.lock(), &paths)
+    }
+
+    pub(crate) fn index_paths(&self) -> IndexPaths<'_> {
+        IndexPaths {
             disk: &self.dir().disk,
             partition: self.home.path(),
             base_offset: self.base_offset,
             deleted: self.deleted.load(Ordering::Acquire),
-        };
-        work(&mut self.index.lock(), &paths)
+        }
     }
 
     /// Notes an appended batch in the indexes.
@@ -254,7 +259,8 @@ impl Segment {
         if max.timestamp < 0 {
             return Ok(());
         }
-        let entry = index.floor_entry(max.offset, paths, Wait::Allowed).map_err(io_error)?;
+        let entry =
+            index.floor_entry(Floor::Offset(max.offset), paths, Wait::Allowed).map_err(io_error)?;
         let from = entry.map_or(0, |(_, position)| position);
         let mut walk = Walk::new(file, from, self.size(), Wait::Allowed);
         while let Ok(Some(head)) = walk.next() {
@@ -319,113 +325,6 @@ impl Segment {
         }
         let metadata = std::fs::metadata(self.log_path())?;
         Ok(crate::disk::mtime_ms(&metadata))
-    }
-
-    /// The first batch that ends at or after `offset`, up to the byte `limit`.
-    pub(crate) fn find(
-        &self,
-        file: &OpenFile,
-        offset: i64,
-        limit: u32,
-        wait: Wait,
-    ) -> Result<Option<BatchHead>, WalkError> {
-        let indexed =
-            self.indexed_batch(file, wait, |index, paths| index.floor_entry(offset, paths, wait))?;
-        let from = match indexed {
-            Some(head) if head.end() > limit => return Ok(None),
-            Some(head) if head.last_offset >= offset => return Ok(Some(head)),
-            Some(head) => head.end(),
-            None => 0,
-        };
-        let mut walk = Walk::new(file, from, limit, wait);
-        while let Some(head) = walk.next()? {
-            if head.last_offset >= offset {
-                return Ok(Some(head));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Where the last whole batch ends that begins at or after `first` and ends at or before
-    /// `position`, with the offset that follows; the end of `first` if no other does.
-    pub(crate) fn whole_batches_end(
-        &self,
-        file: &OpenFile,
-        first: &BatchHead,
-        position: u32,
-        wait: Wait,
-    ) -> Result<(u32, i64), WalkError> {
-        let mut last = (first.end(), first.last_offset + 1);
-        if position <= first.end() {
-            return Ok(last);
-        }
-        let indexed = self.indexed_batch(file, wait, |index, paths| {
-            index.floor_entry_of_position(position, paths, wait)
-        })?;
-        if let Some(head) = indexed
-            && head.position > first.position
-        {
-            // The batch before this one ends in time, where this one begins.
-            last = (head.position, head.base_offset);
-            if head.end() > position {
-                return Ok(last);
-            }
-            last = (head.end(), head.last_offset + 1);
-        }
-        let mut walk = Walk::new(file, last.0, position, wait);
-        while let Some(head) = walk.next()? {
-            last = (head.end(), head.last_offset + 1);
-        }
-        Ok(last)
-    }
-
-    /// The batch that an index entry speaks of. An entry that speaks of none is not trusted: the
-    /// index is built again.
-    fn indexed_batch(
-        &self,
-        file: &OpenFile,
-        wait: Wait,
-        lookup: impl Fn(&SegmentIndex, &IndexPaths<'_>) -> Result<Option<(i64, u32)>, WalkError>,
-    ) -> Result<Option<BatchHead>, WalkError> {
-        self.prepare_index(wait)?;
-        let mut rebuilt = false;
-        loop {
-            let entry = self.with_index(|index, paths| lookup(index, paths))?;
-            let Some((offset, position)) = entry else { return Ok(None) };
-            match Walk::new(file, position, self.size(), wait).next() {
-                Ok(Some(head)) if head.last_offset == offset => return Ok(Some(head)),
-                Err(error @ (WalkError::Io(_) | WalkError::WouldBlock)) => return Err(error),
-                // An append has told its entry and not yet its size: the batch cannot be meant.
-                Ok(None) if position >= self.size() => return Ok(None),
-                found if rebuilt => {
-                    let reason = format!("no batch ends with offset {offset}: {found:?}");
-                    return Err(WalkError::Corrupt { position, reason });
-                }
-                _ => {}
-            }
-            self.distrust_index(file, wait)?;
-            rebuilt = true;
-        }
-    }
-
-    /// Builds an index again that was found to be wrong.
-    pub(crate) fn distrust_index(&self, file: &OpenFile, wait: Wait) -> Result<(), WalkError> {
-        if wait == Wait::Never {
-            return Err(WalkError::WouldBlock);
-        }
-        tracing::warn!(path = %self.file_path(names::LOG).display(),
-            "index does not fit its log and is built again");
-        Ok(self.rebuild_index(file)?)
-    }
-
-    fn prepare_index(&self, wait: Wait) -> Result<(), WalkError> {
-        if self.index.lock().loaded {
-            return Ok(());
-        }
-        match wait {
-            Wait::Never => Err(WalkError::WouldBlock),
-            Wait::Allowed => Ok(self.ensure_index()?),
-        }
     }
 
     /// How long the segment has been collecting: by the batches' time if they have one, else by
@@ -547,7 +446,9 @@ impl Segment {
         file.set_len(u64::from(end))?;
         // The timestamps between the last index entry and the cut.
         let entry = self
-            .with_index(|index, paths| index.floor_entry(i64::MAX, paths, Wait::Allowed))
+            .with_index(|index, paths| {
+                index.floor_entry(Floor::Offset(i64::MAX), paths, Wait::Allowed)
+            })
             .map_err(io_error)?;
         let from = entry.map_or(0, |(_, position)| position);
         let mut walk = Walk::new(&file, from.min(end), end, Wait::Allowed);

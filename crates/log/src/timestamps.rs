@@ -137,17 +137,13 @@ impl Log {
         start: i64,
         size: u32,
     ) -> Result<u32, WalkError> {
-        let lookup = || {
-            segment
-                .with_index(|index, paths| index.floor_time_entry(timestamp, paths, Wait::Allowed))
-        };
         let mut begin = 0;
-        if let Some(entry) = lookup()? {
+        if let Some(entry) = segment.floor_time_entry(timestamp)? {
             match segment.find(file, entry.offset, size, Wait::Allowed)? {
                 Some(head) if is_of(&head, entry) => begin = head.position,
                 _ => {
                     segment.distrust_index(file, Wait::Allowed)?;
-                    if let Some(entry) = lookup()?
+                    if let Some(entry) = segment.floor_time_entry(timestamp)?
                         && let Some(head) = segment.find(file, entry.offset, size, Wait::Allowed)?
                     {
                         begin = head.position;

@@ -77,7 +77,7 @@ fn partitions_are_spread_over_directories_and_found_again() {
     assert_eq!(logs.create(&wanted, 1_000).unwrap().dir().path(), second.path());
     let unknown = CreateRequest { dir: Some(Uuid::from_u128(1 << 90)), ..wanted.clone() };
     let unknown = CreateRequest { partition: 1, ..unknown };
-    assert!(matches!(logs.create(&unknown, 1_000), Err(CreateError::UnknownDirectory(_))));
+    assert_eq!(logs.create(&unknown, 1_000).unwrap().dir().path(), first.path());
     logs.set_cordoned(vec![report.dirs[0].id]);
     for partition in 10..14 {
         let log = logs.create(&CreateRequest::new("t", partition, TOPIC_ID), 1_000).unwrap();
@@ -87,7 +87,7 @@ fn partitions_are_spread_over_directories_and_found_again() {
     drop(logs);
     let (logs, report) = LogManager::open(config(&dirs, LogConfig::default())).unwrap();
     assert_eq!(report.previous_broker_epoch, 3);
-    assert_eq!(report.dirs[0].partitions + report.dirs[1].partitions, 11);
+    assert_eq!(report.dirs[0].partitions + report.dirs[1].partitions, 12);
     for partition in 0..6 {
         let log = logs.get("t", partition).unwrap();
         assert_eq!(log.log_end_offset(), i64::from(partition) + 1);
@@ -106,6 +106,46 @@ fn partitions_are_spread_over_directories_and_found_again() {
     copy_dir(&second.path().join("u-0"), &first.path().join("u-0"));
     let error = LogManager::open(config(&dirs, LogConfig::default())).unwrap_err();
     assert!(matches!(error, OpenError::PartitionTwice { partition: 0, .. }), "{error}");
+}
+
+/// Of two copies of a partition, as with an id in "partition.metadata" and records or without.
+#[test]
+fn of_two_copies_the_one_with_a_topic_id_counts() {
+    let cases = [
+        // In the first directory, in the second; which of them is served.
+        ((true, false), (false, false), Some(0)),
+        ((false, false), (true, false), Some(1)),
+        ((false, true), (true, false), Some(1)),
+        ((false, true), (false, false), Some(0)),
+        ((false, false), (false, true), Some(1)),
+        ((false, false), (false, false), Some(0)),
+        ((false, true), (false, true), None),
+    ];
+    for (first, second, served) in cases {
+        let dirs = [TempDir::new(), TempDir::new()];
+        for (dir, (has_id, has_records)) in dirs.iter().zip([first, second]) {
+            let (logs, _) = open(dir, LogConfig::default());
+            let log = create(&logs, "t");
+            if has_records {
+                append(&log, BatchSpec::new(0, 3));
+            }
+            logs.shut_down(1, 1_000);
+            if !has_id {
+                std::fs::remove_file(dir.path().join("t-0/partition.metadata")).unwrap();
+            }
+        }
+        let paths = dirs.each_ref().map(TempDir::path);
+        let (logs, _) = LogManager::open(config(&paths, LogConfig::default())).unwrap();
+        let result = logs.set_strays_aside(|_| true, 1_000);
+        match served {
+            Some(at) => {
+                assert_eq!(result.unwrap(), [paths[1 - at].join("t-0")]);
+                assert_eq!(logs.get("t", 0).unwrap().dir().path(), paths[at]);
+                assert!(!paths[1 - at].join("t-0").exists());
+            }
+            None => assert!(matches!(result, Err(OpenError::PartitionTwice { .. }))),
+        }
+    }
 }
 
 #[test]

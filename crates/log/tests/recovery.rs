@@ -494,6 +494,46 @@ fn damaged_small_files_cost_no_data() {
     }
 }
 
+/// What a power cut may leave of a file that was replaced and not synced.
+#[test]
+fn leader_epochs_without_their_file_are_in_the_batches() {
+    let dir = TempDir::new();
+    let (logs, _) = open(&dir, small());
+    let log = create(&logs, "t");
+    for epoch in [1, 1, 4, 6] {
+        let mut batch = BatchSpec::new(0, 3).build();
+        log.append_as_leader(&mut batch, &AppendContext::client(epoch, 1_000)).unwrap();
+    }
+    log.flush(1_000).unwrap();
+    logs.checkpoint();
+    let (crashed, stopped) = (TempDir::new(), TempDir::new());
+    copy_dir(dir.path(), crashed.path());
+    logs.shut_down(1, 1_000);
+    copy_dir(dir.path(), stopped.path());
+    drop((log, logs));
+
+    let expected = [(1, 0), (4, 6), (6, 9)];
+    for state in [&crashed, &stopped] {
+        for content in [None, Some("")] {
+            let copy = TempDir::new();
+            copy_dir(state.path(), copy.path());
+            let file = copy.path().join("t-0/leader-epoch-checkpoint");
+            match content {
+                None => std::fs::remove_file(&file).unwrap(),
+                Some(content) => std::fs::write(&file, content).unwrap(),
+            }
+            let (logs, _) = open(&copy, small());
+            assert_eq!(logs.get("t", 0).unwrap().leader_epochs(), expected, "{content:?}");
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), "0\n3\n1 0\n4 6\n6 9\n");
+        }
+    }
+    // A file that says that there are none is believed.
+    let file = stopped.path().join("t-0/leader-epoch-checkpoint");
+    std::fs::write(&file, "0\n0\n").unwrap();
+    let (logs, _) = open(&stopped, small());
+    assert_eq!(logs.get("t", 0).unwrap().leader_epochs(), []);
+}
+
 #[test]
 fn preallocated_segments_end_where_their_batches_do() {
     let dir = TempDir::new();

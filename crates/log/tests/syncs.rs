@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::*;
+use parking_lot::Mutex;
 use thalweg_log::testing::{BatchSpec, TempDir};
 use thalweg_log::{
     AppendContext, CreateRequest, Disk, DiskOp, FaultHook, Injected, Log, LogConfig, LogManager,
@@ -137,6 +138,43 @@ fn an_epoch_with_records_is_in_its_file() {
     assert_eq!(content(), "0\n2\n3 0\n7 3\n");
 }
 
+/// Which files are synced, in order.
+#[derive(Default)]
+struct Synced(Mutex<Vec<String>>);
+
+impl FaultHook for Synced {
+    fn before(&self, op: DiskOp, path: &Path, _: usize) -> Injected {
+        if op == DiskOp::Sync
+            && let Some(name) = path.file_name()
+        {
+            self.0.lock().push(name.to_string_lossy().into_owned());
+        }
+        Injected::Nothing
+    }
+}
+
+#[test]
+fn a_clean_stop_vouches_for_epochs_that_the_start_has_written() {
+    let dir = TempDir::new();
+    let (logs, _) = open(&dir, LogConfig::default());
+    let log = create(&logs, "t");
+    log.assign_epoch(3);
+    append(&log, BatchSpec::new(0, 3));
+    logs.shut_down(1, 2_000);
+    std::fs::write(log.path().join("leader-epoch-checkpoint"), "").unwrap();
+    drop((log, logs));
+
+    let synced = Arc::new(Synced::default());
+    let mut config = config(&[dir.path()], LogConfig::default());
+    config.disk = Disk::with_hook(synced.clone());
+    let (logs, _) = LogManager::open(config).unwrap();
+    logs.shut_down(1, 2_000);
+    let synced = synced.0.lock();
+    let place = |name: &str| synced.iter().position(|synced| synced.starts_with(name));
+    let (epochs, marker) = (place("leader-epoch-checkpoint"), place(".kafka_cleanshutdown"));
+    assert!(epochs.is_some() && epochs < marker, "{synced:?}");
+}
+
 #[test]
 fn checkpoints_that_would_say_the_same_are_not_written() {
     let dir = TempDir::new();
@@ -146,9 +184,11 @@ fn checkpoints_that_would_say_the_same_are_not_written() {
     let housekeeping = || {
         counts.take();
         logs.checkpoint();
-        logs.checkpoint_recovery_points();
-        logs.checkpoint_log_starts();
-        logs.checkpoint_high_watermarks();
+        for dir in logs.dirs() {
+            logs.in_dir(dir).checkpoint_recovery_points();
+            logs.in_dir(dir).checkpoint_log_starts();
+            logs.in_dir(dir).checkpoint_high_watermarks();
+        }
         counts.take()
     };
     assert_eq!(housekeeping(), (6, 3), "the first time");

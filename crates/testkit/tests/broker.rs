@@ -200,6 +200,32 @@ async fn a_client_that_goes_away_while_its_fetch_waits_is_noticed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_poll_is_answered_with_all_that_one_request_brought() {
+    const PARTITIONS: i32 = 64;
+    let session = begin(TestBroker::start().await).await;
+    let topic = create(&session.connection, "t", PARTITIONS).await;
+    let other = Connection::open(&session.broker.bootstrap(), &Options::default()).await.unwrap();
+    let all: Vec<(i32, i64)> = (0..PARTITIONS).map(|partition| (partition, 0)).collect();
+    let wanted = fetch(topic, &all, 1, 60_000);
+    let poll = tokio::spawn(async move { other.send(&wanted).await.unwrap() });
+    let parked = "thalweg_fetches_parked_total 1";
+    while !session.broker.metrics_text().contains(parked) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let mut request = produce(topic, 0, -1, batch(&["x"], None));
+    let parts = &mut request.topic_data[0].partition_data;
+    for partition in 1..PARTITIONS {
+        parts.push(PartitionProduceData { index: partition, ..parts[0].clone() });
+    }
+    session.connection.send(&request).await.unwrap();
+    let answer = tokio::time::timeout(Duration::from_secs(20), poll).await.unwrap().unwrap();
+    let parts = &answer.responses[0].partitions;
+    let with_data = parts.iter().filter(|p| p.records.as_ref().is_some_and(|r| !r.is_empty()));
+    assert_eq!(with_data.count(), PARTITIONS as usize);
+    session.broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fetch_session_names_only_what_is_new() {
     let session = begin(TestBroker::start().await).await;
     let topic = create(&session.connection, "t", 3).await;

@@ -10,6 +10,7 @@ use thalweg_wire::messages::create_topics_request::CreatableTopic;
 use thalweg_wire::messages::incremental_alter_configs_request::{
     AlterConfigsResource, AlterableConfig,
 };
+use thalweg_wire::messages::incremental_alter_configs_response::AlterConfigsResourceResponse;
 use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
 use thalweg_wire::messages::{
     AlterClientQuotasRequest, ApiVersionsRequest, CreateTopicsRequest, DescribeConfigsRequest,
@@ -24,6 +25,16 @@ async fn connect(broker: &TestBroker) -> Connection {
 
 /// Sets a config of broker `name`, of all brokers with an empty one; without a value, unsets it.
 async fn set(connection: &Connection, name: &str, config: &str, value: Option<&str>) {
+    let answer = try_set(connection, name, config, value).await;
+    assert_eq!(answer.error_code, ErrorCode::NONE, "{answer:?}");
+}
+
+async fn try_set(
+    connection: &Connection,
+    name: &str,
+    config: &str,
+    value: Option<&str>,
+) -> AlterConfigsResourceResponse {
     let request = IncrementalAlterConfigsRequest {
         resources: vec![AlterConfigsResource {
             resource_type: BROKER,
@@ -38,8 +49,7 @@ async fn set(connection: &Connection, name: &str, config: &str, value: Option<&s
         }],
         ..Default::default()
     };
-    let answer = connection.send(&request).await.unwrap();
-    assert_eq!(answer.responses[0].error_code, ErrorCode::NONE, "{:?}", answer.responses[0]);
+    connection.send(&request).await.unwrap().responses.remove(0)
 }
 
 async fn create(connection: &Connection, name: &str) -> ErrorCode {
@@ -95,6 +105,39 @@ async fn what_was_set_is_in_force_after_a_restart() {
     assert_eq!(of_topic(&connection, "t", "max.message.bytes").await.as_deref(), Some("12345"));
     set(&connection, "", "message.max.bytes", None).await;
     assert_eq!(of_topic(&connection, "t", "max.message.bytes").await.as_deref(), Some("1048588"));
+    broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stored_config_that_does_not_fit_any_more_leaves_the_others_in_force() {
+    let name = format!("thalweg-dynamic-misfit-{}", std::process::id());
+    let data = Scratch(std::env::temp_dir().join(name));
+    let broker = TestBroker::builder().data(&data.0).dirs(&["a", "b"]).start().await;
+    let connection = connect(&broker).await;
+    set(&connection, "", "log.retention.ms", Some("-1")).await;
+    set(&connection, "1", "message.max.bytes", Some("12345")).await;
+    let b = data.0.join("b").display().to_string();
+    set(&connection, "1", "cordoned.log.dirs", Some(&b)).await;
+    broker.shut_down().await;
+
+    // The directory is taken out of the configuration, and the file knows nothing of the rest.
+    let builder = || TestBroker::builder().data(&data.0).dirs(&["a"]);
+    let broker = builder().start().await;
+    let connection = connect(&broker).await;
+    assert_eq!(create(&connection, "t").await, ErrorCode::NONE);
+    assert_eq!(of_topic(&connection, "t", "retention.ms").await.as_deref(), Some("-1"));
+    assert_eq!(of_topic(&connection, "t", "max.message.bytes").await.as_deref(), Some("12345"));
+    // It is not in the way of the others, until somebody removes it.
+    set(&connection, "1", "message.max.bytes", Some("23456")).await;
+    assert_eq!(of_topic(&connection, "t", "max.message.bytes").await.as_deref(), Some("23456"));
+    broker.shut_down().await;
+
+    let broker = builder().start().await;
+    let connection = connect(&broker).await;
+    assert_eq!(of_topic(&connection, "t", "max.message.bytes").await.as_deref(), Some("23456"));
+    set(&connection, "1", "cordoned.log.dirs", None).await;
+    assert_eq!(of_topic(&connection, "t", "retention.ms").await.as_deref(), Some("-1"));
+    assert_eq!(of_topic(&connection, "t", "max.message.bytes").await.as_deref(), Some("23456"));
     broker.shut_down().await;
 }
 
@@ -196,5 +239,21 @@ async fn a_listener_has_limits_of_its_own() {
     assert!(!second.is_finished());
     set(&connection, "", "listener.name.plaintext.max.connections", None).await;
     second.await.unwrap();
+    broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn listeners_that_would_not_open_are_refused() {
+    let broker = TestBroker::start().await;
+    let connection = connect(&broker).await;
+    let more = "PLAINTEXT://127.0.0.1:0,MORE://127.0.0.1:0";
+    let map = "PLAINTEXT:PLAINTEXT,MORE:PLAINTEXT";
+    for (config, value) in [("listener.security.protocol.map", map), ("listeners", more)] {
+        let answer = try_set(&connection, "1", config, Some(value)).await;
+        assert_eq!(answer.error_code, ErrorCode::INVALID_REQUEST, "{config}");
+        let message = answer.error_message.unwrap();
+        assert!(message.contains("yet while the broker runs"), "{message}");
+    }
+    set(&connection, "1", "listeners", Some("PLAINTEXT://127.0.0.1:0")).await;
     broker.shut_down().await;
 }

@@ -149,6 +149,49 @@ async fn a_directory_that_fails_while_a_partition_is_made_does_not_get_it() {
     broker.shut_down().await;
 }
 
+/// The disk is full when the partition's directory has just been made.
+async fn a_partition_made_half_way(leftover_stays: bool) {
+    let (data, faults) = (Data::new(), Faults::new());
+    let (broker, client) = data.start(&faults).await;
+    let mut ops = vec![DiskOp::Write];
+    if leftover_stays {
+        ops.push(DiskOp::Remove);
+    }
+    faults.fail(&ops, "/b/t-", Errno::Enospc);
+    let id = client.create("t", 4, &[]).await;
+    for partition in 0..4 {
+        assert_eq!(client.produce(id, partition, "x").await, Ok(0));
+    }
+    assert_eq!(client.placed("t").await["a"], [0, 1, 2, 3]);
+    assert_eq!(client.dirs().await["b"].0, ErrorCode::KAFKA_STORAGE_ERROR);
+    broker.shut_down().await;
+    let in_b = || {
+        let entries = std::fs::read_dir(data.0.join("b")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with("t-")).collect::<Vec<String>>()
+    };
+    assert_eq!(in_b().len(), usize::from(leftover_stays));
+
+    let (broker, client) = data.start(&Faults::new()).await;
+    for partition in 0..4 {
+        assert_eq!(client.fetch(id, partition).await.unwrap(), ["x"]);
+        assert_eq!(client.produce(id, partition, "y").await, Ok(1));
+    }
+    assert_eq!(client.dirs().await["b"], (ErrorCode::NONE, vec![]));
+    broker.shut_down().await;
+    assert!(in_b().iter().all(|name| name.ends_with("-stray")), "{:?}", in_b());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_left_of_a_partition_that_could_not_be_made() {
+    a_partition_made_half_way(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_left_of_a_partition_that_could_not_be_made_is_not_in_the_way() {
+    a_partition_made_half_way(true).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_only_directory_at_the_start_is_offline() {
     let (data, faults) = (Data::new(), Faults::new());
@@ -276,6 +319,66 @@ async fn groups_of_an_offline_directory_have_no_coordinator_until_it_is_back() {
         assert_eq!(client.until_loaded(group, topic.id, 10).await, ErrorCode::NONE);
     }
     broker.shut_down().await;
+}
+
+/// What lay in "b" begins anew once "b" is gone for good: replaced by an empty directory, or no
+/// longer in the configuration.
+async fn a_lost_directory(dirs: &[&str]) {
+    let data = Data::new();
+    let (broker, client) = data.start(&Faults::new()).await;
+    let topic = topic(&client, &[]).await;
+    let groups: Vec<String> = (0..16).map(|n| format!("group-{n}")).collect();
+    for group in &groups {
+        assert_eq!(client.coordinator(group).await, ErrorCode::NONE);
+        assert_eq!(client.until_loaded(group, topic.id, 7).await, ErrorCode::NONE);
+    }
+    let placed = client.placed("t").await;
+    broker.shut_down().await;
+    std::fs::remove_dir_all(data.0.join("b")).unwrap();
+
+    let start = async || {
+        let builder = TestBroker::builder().data(&data.0).dirs(dirs);
+        let broker = builder.config("offsets.topic.num.partitions", 4).start().await;
+        let client = support::connect(&broker).await;
+        (broker, client)
+    };
+    let (broker, client) = start().await;
+    for name in ["t", "__consumer_offsets"] {
+        // Before it let the broker lead, the controller heard that they lie elsewhere now.
+        for (index, shown) in client.metadata(name).await {
+            assert_eq!((shown.error, shown.leader), (ErrorCode::NONE, 1), "{name}-{index}");
+            assert!(shown.offline.is_empty(), "{name}-{index}: {shown:?}");
+        }
+    }
+    for partition in 0..4 {
+        let end = i64::from(placed["a"].contains(&partition));
+        assert_eq!(client.produce(topic.id, partition, "after").await, Ok(end));
+    }
+    for group in &groups {
+        assert_eq!(client.coordinator(group).await, ErrorCode::NONE);
+        assert_eq!(client.until_loaded(group, topic.id, 8).await, ErrorCode::NONE);
+    }
+    let anew = client.placed("t").await;
+    broker.shut_down().await;
+
+    let (broker, client) = start().await;
+    assert_eq!(client.placed("t").await, anew);
+    for partition in 0..4 {
+        let before = placed["a"].contains(&partition).then_some("before");
+        let expected: Vec<&str> = before.into_iter().chain(["after"]).collect();
+        assert_eq!(client.fetch(topic.id, partition).await.unwrap(), expected);
+    }
+    broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replaced_directory_is_used_as_a_new_one() {
+    a_lost_directory(&["a", "b"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn partitions_of_a_removed_directory_go_to_those_left() {
+    a_lost_directory(&["a"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,12 +1,17 @@
-//! `metadata.log.dir` outside of `log.dirs`.
+//! Where the metadata log is: `metadata.log.dir` outside of `log.dirs`, and a directory that is not
+//! what it was at the last start.
+
+mod support;
 
 use std::path::{Path, PathBuf};
 
 use thalweg::{Connection, Options};
+use thalweg_records::builder::{BatchBuilder, BatchOptions};
+use thalweg_records::codec::Compressor;
 use thalweg_testkit::TestBroker;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::create_topics_request::CreatableTopic;
-use thalweg_wire::messages::{CreateTopicsRequest, MetadataRequest};
+use thalweg_wire::messages::{ApiVersionsRequest, CreateTopicsRequest, MetadataRequest};
 
 const LOG: &str = "__cluster_metadata-0";
 
@@ -86,4 +91,117 @@ async fn a_metadata_log_elsewhere_is_not_forgotten() {
         .config("metadata.log.dir", scratch.dir("metadata").display().to_string());
     let refused = moved.try_start().await.err().map(|error| error.to_string());
     assert!(refused.as_ref().is_some_and(|e| e.contains("holds a metadata log")), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_unmounted_disk_is_not_taken_for_a_new_one() {
+    let scratch = Scratch::new("unmounted");
+    let (a, b, away) = (scratch.dir("a"), scratch.dir("b"), scratch.dir("away"));
+    let builder = || TestBroker::builder().data(scratch.dir("")).dirs(&["a", "b"]);
+    let refused = async |expected: &str| {
+        for _ in 0..2 {
+            let error = match builder().try_start().await {
+                Ok(_) => panic!("a new cluster was made"),
+                Err(error) => error.to_string(),
+            };
+            assert!(error.contains(expected) && error.contains("mount it"), "{error}");
+            for dir in [&a, &b] {
+                assert!(error.contains(&dir.display().to_string()), "{error}");
+            }
+            // Nothing was written to what may be a mount point, and the stop is still a clean one.
+            assert_eq!(std::fs::read_dir(&a).unwrap().count(), 0);
+            assert!(b.join(".kafka_cleanshutdown").exists());
+        }
+    };
+    let unmounted = |is: bool| {
+        if is {
+            std::fs::rename(&a, &away).unwrap();
+            std::fs::create_dir(&a).unwrap();
+        } else {
+            std::fs::remove_dir(&a).unwrap();
+            std::fs::rename(&away, &a).unwrap();
+        }
+    };
+    builder().start().await.shut_down().await;
+    unmounted(true);
+    refused("was never used").await;
+    unmounted(false);
+
+    let broker = builder().start().await;
+    let client = support::connect(&broker).await;
+    let topic = client.create("t", 4, &[]).await;
+    for partition in 0..4 {
+        assert_eq!(client.produce(topic, partition, "value").await, Ok(0));
+    }
+    broker.shut_down().await;
+    unmounted(true);
+    refused("holds no metadata log").await;
+    unmounted(false);
+
+    let broker = builder().start().await;
+    let client = support::connect(&broker).await;
+    for partition in 0..4 {
+        assert_eq!(client.fetch(topic, partition).await.unwrap(), ["value"]);
+    }
+    broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn formatted_directories_that_nobody_used_are_begun() {
+    let scratch = Scratch::new("formatted");
+    let builder = || TestBroker::builder().data(scratch.dir("")).dirs(&["a", "b"]);
+    let broker = builder().start().await;
+    let cluster = property(&scratch.dir("a"), "cluster.id");
+    broker.shut_down().await;
+    // As StorageTool leaves them where the quorum's voters are configured.
+    std::fs::remove_dir_all(scratch.dir("a").join(LOG)).unwrap();
+    builder().start().await.shut_down().await;
+    assert_eq!(property(&scratch.dir("a"), "cluster.id"), cluster);
+}
+
+/// A batch with one record: `metadata.version` has this level.
+fn level_of_metadata(level: i16) -> Vec<u8> {
+    // Frame version, number and version of the record, its fields, no tagged ones.
+    let mut record = vec![1, 12, 0, 17];
+    record.extend_from_slice(b"metadata.version");
+    record.extend_from_slice(&level.to_be_bytes());
+    record.push(0);
+    let mut builder = BatchBuilder::new(BatchOptions::default());
+    builder.append(1_000, None, Some(&record), &[]);
+    builder.finish(&mut Compressor::new()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_levels_a_directory_was_formatted_with_are_kept() {
+    // 3.7-IV4
+    const LEVEL: i16 = 19;
+    let scratch = Scratch::new("levels");
+    let data = scratch.dir("data");
+    let builder = || TestBroker::builder().data(&data);
+    builder().start().await.shut_down().await;
+    let bootstrap = data.join("bootstrap.checkpoint");
+
+    std::fs::remove_dir_all(data.join(LOG)).unwrap();
+    std::fs::write(&bootstrap, "damaged").unwrap();
+    assert!(builder().try_start().await.is_err());
+    assert!(!data.join(LOG).exists(), "nothing is begun on a guess");
+
+    let formatted = level_of_metadata(LEVEL);
+    std::fs::write(&bootstrap, &formatted).unwrap();
+    for _ in 0..2 {
+        let broker = builder().start().await;
+        let connection = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
+        let request = ApiVersionsRequest {
+            client_software_name: "test".into(),
+            client_software_version: "1".into(),
+            ..Default::default()
+        };
+        let answer = connection.send(&request).await.unwrap();
+        let levels = answer.finalized_features.iter();
+        let levels: Vec<(&str, i16)> =
+            levels.map(|feature| (&*feature.name, feature.max_version_level)).collect();
+        assert!(levels.contains(&("metadata.version", LEVEL)), "{levels:?}");
+        broker.shut_down().await;
+        assert_eq!(std::fs::read(&bootstrap).unwrap(), formatted);
+    }
 }

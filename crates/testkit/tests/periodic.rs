@@ -200,3 +200,45 @@ async fn without_limits_all_metadata_stays() {
     assert!(named(&log, ".log")[0].starts_with("00000000000000000000"));
     broker.shut_down().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_checkpoint_that_cannot_be_written_stops_nobody_and_is_tried_again() {
+    let data = Scratch::new("metadata-checkpoint");
+    let start = |interval_ms: i64| {
+        TestBroker::builder()
+            .data(&data.0)
+            .config("metadata.log.max.record.bytes.between.snapshots", 1)
+            .config("metadata.log.max.snapshot.interval.ms", interval_ms)
+            .start()
+    };
+    let broker = start(20).await;
+    let connection = connect(&broker).await;
+    let log = data.0.join("__cluster_metadata-0");
+    create(&connection, "t").await;
+    until("the first checkpoint", || named(&log, ".checkpoint").len() >= 2).await;
+
+    // A directory stands where each of the next ones would be written.
+    let in_the_way: Vec<PathBuf> = (0..100)
+        .map(|offset| log.join(format!("{offset:020}-0000000001.checkpoint.tmp")))
+        .collect();
+    for path in &in_the_way {
+        std::fs::create_dir(path).unwrap();
+    }
+    let before = named(&log, ".checkpoint");
+    for at in 0..3 {
+        create(&connection, &format!("u{at}")).await;
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+    assert_eq!(named(&log, ".checkpoint"), before);
+    for path in &in_the_way {
+        std::fs::remove_dir(path).unwrap();
+    }
+    until("the checkpoint", || named(&log, ".checkpoint").last() > before.last()).await;
+    broker.shut_down().await;
+
+    let broker = start(3_600_000).await;
+    let connection = connect(&broker).await;
+    let request = MetadataRequest { topics: None, ..Default::default() };
+    assert_eq!(connection.send(&request).await.unwrap().topics.len(), 4);
+    broker.shut_down().await;
+}

@@ -249,3 +249,98 @@ async fn reads_that_stall_hold_up_nobody_else() {
     faults.clear();
     broker.shut_down().await;
 }
+
+/// An append that fills a page of the index writes it, with the index in hand. Whoever looks for an
+/// offset in the middle of that segment meanwhile does not wait on a worker.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_index_that_is_being_written_holds_up_no_worker() {
+    /// Entries of a page; with this interval every batch but the first has one.
+    const PAGE: i64 = 512;
+    let (data, faults) = (Data::new(), Faults::new());
+    let (broker, client) = data.start(&faults).await;
+    let topic = client.create("t", 2, &[("index.interval.bytes", "0")]).await;
+    let placed = client.placed("t").await;
+    let (in_a, in_b) = (placed["a"][0], placed["b"][0]);
+    let (group_a, _) = groups(&client, topic).await;
+    for offset in 0..PAGE {
+        assert_eq!(client.produce(topic, in_b, "x").await, Ok(offset));
+    }
+    let others = [heartbeats(&broker, &group_a).await, producing(&broker, topic, in_a).await];
+
+    let hits = faults.stall(&[DiskOp::Write], "/b/*index", 4 * STALL);
+    let producer = {
+        let client = connect(&broker).await;
+        tokio::spawn(async move { client.produce(topic, in_b, "x").await })
+    };
+    while hits.get() == 0 {
+        std::thread::sleep(LOOK);
+    }
+    let mut readers = Vec::new();
+    for reader in 1..=6 {
+        let client = connect(&broker).await;
+        readers.push(tokio::spawn(async move {
+            // Each from an offset of its own, so that none knows the place from another one.
+            let from = PAGE / 2 + 10 * reader;
+            let values = client.fetch_from(topic, in_b, from).await.unwrap();
+            assert!(values.len() as i64 >= PAGE - from);
+        }));
+    }
+    // All readers are waiting by now, whatever with.
+    std::thread::sleep(STALL);
+    let before = others.each_ref().map(Repeated::count);
+    std::thread::sleep(STALL);
+    let during = others.each_ref().map(Repeated::count);
+    assert_eq!(hits.get(), 1, "the stall was over too soon to tell");
+    for (before, during) in before.into_iter().zip(during) {
+        assert!(during - before >= 20, "only {} answers during the stall", during - before);
+    }
+    assert_eq!(producer.await.unwrap(), Ok(PAGE));
+    for reader in readers {
+        reader.await.unwrap();
+    }
+    faults.clear();
+    for other in others {
+        other.stop().await;
+    }
+    broker.shut_down().await;
+}
+
+/// What is done by the clock for one directory, and what changes there, does not wait for the disk
+/// of another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn housekeeping_of_a_directory_does_not_wait_for_another_one() {
+    let (data, faults) = (Data::new(), Faults::new());
+    let broker = TestBroker::builder()
+        .data(&data.0)
+        .dirs(&["a", "b"])
+        .config("log.initial.task.delay.ms", 1)
+        .config("log.flush.scheduler.interval.ms", 20)
+        .config("log.flush.offset.checkpoint.interval.ms", 20)
+        .faults(&faults)
+        .start()
+        .await;
+    let client = connect(&broker).await;
+    let topic = client.create("t", 2, &[("flush.ms", "1")]).await;
+    client.create("u", 1, &[]).await;
+    let placed = client.placed("t").await;
+    let (in_a, in_b) = (placed["a"][0], placed["b"][0]);
+    assert_eq!(client.placed("u").await["a"], [0]);
+
+    // Both a flush and a checkpoint, whichever comes first.
+    let in_b_hits = faults.stall(&[DiskOp::Sync], "/b/", 8 * STALL);
+    let flushes = faults.stall(&[DiskOp::Sync], "/a/t-*.log", Duration::ZERO);
+    let checkpoints =
+        faults.stall(&[DiskOp::Sync], "/a/*recovery-point-offset-checkpoint.tmp", Duration::ZERO);
+    assert_eq!(client.produce(topic, in_b, "x").await, Ok(0));
+    while in_b_hits.get() == 0 {
+        std::thread::sleep(LOOK);
+    }
+    assert_eq!(client.produce(topic, in_a, "x").await, Ok(0));
+    while flushes.get() == 0 || checkpoints.get() == 0 {
+        std::thread::sleep(LOOK);
+    }
+    assert_eq!(client.delete("u").await, ErrorCode::NONE);
+    assert_eq!((in_b_hits.get(), in_b_hits.most_at_once()), (1, 1), "somebody waited for it");
+    faults.clear();
+    broker.shut_down().await;
+}

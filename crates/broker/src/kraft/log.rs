@@ -84,6 +84,8 @@ pub(crate) struct MetadataLog {
     voters: Option<VotersRecord>,
     kraft_version: i16,
     bytes_since_snapshot: u64,
+    /// The last checkpoint could not be written: [`Self::tidy`] tries again, not every decision.
+    snapshot_failed: bool,
     retention: Retention,
     last_snapshot_ms: i64,
     /// Whether the start is over, so that each append has to be flushed.
@@ -121,7 +123,8 @@ impl MetadataLog {
             let path = path.to_path_buf();
             move |error| MetadataLogError::Io { path, error }
         };
-        let is_new = !path.exists();
+        // What cannot be looked at is not taken for missing.
+        let is_new = !path.try_exists().map_err(at(&path))?;
         if is_new {
             format(dir.path(), &path, owner, now_ms)?;
         }
@@ -171,6 +174,7 @@ impl MetadataLog {
             voters,
             kraft_version,
             bytes_since_snapshot: bytes,
+            snapshot_failed: false,
             retention,
             last_snapshot_ms: now_ms,
             settled: false,
@@ -236,8 +240,14 @@ impl MetadataLog {
         let batches = self.writer(loader, now_ms).data_batches(loader.next_offset(), records)?;
         let updates = self.append(&batches, loader, now_ms)?;
         // A checkpoint must not be ahead of a log that is not on the disk yet.
-        if self.settled && self.bytes_since_snapshot >= self.retention.snapshot_after_bytes {
-            self.snapshot(loader.image(), now_ms)?;
+        if self.settled
+            && !self.snapshot_failed
+            && self.bytes_since_snapshot >= self.retention.snapshot_after_bytes
+            && let Err(error) = self.snapshot(loader.image(), now_ms)
+        {
+            // The decision is on the disk and counts; without the checkpoint a start reads more.
+            tracing::error!(path = %self.path.display(), %error,
+                "a checkpoint of the metadata could not be written; it is tried again");
         }
         Ok(updates)
     }
@@ -280,8 +290,11 @@ impl MetadataLog {
         image: &MetadataImage,
         now_ms: i64,
     ) -> Result<(), MetadataLogError> {
+        // Unless the end is reached: `tidy` is the next one to try then.
+        self.snapshot_failed = true;
         let batches = snapshot_batches(image, self.kraft_version, self.voters.as_ref(), now_ms)?;
         checkpoints::write(&self.path, image, &batches.concat())?;
+        self.snapshot_failed = false;
         self.bytes_since_snapshot = 0;
         self.last_snapshot_ms = now_ms;
         Ok(())
@@ -295,10 +308,13 @@ impl MetadataLog {
     ) -> Result<(), MetadataLogError> {
         let interval = self.retention.snapshot_interval_ms;
         let since = now_ms.saturating_sub(self.last_snapshot_ms);
-        if self.bytes_since_snapshot > 0 && interval > 0 && since >= interval {
-            self.snapshot(image, now_ms)?;
-        }
-        checkpoints::clean(&self.path, &self.log, &self.retention, now_ms)
+        let is_due = self.bytes_since_snapshot > 0 && interval > 0 && since >= interval;
+        let written = match self.snapshot_failed || is_due {
+            true => self.snapshot(image, now_ms),
+            false => Ok(()),
+        };
+        // In any case: the disk may be full, of just these.
+        written.and(checkpoints::clean(&self.path, &self.log, &self.retention, now_ms))
     }
 
     /// Brings everything to the disk; nothing is written afterwards.
@@ -411,8 +427,15 @@ fn format(dir: &Path, path: &Path, owner: &Owner, now_ms: i64) -> Result<(), Met
         let path = path.to_path_buf();
         move |error| MetadataLogError::Io { path, error }
     };
-    let bootstrap = bootstrap_checkpoint(now_ms)?.concat();
-    replace_synced(dir, BOOTSTRAP_CHECKPOINT, &bootstrap).map_err(at(dir))?;
+    // One that is there was chosen by whoever formatted the directory, with its levels.
+    let bootstrap = dir.join(BOOTSTRAP_CHECKPOINT);
+    if bootstrap.try_exists().map_err(at(&bootstrap))? {
+        // Damaged, it is found before anything is begun.
+        read_bootstrap(&bootstrap, &mut Decompressor::new())?;
+    } else {
+        let content = bootstrap_checkpoint(now_ms)?.concat();
+        replace_synced(dir, BOOTSTRAP_CHECKPOINT, &content).map_err(at(&bootstrap))?;
+    }
     // The folder appears with its checkpoint in it: one without would be a log without voters.
     let building = path.with_extension("tmp");
     if building.exists() {

@@ -76,8 +76,13 @@ fn content(state: QuorumState, kraft_version: i16) -> Vec<u8> {
 /// of the two is decided when the directory is synced.
 pub(crate) fn replace_synced(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let temporary = dir.join(format!("{name}.tmp"));
-    create_synced(&temporary, bytes)?;
-    fs::rename(&temporary, dir.join(name))
+    let replaced =
+        create_synced(&temporary, bytes).and_then(|()| fs::rename(&temporary, dir.join(name)));
+    if replaced.is_err() {
+        // The next one may have another name, and the disk may be full.
+        let _ = fs::remove_file(&temporary);
+    }
+    replaced
 }
 
 /// Makes a file with its content on the disk; its name is there when the directory was synced.

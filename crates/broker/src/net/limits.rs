@@ -16,7 +16,7 @@ pub(crate) const UNLIMITED: u32 = i32::MAX as u32;
 const RATES_KEPT: usize = 1024;
 
 /// What is allowed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Allowed {
     pub(crate) total_max: usize,
     pub(crate) per_ip_max: usize,
@@ -34,7 +34,7 @@ pub(crate) struct Allowed {
 }
 
 /// What is allowed on one listener.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AllowedListener {
     pub(crate) max: usize,
     pub(crate) rate_max: u32,

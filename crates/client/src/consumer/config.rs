@@ -3,12 +3,38 @@
 use std::time::Duration;
 
 use crate::core::fetch::{FetchSettings, IsolationLevel, OffsetReset};
+use crate::core::group::{GroupProtocol, GroupSettings};
 use crate::error::Error;
 
 /// Settings of a [`Consumer`](super::Consumer). Names and defaults are those of Kafka's Java
 /// consumer where it has them; each field names its Java config.
 #[derive(Clone, Debug)]
 pub struct ConsumerConfig {
+    /// The group to commit to, and to be a member of when subscribing (`group.id`); none.
+    pub group_id: Option<String>,
+    /// Makes the member static (`group.instance.id`, KIP-345): it keeps its partitions while it is
+    /// away for less than the session timeout. None.
+    pub group_instance_id: Option<String>,
+    /// With which protocol the group is joined (`group.protocol`,
+    /// `partition.assignment.strategy`, `group.remote.assignor`); classic, as range or
+    /// cooperative-sticky.
+    pub group_protocol: GroupProtocol,
+    /// Whether what the application is done with is committed without being asked
+    /// (`enable.auto.commit`): every [`Self::auto_commit_interval`], and when partitions are given
+    /// up. What a poll gave is done with when the next one is called. Yes.
+    pub auto_commit: bool,
+    /// How often (`auto.commit.interval.ms`); 5 s.
+    pub auto_commit_interval: Duration,
+    /// Time without heartbeats after which the group gives the member up (`session.timeout.ms`,
+    /// classic groups only); 45 s.
+    pub session_timeout: Duration,
+    /// Time between heartbeats (`heartbeat.interval.ms`, classic groups only); 3 s.
+    pub heartbeat_interval: Duration,
+    /// Longest time between polls before the member leaves (`max.poll.interval.ms`), and for
+    /// handing partitions over; 5 minutes.
+    pub max_poll_interval: Duration,
+    /// How long a call tries before it gives up (`default.api.timeout.ms`); 1 minute.
+    pub default_api_timeout: Duration,
     /// Bytes that an answer waits for (`fetch.min.bytes`); 1.
     pub fetch_min_bytes: i32,
     /// How long it waits at most (`fetch.max.wait.ms`); 500 ms.
@@ -41,6 +67,15 @@ pub struct ConsumerConfig {
 impl Default for ConsumerConfig {
     fn default() -> ConsumerConfig {
         ConsumerConfig {
+            group_id: None,
+            group_instance_id: None,
+            group_protocol: GroupProtocol::default(),
+            auto_commit: true,
+            auto_commit_interval: Duration::from_secs(5),
+            session_timeout: Duration::from_secs(45),
+            heartbeat_interval: Duration::from_secs(3),
+            max_poll_interval: Duration::from_secs(300),
+            default_api_timeout: Duration::from_secs(60),
             fetch_min_bytes: 1,
             fetch_max_wait: Duration::from_millis(500),
             fetch_max_bytes: 50 << 20,
@@ -59,6 +94,23 @@ impl Default for ConsumerConfig {
 }
 
 impl ConsumerConfig {
+    /// What of this concerns membership in group `id`.
+    pub(super) fn group_settings(&self, id: &str, request_timeout: Duration) -> GroupSettings {
+        let ms = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+        GroupSettings {
+            instance_id: self.group_instance_id.clone(),
+            protocol: self.group_protocol.clone(),
+            session_timeout_ms: ms(self.session_timeout),
+            heartbeat_interval_ms: ms(self.heartbeat_interval),
+            rebalance_timeout_ms: ms(self.max_poll_interval),
+            rack: Some(self.client_rack.clone()).filter(|rack| !rack.is_empty()),
+            retry_backoff_ms: ms(self.retry_backoff),
+            retry_backoff_max_ms: ms(self.retry_backoff_max),
+            request_timeout_ms: ms(request_timeout),
+            ..GroupSettings::new(id)
+        }
+    }
+
     /// What of this concerns fetching; an error names a value that makes no sense.
     pub(super) fn fetch_settings(&self) -> Result<FetchSettings, Error> {
         let wrong = |name: &'static str, reason: &str| Error::Config {

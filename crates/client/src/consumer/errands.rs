@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::shared::{DISTRUST_PAUSE, Shared};
 use crate::core::fetch::{OffsetReset, PartitionErrorKind};
+use crate::core::group::{GroupProtocol, Subscription};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 use crate::offsets::{self, EARLIEST, LATEST, LookupError};
@@ -69,35 +70,71 @@ async fn tend(shared: &Arc<Shared>, refreshed: &mut Instant) -> Left {
     // Room in the budget, too, is told through this task.
     shared.with(|state| state.fetcher.kick_all());
     let is_old = refreshed.elapsed() >= shared.config.metadata_max_age;
-    let (topics, wanted) = shared.with(|state| {
+    let (topics, pattern, wanted) = shared.with(|state| {
         let unknown = state.fetcher.without_leader().next().is_some();
         let wanted = std::mem::take(&mut state.wants_metadata) || unknown || is_old;
-        let topics: BTreeSet<Arc<str>> =
+        let mut topics: BTreeSet<Arc<str>> =
             state.fetcher.partitions().map(|partition| Arc::clone(&partition.topic)).collect();
-        (topics, wanted)
+        let mut pattern = None;
+        match &state.subscription {
+            Some(Subscription::Topics(subscribed)) => topics.extend(subscribed.iter().cloned()),
+            Some(Subscription::Pattern(text)) => pattern = Some(text.clone()),
+            None => {}
+        }
+        (topics, pattern, wanted)
     });
-    if wanted && !topics.is_empty() {
-        left = refresh(shared, &topics).await;
+    let is_classic = matches!(shared.config.group_protocol, GroupProtocol::Classic { .. });
+    let pattern = pattern.filter(|_| is_classic);
+    if wanted && (!topics.is_empty() || pattern.is_some()) {
+        left = refresh(shared, &topics, pattern.as_deref()).await;
         *refreshed = Instant::now();
     }
     left.max(resolve(shared).await)
 }
 
-/// Asks for metadata; says whether something is not known yet.
-async fn refresh(shared: &Arc<Shared>, topics: &BTreeSet<Arc<str>>) -> Left {
+/// Matches whole names of topics.
+pub(super) fn matcher(pattern: &str) -> Result<regex_lite::Regex, Error> {
+    regex_lite::Regex::new(&format!("^(?:{pattern})$")).map_err(|error| Error::Config {
+        name: "the subscribed pattern".into(),
+        reason: format!("is not a regular expression: {error}"),
+    })
+}
+
+/// Asks for metadata, of all topics where some have to match a pattern; says whether something is
+/// not known yet.
+async fn refresh(shared: &Arc<Shared>, topics: &BTreeSet<Arc<str>>, pattern: Option<&str>) -> Left {
     let names: Vec<&str> = topics.iter().map(|topic| &**topic).collect();
-    match shared.cluster.refresh(&names).await {
+    let asked = match pattern {
+        None => shared.cluster.refresh(&names).await,
+        Some(_) => shared.cluster.refresh_all().await,
+    };
+    let matching = pattern.and_then(|pattern| matcher(pattern).ok());
+    match asked {
         Ok((metadata, failed)) => {
             let mut is_known = true;
             for (topic, code) in failed {
                 if code.is_retriable() {
                     is_known = false;
                 } else {
-                    shared.report(Error::Topic { topic: topic.into(), code });
+                    shared.fail(Error::Topic { topic: topic.into(), code });
                 }
             }
+            let now = shared.now_ms();
             Left::unless(shared.with(|state| {
                 state.fetcher.update_leaders(&metadata);
+                if let Some(group) = &mut state.group
+                    && let Some(member) = &mut group.member
+                {
+                    if let Some(matching) = &matching {
+                        // Kafka's own topics match no pattern (`exclude.internal.topics`).
+                        let topics = metadata.topics.iter().filter(|(_, topic)| !topic.internal);
+                        let names = topics.map(|(name, _)| name.as_str());
+                        let names = names.filter(|name| matching.is_match(name));
+                        member.set_topics(names.map(Arc::from).collect(), now);
+                    }
+                    member.update_metadata(&metadata, now);
+                    group.wake.notify_one();
+                }
                 is_known && state.fetcher.without_leader().next().is_none()
             }))
         }
@@ -107,7 +144,7 @@ async fn refresh(shared: &Arc<Shared>, topics: &BTreeSet<Arc<str>>) -> Left {
             if !error.is_authentication() {
                 return Left::Again;
             }
-            shared.report(error);
+            shared.fail(error);
             Left::Distrust
         }
     }
@@ -145,7 +182,7 @@ async fn resolve(shared: &Arc<Shared>) -> Left {
                 shared.arrived.notify_one();
             }
             Err(LookupError::Unreachable(error)) if error.is_authentication() => {
-                shared.report(error);
+                shared.fail(error);
                 left = Left::Distrust;
             }
             Err(why) => {

@@ -1,8 +1,12 @@
 //! A consumer: polls that cost nothing when there is something, nothing fetched twice, one limit on
 //! memory.
 
+mod commit;
 mod config;
 mod errands;
+mod group;
+mod listener;
+mod membership;
 mod receiver;
 mod shared;
 mod source;
@@ -14,11 +18,15 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 pub use config::ConsumerConfig;
+pub use listener::{ListenerFuture, Rebalance, RebalanceListener};
 
 use crate::cluster::Cluster;
+use crate::coordinator::CommittedOffset;
 use crate::core::fetch::{Budget, FetchCounts, Fetcher, OffsetReset, Records};
+use crate::core::group::{GroupProtocol, GroupStatus, Member, Subscription};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
+use listener::Event;
 use shared::{Shared, State};
 
 /// Reads partitions. Fetching goes on in the background, within
@@ -43,6 +51,24 @@ use shared::{Shared, State};
 pub struct Consumer {
     shared: Arc<Shared>,
     errands: JoinHandle<()>,
+    membership: Option<JoinHandle<()>>,
+    /// The listener at work, which a poll that was dropped left in the middle.
+    hearing: Option<Hearing>,
+}
+
+/// A listener at work.
+struct Hearing {
+    event: Event,
+    future: ListenerFuture<'static>,
+}
+
+/// A poll that waits: the group must not take that for an application that is stuck.
+struct InPoll<'a>(&'a Arc<Shared>);
+
+impl Drop for InPoll<'_> {
+    fn drop(&mut self) {
+        self.0.with_group(|group, _| group.in_poll = false);
+    }
 }
 
 impl Consumer {
@@ -55,7 +81,7 @@ impl Consumer {
         let fetcher = Fetcher::new(settings, budget);
         let shared = Arc::new(Shared::new(cluster, config, fetcher, Arc::clone(&errand)));
         let errands = tokio::spawn(errands::run(Arc::downgrade(&shared), errand));
-        Ok(Consumer { shared, errands })
+        Ok(Consumer { shared, errands, membership: None, hearing: None })
     }
 
     /// Reads exactly these partitions from now on, each from the position given or, without one,
@@ -98,12 +124,22 @@ impl Consumer {
     /// # Errors
     /// [`Error::Partition`] when a partition cannot be read; the others go on with the next poll.
     pub async fn poll(&mut self, max: usize) -> Result<Records, Error> {
+        let records = self.try_poll(max)?;
+        if !records.is_empty() || max == 0 {
+            return Ok(records);
+        }
+        let shared = Arc::clone(&self.shared);
+        shared.with_group(|group, _| group.in_poll = true);
+        let _in_poll = InPoll(&shared);
         loop {
+            self.hear().await;
             let records = self.try_poll(max)?;
-            if !records.is_empty() || max == 0 {
+            if !records.is_empty() {
                 return Ok(records);
             }
-            self.shared.arrived.notified().await;
+            if self.shared.with_group(|group, _| group.is_waiting_for_listener()) != Some(true) {
+                self.shared.arrived.notified().await;
+            }
         }
     }
 
@@ -124,9 +160,21 @@ impl Consumer {
     /// # Errors
     /// As for [`Self::poll`].
     pub fn try_poll(&mut self, max: usize) -> Result<Records, Error> {
+        if self.hearing.is_some() {
+            return Ok(Records::default());
+        }
+        let now = self.shared.now_ms();
         self.shared.with(|state| {
             if let Some(error) = state.error.take() {
                 return Err(error);
+            }
+            if let Some(group) = &mut state.group {
+                // What earlier polls gave is done with.
+                state.fetcher.acknowledge();
+                group.polled(now);
+                if group.is_waiting_for_listener() {
+                    return Ok(Records::default());
+                }
             }
             let mut records = Records::default();
             state
@@ -135,6 +183,215 @@ impl Consumer {
                 .map_err(|error| Error::Partition(Box::new(error)))?;
             Ok(records)
         })
+    }
+
+    /// Lets the listener hear of all that it has to.
+    async fn hear(&mut self) {
+        loop {
+            if self.hearing.is_none() {
+                let next = self.shared.with_group(|group, _| {
+                    let event = group.events.front()?.clone();
+                    Some((event, Arc::clone(group.listener.as_ref()?)))
+                });
+                let Some((event, listener)) = next.flatten() else { return };
+                let (partitions, deadline) = match &event {
+                    Event::Assigned(partitions) | Event::Lost(partitions) => (partitions, None),
+                    Event::Revoked { partitions, deadline_ms } => {
+                        (partitions, Some(self.shared.instant_of(*deadline_ms)))
+                    }
+                };
+                let rebalance = Rebalance {
+                    shared: Arc::clone(&self.shared),
+                    partitions: partitions.clone(),
+                    deadline,
+                };
+                let kind = event.clone();
+                let future: ListenerFuture<'static> = Box::pin(async move {
+                    match kind {
+                        Event::Assigned(_) => listener.assigned(&rebalance).await,
+                        Event::Revoked { .. } => listener.revoked(&rebalance).await,
+                        Event::Lost(_) => listener.lost(&rebalance).await,
+                    }
+                });
+                self.hearing = Some(Hearing { event, future });
+            }
+            let Some(hearing) = &mut self.hearing else { return };
+            hearing.future.as_mut().await;
+            let Some(Hearing { event, .. }) = self.hearing.take() else { return };
+            self.shared.with_group(|group, fetcher| group.heard(fetcher, &event));
+        }
+    }
+
+    /// Joins the group of [`ConsumerConfig::group_id`] and reads what it assigns of these topics,
+    /// from where the group committed.
+    ///
+    /// # Errors
+    /// [`Error::Config`] without a group, or after [`Self::assign`].
+    pub fn subscribe<T: Into<Arc<str>>>(
+        &mut self,
+        topics: impl IntoIterator<Item = T>,
+    ) -> Result<(), Error> {
+        let topics = topics.into_iter().map(Into::into).collect();
+        self.subscribe_to(Subscription::Topics(topics))
+    }
+
+    /// As [`Self::subscribe`], to the topics that match a pattern, also those that come later. In a
+    /// classic group the pattern is a regular expression of this client's, in one of KIP-848 of the
+    /// broker's (RE2); both match whole names.
+    ///
+    /// # Errors
+    /// As [`Self::subscribe`], and for a pattern that is none.
+    pub fn subscribe_pattern(&mut self, pattern: &str) -> Result<(), Error> {
+        if matches!(self.shared.config.group_protocol, GroupProtocol::Classic { .. }) {
+            errands::matcher(pattern)?;
+        }
+        self.subscribe_to(Subscription::Pattern(pattern.to_owned()))
+    }
+
+    fn subscribe_to(&mut self, subscription: Subscription) -> Result<(), Error> {
+        let now = self.shared.now_ms();
+        let settings = {
+            let state = self.shared.lock();
+            let group = state.group.as_ref().ok_or_else(|| Error::Config {
+                name: "group.id".into(),
+                reason: "is needed to subscribe".to_owned(),
+            })?;
+            if group.member.is_none() && state.fetcher.partitions().next().is_some() {
+                return Err(Error::Config {
+                    name: "group.id".into(),
+                    reason: "is of no use while partitions are assigned by hand; unassign them                              first"
+                        .to_owned(),
+                });
+            }
+            let options = self.shared.cluster.options();
+            self.shared.config.group_settings(&group.id, options.request_timeout)
+        };
+        let random = random_bytes();
+        let started = self.shared.with(|state| {
+            state.subscription = Some(subscription.clone());
+            state.wants_metadata = true;
+            let group = state.group.as_mut()?;
+            match &mut group.member {
+                Some(member) if !member.is_done() => {
+                    member.set_subscription(subscription, now);
+                    group.wake.notify_one();
+                    None
+                }
+                _ => {
+                    group.member = Some(Member::new(settings, subscription, random, now));
+                    Some(Arc::clone(&group.wake))
+                }
+            }
+        });
+        if let Some(wake) = started {
+            let shared = Arc::downgrade(&self.shared);
+            self.membership = Some(tokio::spawn(membership::run(shared, wake)));
+        }
+        self.shared.errand.notify_one();
+        Ok(())
+    }
+
+    /// Hears of partitions that come and go. To be set before subscribing.
+    pub fn set_listener(&mut self, listener: impl RebalanceListener) {
+        self.shared.with_group(|group, _| group.listener = Some(Arc::new(listener)));
+    }
+
+    /// Commits everything that polls have given so far, and waits until the coordinator has it.
+    ///
+    /// # Errors
+    /// [`Error::Group`] when this is no longer a member, or not of this generation: the partitions
+    /// may be others' already. [`Error::Config`] without a group.
+    pub async fn commit(&mut self) -> Result<(), Error> {
+        let offsets = self.shared.with(|state| {
+            let partitions: Vec<_> = state.fetcher.partitions().cloned().collect();
+            partitions
+                .into_iter()
+                .filter_map(|partition| {
+                    Some(((*partition).clone(), state.fetcher.position(&partition)?))
+                })
+                .collect::<Vec<_>>()
+        });
+        self.commit_offsets(offsets).await
+    }
+
+    /// Commits offsets: for each partition the next record to read.
+    ///
+    /// # Errors
+    /// As [`Self::commit`].
+    pub async fn commit_offsets(
+        &self,
+        offsets: impl IntoIterator<Item = (TopicPartition, Position)>,
+    ) -> Result<(), Error> {
+        self.commit_with_metadata(
+            offsets.into_iter().map(|(partition, position)| {
+                (partition, CommittedOffset { position, metadata: None })
+            }),
+        )
+        .await
+    }
+
+    /// As [`Self::commit_offsets`], with a text beside each offset.
+    ///
+    /// # Errors
+    /// As [`Self::commit`].
+    pub async fn commit_with_metadata(
+        &self,
+        offsets: impl IntoIterator<Item = (TopicPartition, CommittedOffset)>,
+    ) -> Result<(), Error> {
+        commit::commit(&self.shared, offsets.into_iter().collect()).await
+    }
+
+    /// What the group has committed for partitions.
+    ///
+    /// # Errors
+    /// [`Error::Group`] when the coordinator refuses; [`Error::Config`] without a group.
+    pub async fn committed(
+        &self,
+        partitions: &[TopicPartition],
+    ) -> Result<Vec<(TopicPartition, Option<CommittedOffset>)>, Error> {
+        commit::committed(&self.shared, partitions).await
+    }
+
+    /// What the membership is doing, or waiting for; `None` for a consumer that does not subscribe.
+    pub fn group_status(&self) -> Option<GroupStatus> {
+        let state = self.shared.lock();
+        Some(state.group.as_ref()?.member.as_ref()?.why())
+    }
+
+    /// Leaves the group: hands everything over, with a commit if [`ConsumerConfig::auto_commit`] is
+    /// set, and waits until the coordinator knows, `limit` at most. Without this the group waits
+    /// for the session timeout.
+    pub async fn close(mut self, limit: Duration) {
+        let now = self.shared.now_ms();
+        let leaving = self.shared.with_group(|group, fetcher| {
+            fetcher.acknowledge();
+            group.in_poll = true;
+            let member = group.member.as_mut()?;
+            member.leave(now);
+            group.wake.notify_one();
+            Some(())
+        });
+        if leaving.flatten().is_none() {
+            return;
+        }
+        let left = async {
+            loop {
+                self.hear().await;
+                let is_done = self.shared.with_group(|group, _| {
+                    group.polled(now);
+                    group.member.as_ref().is_none_or(Member::is_done)
+                });
+                if is_done != Some(false) {
+                    return;
+                }
+                // The membership's task tells of everything that happens.
+                let moment = Duration::from_millis(20);
+                drop(tokio::time::timeout(moment, self.shared.arrived.notified()).await);
+            }
+        };
+        if tokio::time::timeout(limit, left).await.is_err() {
+            tracing::warn!("the group was not left in time");
+        }
     }
 
     /// Hands nothing of these partitions out any more, and fetches no more of them. What is
@@ -157,8 +414,11 @@ impl Consumer {
         act: impl Fn(&mut State, &TopicPartition) -> bool,
     ) -> bool {
         self.shared.with(|state| {
-            // All of them, whatever becomes of the first.
-            partitions.into_iter().fold(true, |all, partition| act(state, partition) && all)
+            let mut all = true;
+            for partition in partitions {
+                all &= act(state, partition);
+            }
+            all
         })
     }
 
@@ -234,6 +494,19 @@ impl Consumer {
 impl Drop for Consumer {
     fn drop(&mut self) {
         self.errands.abort();
+        if let Some(membership) = &self.membership {
+            membership.abort();
+        }
         self.shared.stop();
     }
+}
+
+/// Bytes that nobody can guess, from what the standard library draws for its hash tables.
+fn random_bytes() -> [u8; 16] {
+    use std::hash::{BuildHasher as _, RandomState};
+    let draw = || RandomState::new().hash_one(std::time::Instant::now());
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&draw().to_le_bytes());
+    bytes[8..].copy_from_slice(&draw().to_le_bytes());
+    bytes
 }

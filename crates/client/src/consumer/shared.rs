@@ -9,9 +9,12 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::config::ConsumerConfig;
+use super::group::Group;
 use super::source;
 use crate::cluster::Cluster;
+use crate::coordinator;
 use crate::core::fetch::{Accepted, Fetcher};
+use crate::core::group::Subscription;
 use crate::core::metadata::Broker;
 use crate::error::Error;
 
@@ -40,6 +43,12 @@ pub(super) struct State {
     pub wants_metadata: bool,
     /// An error to report once, not of one partition.
     pub error: Option<Error>,
+    /// The group, where one is set.
+    pub group: Option<Group>,
+    /// The group's coordinator, as far as it is known.
+    coordinator: Option<i32>,
+    /// What the consumer subscribes to.
+    pub subscription: Option<Subscription>,
 }
 
 struct Source {
@@ -54,10 +63,19 @@ impl Shared {
         fetcher: Fetcher,
         errand: Arc<Notify>,
     ) -> Shared {
+        let instance = config.group_instance_id.clone();
+        let group = config.group_id.as_deref().map(|id| Group::new(id.into(), instance));
         Shared {
             cluster,
             config,
-            state: Mutex::new(State { fetcher, wants_metadata: false, error: None }),
+            state: Mutex::new(State {
+                fetcher,
+                wants_metadata: false,
+                error: None,
+                group,
+                coordinator: None,
+                subscription: None,
+            }),
             arrived: Notify::new(),
             errand,
             sources: Mutex::default(),
@@ -92,6 +110,38 @@ impl Shared {
         drop(state);
         self.kick(kicks);
         result
+    }
+
+    /// As [`Self::with`], for a consumer that has a group.
+    pub fn with_group<T>(
+        self: &Arc<Self>,
+        act: impl FnOnce(&mut Group, &mut Fetcher) -> T,
+    ) -> Option<T> {
+        self.with(|state| state.group.as_mut().map(|group| act(group, &mut state.fetcher)))
+    }
+
+    /// The group's coordinator; looked up when it is not known.
+    pub async fn coordinator(&self, group: &str) -> Result<i32, Error> {
+        if let Some(known) = self.lock().coordinator {
+            return Ok(known);
+        }
+        let found = coordinator::find(&self.cluster, group).await?;
+        self.found_coordinator(found);
+        Ok(found)
+    }
+
+    pub fn found_coordinator(&self, id: i32) {
+        self.lock().coordinator = Some(id);
+    }
+
+    pub fn forget_coordinator(&self) {
+        self.lock().coordinator = None;
+    }
+
+    /// Reports an error with the next poll.
+    pub fn fail(&self, error: Error) {
+        self.lock().error = Some(error);
+        self.arrived.notify_one();
     }
 
     fn kick(self: &Arc<Self>, brokers: Vec<i32>) {
@@ -130,12 +180,6 @@ impl Shared {
         if accepted.needs_metadata || accepted.has_unresolved {
             self.errand.notify_one();
         }
-    }
-
-    /// Has the next poll return an error.
-    pub fn report(&self, error: Error) {
-        self.lock().error = Some(error);
-        self.arrived.notify_one();
     }
 
     /// Ends all tasks that fetch.

@@ -61,7 +61,7 @@ pub(super) async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Notify>) {
                 shared.errand.notify_one();
                 let pause = match error.is_authentication() {
                     true => {
-                        shared.report(error);
+                        shared.fail(error);
                         DISTRUST_PAUSE
                     }
                     false => backoff(&shared, failures),

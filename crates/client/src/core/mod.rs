@@ -3,6 +3,7 @@
 
 pub mod fetch;
 pub mod frame;
+pub mod group;
 pub mod login;
 pub mod metadata;
 pub mod partition;

@@ -240,7 +240,17 @@ fn check_broker_change(
 ) -> Result<(), ApiError> {
     let for_one_broker = !resource.name.is_empty();
     let stored = context.image.configs.properties(resource);
-    let (mut configs, _) = dynamic::usable(&stored, for_one_broker);
+    // Only what is in force counts: one that does not fit must not stand in the way of the others,
+    // or of its own removal.
+    let in_force = match for_one_broker {
+        true => context.config.dynamic_broker(),
+        false => context.config.dynamic_default(),
+    };
+    let mut configs: Properties = stored
+        .iter()
+        .filter(|(name, value)| in_force.get(*name) == Some(*value))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
     for (name, operation) in operations {
         let next = match operation {
             Operation::Set(value) => Some((*value).to_owned()),
@@ -250,7 +260,8 @@ fn check_broker_change(
                 if key.config_type != ConfigType::List {
                     return Err(not_a_list(name));
                 }
-                let current = configs.get(*name).cloned();
+                // To what will be written: see `change`.
+                let current = stored.get(*name).cloned();
                 list_operation(current, default_text(resource.resource_type, name), operation)
             }
         };

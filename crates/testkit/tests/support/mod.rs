@@ -139,6 +139,16 @@ impl Client {
 
     /// The values of all records, or the error.
     pub async fn fetch(&self, topic: Uuid, partition: i32) -> Result<Vec<String>, ErrorCode> {
+        self.fetch_from(topic, partition, 0).await
+    }
+
+    /// The same, from an offset on, which must be the first of a batch.
+    pub async fn fetch_from(
+        &self,
+        topic: Uuid,
+        partition: i32,
+        fetch_offset: i64,
+    ) -> Result<Vec<String>, ErrorCode> {
         let request = FetchRequest {
             max_wait_ms: 0,
             min_bytes: 0,
@@ -147,7 +157,7 @@ impl Client {
                 topic_id: topic,
                 partitions: vec![FetchPartition {
                     partition,
-                    fetch_offset: 0,
+                    fetch_offset,
                     current_leader_epoch: -1,
                     partition_max_bytes: 16 << 20,
                     ..Default::default()

@@ -13,6 +13,8 @@ use crate::core::partition::{Position, TopicPartition};
 /// What is to be done about a partition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
+    /// What its group committed is to be looked up.
+    Committed,
     /// Its offset is to be looked up.
     Reset(OffsetReset),
     /// It is read.
@@ -27,6 +29,9 @@ pub(super) struct Cursor {
     pub phase: Phase,
     /// The next record to hand out.
     position: Position,
+    /// Where it stood before the take of this number handed something out: that is not
+    /// acknowledged before the next one.
+    before_take: (u64, Position),
     /// The next record to ask for: the end of what is buffered.
     pub fetch_at: Position,
     pub buffer: Buffer,
@@ -58,6 +63,7 @@ impl Cursor {
             topic_id: Uuid::ZERO,
             phase: Phase::Fetching,
             position: Position::at(0),
+            before_take: (0, Position::at(0)),
             fetch_at: Position::at(0),
             buffer: Buffer::default(),
             paused: false,
@@ -78,9 +84,17 @@ impl Cursor {
     /// Where it stands; `None` until that was looked up.
     pub fn position(&self) -> Option<Position> {
         match self.phase {
-            Phase::Reset(_) => None,
+            Phase::Committed | Phase::Reset(_) => None,
             Phase::Failed(PartitionErrorKind::NoOffset) => None,
             _ => Some(self.position),
+        }
+    }
+
+    /// Where it stood when take `number` began: everything before that is acknowledged.
+    pub fn acknowledged(&self, number: u64) -> Option<Position> {
+        match self.before_take {
+            (last, before) if last == number => Some(before),
+            _ => self.position(),
         }
     }
 
@@ -88,6 +102,7 @@ impl Cursor {
     pub fn move_to(&mut self, to: Position) {
         self.buffer.clear();
         self.position = to;
+        self.before_take.0 = 0;
         self.fetch_at = to;
         self.phase = Phase::Fetching;
         self.ask_at_least = 0;
@@ -103,6 +118,7 @@ impl Cursor {
             return self.move_to(to);
         }
         self.buffer.rewind_open();
+        self.before_take.0 = 0;
         // The epoch goes with what comes next, which is known here.
         self.position = to;
     }
@@ -169,8 +185,16 @@ impl Cursor {
             && self.retry_at.is_none()
     }
 
-    /// The next records, `max` at most.
-    pub fn next_records(&mut self, max: usize, decoding: &mut Decoding) -> Result<Next, Fault> {
+    /// The next records, `max` at most, for take `number`.
+    pub fn next_records(
+        &mut self,
+        number: u64,
+        max: usize,
+        decoding: &mut Decoding,
+    ) -> Result<Next, Fault> {
+        if self.before_take.0 != number {
+            self.before_take = (number, self.position);
+        }
         self.buffer.next(&self.partition, &mut self.position, max, decoding)
     }
 }

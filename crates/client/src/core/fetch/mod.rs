@@ -161,6 +161,8 @@ pub struct Fetcher {
     delayed: BTreeSet<(u64, Slot)>,
     /// Brokers for which there may be something to do.
     kicks: Vec<i32>,
+    /// Number of the last take.
+    takes: u64,
     counts: FetchCounts,
 }
 
@@ -188,6 +190,7 @@ impl Fetcher {
             dirty: Vec::new(),
             delayed: BTreeSet::new(),
             kicks: Vec::new(),
+            takes: 1,
             counts: FetchCounts::default(),
         }
     }
@@ -224,12 +227,27 @@ impl Fetcher {
         if self.contains(&partition) {
             return;
         }
-        let partition = Arc::new(partition);
-        let mut cursor = Cursor::new(Arc::clone(&partition));
+        let mut cursor = Cursor::new(Arc::new(partition));
         match from {
             Some(position) => cursor.move_to(position),
             None => cursor.phase = Phase::Reset(self.settings.reset),
         }
+        self.insert(cursor);
+    }
+
+    /// Takes on a partition that begins where its group committed: nothing is fetched before
+    /// [`Self::resolve_committed`] or a seek says where that is.
+    pub fn add_committed(&mut self, partition: TopicPartition) {
+        if self.contains(&partition) {
+            return;
+        }
+        let mut cursor = Cursor::new(Arc::new(partition));
+        cursor.phase = Phase::Committed;
+        self.insert(cursor);
+    }
+
+    fn insert(&mut self, mut cursor: Cursor) {
+        let partition = Arc::clone(&cursor.partition);
         let is_failed = cursor.fail_without_reset();
         let slot = match self.vacant.pop() {
             Some(slot) => {
@@ -266,6 +284,17 @@ impl Fetcher {
     /// Where a partition stands: the next record that is handed out. `None` until that is known.
     pub fn position(&self, partition: &TopicPartition) -> Option<Position> {
         self.cursor(partition)?.position()
+    }
+
+    /// Where a partition stood when the last take began: what was handed out before is done with
+    /// when the application takes again.
+    pub fn acknowledged(&self, partition: &TopicPartition) -> Option<Position> {
+        self.cursor(partition)?.acknowledged(self.takes)
+    }
+
+    /// Everything that was handed out is done with.
+    pub fn acknowledge(&mut self) {
+        self.takes += 1;
     }
 
     /// Moves a partition. What is buffered there is used, and nothing of it fetched again.
@@ -352,6 +381,25 @@ impl Fetcher {
         });
     }
 
+    /// Partitions of which it is not known what their group committed.
+    pub fn without_committed(&self) -> Vec<TopicPartition> {
+        let waiting = |cursor: &&Cursor| cursor.phase == Phase::Committed;
+        let waiting = self.cursors.iter().flatten().filter(waiting);
+        waiting.map(|cursor| (*cursor.partition).clone()).collect()
+    }
+
+    /// What a partition's group committed; without that it begins where
+    /// [`FetchSettings::reset`] says. Ignored when the partition has moved meanwhile.
+    pub fn resolve_committed(&mut self, partition: &TopicPartition, found: Option<Position>) {
+        let reset = self.settings.reset;
+        self.change(partition, |cursor| match (&cursor.phase, found) {
+            (Phase::Committed, Some(position)) => cursor.move_to(position),
+            (Phase::Committed, None) => cursor.reset(reset),
+            _ => {}
+        });
+        self.note_failure(partition);
+    }
+
     /// A partition's lookup failed for good.
     pub fn fail(&mut self, partition: &TopicPartition, kind: PartitionErrorKind) {
         self.change(partition, |cursor| cursor.fail(kind));
@@ -387,6 +435,7 @@ impl Fetcher {
     /// Hands out up to `max` records. An error comes alone, and again each time until the
     /// partition is moved or given up; others are not held up by it.
     pub fn take(&mut self, max: usize, out: &mut Records) -> Result<(), PartitionError> {
+        self.acknowledge();
         if out.is_empty() && !self.failed.is_empty() {
             self.report_failure()?;
         }
@@ -403,7 +452,7 @@ impl Fetcher {
                 continue;
             }
             let left = max - out.len();
-            let next = cursor.next_records(left, &mut self.decoding);
+            let next = cursor.next_records(self.takes, left, &mut self.decoding);
             match next {
                 Ok(Next::Chunk(chunk)) => {
                     self.counts.records += chunk.count as u64;

@@ -1,8 +1,5 @@
 //! The next request to a broker.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use thalweg_wire::error::Encoded;
 use thalweg_wire::messages::fetch_request::{
     FetchPartitionRef, FetchRequestRef, FetchTopicRef, ForgottenTopicRef,
@@ -10,9 +7,8 @@ use thalweg_wire::messages::fetch_request::{
 use thalweg_wire::{ApiKey, Uuid, Writer};
 
 use super::budget::Reservation;
-use super::session::{Asked, Forgotten};
+use super::session::{Asked, ByPartition, Forgotten};
 use super::{Fetcher, IsolationLevel, Slot};
-use crate::core::partition::TopicPartition;
 use crate::core::pipeline;
 
 /// Room in the budget below which nothing is asked for, unless that is all a partition asks.
@@ -165,14 +161,11 @@ impl Fetcher {
     }
 }
 
-type Named = BTreeMap<Arc<TopicPartition>, Asked>;
-type Gone = BTreeMap<Arc<TopicPartition>, Forgotten>;
-
 /// Writes the request's body. Both lists come sorted by topic, so that each topic is one piece.
 fn write(
     request: FetchRequestRef<'_>,
-    named: &Named,
-    forgotten: &Gone,
+    named: &ByPartition<Asked>,
+    forgotten: &ByPartition<Forgotten>,
     version: i16,
     frame: &mut Writer,
 ) -> Encoded {

@@ -23,6 +23,9 @@ pub(super) struct Asked {
     pub max_bytes: i32,
 }
 
+/// Sorted by topic, so that a request names each topic once.
+pub(super) type ByPartition<T> = BTreeMap<Arc<TopicPartition>, T>;
+
 /// A partition that the broker is to forget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Forgotten {
@@ -37,11 +40,11 @@ pub(super) struct Session {
     pub id: i32,
     pub epoch: i32,
     /// Partitions of the session; the broker's answers are about these.
-    asked: BTreeMap<Arc<TopicPartition>, Asked>,
+    asked: ByPartition<Asked>,
     /// To be named in the next request.
-    named: BTreeMap<Arc<TopicPartition>, Asked>,
+    named: ByPartition<Asked>,
     /// To be forgotten with the next request.
-    forgotten: BTreeMap<Arc<TopicPartition>, Forgotten>,
+    forgotten: ByPartition<Forgotten>,
     /// Sessions begun.
     pub begun: u64,
 }
@@ -108,9 +111,7 @@ impl Session {
     }
 
     /// What the next request names, and has forgotten; in order of topics.
-    pub fn changes(
-        &self,
-    ) -> (&BTreeMap<Arc<TopicPartition>, Asked>, &BTreeMap<Arc<TopicPartition>, Forgotten>) {
+    pub fn changes(&self) -> (&ByPartition<Asked>, &ByPartition<Forgotten>) {
         (if self.is_new() { &self.asked } else { &self.named }, &self.forgotten)
     }
 

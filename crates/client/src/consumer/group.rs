@@ -1,0 +1,194 @@
+//! A consumer's membership as its handle and its tasks see it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use super::listener::{Event, RebalanceListener};
+use crate::coordinator::Identity;
+use crate::core::fetch::Fetcher;
+use crate::core::group::{Action, Member};
+use crate::core::partition::{Position, TopicPartition};
+
+/// The group that a consumer commits to, and its membership when it subscribes.
+pub(super) struct Group {
+    pub id: Arc<str>,
+    pub instance: Option<String>,
+    pub member: Option<Member>,
+    /// Tells the membership's task that something happened.
+    pub wake: Arc<Notify>,
+    pub listener: Option<Arc<dyn RebalanceListener>>,
+    /// What the listener has to hear of.
+    pub events: VecDeque<Event>,
+    /// The application is in a poll.
+    pub in_poll: bool,
+    pub hand_over: Option<HandOver>,
+    /// What is committed, as far as this consumer knows.
+    pub committed: BTreeMap<TopicPartition, Position>,
+}
+
+/// Partitions that are being given up.
+pub(super) struct HandOver {
+    pub partitions: Vec<TopicPartition>,
+    /// The application has nothing more to do with them.
+    pub is_done: bool,
+}
+
+/// What the membership's task has to do.
+pub(super) enum Task {
+    /// A request, or a lookup.
+    Ask(Action),
+    /// Look up what is committed for partitions that were assigned.
+    LookUpCommitted,
+    /// Out of the group for good.
+    Fail(crate::core::group::GroupError),
+}
+
+impl Group {
+    pub fn new(id: Arc<str>, instance: Option<String>) -> Group {
+        Group {
+            id,
+            instance,
+            member: None,
+            wake: Arc::new(Notify::new()),
+            listener: None,
+            events: VecDeque::new(),
+            in_poll: false,
+            hand_over: None,
+            committed: BTreeMap::new(),
+        }
+    }
+
+    /// As whom to commit; `None` while a member may not.
+    pub fn identity(&self) -> Option<Identity> {
+        let group = Arc::clone(&self.id);
+        let instance = self.instance.clone();
+        match &self.member {
+            None => Some(Identity { group, generation: -1, member: String::new(), instance: None }),
+            Some(member) => member.identity().map(|identity| Identity {
+                group,
+                generation: identity.generation_or_epoch,
+                member: identity.member_id,
+                instance,
+            }),
+        }
+    }
+
+    /// The application polls: what it was given before is done with.
+    pub fn polled(&mut self, now_ms: u64) {
+        let Some(member) = &mut self.member else { return };
+        member.polled(now_ms);
+        if self.listener.is_none() {
+            self.events.clear();
+            self.finish_hand_over();
+        }
+    }
+
+    /// The application is done with the partitions that are being given up.
+    pub fn finish_hand_over(&mut self) {
+        if let Some(hand_over) = &mut self.hand_over
+            && !hand_over.is_done
+        {
+            hand_over.is_done = true;
+            self.wake.notify_one();
+        }
+    }
+
+    /// Whether nothing may be handed out before the listener has heard of something.
+    pub fn is_waiting_for_listener(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// Lets the member go on; takes over what it says about partitions.
+    pub fn advance(&mut self, fetcher: &mut Fetcher, now_ms: u64) -> Vec<Task> {
+        let mut tasks = Vec::new();
+        let Some(member) = &mut self.member else { return tasks };
+        if self.in_poll {
+            member.polled(now_ms);
+        }
+        while let Some(action) = member.next(now_ms) {
+            match action {
+                Action::Revoke { partitions, deadline_ms } => {
+                    for partition in &partitions {
+                        fetcher.hold(partition);
+                    }
+                    // Without a listener the next poll, or the one under way, says it is done.
+                    let is_done = self.listener.is_none() && self.in_poll;
+                    if self.listener.is_some() {
+                        let partitions = partitions.clone();
+                        self.events.push_back(Event::Revoked { partitions, deadline_ms });
+                    }
+                    self.hand_over = Some(HandOver { partitions, is_done });
+                }
+                Action::Assign { added, all } => {
+                    // What is not among them any more is being handed over, or is lost.
+                    for partition in all {
+                        fetcher.add_committed(partition);
+                    }
+                    if self.listener.is_some() {
+                        for partition in &added {
+                            fetcher.hold(partition);
+                        }
+                        self.events.push_back(Event::Assigned(added));
+                    }
+                    tasks.push(Task::LookUpCommitted);
+                }
+                Action::Lost { partitions } => {
+                    for partition in &partitions {
+                        fetcher.remove(partition);
+                        self.committed.remove(partition);
+                    }
+                    self.hand_over = None;
+                    self.events.retain(|event| !matches!(event, Event::Revoked { .. }));
+                    if self.listener.is_some() {
+                        self.events.push_back(Event::Lost(partitions));
+                    }
+                }
+                Action::Fatal(error) => tasks.push(Task::Fail(error)),
+                Action::Warn(error) => tracing::warn!(group = %self.id, %error, "group membership"),
+                action => tasks.push(Task::Ask(action)),
+            }
+        }
+        tasks
+    }
+
+    /// The listener has heard of an event.
+    pub fn heard(&mut self, fetcher: &mut Fetcher, event: &Event) {
+        // One that was overtaken by a loss is not there any more.
+        if self.events.front() == Some(event) {
+            self.events.pop_front();
+        }
+        match event {
+            Event::Assigned(partitions) => {
+                for partition in partitions {
+                    fetcher.unhold(partition);
+                }
+            }
+            Event::Revoked { partitions, .. } => {
+                let is_this =
+                    self.hand_over.as_ref().is_some_and(|now| now.partitions == *partitions);
+                if is_this {
+                    self.finish_hand_over();
+                }
+            }
+            Event::Lost(_) => {}
+        }
+    }
+
+    /// Acknowledged positions of `partitions` that are not committed yet.
+    pub fn to_commit<'a>(
+        &self,
+        fetcher: &Fetcher,
+        partitions: impl IntoIterator<Item = &'a TopicPartition>,
+    ) -> Vec<(TopicPartition, Position)> {
+        partitions
+            .into_iter()
+            .filter_map(|partition| Some((partition, fetcher.acknowledged(partition)?)))
+            .filter(|(partition, position)| {
+                self.committed.get(*partition).is_none_or(|known| known.offset != position.offset)
+            })
+            .map(|(partition, position)| (partition.clone(), position))
+            .collect()
+    }
+}

@@ -1,0 +1,360 @@
+//! The task that keeps a consumer in its group: sends what the member asks for, looks up what is
+//! committed, commits when partitions are given up and, if that is set, every so often.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use thalweg_wire::ErrorCode;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::commit;
+use super::group::Task;
+use super::shared::{DISTRUST_PAUSE, Shared};
+use crate::connection::Connection;
+use crate::coordinator::{self, CommittedOffset};
+use crate::core::group::{Action, GroupRequest, GroupResponse, RequestFailure, RequestId};
+use crate::core::partition::{Position, TopicPartition};
+use crate::error::Error;
+
+/// What came of something that was asked.
+enum Outcome {
+    Coordinator(Result<i32, Error>),
+    Response(RequestId, Result<GroupResponse, RequestFailure>),
+    Metadata,
+    Committed(Result<Vec<(TopicPartition, Option<CommittedOffset>)>, Error>),
+    HandedOver,
+    AutoCommitted,
+}
+
+/// The connection to the coordinator: one of its own, because a join holds up what is behind it.
+type Line = Arc<tokio::sync::Mutex<Option<(i32, Connection)>>>;
+
+/// Runs until the member is out of its group or the consumer is gone.
+pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
+    let mut asked: JoinSet<Outcome> = JoinSet::new();
+    let line = Line::default();
+    let Some(interval) = shared.upgrade().map(|shared| shared.config.auto_commit_interval) else {
+        return;
+    };
+    let mut next_commit = Instant::now() + interval;
+    let mut is_handing_over = false;
+    let mut is_committing = false;
+    loop {
+        let Some(strong) = shared.upgrade() else { return };
+        let deadline = advance(&strong, &line, &mut asked);
+        if !is_handing_over && let Some(partitions) = handed_over(&strong) {
+            is_handing_over = true;
+            let shared = Arc::clone(&strong);
+            asked.spawn(async move {
+                commit_acknowledged(&shared, &partitions).await;
+                Outcome::HandedOver
+            });
+        }
+        if strong.config.auto_commit && !is_committing && Instant::now() >= next_commit {
+            next_commit = Instant::now() + interval;
+            let partitions = strong.lock().fetcher.partitions().map(|p| (**p).clone()).collect();
+            let partitions: Vec<TopicPartition> = partitions;
+            if !partitions.is_empty() {
+                is_committing = true;
+                let shared = Arc::clone(&strong);
+                asked.spawn(async move {
+                    commit_acknowledged(&shared, &partitions).await;
+                    Outcome::AutoCommitted
+                });
+            }
+        }
+        let until = match deadline {
+            Some(at) => next_commit.min(strong.instant_of(at).into()),
+            None => next_commit,
+        };
+        let is_done = strong
+            .with_group(|group, _| group.member.as_ref().is_none_or(|member| member.is_done()));
+        drop(strong);
+        if is_done != Some(false) && asked.is_empty() {
+            return;
+        }
+        let outcome = tokio::select! {
+            outcome = asked.join_next(), if !asked.is_empty() => outcome.and_then(Result::ok),
+            () = wake.notified() => None,
+            () = tokio::time::sleep_until(until) => None,
+        };
+        let Some(strong) = shared.upgrade() else { return };
+        match outcome {
+            None => {}
+            Some(Outcome::HandedOver) => {
+                is_handing_over = false;
+                let now = strong.now_ms();
+                strong.with_group(|group, fetcher| {
+                    let Some(hand_over) = group.hand_over.take() else { return };
+                    for partition in &hand_over.partitions {
+                        fetcher.remove(partition);
+                        group.committed.remove(partition);
+                    }
+                    if let Some(member) = &mut group.member {
+                        member.revoked(now);
+                    }
+                });
+            }
+            Some(Outcome::AutoCommitted) => is_committing = false,
+            Some(outcome) => take_in(&strong, outcome, &line, &mut asked),
+        }
+    }
+}
+
+/// Partitions that the application is done with, when there are such.
+fn handed_over(shared: &Arc<Shared>) -> Option<Vec<TopicPartition>> {
+    shared.with_group(|group, _| {
+        let hand_over = group.hand_over.as_ref().filter(|hand_over| hand_over.is_done)?;
+        Some(hand_over.partitions.clone())
+    })?
+}
+
+/// Lets the member go on; gives when it wants to next.
+fn advance(shared: &Arc<Shared>, line: &Line, asked: &mut JoinSet<Outcome>) -> Option<u64> {
+    let now = shared.now_ms();
+    let (tasks, deadline) = shared.with_group(|group, fetcher| {
+        let tasks = group.advance(fetcher, now);
+        let deadline = group.member.as_ref().and_then(|member| member.next_deadline(now));
+        (tasks, deadline)
+    })?;
+    if !tasks.is_empty() {
+        // The application may have to hear of it, and what is new has to be fetched.
+        shared.arrived.notify_one();
+        shared.errand.notify_one();
+    }
+    for task in tasks {
+        match task {
+            Task::Ask(action) => ask(shared, action, line, asked),
+            Task::LookUpCommitted => look_up_committed(shared, asked),
+            Task::Fail(error) => shared.fail(Error::Membership(Box::new(error))),
+        }
+    }
+    deadline
+}
+
+fn ask(shared: &Arc<Shared>, action: Action, line: &Line, asked: &mut JoinSet<Outcome>) {
+    let shared = Arc::clone(shared);
+    let line = Arc::clone(line);
+    match action {
+        Action::FindCoordinator => {
+            asked.spawn(async move {
+                let group = shared.with_group(|group, _| Arc::clone(&group.id));
+                let found = match group {
+                    Some(group) => coordinator::find(&shared.cluster, &group).await,
+                    None => Err(Error::UnknownBroker(-1)),
+                };
+                if let Err(error) = &found
+                    && error.is_authentication()
+                {
+                    shared.fail(error.clone());
+                    tokio::time::sleep(DISTRUST_PAUSE).await;
+                }
+                Outcome::Coordinator(found)
+            });
+        }
+        Action::Request { id, coordinator, request, timeout_ms } => {
+            asked.spawn(async move {
+                let timeout = Duration::from_millis(timeout_ms);
+                let sent = send(&shared, &line, coordinator, &request, timeout).await;
+                if let Err(error) = &sent
+                    && error.is_authentication()
+                    && !is_farewell(&request)
+                {
+                    shared.fail(error.clone());
+                    tokio::time::sleep(DISTRUST_PAUSE).await;
+                }
+                Outcome::Response(id, sent.map_err(lost))
+            });
+        }
+        Action::RefreshMetadata { topics, ids } => {
+            asked.spawn(async move {
+                let names: Vec<&str> = topics.iter().map(|topic| &**topic).collect();
+                if let Err(error) = shared.cluster.refresh_with_ids(&names, &ids).await {
+                    tracing::debug!(%error, "metadata for the group could not be asked for");
+                }
+                Outcome::Metadata
+            });
+        }
+        // The others are taken over where the member says them.
+        _ => {}
+    }
+}
+
+async fn send(
+    shared: &Shared,
+    line: &Line,
+    coordinator: i32,
+    request: &GroupRequest,
+    timeout: Duration,
+) -> Result<GroupResponse, Error> {
+    let connection = {
+        let mut line = line.lock().await;
+        match &*line {
+            Some((id, connection)) if *id == coordinator && connection.over().is_none() => {
+                connection.clone()
+            }
+            _ => {
+                let opened = shared.cluster.open(coordinator).await?;
+                *line = Some((coordinator, opened.clone()));
+                opened
+            }
+        }
+    };
+    macro_rules! exchange {
+        ($request:expr, $kind:ident) => {
+            connection.send_within($request, timeout).await.map(GroupResponse::$kind)
+        };
+    }
+    match request {
+        GroupRequest::Join(request) => exchange!(request, Join),
+        GroupRequest::Sync(request) => exchange!(request, Sync),
+        GroupRequest::Heartbeat(request) => exchange!(request, Heartbeat),
+        GroupRequest::Leave(request) => exchange!(request, Leave),
+        GroupRequest::ConsumerHeartbeat(request) => exchange!(request, ConsumerHeartbeat),
+    }
+}
+
+/// Whether a request says goodbye: nobody waits for another attempt at that.
+fn is_farewell(request: &GroupRequest) -> bool {
+    match request {
+        GroupRequest::Leave(_) => true,
+        GroupRequest::ConsumerHeartbeat(heartbeat) => heartbeat.member_epoch < 0,
+        _ => false,
+    }
+}
+
+fn lost(error: Error) -> RequestFailure {
+    match error {
+        Error::Version { .. } | Error::Encode { .. } => {
+            RequestFailure::Unsupported(error.to_string())
+        }
+        error => {
+            tracing::debug!(%error, "the coordinator could not be asked");
+            RequestFailure::Connection
+        }
+    }
+}
+
+/// Asks for what is committed for the partitions of which that is not known.
+fn look_up_committed(shared: &Arc<Shared>, asked: &mut JoinSet<Outcome>) {
+    let partitions = shared.lock().fetcher.without_committed();
+    if partitions.is_empty() {
+        return;
+    }
+    let shared = Arc::clone(shared);
+    asked.spawn(async move {
+        // Topic ids are needed by newer versions.
+        let topics: std::collections::BTreeSet<&str> =
+            partitions.iter().map(|partition| &*partition.topic).collect();
+        let metadata = shared.cluster.metadata();
+        let unknown: Vec<&str> =
+            topics.into_iter().filter(|topic| !metadata.topics.contains_key(*topic)).collect();
+        if !unknown.is_empty()
+            && let Err(error) = shared.cluster.refresh(&unknown).await
+        {
+            return Outcome::Committed(Err(error));
+        }
+        Outcome::Committed(commit::committed(&shared, &partitions).await)
+    });
+}
+
+fn take_in(shared: &Arc<Shared>, outcome: Outcome, _: &Line, asked: &mut JoinSet<Outcome>) {
+    let now = shared.now_ms();
+    let member = |act: &mut dyn FnMut(&mut crate::core::group::Member)| {
+        shared.with_group(|group, _| {
+            if let Some(member) = &mut group.member {
+                act(member);
+            }
+        });
+    };
+    match outcome {
+        Outcome::Coordinator(Ok(id)) => {
+            shared.found_coordinator(id);
+            member(&mut |member| member.on_coordinator(id, now));
+        }
+        Outcome::Coordinator(Err(error)) => {
+            let code = match &error {
+                Error::Group { code, .. } => Some(*code),
+                _ => None,
+            };
+            tracing::debug!(%error, "the group's coordinator was not found");
+            member(&mut |member| member.on_coordinator_error(code, now));
+        }
+        Outcome::Response(id, result) => {
+            let mut result = Some(result);
+            member(&mut |member| {
+                if let Some(result) = result.take() {
+                    member.on_response(id, result, now);
+                }
+            });
+        }
+        Outcome::Metadata => {
+            let metadata = shared.cluster.metadata();
+            member(&mut |member| member.update_metadata(&metadata, now));
+        }
+        Outcome::Committed(Ok(found)) => {
+            shared.with_group(|group, fetcher| {
+                for (partition, found) in found {
+                    let position = found.map(|found| found.position);
+                    if let Some(position) = position {
+                        group.committed.insert(partition.clone(), position);
+                    }
+                    fetcher.resolve_committed(&partition, position);
+                }
+            });
+            shared.errand.notify_one();
+            look_up_committed(shared, asked);
+        }
+        Outcome::Committed(Err(error)) => {
+            // A member that is on its way to another generation asks again then.
+            let passes = matches!(
+                &error,
+                Error::Group {
+                    code: ErrorCode::UNKNOWN_MEMBER_ID
+                        | ErrorCode::STALE_MEMBER_EPOCH
+                        | ErrorCode::ILLEGAL_GENERATION
+                        | ErrorCode::REBALANCE_IN_PROGRESS,
+                    ..
+                }
+            );
+            let is_distrust = error.is_authentication();
+            if is_distrust {
+                shared.fail(error.clone());
+            } else if !passes && !error.is_retriable() {
+                return shared.fail(error);
+            }
+            tracing::debug!(%error, "committed offsets could not be looked up");
+            let pause = if is_distrust { DISTRUST_PAUSE } else { shared.config.retry_backoff_max };
+            let shared = Arc::clone(shared);
+            asked.spawn(async move {
+                tokio::time::sleep(pause).await;
+                let partitions = shared.lock().fetcher.without_committed();
+                if partitions.is_empty() {
+                    return Outcome::Committed(Ok(Vec::new()));
+                }
+                Outcome::Committed(commit::committed(&shared, &partitions).await)
+            });
+        }
+        Outcome::HandedOver | Outcome::AutoCommitted => {}
+    }
+}
+
+/// Commits what the application is done with, if that is set. A commit that fails costs nothing but
+/// records that are read again.
+pub(super) async fn commit_acknowledged(shared: &Arc<Shared>, partitions: &[TopicPartition]) {
+    if !shared.config.auto_commit {
+        return;
+    }
+    let offsets: Option<Vec<(TopicPartition, Position)>> =
+        shared.with_group(|group, fetcher| group.to_commit(fetcher, partitions));
+    let offsets: Vec<_> = offsets
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(partition, position)| (partition, CommittedOffset { position, metadata: None }))
+        .collect();
+    if let Err(error) = commit::commit(shared, offsets).await {
+        tracing::warn!(%error, "offsets could not be committed");
+    }
+}

@@ -1,0 +1,188 @@
+//! The assignors of classic groups: pure functions from who is there and what there is to who gets
+//! what.
+//!
+//! Invariants, whatever members claim:
+//! - A partition goes to at most one member, and only to one that subscribed to its topic.
+//! - Every partition of a subscribed topic goes to somebody, except those that cooperative-sticky
+//!   holds back until their owner has let go of them.
+//! - The same spec gives the same assignment.
+//!
+//! Racks (KIP-881) are not looked at: they are sent along for leaders that do.
+
+mod cooperative_sticky;
+mod range;
+mod round_robin;
+mod sticky;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::protocol::{MemberSubscription, StickyUserData, cooperative_user_data};
+use crate::core::partition::TopicPartition;
+
+/// Who owned what before, as far as members' claims can be believed.
+pub use sticky::Ownership;
+
+/// How partitions move from member to member.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum RebalanceProtocol {
+    /// Everybody gives up everything before joining.
+    Eager,
+    /// Members keep what they have and give up only what goes to others (KIP-429).
+    Cooperative,
+}
+
+/// One of Kafka's assignors (`partition.assignment.strategy`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Assignor {
+    /// Per topic, contiguous ranges in the order of the members; topics with equally many
+    /// partitions are co-partitioned.
+    Range,
+    /// Partition by partition around the members.
+    RoundRobin,
+    /// Balanced with the fewest moves; eager.
+    Sticky,
+    /// As [`Assignor::Sticky`], but members keep what does not move.
+    CooperativeSticky,
+}
+
+/// The partitions of each member, sorted.
+pub type Assignment = BTreeMap<Arc<str>, Vec<TopicPartition>>;
+
+/// A member, as an assignor sees it.
+#[derive(Clone, Debug, Default)]
+pub struct MemberSpec {
+    /// Topics that it subscribed to.
+    pub topics: BTreeSet<Arc<str>>,
+    /// `group.instance.id` of a static member.
+    pub instance_id: Option<Arc<str>>,
+    /// What it says it owns.
+    pub owned: Vec<TopicPartition>,
+    /// The generation in which it says so, -1 where it does not say.
+    pub generation: i32,
+}
+
+impl MemberSpec {
+    /// What `assignor` has to know of a member's subscription. Sticky, being eager, finds what the
+    /// member had in its user data; the others in the fields (KIP-341, KIP-792).
+    pub fn new(
+        assignor: Assignor,
+        subscription: &MemberSubscription,
+        instance_id: Option<Arc<str>>,
+    ) -> MemberSpec {
+        let topics = subscription.topics.iter().cloned().collect();
+        let user_data = subscription.user_data.as_ref();
+        let (owned, generation) = match assignor {
+            Assignor::Sticky => {
+                let before = user_data.map(StickyUserData::decode).unwrap_or_default();
+                (before.partitions, before.generation)
+            }
+            // Members older than version 2 have the generation in their user data.
+            Assignor::CooperativeSticky if subscription.generation < 0 => {
+                let generation = user_data.and_then(cooperative_user_data).unwrap_or(-1);
+                (subscription.owned.clone(), generation)
+            }
+            _ => (subscription.owned.clone(), subscription.generation),
+        };
+        MemberSpec { topics, instance_id, owned, generation }
+    }
+}
+
+/// What an assignor works on.
+#[derive(Clone, Debug, Default)]
+pub struct AssignorSpec {
+    /// Members by id.
+    pub members: BTreeMap<Arc<str>, MemberSpec>,
+    /// Partitions by topic; topics that do not exist are left out.
+    pub partitions: BTreeMap<Arc<str>, i32>,
+}
+
+impl AssignorSpec {
+    /// How many partitions somebody subscribed to.
+    pub fn subscribed_partitions(&self) -> usize {
+        let topics: BTreeSet<_> = self.members.values().flat_map(|member| &member.topics).collect();
+        let count = |topic: &Arc<str>| self.partitions.get(topic).copied().unwrap_or(0);
+        topics.into_iter().map(|topic| usize::try_from(count(topic)).unwrap_or(0)).sum()
+    }
+}
+
+impl Assignor {
+    /// Kafka's name of it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Assignor::Range => "range",
+            Assignor::RoundRobin => "roundrobin",
+            Assignor::Sticky => "sticky",
+            Assignor::CooperativeSticky => "cooperative-sticky",
+        }
+    }
+
+    /// The assignor of that name.
+    pub fn from_name(name: &str) -> Option<Assignor> {
+        let all =
+            [Assignor::Range, Assignor::RoundRobin, Assignor::Sticky, Assignor::CooperativeSticky];
+        all.into_iter().find(|assignor| assignor.name() == name)
+    }
+
+    /// The best protocol it supports. All support eager.
+    pub fn rebalance_protocol(self) -> RebalanceProtocol {
+        match self {
+            Assignor::CooperativeSticky => RebalanceProtocol::Cooperative,
+            _ => RebalanceProtocol::Eager,
+        }
+    }
+
+    /// The best protocol that all of `assignors` support, as Kafka chooses it.
+    pub fn common_protocol(assignors: &[Assignor]) -> RebalanceProtocol {
+        let best = assignors.iter().map(|assignor| assignor.rebalance_protocol()).min();
+        best.unwrap_or(RebalanceProtocol::Eager)
+    }
+
+    /// Who gets what.
+    pub fn assign(self, spec: &AssignorSpec) -> Assignment {
+        let mut assignment = match self {
+            Assignor::Range => range::assign(spec),
+            Assignor::RoundRobin => round_robin::assign(spec),
+            Assignor::Sticky => sticky::assign(spec, &Ownership::new(spec)),
+            Assignor::CooperativeSticky => cooperative_sticky::assign(spec),
+        };
+        for partitions in assignment.values_mut() {
+            partitions.sort_unstable();
+        }
+        assignment
+    }
+
+    /// What a member sends along for this assignor. `previous` is what it got when this assignor
+    /// was last used, and the generation of that.
+    pub(super) fn user_data(self, previous: Option<&(Vec<TopicPartition>, i32)>) -> Option<Bytes> {
+        match self {
+            Assignor::Range | Assignor::RoundRobin => None,
+            Assignor::Sticky => previous.map(|(partitions, generation)| {
+                StickyUserData { partitions: partitions.clone(), generation: *generation }.encode()
+            }),
+            Assignor::CooperativeSticky => {
+                let generation = previous.map_or(-1, |(_, generation)| *generation);
+                Some(Bytes::copy_from_slice(&generation.to_be_bytes()))
+            }
+        }
+    }
+}
+
+/// The members in Kafka's order: static ones by instance id, so that restarts change nothing, then
+/// the others by member id.
+fn in_order(spec: &AssignorSpec) -> Vec<(&Arc<str>, &MemberSpec)> {
+    let mut members: Vec<_> = spec.members.iter().collect();
+    members.sort_by_key(|(id, member)| {
+        (member.instance_id.is_none(), member.instance_id.clone(), Arc::clone(id))
+    });
+    members
+}
+
+fn nothing_for_anyone(spec: &AssignorSpec) -> Assignment {
+    spec.members.keys().map(|id| (Arc::clone(id), Vec::new())).collect()
+}
+
+#[cfg(test)]
+pub(super) mod tests;

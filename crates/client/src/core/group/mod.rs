@@ -1,0 +1,274 @@
+//! Membership in a consumer group without I/O: what to ask the coordinator, which partitions the
+//! member has, and which it has to give up when.
+//!
+//! Two kinds of groups, behind one [`Member`]: classic groups, whose leader makes the assignment
+//! ([`ClassicMember`]), and those of KIP-848, whose coordinator does ([`ConsumerMember`]).
+//!
+//! The driver calls [`Member::next`] until it gives nothing more, does what it says, and comes back
+//! when something happened or at [`Member::next_deadline`].
+//!
+//! Invariants:
+//! - A partition is given up only after the application was asked to hand it over and said it has
+//!   ([`Member::revoked`]), or let the deadline pass, or when the group took it away: then it is
+//!   [`Action::Lost`].
+//! - [`Member::identity`] is what a commit may carry; there is none while the member is not part of
+//!   a generation, so nothing is committed for partitions that were lost.
+//! - One request is under way at a time, and a heartbeat beside it.
+//!
+//! Patterns are not matched here: for a classic group the driver does and calls
+//! [`Member::set_topics`], for KIP-848 the coordinator does.
+//!
+//! Time is passed in, as milliseconds of any monotonic clock; randomness too.
+
+pub mod action;
+pub mod assignor;
+mod classic;
+mod consumer;
+mod handover;
+mod link;
+pub mod protocol;
+pub mod status;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use thalweg_wire::ErrorCode;
+
+pub use action::{Action, GroupRequest, GroupResponse, MemberIdentity, RequestFailure, RequestId};
+pub use assignor::{Assignor, RebalanceProtocol};
+pub use classic::ClassicMember;
+pub use consumer::ConsumerMember;
+pub use status::{GroupError, GroupStatus};
+
+use crate::core::metadata::Metadata;
+
+/// Which protocol a group is joined with (`group.protocol`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum GroupProtocol {
+    /// The leader assigns; every member is asked to join again for every change.
+    Classic {
+        /// What the member offers, best first (`partition.assignment.strategy`).
+        assignors: Vec<Assignor>,
+    },
+    /// The coordinator assigns (KIP-848).
+    Consumer {
+        /// `group.remote.assignor`; the coordinator chooses without.
+        server_assignor: Option<String>,
+    },
+}
+
+impl Default for GroupProtocol {
+    fn default() -> GroupProtocol {
+        let assignors = vec![Assignor::Range, Assignor::CooperativeSticky];
+        GroupProtocol::Classic { assignors }
+    }
+}
+
+/// How to be a member.
+#[derive(Clone, Debug)]
+pub struct GroupSettings {
+    /// `group.id`
+    pub group_id: String,
+    /// `group.instance.id`, which makes the member static (KIP-345).
+    pub instance_id: Option<String>,
+    /// `group.protocol` and what belongs to it.
+    pub protocol: GroupProtocol,
+    /// `session.timeout.ms`; classic only, with KIP-848 the coordinator decides.
+    pub session_timeout_ms: u32,
+    /// `heartbeat.interval.ms`, likewise.
+    pub heartbeat_interval_ms: u32,
+    /// `max.poll.interval.ms`, which is the rebalance timeout too.
+    pub rebalance_timeout_ms: u32,
+    /// `client.rack`
+    pub rack: Option<String>,
+    /// `retry.backoff.ms`
+    pub retry_backoff_ms: u32,
+    /// `retry.backoff.max.ms`
+    pub retry_backoff_max_ms: u32,
+    /// `request.timeout.ms`. Requests that the coordinator holds back get longer.
+    pub request_timeout_ms: u32,
+}
+
+impl GroupSettings {
+    /// Kafka's defaults, for a group.
+    pub fn new(group_id: impl Into<String>) -> GroupSettings {
+        GroupSettings {
+            group_id: group_id.into(),
+            instance_id: None,
+            protocol: GroupProtocol::default(),
+            session_timeout_ms: 45_000,
+            heartbeat_interval_ms: 3_000,
+            rebalance_timeout_ms: 300_000,
+            rack: None,
+            retry_backoff_ms: 100,
+            retry_backoff_max_ms: 1_000,
+            request_timeout_ms: 30_000,
+        }
+    }
+}
+
+/// What a member subscribes to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Subscription {
+    /// Topics by name.
+    Topics(BTreeSet<Arc<str>>),
+    /// Topics that match a pattern. With KIP-848 it is RE2's syntax and the coordinator's to match;
+    /// in a classic group the driver matches it.
+    Pattern(String),
+}
+
+/// A member of a group, of either kind. One member is one stay in the group: after it left or
+/// failed, [`Member::next`] gives nothing more.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub enum Member {
+    Classic(Box<ClassicMember>),
+    Consumer(Box<ConsumerMember>),
+}
+
+macro_rules! either {
+    ($self:ident, $member:ident => $call:expr) => {
+        match $self {
+            Member::Classic($member) => $call,
+            Member::Consumer($member) => $call,
+        }
+    };
+}
+
+impl Member {
+    /// A member that will join. `random` becomes its id, where members choose theirs, and spreads
+    /// out its retries.
+    pub fn new(
+        settings: GroupSettings,
+        subscription: Subscription,
+        random: [u8; 16],
+        now_ms: u64,
+    ) -> Member {
+        match settings.protocol {
+            GroupProtocol::Classic { .. } => Member::Classic(Box::new(ClassicMember::new(
+                settings,
+                subscription,
+                random,
+                now_ms,
+            ))),
+            GroupProtocol::Consumer { .. } => Member::Consumer(Box::new(ConsumerMember::new(
+                settings,
+                subscription,
+                random,
+                now_ms,
+            ))),
+        }
+    }
+
+    /// What to do next. To be called until there is nothing.
+    pub fn next(&mut self, now_ms: u64) -> Option<Action> {
+        either!(self, member => member.next(now_ms))
+    }
+
+    /// When [`Member::next`] may have something although nothing happened.
+    pub fn next_deadline(&self, now_ms: u64) -> Option<u64> {
+        either!(self, member => member.next_deadline(now_ms))
+    }
+
+    /// The coordinator is broker `id`.
+    pub fn on_coordinator(&mut self, id: i32, now_ms: u64) {
+        either!(self, member => member.on_coordinator(id, now_ms));
+    }
+
+    /// The coordinator could not be found; `None` when nobody answered. Errors that no retry cures
+    /// are fatal.
+    pub fn on_coordinator_error(&mut self, code: Option<ErrorCode>, now_ms: u64) {
+        either!(self, member => member.on_coordinator_error(code, now_ms));
+    }
+
+    /// The answer to a request, or why there is none. Answers that are of no interest any more are
+    /// ignored.
+    pub fn on_response(
+        &mut self,
+        id: RequestId,
+        result: Result<GroupResponse, RequestFailure>,
+        now_ms: u64,
+    ) {
+        either!(self, member => member.on_response(id, result, now_ms));
+    }
+
+    /// The application has handed over what the last [`Action::Revoke`] asked for, and what it
+    /// acknowledged is committed.
+    pub fn revoked(&mut self, now_ms: u64) {
+        either!(self, member => member.revoked(now_ms));
+    }
+
+    /// The application polls. While it waits in a poll it is to be called again before each
+    /// [`Member::next`], so that waiting for records is not mistaken for being stuck.
+    pub fn polled(&mut self, now_ms: u64) {
+        either!(self, member => member.polled(now_ms));
+    }
+
+    /// The cluster's topics changed, or were looked up again.
+    pub fn update_metadata(&mut self, metadata: &Metadata, now_ms: u64) {
+        either!(self, member => member.update_metadata(metadata, now_ms));
+    }
+
+    /// Subscribes to something else.
+    pub fn set_subscription(&mut self, subscription: Subscription, now_ms: u64) {
+        either!(self, member => member.set_subscription(subscription, now_ms));
+    }
+
+    /// The topics that match the pattern of a classic member.
+    pub fn set_topics(&mut self, topics: BTreeSet<Arc<str>>, now_ms: u64) {
+        match self {
+            Member::Classic(member) => member.set_topics(topics, now_ms),
+            // The coordinator matches it.
+            Member::Consumer(_) => {}
+        }
+    }
+
+    /// Leaves the group, after a hand-over of what the member has. Static members of classic groups
+    /// only stop: their place is kept for their session timeout.
+    pub fn leave(&mut self, now_ms: u64) {
+        either!(self, member => member.leave(now_ms));
+    }
+
+    /// Who a commit comes from; `None` while nothing may be committed.
+    pub fn identity(&self) -> Option<MemberIdentity> {
+        either!(self, member => member.identity())
+    }
+
+    /// The member's id; empty in a classic group that has not given it one.
+    pub fn member_id(&self) -> &str {
+        either!(self, member => member.member_id())
+    }
+
+    /// The generation of a classic group, -1 while the member is in none.
+    pub fn generation(&self) -> i32 {
+        match self {
+            Member::Classic(member) => member.generation(),
+            Member::Consumer(_) => -1,
+        }
+    }
+
+    /// The member's epoch in a KIP-848 group, 0 while it is not part of it.
+    pub fn epoch(&self) -> i32 {
+        match self {
+            Member::Classic(_) => 0,
+            Member::Consumer(member) => member.epoch(),
+        }
+    }
+
+    /// What it is doing, or waiting for.
+    pub fn why(&self) -> GroupStatus {
+        either!(self, member => member.why())
+    }
+
+    /// What went wrong last, until something goes right.
+    pub fn last_error(&self) -> Option<&GroupError> {
+        either!(self, member => member.last_error())
+    }
+
+    /// Whether it left or failed.
+    pub fn is_done(&self) -> bool {
+        matches!(self.why(), GroupStatus::Left | GroupStatus::Failed(_))
+    }
+}

@@ -1,0 +1,85 @@
+//! A broker in process with a topic, and what the tests do with it.
+#![allow(dead_code)]
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use thalweg::{
+    Cluster, Connection, Consumer, ConsumerConfig, OffsetReset, Options, TopicPartition,
+};
+use thalweg_records::Compression;
+use thalweg_records::builder::{BatchBuilder, BatchOptions};
+use thalweg_records::codec::{CompressionSpec, Compressor};
+use thalweg_testkit::TestBroker;
+use thalweg_wire::messages::create_topics_request::CreatableTopic;
+use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
+use thalweg_wire::messages::{CreateTopicsRequest, ProduceRequest};
+use thalweg_wire::{ErrorCode, Uuid};
+
+pub struct Bench {
+    pub broker: TestBroker,
+    pub connection: Connection,
+    pub topic: Uuid,
+}
+
+impl Bench {
+    pub async fn with(partitions: i32) -> Bench {
+        let broker = TestBroker::start().await;
+        let connection = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
+        let request = CreateTopicsRequest {
+            topics: vec![CreatableTopic {
+                name: "t".into(),
+                num_partitions: partitions,
+                replication_factor: 1,
+                ..Default::default()
+            }],
+            timeout_ms: 10_000,
+            ..Default::default()
+        };
+        let topic = connection.send(&request).await.unwrap().topics[0].topic_id;
+        Bench { broker, connection, topic }
+    }
+
+    pub async fn produce(&self, partition: i32, values: &[&str], codec: Compression) {
+        let compression = CompressionSpec::new(codec);
+        let mut builder = BatchBuilder::new(BatchOptions { compression, ..Default::default() });
+        for value in values {
+            builder.append(1_000, Some(b"key"), Some(value.as_bytes()), &[(b"h", None)]);
+        }
+        let records: Bytes = builder.finish(&mut Compressor::new()).unwrap().into();
+        let request = ProduceRequest {
+            acks: -1,
+            timeout_ms: 10_000,
+            topic_data: vec![TopicProduceData {
+                topic_id: self.topic,
+                partition_data: vec![PartitionProduceData {
+                    index: partition,
+                    records: Some(records),
+                    ..Default::default()
+                }],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let response = self.connection.send(&request).await.unwrap();
+        let part = &response.responses[0].partition_responses[0];
+        assert_eq!(part.error_code, ErrorCode::NONE);
+    }
+
+    pub async fn consumer(&self, config: ConsumerConfig) -> Consumer {
+        let cluster = Cluster::connect(&self.broker.bootstrap(), Options::default()).await.unwrap();
+        Consumer::new(cluster, config).unwrap()
+    }
+}
+
+pub fn tp(partition: i32) -> TopicPartition {
+    TopicPartition::new("t", partition)
+}
+
+pub fn earliest() -> ConsumerConfig {
+    ConsumerConfig { auto_offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() }
+}
+
+pub async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), future).await.expect("too slow")
+}

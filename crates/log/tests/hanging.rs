@@ -1,0 +1,128 @@
+//! A disk that hangs: what is done to another directory does not wait for it, and who waits for it
+//! holds nothing that others need.
+
+mod common;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use common::*;
+use parking_lot::{Condvar, Mutex};
+use thalweg_log::testing::{BatchSpec, TempDir};
+use thalweg_log::{CreateRequest, Disk, DiskOp, FaultHook, Injected, LogConfig, LogManager};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+type Rule = Box<dyn Fn(DiskOp, &Path) -> bool + Send>;
+
+/// Operations that a rule names hang for as long as it is set.
+#[derive(Default)]
+struct Hanging {
+    rule: Mutex<Option<Rule>>,
+    changed: Condvar,
+    hung: Mutex<Option<mpsc::Sender<()>>>,
+}
+
+impl Hanging {
+    /// Sets the rule; what comes back hears of the first operation that hangs.
+    fn begin(&self, rule: impl Fn(DiskOp, &Path) -> bool + Send + 'static) -> mpsc::Receiver<()> {
+        let (sender, hung) = mpsc::channel();
+        *self.hung.lock() = Some(sender);
+        *self.rule.lock() = Some(Box::new(rule));
+        hung
+    }
+
+    fn end(&self) {
+        *self.rule.lock() = None;
+        self.changed.notify_all();
+    }
+}
+
+impl FaultHook for Hanging {
+    fn before(&self, op: DiskOp, path: &Path, _: usize) -> Injected {
+        let mut rule = self.rule.lock();
+        let hangs = |rule: &mut Option<Rule>| rule.as_ref().is_some_and(|rule| rule(op, path));
+        if hangs(&mut rule) {
+            if let Some(hung) = self.hung.lock().take() {
+                let _ = hung.send(());
+            }
+            self.changed.wait_while(&mut rule, hangs);
+        }
+        Injected::Nothing
+    }
+}
+
+#[test]
+fn a_checkpoint_that_hangs_holds_up_no_deletion_elsewhere() {
+    let (first, second) = (TempDir::new(), TempDir::new());
+    let hook = Arc::new(Hanging::default());
+    let mut config = config(&[first.path(), second.path()], LogConfig::default());
+    config.disk = Disk::with_hook(hook.clone());
+    let (logs, _) = LogManager::open(config).unwrap();
+    for partition in 0..4 {
+        let log = logs.create(&CreateRequest::new("t", partition, TOPIC_ID), 0).unwrap();
+        append(&log, BatchSpec::new(0, 1));
+    }
+    let slow = second.path().to_path_buf();
+    let hung = hook.begin(move |op, path| op == DiskOp::Sync && path.starts_with(&slow));
+    let (sender, done) = mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| logs.checkpoint());
+        hung.recv_timeout(PATIENCE).unwrap();
+        scope.spawn(|| {
+            let in_first = logs.all().into_iter().filter(|log| log.dir().path() == first.path());
+            let partitions: Vec<i32> = in_first.map(|log| log.partition()).collect();
+            assert_eq!(partitions.len(), 2);
+            let removed = logs.delete(partitions.into_iter().map(|at| ("t", at)), 1_000).unwrap();
+            logs.in_dir(&logs.dirs()[0]).flush_due(1_000);
+            let _ = sender.send(removed.len());
+        });
+        let removed = done.recv_timeout(PATIENCE);
+        hook.end();
+        assert_eq!(removed, Ok(2));
+    });
+    logs.shut_down(1, 1_000);
+}
+
+#[test]
+fn who_waits_for_an_index_holds_up_no_append() {
+    /// Beyond a page of the index, which is on file then; every batch but the first has an entry.
+    const BATCHES: i64 = 600;
+    let dir = TempDir::new();
+    let hook = Arc::new(Hanging::default());
+    let settings = LogConfig { index_interval_bytes: 0, ..LogConfig::default() };
+    let mut config = config(&[dir.path()], settings);
+    config.disk = Disk::with_hook(hook.clone());
+    let (logs, _) = LogManager::open(config).unwrap();
+    let log = create(&logs, "t");
+    for at in 0..BATCHES {
+        append(&log, BatchSpec::new(0, 1).timestamp(at));
+    }
+    for (suffix, reads_by_time) in [("index", false), ("timeindex", true)] {
+        let hung = hook.begin(move |op, path| {
+            op == DiskOp::Read && path.extension().is_some_and(|extension| extension == suffix)
+        });
+        let (sender, appended) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                if reads_by_time {
+                    let found = log.offset_for_timestamp(100, &PlainRecords).unwrap();
+                    assert_eq!(found.unwrap().offset, 100);
+                } else {
+                    let found = read(&log, 100, 1).to_vec().unwrap();
+                    assert_eq!(batches(&found), [(100, 100)]);
+                }
+            });
+            hung.recv_timeout(PATIENCE).unwrap();
+            scope.spawn(|| {
+                append(&log, BatchSpec::new(0, 1));
+                let _ = sender.send(());
+            });
+            let appended = appended.recv_timeout(PATIENCE);
+            hook.end();
+            assert_eq!(appended, Ok(()), "{suffix}");
+        });
+    }
+}
