@@ -49,6 +49,7 @@ pub use connection::Connection;
 pub use consumer::{Consumer, ConsumerConfig, Rebalance, RebalanceListener};
 pub use coordinator::CommittedOffset;
 pub use error::{AuthenticationError, Error};
+pub use offsets::FoundOffset;
 #[cfg(feature = "tls")]
 pub use options::{Identity, Pem, Roots, TlsOptions};
 pub use options::{Mechanism, Options, SaslOptions, Security};

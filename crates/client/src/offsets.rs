@@ -1,13 +1,15 @@
 //! Looking up offsets: beginnings, ends, and what stood at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::ListOffsetsRequest;
 use thalweg_wire::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
+use tokio::time::Instant;
 
 use crate::cluster::Cluster;
-use crate::core::fetch::IsolationLevel;
+use crate::core::fetch::{IsolationLevel, PartitionError, PartitionErrorKind};
 use crate::core::partition::TopicPartition;
 use crate::error::{Error, code_name};
 
@@ -132,4 +134,84 @@ async fn ask(
             (partition, found)
         })
         .collect()
+}
+
+/// As [`look_up`], again and again until everything is found, something is refused for good, or the
+/// time is over; sorted by partition.
+pub(crate) async fn look_up_all(
+    cluster: &Cluster,
+    mut wanted: Vec<(TopicPartition, i64)>,
+    isolation: IsolationLevel,
+    pause: Duration,
+    deadline: Instant,
+) -> Result<Vec<(TopicPartition, FoundOffset)>, Error> {
+    let mut all = Vec::with_capacity(wanted.len());
+    loop {
+        let metadata = cluster.metadata();
+        let unknown = |topic: &&str| !metadata.topics.contains_key(*topic);
+        let topics: BTreeSet<&str> =
+            wanted.iter().map(|(partition, _)| &*partition.topic).collect();
+        let topics: Vec<&str> = topics.into_iter().filter(unknown).collect();
+        if !topics.is_empty() {
+            refresh(cluster, &topics, deadline).await?;
+        }
+        let asked = wanted.clone();
+        let mut failed = None;
+        wanted.clear();
+        for (partition, found) in look_up(cluster, asked.clone(), isolation).await {
+            let refused = match found {
+                Ok(found) => {
+                    all.push((partition, found));
+                    continue;
+                }
+                Err(LookupError::Broker(code)) => code,
+                Err(LookupError::NoLeader) => ErrorCode::LEADER_NOT_AVAILABLE,
+                Err(LookupError::Unreachable(error)) if error.is_authentication() => {
+                    return Err(error);
+                }
+                Err(LookupError::Unreachable(error)) => {
+                    failed = Some(error);
+                    ErrorCode::NETWORK_EXCEPTION
+                }
+            };
+            let error = || {
+                let kind = PartitionErrorKind::Broker(refused);
+                let partition = partition.clone();
+                Error::Partition(Box::new(PartitionError { partition, offset: -1, kind }))
+            };
+            if !refused.is_retriable() {
+                return Err(error());
+            }
+            if failed.is_none() {
+                failed = Some(error());
+            }
+            let timestamp = asked.iter().find(|(other, _)| *other == partition);
+            wanted.extend(timestamp.cloned());
+        }
+        let Some(error) = failed else { break };
+        if Instant::now() + pause > deadline {
+            return Err(error);
+        }
+        tokio::time::sleep(pause).await;
+        let topics: BTreeSet<&str> =
+            wanted.iter().map(|(partition, _)| &*partition.topic).collect();
+        refresh(cluster, &topics.into_iter().collect::<Vec<_>>(), deadline).await?;
+    }
+    all.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(all)
+}
+
+/// Asks for metadata of topics; one that is refused for good is an error.
+async fn refresh(cluster: &Cluster, topics: &[&str], deadline: Instant) -> Result<(), Error> {
+    match cluster.refresh(topics).await {
+        Ok((_, failed)) => {
+            let refused = failed.into_iter().find(|(_, code)| !code.is_retriable());
+            match refused {
+                Some((topic, code)) => Err(Error::Topic { topic: topic.into(), code }),
+                None => Ok(()),
+            }
+        }
+        Err(error) if !error.is_retriable() || Instant::now() >= deadline => Err(error),
+        Err(_) => Ok(()),
+    }
 }

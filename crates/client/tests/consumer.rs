@@ -191,3 +191,47 @@ async fn a_topic_that_comes_later_is_found() {
     bench.produce(0, &["x"], Compression::None).await;
     assert_eq!(soon(poll).await.unwrap().unwrap(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn offsets_are_looked_up() {
+    let bench = Bench::with(2).await;
+    bench.produce(0, &["a", "b"], Compression::Lz4).await;
+    bench.produce(0, &["c"], Compression::None).await;
+    let consumer = bench.consumer(earliest()).await;
+    let both = [tp(0), tp(1)];
+    assert_eq!(soon(consumer.beginning_offsets(&both)).await.unwrap(), [(tp(0), 0), (tp(1), 0)]);
+    assert_eq!(soon(consumer.end_offsets(&both)).await.unwrap(), [(tp(0), 3), (tp(1), 0)]);
+    let found = soon(consumer.offsets_for_times([(tp(0), 1_000), (tp(1), 1_000)])).await.unwrap();
+    let first = found[0].1.unwrap();
+    assert_eq!((first.offset, first.timestamp), (0, 1_000));
+    assert_eq!(found[1], (tp(1), None));
+    let found = soon(consumer.offsets_for_times([(tp(0), 2_000)])).await.unwrap();
+    assert_eq!(found, [(tp(0), None)]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_says_why_nothing_comes() {
+    let bench = Bench::with(3).await;
+    bench.produce(0, &["a"], Compression::None).await;
+    bench.produce(1, &["a"], Compression::None).await;
+    let mut consumer = bench.consumer(earliest()).await;
+    assert!(consumer.why().to_string().contains("no partition is assigned"));
+    consumer.assign([(tp(0), None), (tp(1), None), (tp(2), None), (tp(7), None)]);
+    consumer.pause([&tp(1)]);
+    let wanted = [
+        "t-0: 7",
+        "bytes are buffered; the application has not polled them",
+        "t-1: paused, 0 bytes buffered",
+        "t-2: asked for; nothing has come yet",
+        "t-7: no leader is known",
+    ];
+    let begun = std::time::Instant::now();
+    loop {
+        let why = consumer.why().to_string();
+        if wanted.iter().all(|line| why.contains(line)) {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "{why}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

@@ -24,12 +24,15 @@ pub(super) struct Group {
     /// The application is in a poll.
     pub in_poll: bool,
     pub hand_over: Option<HandOver>,
+    hand_overs: u64,
     /// What is committed, as far as this consumer knows.
     pub committed: BTreeMap<TopicPartition, Position>,
 }
 
 /// Partitions that are being given up.
 pub(super) struct HandOver {
+    /// Tells it from those before and after it.
+    pub number: u64,
     pub partitions: Vec<TopicPartition>,
     /// The application has nothing more to do with them.
     pub is_done: bool,
@@ -56,6 +59,7 @@ impl Group {
             events: VecDeque::new(),
             in_poll: false,
             hand_over: None,
+            hand_overs: 0,
             committed: BTreeMap::new(),
         }
     }
@@ -119,7 +123,9 @@ impl Group {
                         let partitions = partitions.clone();
                         self.events.push_back(Event::Revoked { partitions, deadline_ms });
                     }
-                    self.hand_over = Some(HandOver { partitions, is_done });
+                    self.hand_overs += 1;
+                    let number = self.hand_overs;
+                    self.hand_over = Some(HandOver { number, partitions, is_done });
                 }
                 Action::Assign { added, all } => {
                     // What is not among them any more is being handed over, or is lost.

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::commit;
-use super::group::Task;
+use super::group::{HandOver, Task};
 use super::shared::{DISTRUST_PAUSE, Shared};
 use crate::connection::Connection;
 use crate::coordinator::{self, CommittedOffset};
@@ -24,7 +24,8 @@ enum Outcome {
     Response(RequestId, Result<GroupResponse, RequestFailure>),
     Metadata,
     Committed(Result<Vec<(TopicPartition, Option<CommittedOffset>)>, Error>),
-    HandedOver,
+    /// The hand-over of this number is over.
+    HandedOver(u64),
     AutoCommitted,
 }
 
@@ -44,12 +45,12 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
     loop {
         let Some(strong) = shared.upgrade() else { return };
         let deadline = advance(&strong, &line, &mut asked);
-        if !is_handing_over && let Some(partitions) = handed_over(&strong) {
+        if !is_handing_over && let Some((number, partitions)) = handed_over(&strong) {
             is_handing_over = true;
             let shared = Arc::clone(&strong);
             asked.spawn(async move {
                 commit_acknowledged(&shared, &partitions).await;
-                Outcome::HandedOver
+                Outcome::HandedOver(number)
             });
         }
         if strong.config.auto_commit && !is_committing && Instant::now() >= next_commit {
@@ -83,11 +84,13 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
         let Some(strong) = shared.upgrade() else { return };
         match outcome {
             None => {}
-            Some(Outcome::HandedOver) => {
+            Some(Outcome::HandedOver(number)) => {
                 is_handing_over = false;
                 let now = strong.now_ms();
                 strong.with_group(|group, fetcher| {
-                    let Some(hand_over) = group.hand_over.take() else { return };
+                    // One that was overtaken by a loss must not end the one that followed.
+                    let is_this = |now: &mut HandOver| now.number == number;
+                    let Some(hand_over) = group.hand_over.take_if(is_this) else { return };
                     for partition in &hand_over.partitions {
                         fetcher.remove(partition);
                         group.committed.remove(partition);
@@ -98,16 +101,16 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
                 });
             }
             Some(Outcome::AutoCommitted) => is_committing = false,
-            Some(outcome) => take_in(&strong, outcome, &line, &mut asked),
+            Some(outcome) => take_in(&strong, outcome, &mut asked),
         }
     }
 }
 
 /// Partitions that the application is done with, when there are such.
-fn handed_over(shared: &Arc<Shared>) -> Option<Vec<TopicPartition>> {
+fn handed_over(shared: &Arc<Shared>) -> Option<(u64, Vec<TopicPartition>)> {
     shared.with_group(|group, _| {
         let hand_over = group.hand_over.as_ref().filter(|hand_over| hand_over.is_done)?;
-        Some(hand_over.partitions.clone())
+        Some((hand_over.number, hand_over.partitions.clone()))
     })?
 }
 
@@ -260,7 +263,7 @@ fn look_up_committed(shared: &Arc<Shared>, asked: &mut JoinSet<Outcome>) {
     });
 }
 
-fn take_in(shared: &Arc<Shared>, outcome: Outcome, _: &Line, asked: &mut JoinSet<Outcome>) {
+fn take_in(shared: &Arc<Shared>, outcome: Outcome, asked: &mut JoinSet<Outcome>) {
     let now = shared.now_ms();
     let member = |act: &mut dyn FnMut(&mut crate::core::group::Member)| {
         shared.with_group(|group, _| {
@@ -337,7 +340,7 @@ fn take_in(shared: &Arc<Shared>, outcome: Outcome, _: &Line, asked: &mut JoinSet
                 Outcome::Committed(commit::committed(&shared, &partitions).await)
             });
         }
-        Outcome::HandedOver | Outcome::AutoCommitted => {}
+        Outcome::HandedOver(_) | Outcome::AutoCommitted => {}
     }
 }
 

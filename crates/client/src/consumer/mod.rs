@@ -10,6 +10,7 @@ mod membership;
 mod receiver;
 mod shared;
 mod source;
+mod why;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use tokio::task::JoinHandle;
 
 pub use config::ConsumerConfig;
 pub use listener::{ListenerFuture, Rebalance, RebalanceListener};
+pub use why::Why;
 
 use crate::cluster::Cluster;
 use crate::coordinator::CommittedOffset;
@@ -26,6 +28,7 @@ use crate::core::fetch::{Budget, FetchCounts, Fetcher, OffsetReset, Records};
 use crate::core::group::{GroupProtocol, GroupStatus, Member, Subscription};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
+use crate::offsets::{self, FoundOffset};
 use listener::Event;
 use shared::{Shared, State};
 
@@ -356,6 +359,77 @@ impl Consumer {
     pub fn group_status(&self) -> Option<GroupStatus> {
         let state = self.shared.lock();
         Some(state.group.as_ref()?.member.as_ref()?.why())
+    }
+
+    /// What it is doing, or waiting for: its membership, each partition, its memory. For logs, and
+    /// for finding out why nothing comes.
+    pub fn why(&self) -> Why {
+        let state = self.shared.lock();
+        let budget = state.fetcher.budget();
+        let member = state.group.as_ref().and_then(|group| group.member.as_ref());
+        Why {
+            group: member.map(Member::why),
+            partitions: state.fetcher.statuses(),
+            budget: (budget.used(), budget.limit()),
+        }
+    }
+
+    /// For each partition the first record that is not older than a time, in milliseconds since
+    /// 1970; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`Error::Partition`] when a broker refuses; others when a leader cannot be asked in time
+    /// ([`ConsumerConfig::default_api_timeout`]).
+    pub async fn offsets_for_times(
+        &self,
+        wanted: impl IntoIterator<Item = (TopicPartition, i64)>,
+    ) -> Result<Vec<(TopicPartition, Option<FoundOffset>)>, Error> {
+        let found = self.look_up(wanted.into_iter().collect()).await?;
+        let some = |found: FoundOffset| (found.offset >= 0).then_some(found);
+        Ok(found.into_iter().map(|(partition, found)| (partition, some(found))).collect())
+    }
+
+    /// The first offset of each partition.
+    ///
+    /// # Errors
+    /// As [`Self::offsets_for_times`].
+    pub async fn beginning_offsets(
+        &self,
+        partitions: &[TopicPartition],
+    ) -> Result<Vec<(TopicPartition, i64)>, Error> {
+        let wanted = partitions.iter().map(|partition| (partition.clone(), offsets::EARLIEST));
+        let found = self.look_up(wanted.collect()).await?;
+        Ok(found.into_iter().map(|(partition, found)| (partition, found.offset)).collect())
+    }
+
+    /// The offset behind the last record of each partition; behind the last one that is committed,
+    /// where only those are read.
+    ///
+    /// # Errors
+    /// As [`Self::offsets_for_times`].
+    pub async fn end_offsets(
+        &self,
+        partitions: &[TopicPartition],
+    ) -> Result<Vec<(TopicPartition, i64)>, Error> {
+        let wanted = partitions.iter().map(|partition| (partition.clone(), offsets::LATEST));
+        let found = self.look_up(wanted.collect()).await?;
+        Ok(found.into_iter().map(|(partition, found)| (partition, found.offset)).collect())
+    }
+
+    async fn look_up(
+        &self,
+        wanted: Vec<(TopicPartition, i64)>,
+    ) -> Result<Vec<(TopicPartition, FoundOffset)>, Error> {
+        let config = &self.shared.config;
+        let deadline = tokio::time::Instant::now() + config.default_api_timeout;
+        offsets::look_up_all(
+            &self.shared.cluster,
+            wanted,
+            config.isolation_level,
+            config.retry_backoff,
+            deadline,
+        )
+        .await
     }
 
     /// Leaves the group: hands everything over, with a commit if [`ConsumerConfig::auto_commit`] is

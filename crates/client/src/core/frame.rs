@@ -1,7 +1,7 @@
 //! Received bytes, cut into frames: a length of four bytes, then as many bytes.
 //!
 //! Invariant: memory follows the bytes received. A length field alone makes the buffer grow by at
-//! most [`GROWTH_MIN`]; after that it at most doubles each time it is full.
+//! most 64 KiB; after that it at most doubles each time it is full.
 
 use bytes::{Buf, Bytes, BytesMut};
 

@@ -20,6 +20,7 @@ mod error;
 mod plan;
 pub mod records;
 mod session;
+mod status;
 #[cfg(test)]
 mod tests;
 
@@ -35,6 +36,7 @@ pub use buffer::Fault;
 pub use error::{PartitionError, PartitionErrorKind};
 pub use plan::Planned;
 pub use records::{ConsumerRecord, OwnedRecord, Records};
+pub use status::PartitionStatus;
 
 use crate::core::metadata::{Leader, Metadata};
 use crate::core::partition::{Position, TopicPartition};

@@ -349,7 +349,7 @@ fn a_seek_within_what_is_buffered_fetches_nothing_again() {
     fetcher.seek(&tp(0), Position::at(6));
     assert_eq!(take(&mut fetcher, 9), owned(&[(0, 6, "x"), (0, 7, "y"), (0, 8, "z")]));
     pump(&mut fetcher, &mut cluster, 0);
-    assert_eq!(cluster.sent, cluster.logs[&0].batches.iter().map(|b| b.len() as u64).sum());
+    assert_eq!(cluster.sent, cluster.logs[&0].batches.iter().map(|b| b.len() as u64).sum::<u64>());
     // Where nothing is buffered, it is fetched.
     fetcher.seek(&tp(0), Position::at(1));
     assert_eq!(take(&mut fetcher, 9), []);

@@ -58,7 +58,8 @@ pub enum Action {
         /// All that it has now, without those that are being revoked.
         all: Vec<TopicPartition>,
     },
-    /// Partitions that others may have already: nothing of them may be delivered or committed.
+    /// Partitions that others may have already: nothing of them may be delivered or committed. Ends
+    /// a hand-over of them.
     Lost {
         /// Which; also those that are being revoked.
         partitions: Vec<TopicPartition>,

@@ -195,7 +195,8 @@ impl Member {
     }
 
     /// The application has handed over what the last [`Action::Revoke`] asked for, and what it
-    /// acknowledged is committed.
+    /// acknowledged is committed. Not to be called when they were [`Action::Lost`] meanwhile: that
+    /// ended the hand-over.
     pub fn revoked(&mut self, now_ms: u64) {
         either!(self, member => member.revoked(now_ms));
     }

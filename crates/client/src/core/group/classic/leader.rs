@@ -32,6 +32,8 @@ pub(super) struct Leader {
     partitions: BTreeMap<Arc<str>, i32>,
     /// What the assignment was made from; `None` when another member leads.
     assigned_from: Option<BTreeMap<Arc<str>, i32>>,
+    /// The last assignment that it made itself: its generation, what from, whether incomplete.
+    made: Option<(i32, BTreeMap<Arc<str>, i32>, bool)>,
     /// Partitions may have been left to nobody, until those that have them let go.
     pub(super) is_incomplete: bool,
     /// When to join again if by then nobody else has.
@@ -122,17 +124,30 @@ impl ClassicMember {
     /// does not (KIP-814): the assignment stands, but from now on it looks after the topics.
     pub(super) fn assign(&mut self, candidates: &[Candidate], skip_assignment: bool) {
         let Some(assignor) = self.assignor else { return };
-        self.leader.assigned_from = Some(self.leader.partitions.clone());
         if skip_assignment {
-            // Whether that assignment was complete cannot be seen.
-            self.leader.is_incomplete = assignor == Assignor::CooperativeSticky;
+            let (from, is_incomplete) = match self.leader.made.take() {
+                Some((generation, from, is_incomplete)) if generation == self.generation => {
+                    (from, is_incomplete)
+                }
+                // Somebody else's, and what it was made from cannot be seen.
+                _ => {
+                    let is_incomplete = assignor == Assignor::CooperativeSticky;
+                    (self.leader.partitions.clone(), is_incomplete)
+                }
+            };
+            self.leader.assigned_from = Some(from);
+            self.leader.is_incomplete = is_incomplete;
             self.state = State::Syncing { request: None, assignments: Vec::new() };
             return;
         }
+        let from = self.leader.partitions.clone();
         let spec = spec(assignor, candidates, &self.leader.partitions);
         let assignment = assignor.assign(&spec);
         let assigned: usize = assignment.values().map(Vec::len).sum();
-        self.leader.is_incomplete = assigned < spec.subscribed_partitions();
+        let is_incomplete = assigned < spec.subscribed_partitions();
+        self.leader.is_incomplete = is_incomplete;
+        self.leader.made = Some((self.generation, from.clone(), is_incomplete));
+        self.leader.assigned_from = Some(from);
         match encoded(assignment) {
             Ok(assignments) => self.state = State::Syncing { request: None, assignments },
             Err(error) => self.fail(GroupError::Unwritable(error)),

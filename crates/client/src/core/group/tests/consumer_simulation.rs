@@ -11,7 +11,7 @@ use super::super::{GroupProtocol, GroupRequest, GroupResponse, GroupSettings, Me
 use super::fake_coordinator::FakeCoordinator;
 use super::simulation::{Coordinator, Origin, run_seeds};
 
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 120;
 
 #[derive(Default)]
 struct ConsumerCoordinator {

@@ -62,7 +62,7 @@ pub(super) struct World<C> {
     random: Random,
     now_ms: u64,
     coordinator: C,
-    clients: BTreeMap<ClientId, Client>,
+    clients: BTreeMap<ClientId, Box<Client>>,
     next_client: ClientId,
     events: BTreeMap<(u64, u64), Event>,
     next_event: u64,
@@ -117,7 +117,7 @@ impl<C: Coordinator> World<C> {
     }
 
     fn subscription(&mut self) -> BTreeSet<Arc<str>> {
-        let alike = !self.random.0.is_multiple_of(3);
+        let alike = !self.random.one_in(3);
         let names: Vec<Arc<str>> = self.topics.keys().cloned().collect();
         let first = Arc::clone(&names[0]);
         let mut some: BTreeSet<_> =
@@ -165,7 +165,7 @@ impl<C: Coordinator> World<C> {
             stuck_until_ms: 0,
             hand_overs: 0,
         };
-        self.clients.insert(id, client);
+        self.clients.insert(id, Box::new(client));
         if self.random.one_in(2) {
             self.schedule(self.now_ms, Event::Metadata(id));
         }
@@ -311,8 +311,15 @@ impl<C: Coordinator> World<C> {
     /// Runs until `end_ms`, from one thing that happens to the next.
     fn run(&mut self, end_ms: u64) {
         loop {
-            let ids: Vec<ClientId> = self.clients.keys().copied().collect();
-            for id in ids {
+            let now_ms = self.now_ms;
+            let mut due = Vec::new();
+            for (&id, client) in &self.clients {
+                let at_ms = client.member.next_deadline(now_ms).unwrap_or(u64::MAX);
+                if at_ms <= now_ms || client.stuck_until_ms == now_ms {
+                    due.push(id);
+                }
+            }
+            for id in due {
                 self.drive(id);
             }
             self.take_answers();
@@ -432,6 +439,7 @@ impl<C: Coordinator> World<C> {
     fn with(&mut self, id: ClientId, change: impl FnOnce(&mut Client, u64)) {
         if let Some(client) = self.clients.get_mut(&id) {
             change(client, self.now_ms);
+            self.drive(id);
         }
     }
 

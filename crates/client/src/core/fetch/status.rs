@@ -1,0 +1,98 @@
+//! Why a partition brings nothing, in words.
+
+use std::fmt;
+
+use super::cursor::Phase;
+use super::{Fetcher, PartitionErrorKind};
+use crate::core::partition::TopicPartition;
+
+/// What a partition is doing, or waiting for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PartitionStatus {
+    /// It cannot be read; somebody has to move it.
+    Failed(PartitionErrorKind),
+    /// It is being given up.
+    HandingOver,
+    /// It is paused, with so many bytes buffered.
+    Paused {
+        /// Bytes.
+        buffered: usize,
+    },
+    /// What the group committed is being looked up.
+    WaitingForCommitted,
+    /// Its beginning or end is being looked up.
+    WaitingForOffset,
+    /// Records are there; the application has not taken them yet.
+    Buffered {
+        /// Bytes.
+        bytes: usize,
+    },
+    /// Nobody is known to lead it.
+    NoLeader,
+    /// It is left alone for a moment after an error.
+    BackingOff,
+    /// It is asked for, and nothing has come yet.
+    Fetching,
+    /// It is not asked for: the broker is not connected, or the budget has no room.
+    Waiting,
+}
+
+impl fmt::Display for PartitionStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PartitionStatus::Failed(kind) => write!(f, "failed: {kind}"),
+            PartitionStatus::HandingOver => f.write_str("being given up"),
+            PartitionStatus::Paused { buffered } => {
+                write!(f, "paused, {buffered} bytes buffered")
+            }
+            PartitionStatus::WaitingForCommitted => f.write_str("waiting for its committed offset"),
+            PartitionStatus::WaitingForOffset => f.write_str("waiting for its offset"),
+            PartitionStatus::Buffered { bytes } => {
+                write!(f, "{bytes} bytes are buffered; the application has not polled them")
+            }
+            PartitionStatus::NoLeader => f.write_str("no leader is known"),
+            PartitionStatus::BackingOff => f.write_str("waiting a moment after an error"),
+            PartitionStatus::Fetching => f.write_str("asked for; nothing has come yet"),
+            PartitionStatus::Waiting => {
+                f.write_str("not asked for yet: no connection, or no room in the budget")
+            }
+        }
+    }
+}
+
+impl Fetcher {
+    /// What each partition is doing, in order.
+    pub fn statuses(&self) -> Vec<(TopicPartition, PartitionStatus)> {
+        let mut all: Vec<_> = self
+            .cursors
+            .iter()
+            .flatten()
+            .map(|cursor| {
+                let in_flight = cursor
+                    .source
+                    .and_then(|id| self.sources.get(&id))
+                    .is_some_and(|source| source.in_flight);
+                let bytes = cursor.buffer.bytes();
+                let status = match &cursor.phase {
+                    Phase::Failed(kind) => PartitionStatus::Failed(kind.clone()),
+                    _ if cursor.held => PartitionStatus::HandingOver,
+                    _ if cursor.paused => PartitionStatus::Paused { buffered: bytes },
+                    Phase::Committed => PartitionStatus::WaitingForCommitted,
+                    // Its leader is who would be asked.
+                    Phase::Reset(_) if cursor.leader.is_none() => PartitionStatus::NoLeader,
+                    Phase::Reset(_) => PartitionStatus::WaitingForOffset,
+                    Phase::Fetching if !cursor.buffer.is_empty() => {
+                        PartitionStatus::Buffered { bytes }
+                    }
+                    Phase::Fetching if cursor.leader.is_none() => PartitionStatus::NoLeader,
+                    Phase::Fetching if cursor.retry_at.is_some() => PartitionStatus::BackingOff,
+                    Phase::Fetching if in_flight => PartitionStatus::Fetching,
+                    Phase::Fetching => PartitionStatus::Waiting,
+                };
+                ((*cursor.partition).clone(), status)
+            })
+            .collect();
+        all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        all
+    }
+}
