@@ -185,6 +185,7 @@ impl Cluster {
         for address in self.candidates() {
             match self.connection(&address).await {
                 Ok(connection) => return Ok(connection),
+                Err(error) if error.is_authentication() => return Err(error),
                 Err(error) => last = Some(error),
             }
         }
@@ -201,9 +202,16 @@ impl Cluster {
                 Err(error) => Err(error),
             };
             match sent {
-                // Another broker would not do better with what cannot be written or read.
+                // Another broker would not do better with what cannot be written or read, nor
+                // trust this client more; and no setting gets better by being tried again.
                 Ok(_)
-                | Err(Error::Version { .. } | Error::Encode { .. } | Error::Decode { .. }) => {
+                | Err(
+                    Error::Version { .. }
+                    | Error::Encode { .. }
+                    | Error::Decode { .. }
+                    | Error::Authentication { .. }
+                    | Error::Config { .. },
+                ) => {
                     return sent;
                 }
                 Err(error) => last = Some(error),

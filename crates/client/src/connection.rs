@@ -5,6 +5,10 @@
 //! lock both sides up. They end with the last handle, or with the first error, which everybody who
 //! waits then gets. A request that takes too long ends the connection: the answers behind it could
 //! not be told apart otherwise.
+//!
+//! Where the broker limits how long a login holds (KIP-368), the task that writes logs in again on
+//! the same connection before the next request, if it is time to: requests sent before are still
+//! answered, and those that follow wait for it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,11 +20,12 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
+use crate::auth::{Ask, Session};
 use crate::core::pipeline::{self, Pipeline};
 use crate::core::{ApiVersions, PipelineError};
 use crate::error::Error;
 use crate::options::Options;
-use crate::raw::{self, RawConnection, RawReceiver, RawSender};
+use crate::raw::{self, Parts, RawConnection, RawReceiver, RawSender};
 
 type Reply = oneshot::Sender<Result<Bytes, Error>>;
 
@@ -67,7 +72,7 @@ struct Outgoing {
 }
 
 impl Connection {
-    /// Connects to `host:port` and negotiates.
+    /// Connects to `host:port` as [`RawConnection::open`] does.
     pub async fn open(addr: &str, options: &Options) -> Result<Connection, Error> {
         Ok(Connection::drive(RawConnection::open(addr, options).await?, options))
     }
@@ -75,7 +80,7 @@ impl Connection {
     /// Takes over a raw connection on which nothing is in flight.
     pub fn drive(raw: RawConnection, options: &Options) -> Connection {
         let addr = raw.addr().clone();
-        let (sender, receiver, versions, pipeline) = raw.into_parts();
+        let Parts { sender, receiver, versions, pipeline, session } = raw.into_parts();
         let state = State { pipeline, waiting: VecDeque::new(), over: None };
         let shared = Arc::new(Shared {
             addr,
@@ -86,7 +91,8 @@ impl Connection {
         });
         let (requests, outgoing) = mpsc::channel(options.max_in_flight.max(1));
         let tasks = [
-            tokio::spawn(write_requests(shared.clone(), sender, outgoing)).abort_handle(),
+            tokio::spawn(Sending { shared: shared.clone(), sender }.run(outgoing, session))
+                .abort_handle(),
             tokio::spawn(read_responses(shared.clone(), receiver)).abort_handle(),
         ];
         Connection { handle: Arc::new(Handle { shared, requests, tasks }) }
@@ -186,7 +192,7 @@ impl Connection {
     }
 
     fn reason(&self) -> Error {
-        self.over().unwrap_or(Error::ShutDown { addr: self.addr().clone() })
+        self.handle.shared.reason()
     }
 }
 
@@ -213,6 +219,12 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Why the connection is over.
+    fn reason(&self) -> Error {
+        let over = self.lock().over.clone();
+        over.unwrap_or_else(|| Error::ShutDown { addr: self.addr.clone() })
+    }
+
     /// Records the reason and gives it to everybody who waits.
     fn end(&self, error: Error) {
         let mut state = self.lock();
@@ -224,26 +236,72 @@ impl Shared {
     }
 }
 
-async fn write_requests(
+/// The task that writes.
+struct Sending {
     shared: Arc<Shared>,
-    mut sender: RawSender,
-    mut outgoing: mpsc::Receiver<Outgoing>,
-) {
-    while let Some(mut request) = outgoing.recv().await {
-        if request.reply.is_some() {
-            match shared.room.acquire().await {
-                // Given back when the answer comes.
-                Ok(permit) => permit.forget(),
-                Err(_) => return,
+    sender: RawSender,
+}
+
+impl Sending {
+    async fn run(mut self, mut outgoing: mpsc::Receiver<Outgoing>, mut session: Session) {
+        while let Some(request) = outgoing.recv().await {
+            if let Err(error) = self.send(request, &mut session).await {
+                return self.shared.end(error);
             }
         }
+    }
+
+    /// Sends a request, once there is room for it and the broker still knows who this client is.
+    async fn send(&mut self, request: Outgoing, session: &mut Session) -> Result<(), Error> {
+        if request.reply.is_none() {
+            self.renew(session).await?;
+            return self.write(request).await;
+        }
+        loop {
+            // Logging in takes room itself, and it may be due once others were waited for.
+            self.renew(session).await?;
+            self.wait_for_room().await?;
+            if !session.is_due() {
+                return self.write(request).await;
+            }
+            self.shared.room.add_permits(1);
+        }
+    }
+
+    /// Logs in again when it is time to; whoever wants to send something waits.
+    async fn renew(&mut self, session: &mut Session) -> Result<(), Error> {
+        if !session.is_due() {
+            return Ok(());
+        }
+        let versions = Arc::clone(&self.shared.versions);
+        let after = self.shared.options.request_timeout;
+        let addr = self.shared.addr.clone();
+        let what = "logging in again";
+        tracing::debug!(%addr, "logging in again");
+        timeout(after, session.log_in(self, &versions))
+            .await
+            .unwrap_or_else(|_| Err(Error::Timeout { addr, what: what.into(), after }))
+            // Before the request that waits for this is dropped, and its caller asks why.
+            .inspect_err(|error| self.shared.end(error.clone()))
+    }
+
+    async fn wait_for_room(&self) -> Result<(), Error> {
+        match self.shared.room.acquire().await {
+            // Given back when the answer comes.
+            Ok(permit) => permit.forget(),
+            Err(_) => return Err(self.shared.reason()),
+        }
+        Ok(())
+    }
+
+    async fn write(&mut self, mut request: Outgoing) -> Result<(), Error> {
         {
-            let mut state = shared.lock();
+            let mut state = self.shared.lock();
             let correlation_id = match request.reply {
                 Some(reply) => {
                     if let Some(error) = &state.over {
                         let _ = reply.send(Err(error.clone()));
-                        return;
+                        return Err(error.clone());
                     }
                     state.waiting.push_back(reply);
                     state.pipeline.enter(request.api, request.version)
@@ -252,9 +310,20 @@ async fn write_requests(
             };
             pipeline::set_correlation_id(request.frame.inline_mut(), correlation_id);
         }
-        if let Err(error) = sender.send_segments(&request.frame).await {
-            return shared.end(error);
-        }
+        self.sender.send_segments(&request.frame).await
+    }
+}
+
+impl Ask for Sending {
+    fn addr(&self) -> &Arc<str> {
+        &self.shared.addr
+    }
+
+    async fn ask(&mut self, frame: Writer, api: ApiKey, version: i16) -> Result<Bytes, Error> {
+        self.wait_for_room().await?;
+        let (reply, answer) = oneshot::channel();
+        self.write(Outgoing { frame, api, version, reply: Some(reply) }).await?;
+        answer.await.unwrap_or_else(|_| Err(self.shared.reason()))
     }
 }
 

@@ -9,6 +9,7 @@ use thalweg_wire::{ApiKey, DecodeError, EncodeError, ErrorCode};
 use crate::core::fetch::PartitionError;
 use crate::core::group::GroupError;
 use crate::core::produce::ProduceError;
+use crate::core::sasl::{Mechanism, SaslError};
 use crate::core::versions::NegotiationError;
 use crate::core::{FrameError, PipelineError, VersionError};
 
@@ -31,6 +32,15 @@ pub enum Error {
         addr: Arc<str>,
         /// Why.
         source: NegotiationError,
+    },
+    /// The broker does not take this client for who it says it is, or this client the broker. The
+    /// next attempt would end in the same way: whoever tries again should do so rarely.
+    #[error("{addr} and this client do not trust each other: {source}")]
+    Authentication {
+        /// The broker's address.
+        addr: Arc<str>,
+        /// Why.
+        source: AuthenticationError,
     },
     /// Something took too long.
     #[error("{what} on {addr} took longer than {} ms", after.as_millis())]
@@ -170,7 +180,40 @@ pub enum Error {
     UnknownBroker(i32),
 }
 
+/// Why a broker and this client do not trust each other.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum AuthenticationError {
+    /// The broker refuses the user name or the password.
+    #[error("{}{}", code_name(*.code), suffix(.message))]
+    Refused {
+        /// The code.
+        code: ErrorCode,
+        /// What the broker says about it.
+        message: Option<String>,
+    },
+    /// The broker does not offer the mechanism on this listener.
+    #[error("mechanism {wanted} is not offered, only {}", offered.join(", "))]
+    Mechanism {
+        /// What was asked for (`sasl.mechanism`).
+        wanted: Mechanism,
+        /// What is offered (the broker's `sasl.enabled.mechanisms`).
+        offered: Vec<String>,
+    },
+    /// The mechanism failed: among other things, the broker does not know the password either.
+    #[error(transparent)]
+    Sasl(#[from] SaslError),
+    /// TLS failed: one side does not accept the other's certificate, or what the other side speaks
+    /// is not TLS.
+    #[error("TLS: {0}")]
+    Tls(Arc<io::Error>),
+}
+
 impl Error {
+    /// Whether this is about who is who, and so about settings rather than the moment.
+    pub fn is_authentication(&self) -> bool {
+        matches!(self, Error::Authentication { .. })
+    }
+
     /// Whether the same may work later, without anybody changing anything.
     pub fn is_retriable(&self) -> bool {
         match self {
@@ -192,6 +235,7 @@ impl Error {
             | Error::Decode { .. }
             | Error::Encode { .. }
             | Error::Version { .. }
+            | Error::Authentication { .. }
             | Error::Config { .. }
             | Error::Membership(_)
             | Error::BadAddress(_) => false,

@@ -1,4 +1,4 @@
-//! Async Kafka client: connections, negotiation, metadata.
+//! Async Kafka client: connections, negotiation, login, metadata.
 //!
 //! Two layers. [`core`] is pure: frames, requests in flight, version negotiation and the metadata
 //! cache, without sockets or clocks. On top of it stand three drivers for tokio:
@@ -25,7 +25,11 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Connections are plaintext unless [`Options::security`] says otherwise. TLS is rustls on
+//! aws-lc-rs, behind the feature `tls`, which is on by default; it brings C and assembly.
 
+mod auth;
 pub mod cluster;
 pub mod connection;
 pub mod consumer;
@@ -36,6 +40,8 @@ mod offsets;
 pub mod options;
 pub mod producer;
 pub mod raw;
+#[cfg(feature = "tls")]
+mod tls;
 mod transport;
 
 pub use crate::core::fetch::{ConsumerRecord, IsolationLevel, OffsetReset, OwnedRecord, Records};
@@ -48,8 +54,10 @@ pub use cluster::Cluster;
 pub use connection::Connection;
 pub use consumer::{Consumer, ConsumerConfig, Rebalance, RebalanceListener};
 pub use coordinator::CommittedOffset;
-pub use error::Error;
+pub use error::{AuthenticationError, Error};
 pub use offsets::FoundOffset;
-pub use options::Options;
+#[cfg(feature = "tls")]
+pub use options::{Identity, Pem, Roots, TlsOptions};
+pub use options::{Mechanism, Options, SaslOptions, Security};
 pub use producer::{Delivery, Producer, ProducerConfig, TrySendError};
 pub use raw::{RawConnection, RawReceiver, RawSender};

@@ -166,6 +166,9 @@ pub(crate) async fn look_up_all(
                 }
                 Err(LookupError::Broker(code)) => code,
                 Err(LookupError::NoLeader) => ErrorCode::LEADER_NOT_AVAILABLE,
+                Err(LookupError::Unreachable(error)) if error.is_authentication() => {
+                    return Err(error);
+                }
                 Err(LookupError::Unreachable(error)) => {
                     failed = Some(error);
                     ErrorCode::NETWORK_EXCEPTION

@@ -1,14 +1,20 @@
-//! How connections behave.
+//! How connections behave, and how they are protected.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+
+pub use crate::core::sasl::Mechanism;
+#[cfg(feature = "tls")]
+pub use crate::tls::{Identity, Pem, Roots, TlsOptions};
 
 /// Settings of every connection. Defaults are those of Kafka's Java clients where they have one.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Name that the broker shows in logs, metrics and quotas (`client.id`).
     pub client_id: Arc<str>,
-    /// Time for connecting and negotiating (`socket.connection.setup.timeout.ms`); 10 s.
+    /// Time for connecting, TLS, negotiating and logging in, all together
+    /// (`socket.connection.setup.timeout.ms`); 10 s.
     pub connect_timeout: Duration,
     /// Time for one request, from being sent to being answered (`request.timeout.ms`); 30 s.
     pub request_timeout: Duration,
@@ -20,6 +26,61 @@ pub struct Options {
     pub software_name: Arc<str>,
     /// Version that goes with it.
     pub software_version: Arc<str>,
+    /// What connections are made of (`security.protocol`, together with [`Self::sasl`]); plaintext.
+    pub security: Security,
+    /// How this client proves who it is; not at all.
+    pub sasl: Option<SaslOptions>,
+}
+
+/// What connections are made of. Kafka's `security.protocol` says this and whether there is SASL in
+/// one word:
+///
+/// |                       | without [`Options::sasl`] | with it          |
+/// |-----------------------|---------------------------|------------------|
+/// | [`Self::Plaintext`]   | `PLAINTEXT`               | `SASL_PLAINTEXT` |
+/// | `Self::Tls`           | `SSL`                     | `SASL_SSL`       |
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum Security {
+    /// TCP as it is: everybody on the way can read and change everything.
+    #[default]
+    Plaintext,
+    /// TLS 1.2 or 1.3. Needs the feature `tls`, which is on by default.
+    #[cfg(feature = "tls")]
+    Tls(TlsOptions),
+}
+
+/// How this client proves who it is (`sasl.mechanism`, and `sasl.jaas.config` with its `username`
+/// and `password`). A broker that limits a session's life (`connections.max.reauth.ms`, KIP-368) is
+/// told again in time.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SaslOptions {
+    /// The mechanism (`sasl.mechanism`); Kafka's default is GSSAPI, which there is not here.
+    pub mechanism: Mechanism,
+    /// The user's name, as it is: no SASLprep, as in Kafka's client. No default.
+    pub username: Arc<str>,
+    /// The password, likewise. Never shown by `Debug`. No default.
+    pub password: Arc<str>,
+}
+
+impl SaslOptions {
+    /// A mechanism with its user.
+    pub fn new(
+        mechanism: Mechanism,
+        username: impl Into<Arc<str>>,
+        password: impl Into<Arc<str>>,
+    ) -> SaslOptions {
+        SaslOptions { mechanism, username: username.into(), password: password.into() }
+    }
+}
+
+impl fmt::Debug for SaslOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SaslOptions")
+            .field("mechanism", &self.mechanism)
+            .field("username", &self.username)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for Options {
@@ -32,6 +93,20 @@ impl Default for Options {
             max_response_bytes: 256 << 20,
             software_name: "thalweg".into(),
             software_version: env!("CARGO_PKG_VERSION").into(),
+            security: Security::Plaintext,
+            sasl: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        let sasl = Some(SaslOptions::new(Mechanism::Plain, "alice", "pencil"));
+        let shown = format!("{:?}", Options { sasl, ..Options::default() });
+        assert!(shown.contains("alice") && !shown.contains("pencil"), "{shown}");
     }
 }

@@ -2,49 +2,73 @@
 //! a time, or is split into halves over which the owner sends frames built beforehand and counts
 //! the answers himself.
 
+use std::future::Future;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use thalweg_wire::messages::ApiVersionsRequest;
-use thalweg_wire::{Message, Reader, Request, Writer};
+use thalweg_wire::{ApiKey, Message, Reader, Request, Writer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::auth::{Ask, Session};
 use crate::core::pipeline::{self, Pipeline};
 use crate::core::versions::Step;
 use crate::core::{ApiVersions, FrameBuffer, Negotiation};
 use crate::error::Error;
 use crate::options::Options;
-use crate::transport;
+use crate::transport::{self, ReadHalf, WriteHalf};
 
-/// A connection on which the broker's versions are known.
+/// A connection on which the broker's versions are known, and on which this client is logged in if
+/// it has to be.
 #[derive(Debug)]
 pub struct RawConnection {
     sender: RawSender,
     receiver: RawReceiver,
     versions: Arc<ApiVersions>,
     pipeline: Pipeline,
+    session: Session,
     options: Options,
 }
 
+/// What a [`RawConnection`] is made of, for those who drive it in another way.
+pub(crate) struct Parts {
+    pub sender: RawSender,
+    pub receiver: RawReceiver,
+    pub versions: Arc<ApiVersions>,
+    pub pipeline: Pipeline,
+    pub session: Session,
+}
+
 impl RawConnection {
-    /// Connects to `host:port` and negotiates.
+    /// Connects to `host:port`: TCP, TLS if the options say so, the broker's versions, login with
+    /// SASL if the options say so, all within [`Options::connect_timeout`].
+    ///
+    /// # Errors
+    /// [`Error::Authentication`] when the broker and this client do not trust each other: trying
+    /// again at once would be of no use.
     pub async fn open(addr: &str, options: &Options) -> Result<RawConnection, Error> {
         let addr: Arc<str> = addr.into();
-        let stream = transport::connect(&addr, options).await?;
-        let mut connection = RawConnection::over(stream, addr.clone(), options.clone());
         let after = options.connect_timeout;
-        timeout(after, connection.negotiate()).await.map_err(|_| Error::Timeout {
-            addr,
-            what: "negotiating".into(),
-            after,
-        })??;
+        let until = Instant::now() + after;
+        let late = |what: &str| Error::Timeout { addr: addr.clone(), what: what.to_owned(), after };
+        let stream = timeout_at(until, transport::connect(&addr));
+        let stream = stream.await.map_err(|_| late("connecting"))??;
+        let halves = timeout_at(until, transport::secure(stream, &addr, options));
+        let halves = halves.await.map_err(|_| late("TLS"))??;
+        let mut connection = RawConnection::over(halves, addr.clone(), options.clone());
+        let negotiated = timeout_at(until, connection.negotiate());
+        negotiated.await.map_err(|_| late("negotiating"))?.map_err(transport::judge)?;
+        let logged_in = timeout_at(until, connection.log_in());
+        logged_in.await.map_err(|_| late("logging in"))?.map_err(transport::judge)?;
         Ok(connection)
     }
 
-    fn over(stream: TcpStream, addr: Arc<str>, options: Options) -> RawConnection {
-        let (read, write) = stream.into_split();
+    fn over(
+        (read, write): (ReadHalf, WriteHalf),
+        addr: Arc<str>,
+        options: Options,
+    ) -> RawConnection {
         RawConnection {
             sender: RawSender { stream: write, addr: addr.clone() },
             receiver: RawReceiver {
@@ -55,6 +79,7 @@ impl RawConnection {
             },
             versions: Arc::default(),
             pipeline: Pipeline::new(options.max_in_flight),
+            session: Session::new(&options),
             options,
         }
     }
@@ -78,6 +103,14 @@ impl RawConnection {
         }
     }
 
+    async fn log_in(&mut self) -> Result<(), Error> {
+        let mut session = std::mem::take(&mut self.session);
+        let versions = Arc::clone(&self.versions);
+        session.log_in(self, &versions).await?;
+        self.session = session;
+        Ok(())
+    }
+
     /// The broker's address, as it was given.
     pub fn addr(&self) -> &Arc<str> {
         &self.sender.addr
@@ -95,11 +128,24 @@ impl RawConnection {
             .map_err(|source| Error::Version { addr: self.addr().clone(), source })
     }
 
+    /// When the broker stops answering on this connection unless this client logs in again
+    /// (KIP-368); `None` when it does not. [`Self::call`] does that in time.
+    pub fn session_ends(&self) -> Option<std::time::Instant> {
+        self.session.ends_at().map(Instant::into_std)
+    }
+
     /// Sends a request and waits for its answer. After an error other than [`Error::Version`] and
     /// [`Error::Encode`] the connection is of no more use.
     pub async fn call<R: Request>(&mut self, request: &R) -> Result<R::Response, Error> {
         let version = self.version_of::<R>()?;
         let after = self.options.request_timeout;
+        if self.session.is_due() {
+            timeout(after, self.log_in()).await.map_err(|_| Error::Timeout {
+                addr: self.addr().clone(),
+                what: "logging in again".into(),
+                after,
+            })??;
+        }
         let body = timeout(after, self.exchange(request, version)).await.map_err(|_| {
             Error::Timeout { addr: self.addr().clone(), what: R::API_KEY.to_string(), after }
         })??;
@@ -107,17 +153,25 @@ impl RawConnection {
     }
 
     /// Sends a request in `version`; returns the answer's body.
-    async fn exchange<R: Request>(
+    async fn exchange<R: Request>(&mut self, request: &R, version: i16) -> Result<Bytes, Error> {
+        let frame = encode(self.addr(), request, version, &self.options)?;
+        self.ask_for(frame, R::API_KEY, version).await
+    }
+
+    /// Sends a request's frame; returns the answer's body.
+    async fn ask_for(
         &mut self,
-        request: &R,
+        mut frame: Writer,
+        api: ApiKey,
         version: i16,
-    ) -> Result<bytes::Bytes, Error> {
-        let mut frame = encode(self.addr(), request, version, &self.options)?;
-        let correlation_id = self.pipeline.enter(R::API_KEY, version);
+    ) -> Result<Bytes, Error> {
+        let correlation_id = self.pipeline.enter(api, version);
         pipeline::set_correlation_id(frame.inline_mut(), correlation_id);
-        self.sender.send_segments(&frame).await?;
+        if let Err(error) = self.sender.send_segments(&frame).await {
+            return Err(self.receiver.last_words().await.unwrap_or(error));
+        }
         let mut frame = self.receiver.take().await.map_err(|error| match error {
-            Error::Closed { addr, .. } => Error::Closed { addr, api: Some(R::API_KEY) },
+            Error::Closed { addr, .. } => Error::Closed { addr, api: Some(api) },
             error => error,
         })?;
         let (_, body_at) = self
@@ -128,12 +182,30 @@ impl RawConnection {
     }
 
     /// The two halves, for an owner who sends frames built beforehand and matches answers himself.
+    /// Nobody logs in again on them: where [`Self::session_ends`] says something, the owner opens
+    /// another connection in time, and lets go of this one when the last answer is there.
     pub fn split(self) -> (RawSender, RawReceiver) {
         (self.sender, self.receiver)
     }
 
-    pub(crate) fn into_parts(self) -> (RawSender, RawReceiver, Arc<ApiVersions>, Pipeline) {
-        (self.sender, self.receiver, self.versions, self.pipeline)
+    pub(crate) fn into_parts(self) -> Parts {
+        let RawConnection { sender, receiver, versions, pipeline, session, .. } = self;
+        Parts { sender, receiver, versions, pipeline, session }
+    }
+}
+
+impl Ask for RawConnection {
+    fn addr(&self) -> &Arc<str> {
+        RawConnection::addr(self)
+    }
+
+    fn ask(
+        &mut self,
+        frame: Writer,
+        api: ApiKey,
+        version: i16,
+    ) -> impl Future<Output = Result<Bytes, Error>> + Send {
+        self.ask_for(frame, api, version)
     }
 }
 
@@ -153,7 +225,7 @@ pub(crate) fn encode<R: Request>(
 /// Reads the body of a response.
 pub(crate) fn decode<R: Request>(
     addr: &Arc<str>,
-    body: &bytes::Bytes,
+    body: &Bytes,
     version: i16,
 ) -> Result<R::Response, Error> {
     R::Response::decode(&mut Reader::shared(body), version).map_err(|source| Error::Decode {
@@ -167,19 +239,27 @@ pub(crate) fn decode<R: Request>(
 /// The sending half of a [`RawConnection`].
 #[derive(Debug)]
 pub struct RawSender {
-    stream: OwnedWriteHalf,
+    stream: WriteHalf,
     addr: Arc<str>,
 }
 
 impl RawSender {
     /// Sends whole frames, lengths included.
     pub async fn send(&mut self, frames: &[u8]) -> Result<(), Error> {
-        self.stream.write_all(frames).await.map_err(|source| self.failed(source))
+        let written = match self.stream.write_all(frames).await {
+            Ok(()) => self.stream.flush().await,
+            Err(error) => Err(error),
+        };
+        written.map_err(|source| self.failed(source))
     }
 
     /// Sends one frame that may have segments.
     pub async fn send_segments(&mut self, frame: &Writer) -> Result<(), Error> {
-        transport::write_frame(&mut self.stream, frame).await.map_err(|source| self.failed(source))
+        let written = match transport::write_frame(&mut self.stream, frame).await {
+            Ok(()) => self.stream.flush().await,
+            Err(error) => Err(error),
+        };
+        written.map_err(|source| self.failed(source))
     }
 
     fn failed(&self, source: std::io::Error) -> Error {
@@ -190,7 +270,7 @@ impl RawSender {
 /// The receiving half of a [`RawConnection`].
 #[derive(Debug)]
 pub struct RawReceiver {
-    stream: OwnedReadHalf,
+    stream: ReadHalf,
     buffer: FrameBuffer,
     /// Whether the frame at the front of the buffer was handed out.
     lent: bool,
@@ -211,7 +291,7 @@ impl RawReceiver {
     }
 
     /// The next frame without its length, to be kept. Safe to cancel.
-    pub async fn take(&mut self) -> Result<bytes::Bytes, Error> {
+    pub async fn take(&mut self) -> Result<Bytes, Error> {
         self.fill().await?;
         match self.buffer.take() {
             Ok(Some(frame)) => Ok(frame),
@@ -225,6 +305,14 @@ impl RawReceiver {
         &self.addr
     }
 
+    /// What the broker said before it closed, after a write failed: with TLS it may be the reason.
+    async fn last_words(&mut self) -> Option<Error> {
+        match self.take().await {
+            Err(error @ Error::Io { .. }) => Some(error),
+            _ => None,
+        }
+    }
+
     /// What was received and not taken.
     pub(crate) fn leftover(&mut self) -> &[u8] {
         if self.lent {
@@ -235,7 +323,7 @@ impl RawReceiver {
     }
 
     /// The stream, for an owner who reads by himself from now on.
-    pub(crate) fn stream(&mut self) -> &mut OwnedReadHalf {
+    pub(crate) fn stream(&mut self) -> &mut ReadHalf {
         &mut self.stream
     }
 

@@ -1,29 +1,190 @@
-//! TCP as every connection uses it: connecting, and writing frames that come in pieces.
+//! What connections are made of: connecting, TCP or TLS over it, and writing frames that come in
+//! pieces.
 
 use std::io::{self, IoSlice};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use thalweg_wire::{Segment, Writer};
-use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+#[cfg(feature = "tls")]
+use tokio_rustls::{TlsConnector, client::TlsStream};
 
+#[cfg(feature = "tls")]
+use crate::error::AuthenticationError;
 use crate::error::Error;
-use crate::options::Options;
+use crate::options::{Options, Security};
+#[cfg(feature = "tls")]
+use crate::tls::TlsOptions;
 
 /// Pieces in one write; the kernel takes up to 1024.
 const SLICES_MAX: usize = 64;
 
-/// Connects, without delay of small writes.
-pub(crate) async fn connect(addr: &Arc<str>, options: &Options) -> Result<TcpStream, Error> {
-    let after = options.connect_timeout;
+/// The half of a connection that is read from.
+#[derive(Debug)]
+pub(crate) enum ReadHalf {
+    Tcp(OwnedReadHalf),
+    #[cfg(feature = "tls")]
+    Tls(tokio::io::ReadHalf<TlsStream<TcpStream>>),
+}
+
+/// The half of a connection that is written to. With TLS what was written may wait until it is
+/// flushed.
+#[derive(Debug)]
+pub(crate) enum WriteHalf {
+    Tcp(OwnedWriteHalf),
+    #[cfg(feature = "tls")]
+    Tls(tokio::io::WriteHalf<TlsStream<TcpStream>>),
+}
+
+impl AsyncRead for ReadHalf {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            ReadHalf::Tcp(half) => Pin::new(half).poll_read(cx, buf),
+            #[cfg(feature = "tls")]
+            ReadHalf::Tls(half) => match Pin::new(half).poll_read(cx, buf) {
+                // Brokers close without TLS's own goodbye. Nothing can be cut off unseen by that:
+                // frames say how long they are.
+                Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    Poll::Ready(Ok(()))
+                }
+                polled => polled,
+            },
+        }
+    }
+}
+
+impl AsyncWrite for WriteHalf {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            WriteHalf::Tcp(half) => Pin::new(half).poll_write(cx, buf),
+            #[cfg(feature = "tls")]
+            WriteHalf::Tls(half) => Pin::new(half).poll_write(cx, buf),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            WriteHalf::Tcp(half) => Pin::new(half).poll_write_vectored(cx, bufs),
+            #[cfg(feature = "tls")]
+            WriteHalf::Tls(half) => Pin::new(half).poll_write_vectored(cx, bufs),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            WriteHalf::Tcp(half) => half.is_write_vectored(),
+            #[cfg(feature = "tls")]
+            WriteHalf::Tls(half) => half.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            WriteHalf::Tcp(half) => Pin::new(half).poll_flush(cx),
+            #[cfg(feature = "tls")]
+            WriteHalf::Tls(half) => Pin::new(half).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            WriteHalf::Tcp(half) => Pin::new(half).poll_shutdown(cx),
+            #[cfg(feature = "tls")]
+            WriteHalf::Tls(half) => Pin::new(half).poll_shutdown(cx),
+        }
+    }
+}
+
+/// Connects over TCP, without delay of small writes.
+pub(crate) async fn connect(addr: &Arc<str>) -> Result<TcpStream, Error> {
     let failed = |source| Error::Connect { addr: addr.clone(), source: Arc::new(source) };
-    let stream = timeout(after, TcpStream::connect(&**addr))
-        .await
-        .map_err(|_| Error::Timeout { addr: addr.clone(), what: "connecting".into(), after })?
-        .map_err(failed)?;
+    let stream = TcpStream::connect(&**addr).await.map_err(failed)?;
     stream.set_nodelay(true).map_err(failed)?;
     Ok(stream)
+}
+
+/// Protects a stream as the options say.
+pub(crate) async fn secure(
+    stream: TcpStream,
+    #[cfg_attr(not(feature = "tls"), allow(unused_variables))] addr: &Arc<str>,
+    options: &Options,
+) -> Result<(ReadHalf, WriteHalf), Error> {
+    match &options.security {
+        Security::Plaintext => {
+            let (read, write) = stream.into_split();
+            Ok((ReadHalf::Tcp(read), WriteHalf::Tcp(write)))
+        }
+        #[cfg(feature = "tls")]
+        Security::Tls(tls) => {
+            let stream = shake_hands(stream, addr, tls).await?;
+            let (read, write) = tokio::io::split(stream);
+            Ok((ReadHalf::Tls(read), WriteHalf::Tls(write)))
+        }
+    }
+}
+
+#[cfg(feature = "tls")]
+async fn shake_hands(
+    stream: TcpStream,
+    addr: &Arc<str>,
+    tls: &TlsOptions,
+) -> Result<TlsStream<TcpStream>, Error> {
+    let name = tls.server_name(host_of(addr))?;
+    let preparing = tls.clone();
+    // Files may have to be read.
+    let config = tokio::task::spawn_blocking(move || preparing.prepare())
+        .await
+        .map_err(|_| Error::ShutDown { addr: addr.clone() })??;
+    TlsConnector::from(config).connect(name, stream).await.map_err(|source| {
+        let addr = addr.clone();
+        let source = Arc::new(source);
+        match source.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) {
+            true => Error::Authentication { addr, source: AuthenticationError::Tls(source) },
+            // TCP failed, not TLS.
+            false => Error::Connect { addr, source },
+        }
+    })
+}
+
+/// The host of `host:port`.
+#[cfg(feature = "tls")]
+fn host_of(addr: &str) -> &str {
+    let host = addr.rsplit_once(':').map_or(addr, |(host, _)| host);
+    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
+}
+
+/// What an error is that came before anything was agreed on. With TLS 1.3 a broker refuses this
+/// client's certificate when the handshake is over for this side: the alert is the answer to
+/// whatever is asked first.
+pub(crate) fn judge(error: Error) -> Error {
+    match error {
+        #[cfg(feature = "tls")]
+        Error::Io { addr, source }
+            if matches!(
+                source.get_ref().and_then(|inner| inner.downcast_ref()),
+                Some(rustls::Error::AlertReceived(_))
+            ) =>
+        {
+            Error::Authentication { addr, source: AuthenticationError::Tls(source) }
+        }
+        error => error,
+    }
 }
 
 /// Writes a frame with all its segments.
@@ -67,9 +228,6 @@ pub(crate) async fn write_frame(
 
 #[cfg(test)]
 mod tests {
-    use std::pin::Pin;
-    use std::task::{Context, Poll};
-
     use bytes::Bytes;
     use thalweg_wire::RecordsRef;
 
@@ -110,6 +268,14 @@ mod tests {
         fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
             Poll::Ready(Ok(()))
         }
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn hosts_of_addresses() {
+        assert_eq!(host_of("broker.example:9093"), "broker.example");
+        assert_eq!(host_of("127.0.0.1:9093"), "127.0.0.1");
+        assert_eq!(host_of("[::1]:9093"), "::1");
     }
 
     #[tokio::test]

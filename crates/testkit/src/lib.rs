@@ -23,6 +23,7 @@ use thalweg_broker::config::{BrokerConfig, Properties};
 use thalweg_broker::{Hooks, RunningBroker, StartError};
 
 pub mod faults;
+pub mod kafka;
 
 /// A broker for one test.
 pub struct TestBroker {
@@ -40,6 +41,7 @@ pub struct Builder {
 }
 
 /// A directory that goes when it is dropped, unless it is the test's own.
+#[derive(Debug)]
 struct Data {
     path: PathBuf,
     is_ours: bool,

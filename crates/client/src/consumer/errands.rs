@@ -8,12 +8,28 @@ use thalweg_wire::ErrorCode;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-use super::shared::Shared;
+use super::shared::{DISTRUST_PAUSE, Shared};
 use crate::core::fetch::{OffsetReset, PartitionErrorKind};
 use crate::core::group::{GroupProtocol, Subscription};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 use crate::offsets::{self, EARLIEST, LATEST, LookupError};
+
+/// What is left to do; the worst counts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Left {
+    Nothing,
+    /// Something has to be tried again.
+    Again,
+    /// The same, but not soon: the cluster and this client do not trust each other.
+    Distrust,
+}
+
+impl Left {
+    fn unless(is_done: bool) -> Left {
+        if is_done { Left::Nothing } else { Left::Again }
+    }
+}
 
 /// Looks after a consumer for as long as it lives.
 pub(super) async fn run(shared: Weak<Shared>, errand: Arc<Notify>) {
@@ -23,11 +39,16 @@ pub(super) async fn run(shared: Weak<Shared>, errand: Arc<Notify>) {
         let Some(strong) = shared.upgrade() else { return };
         let max_age = strong.config.metadata_max_age;
         let again = match tend(&strong, &mut refreshed).await {
-            true => {
+            Left::Nothing => {
                 failures = 0;
                 refreshed + max_age
             }
-            false => {
+            Left::Distrust => {
+                drop(strong);
+                tokio::time::sleep(DISTRUST_PAUSE).await;
+                continue;
+            }
+            Left::Again => {
                 failures += 1;
                 let first = strong.config.retry_backoff.max(Duration::from_millis(1));
                 let pause = first.saturating_mul(1 << (failures - 1).min(16));
@@ -43,9 +64,9 @@ pub(super) async fn run(shared: Weak<Shared>, errand: Arc<Notify>) {
     }
 }
 
-/// Does what there is to do; says whether nothing is left that has to be tried again.
-async fn tend(shared: &Arc<Shared>, refreshed: &mut Instant) -> bool {
-    let mut is_done = true;
+/// Does what there is to do; says what is left.
+async fn tend(shared: &Arc<Shared>, refreshed: &mut Instant) -> Left {
+    let mut left = Left::Nothing;
     // Room in the budget, too, is told through this task.
     shared.with(|state| state.fetcher.kick_all());
     let is_old = refreshed.elapsed() >= shared.config.metadata_max_age;
@@ -65,10 +86,10 @@ async fn tend(shared: &Arc<Shared>, refreshed: &mut Instant) -> bool {
     let is_classic = matches!(shared.config.group_protocol, GroupProtocol::Classic { .. });
     let pattern = pattern.filter(|_| is_classic);
     if wanted && (!topics.is_empty() || pattern.is_some()) {
-        is_done &= refresh(shared, &topics, pattern.as_deref()).await;
+        left = refresh(shared, &topics, pattern.as_deref()).await;
         *refreshed = Instant::now();
     }
-    is_done & resolve(shared).await
+    left.max(resolve(shared).await)
 }
 
 /// Matches whole names of topics.
@@ -79,9 +100,9 @@ pub(super) fn matcher(pattern: &str) -> Result<regex_lite::Regex, Error> {
     })
 }
 
-/// Asks for metadata, of all topics where some have to match a pattern; says whether everything is
-/// known now.
-async fn refresh(shared: &Arc<Shared>, topics: &BTreeSet<Arc<str>>, pattern: Option<&str>) -> bool {
+/// Asks for metadata, of all topics where some have to match a pattern; says whether something is
+/// not known yet.
+async fn refresh(shared: &Arc<Shared>, topics: &BTreeSet<Arc<str>>, pattern: Option<&str>) -> Left {
     let names: Vec<&str> = topics.iter().map(|topic| &**topic).collect();
     let asked = match pattern {
         None => shared.cluster.refresh(&names).await,
@@ -99,7 +120,7 @@ async fn refresh(shared: &Arc<Shared>, topics: &BTreeSet<Arc<str>>, pattern: Opt
                 }
             }
             let now = shared.now_ms();
-            shared.with(|state| {
+            Left::unless(shared.with(|state| {
                 state.fetcher.update_leaders(&metadata);
                 if let Some(group) = &mut state.group
                     && let Some(member) = &mut group.member
@@ -115,21 +136,25 @@ async fn refresh(shared: &Arc<Shared>, topics: &BTreeSet<Arc<str>>, pattern: Opt
                     group.wake.notify_one();
                 }
                 is_known && state.fetcher.without_leader().next().is_none()
-            })
+            }))
         }
         Err(error) => {
             tracing::warn!(%error, "metadata could not be asked for");
             shared.lock().wants_metadata = true;
-            false
+            if !error.is_authentication() {
+                return Left::Again;
+            }
+            shared.fail(error);
+            Left::Distrust
         }
     }
 }
 
-/// Looks offsets up; says whether all are known now.
-async fn resolve(shared: &Arc<Shared>) -> bool {
+/// Looks offsets up; says whether some are not known yet.
+async fn resolve(shared: &Arc<Shared>) -> Left {
     let unresolved = shared.lock().fetcher.unresolved();
     if unresolved.is_empty() {
-        return true;
+        return Left::Nothing;
     }
     let reset_of = |partition: &TopicPartition| {
         let found = unresolved.iter().find(|(known, _)| **known == *partition);
@@ -143,7 +168,7 @@ async fn resolve(shared: &Arc<Shared>) -> bool {
         })
         .collect();
     let found = offsets::look_up(&shared.cluster, wanted, shared.config.isolation_level).await;
-    let mut is_known = true;
+    let mut left = Left::Nothing;
     for (partition, found) in found {
         match found {
             Ok(found) => {
@@ -156,12 +181,16 @@ async fn resolve(shared: &Arc<Shared>) -> bool {
                 shared.with(|state| state.fetcher.fail(&partition, kind));
                 shared.arrived.notify_one();
             }
+            Err(LookupError::Unreachable(error)) if error.is_authentication() => {
+                shared.fail(error);
+                left = Left::Distrust;
+            }
             Err(why) => {
                 tracing::debug!(%partition, %why, "an offset could not be looked up");
                 shared.lock().wants_metadata = true;
-                is_known = false;
+                left = left.max(Left::Again);
             }
         }
     }
-    is_known
+    left
 }

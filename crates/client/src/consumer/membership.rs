@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::commit;
 use super::group::{HandOver, Task};
-use super::shared::Shared;
+use super::shared::{DISTRUST_PAUSE, Shared};
 use crate::connection::Connection;
 use crate::coordinator::{self, CommittedOffset};
 use crate::core::group::{Action, GroupRequest, GroupResponse, RequestFailure, RequestId};
@@ -148,13 +148,27 @@ fn ask(shared: &Arc<Shared>, action: Action, line: &Line, asked: &mut JoinSet<Ou
                     Some(group) => coordinator::find(&shared.cluster, &group).await,
                     None => Err(Error::UnknownBroker(-1)),
                 };
+                if let Err(error) = &found
+                    && error.is_authentication()
+                {
+                    shared.fail(error.clone());
+                    tokio::time::sleep(DISTRUST_PAUSE).await;
+                }
                 Outcome::Coordinator(found)
             });
         }
         Action::Request { id, coordinator, request, timeout_ms } => {
             asked.spawn(async move {
                 let timeout = Duration::from_millis(timeout_ms);
-                Outcome::Response(id, send(&shared, &line, coordinator, *request, timeout).await)
+                let sent = send(&shared, &line, coordinator, &request, timeout).await;
+                if let Err(error) = &sent
+                    && error.is_authentication()
+                    && !is_farewell(&request)
+                {
+                    shared.fail(error.clone());
+                    tokio::time::sleep(DISTRUST_PAUSE).await;
+                }
+                Outcome::Response(id, sent.map_err(lost))
             });
         }
         Action::RefreshMetadata { topics, ids } => {
@@ -175,9 +189,9 @@ async fn send(
     shared: &Shared,
     line: &Line,
     coordinator: i32,
-    request: GroupRequest,
+    request: &GroupRequest,
     timeout: Duration,
-) -> Result<GroupResponse, RequestFailure> {
+) -> Result<GroupResponse, Error> {
     let connection = {
         let mut line = line.lock().await;
         match &*line {
@@ -185,7 +199,7 @@ async fn send(
                 connection.clone()
             }
             _ => {
-                let opened = shared.cluster.open(coordinator).await.map_err(lost)?;
+                let opened = shared.cluster.open(coordinator).await?;
                 *line = Some((coordinator, opened.clone()));
                 opened
             }
@@ -193,15 +207,24 @@ async fn send(
     };
     macro_rules! exchange {
         ($request:expr, $kind:ident) => {
-            connection.send_within($request, timeout).await.map(GroupResponse::$kind).map_err(lost)
+            connection.send_within($request, timeout).await.map(GroupResponse::$kind)
         };
     }
-    match &request {
+    match request {
         GroupRequest::Join(request) => exchange!(request, Join),
         GroupRequest::Sync(request) => exchange!(request, Sync),
         GroupRequest::Heartbeat(request) => exchange!(request, Heartbeat),
         GroupRequest::Leave(request) => exchange!(request, Leave),
         GroupRequest::ConsumerHeartbeat(request) => exchange!(request, ConsumerHeartbeat),
+    }
+}
+
+/// Whether a request says goodbye: nobody waits for another attempt at that.
+fn is_farewell(request: &GroupRequest) -> bool {
+    match request {
+        GroupRequest::Leave(_) => true,
+        GroupRequest::ConsumerHeartbeat(heartbeat) => heartbeat.member_epoch < 0,
+        _ => false,
     }
 }
 
@@ -299,11 +322,14 @@ fn take_in(shared: &Arc<Shared>, outcome: Outcome, asked: &mut JoinSet<Outcome>)
                     ..
                 }
             );
-            if !passes && !error.is_retriable() {
+            let is_distrust = error.is_authentication();
+            if is_distrust {
+                shared.fail(error.clone());
+            } else if !passes && !error.is_retriable() {
                 return shared.fail(error);
             }
             tracing::debug!(%error, "committed offsets could not be looked up");
-            let pause = shared.config.retry_backoff_max;
+            let pause = if is_distrust { DISTRUST_PAUSE } else { shared.config.retry_backoff_max };
             let shared = Arc::clone(shared);
             asked.spawn(async move {
                 tokio::time::sleep(pause).await;

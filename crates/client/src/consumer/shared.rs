@@ -18,6 +18,10 @@ use crate::core::group::Subscription;
 use crate::core::metadata::Broker;
 use crate::error::Error;
 
+/// Pause before a broker is asked again that does not trust this client, or the other way round. A
+/// short one would help nobody - somebody has to change a setting - and look like an attack.
+pub(super) const DISTRUST_PAUSE: Duration = Duration::from_secs(10);
+
 /// Shared by the handle, the tasks that fetch, and the one that looks after the rest.
 pub(super) struct Shared {
     pub cluster: Cluster,

@@ -4,23 +4,30 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use bytes::Bytes;
 use thalweg_wire::messages::FetchRequest;
 use thalweg_wire::{ApiKey, Writer};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::receiver::Receiver;
-use super::shared::Shared;
+use super::shared::{DISTRUST_PAUSE, Shared};
+use crate::auth::{Ask, Session};
+use crate::core::ApiVersions;
+use crate::core::fetch::Budget;
 use crate::core::pipeline::{self, Pipeline};
 use crate::error::Error;
-use crate::raw::{RawConnection, RawSender};
+use crate::raw::{Parts, RawConnection, RawSender};
 
 /// A connection that fetches.
 struct Link {
     sender: RawSender,
     receiver: Receiver,
+    budget: Arc<Budget>,
     pipeline: Pipeline,
+    versions: Arc<ApiVersions>,
     version: i16,
+    session: Session,
     addr: Arc<str>,
 }
 
@@ -52,7 +59,13 @@ pub(super) async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Notify>) {
                     state.wants_metadata = true;
                 });
                 shared.errand.notify_one();
-                let pause = backoff(&shared, failures);
+                let pause = match error.is_authentication() {
+                    true => {
+                        shared.fail(error);
+                        DISTRUST_PAUSE
+                    }
+                    false => backoff(&shared, failures),
+                };
                 drop(shared);
                 tokio::time::sleep(pause).await;
             }
@@ -84,8 +97,13 @@ async fn fetch(
         *link = Some(Link::open(shared, broker).await?);
     }
     let Some(link) = link else { return Ok(false) };
-    frame.clear();
     let options = shared.cluster.options();
+    if link.session.is_due() {
+        // Nothing is in flight here, so that it can be done on this connection, and the broker
+        // keeps the fetch session.
+        link.log_in_again(options.request_timeout).await?;
+    }
+    frame.clear();
     let now = shared.now_ms();
     let planned = shared
         .with(|state| state.fetcher.plan(broker, now, link.version, &options.client_id, frame))
@@ -135,9 +153,40 @@ impl Link {
         let connection = RawConnection::open(&address, options).await?;
         let version = connection.version_of::<FetchRequest>()?;
         let addr = Arc::clone(connection.addr());
-        let (sender, receiver, _, pipeline) = connection.into_parts();
+        let Parts { sender, receiver, versions, pipeline, session } = connection.into_parts();
         let budget = Arc::clone(shared.lock().fetcher.budget());
-        let receiver = Receiver::new(receiver, budget, options.max_response_bytes);
-        Ok(Link { sender, receiver, pipeline, version, addr })
+        let receiver = Receiver::new(receiver, Arc::clone(&budget), options.max_response_bytes);
+        Ok(Link { sender, receiver, budget, pipeline, versions, version, session, addr })
+    }
+
+    async fn log_in_again(&mut self, after: Duration) -> Result<(), Error> {
+        let mut session = std::mem::take(&mut self.session);
+        let versions = Arc::clone(&self.versions);
+        let done = timeout(after, session.log_in(self, &versions)).await;
+        self.session = session;
+        let addr = || Arc::clone(&self.addr);
+        done.unwrap_or_else(|_| {
+            Err(Error::Timeout { addr: addr(), what: "logging in again".into(), after })
+        })
+    }
+}
+
+impl Ask for Link {
+    fn addr(&self) -> &Arc<str> {
+        &self.addr
+    }
+
+    async fn ask(&mut self, mut frame: Writer, api: ApiKey, version: i16) -> Result<Bytes, Error> {
+        let correlation_id = self.pipeline.enter(api, version);
+        pipeline::set_correlation_id(frame.inline_mut(), correlation_id);
+        self.sender.send_segments(&frame).await?;
+        // Small, and gone at once: nothing to plan for.
+        let mut reservation = self.budget.reserve(0);
+        let body = self.receiver.next(&mut reservation).await?;
+        let (_, body_at) = self
+            .pipeline
+            .accept(&body)
+            .map_err(|source| Error::Pipeline { addr: Arc::clone(&self.addr), source })?;
+        Ok(body.slice(body_at..))
     }
 }

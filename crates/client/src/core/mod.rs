@@ -4,10 +4,12 @@
 pub mod fetch;
 pub mod frame;
 pub mod group;
+pub mod login;
 pub mod metadata;
 pub mod partition;
 pub mod pipeline;
 pub mod produce;
+pub mod sasl;
 pub mod versions;
 
 pub use frame::{FrameBuffer, FrameError};

@@ -15,11 +15,15 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::shared::Shared;
+use crate::auth::{Ask, Session};
+use crate::core::ApiVersions;
 use crate::core::pipeline::{self, Pipeline};
 use crate::core::produce::{Sealer, Shipment};
 use crate::error::Error;
-use crate::raw::{RawConnection, RawReceiver, RawSender};
+use crate::raw::{Parts, RawConnection, RawReceiver, RawSender};
 
+/// Pause before a broker is tried again that does not trust this client, or the other way round.
+const DISTRUST_PAUSE: Duration = Duration::from_secs(10);
 /// Bytes that are compressed and given checksums before other tasks get their turn.
 const SEAL_AT_ONCE: usize = 256 << 10;
 
@@ -34,6 +38,8 @@ struct Workshop {
 struct Link {
     sender: RawSender,
     answers: Answers,
+    versions: Arc<ApiVersions>,
+    session: Session,
 }
 
 /// The way back.
@@ -72,6 +78,10 @@ pub(super) async fn run(shared: Arc<Shared>, broker: i32, wake: Arc<Notify>) {
                 // The batches in it are sent again, and may need another header.
                 workshop.frame.clear();
                 shared.with(|state| state.sender.disconnected(broker, shared.now_ms()));
+                if error.is_authentication() {
+                    tracing::error!(broker, %error, "this producer is refused");
+                    tokio::time::sleep(DISTRUST_PAUSE).await;
+                }
             }
         }
         failures += 1;
@@ -99,6 +109,15 @@ async fn serve(
 ) -> Result<(), Error> {
     let mut link = Link::open(shared, broker).await?;
     loop {
+        if link.session.is_due() {
+            // What is under way is answered first; then the connection goes on.
+            if link.answers.pipeline.is_empty() {
+                link.log_in_again().await?;
+            } else if !link.wait(shared, wake, None).await? {
+                return Ok(());
+            }
+            continue;
+        }
         let now = shared.now_ms();
         let (shipment, until) = shared.with(|state| match state.sender.drain(broker, now) {
             Some(shipment) => (Some(shipment), None),
@@ -124,11 +143,22 @@ impl Link {
         let connection = RawConnection::open(&address, options).await?;
         let version = connection.version_of::<ProduceRequest>()?;
         let addr = Arc::clone(connection.addr());
-        let (sender, receiver, _, pipeline) = connection.into_parts();
+        let Parts { sender, receiver, versions, pipeline, session } = connection.into_parts();
         let timeout = options.request_timeout;
         let sent = VecDeque::new();
         let answers = Answers { broker, receiver, pipeline, version, sent, timeout, addr };
-        Ok(Link { sender, answers })
+        Ok(Link { sender, answers, versions, session })
+    }
+
+    async fn log_in_again(&mut self) -> Result<(), Error> {
+        let mut session = std::mem::take(&mut self.session);
+        let (versions, after) = (Arc::clone(&self.versions), self.answers.timeout);
+        let done = tokio::time::timeout(after, session.log_in(self, &versions)).await;
+        self.session = session;
+        let addr = Arc::clone(&self.answers.addr);
+        done.unwrap_or_else(|_| {
+            Err(Error::Timeout { addr, what: "logging in again".into(), after })
+        })
     }
 
     /// Seals and writes a request; takes in the answers that come meanwhile.
@@ -148,7 +178,7 @@ impl Link {
         }
         shared.with(|state| state.sender.lodge(&shipment));
         let options = shared.cluster.options();
-        let Link { sender, answers } = self;
+        let Link { sender, answers, .. } = self;
         let (version, frame) = (answers.version, &mut workshop.frame);
         let timeout_ms = i32::try_from(options.request_timeout.as_millis()).unwrap_or(i32::MAX);
         shipment.encode(frame, version, &options.client_id, timeout_ms).map_err(|source| {
@@ -229,6 +259,25 @@ impl Link {
             }
         }
         Ok(true)
+    }
+}
+
+impl Ask for Link {
+    fn addr(&self) -> &Arc<str> {
+        &self.answers.addr
+    }
+
+    async fn ask(&mut self, mut frame: Writer, api: ApiKey, version: i16) -> Result<Bytes, Error> {
+        let Link { sender, answers, .. } = self;
+        let correlation_id = answers.pipeline.enter(api, version);
+        pipeline::set_correlation_id(frame.inline_mut(), correlation_id);
+        sender.send_segments(&frame).await?;
+        let frame = answers.receiver.take().await?;
+        let (_, body_at) = answers
+            .pipeline
+            .accept(&frame)
+            .map_err(|source| Error::Pipeline { addr: Arc::clone(&answers.addr), source })?;
+        Ok(frame.slice(body_at..))
     }
 }
 

@@ -1,0 +1,147 @@
+//! Logging in on a connection that somebody else drives, and doing so again before the session ends
+//! (KIP-368). The messages are `core::login`'s; this brings what it must not have: the clock, chance,
+//! and a thread for what takes long to compute.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use thalweg_wire::{ApiKey, ErrorCode, Writer};
+use tokio::time::Instant;
+
+use crate::core::ApiVersions;
+use crate::core::login::{self, Login, LoginError, Progress};
+use crate::core::sasl::{RANDOM_LEN, SaslError};
+use crate::error::{AuthenticationError, Error};
+use crate::options::{Options, SaslOptions};
+
+/// Whoever drives a connection, as far as a login needs him. Nothing else may be sent between the
+/// first request of a login and its last answer; what was sent before may still be answered.
+pub(crate) trait Ask: Send {
+    fn addr(&self) -> &Arc<str>;
+
+    /// Sends a request's frame, its correlation id still 0; gives the answer's body.
+    fn ask(
+        &mut self,
+        frame: Writer,
+        api: ApiKey,
+        version: i16,
+    ) -> impl Future<Output = Result<Bytes, Error>> + Send;
+}
+
+/// As whom a connection is logged in, and until when.
+#[derive(Debug, Default)]
+pub(crate) struct Session {
+    sasl: Option<SaslOptions>,
+    client_id: Arc<str>,
+    renew_at: Option<Instant>,
+    ends_at: Option<Instant>,
+}
+
+impl Session {
+    /// Not logged in yet.
+    pub fn new(options: &Options) -> Session {
+        let sasl = options.sasl.clone();
+        Session { sasl, client_id: options.client_id.clone(), ..Session::default() }
+    }
+
+    /// Whether to log in again before anything else is sent: the broker closes a connection on
+    /// which something comes after the session's end.
+    pub fn is_due(&self) -> bool {
+        self.renew_at.is_some_and(|at| Instant::now() >= at)
+    }
+
+    /// When the session ends.
+    pub fn ends_at(&self) -> Option<Instant> {
+        self.ends_at
+    }
+
+    /// Logs in, or again; nothing without SASL.
+    pub async fn log_in(&mut self, on: &mut impl Ask, versions: &ApiVersions) -> Result<(), Error> {
+        let Some(sasl) = self.sasl.clone() else { return Ok(()) };
+        let addr = on.addr().clone();
+        let failed = |error| into_error(&addr, error);
+        let (nonce, jitter) = random(&addr)?;
+        let mechanism = sasl.mechanism;
+        let mut login = Login::begin(mechanism, &sasl.username, &sasl.password, nonce, versions)
+            .map_err(failed)?;
+        loop {
+            let mut frame = Writer::new();
+            let (api, version) =
+                login.request(&mut frame, &self.client_id).map_err(|(api, version, source)| {
+                    Error::Encode { addr: addr.clone(), api, version, source }
+                })?;
+            let body = on.ask(frame, api, version).await?;
+            let progress;
+            (login, progress) = respond(login, body, &addr).await?;
+            if let Progress::Done(lifetime) = progress.map_err(failed)? {
+                let now = Instant::now();
+                let after = |time| now.checked_add(time);
+                self.ends_at = lifetime.and_then(after);
+                self.renew_at = lifetime.and_then(|time| after(login::renew_after(time, jitter)));
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Has the login take an answer in, elsewhere if that takes milliseconds: others wait for this
+/// thread.
+async fn respond(
+    mut login: Login,
+    body: Bytes,
+    addr: &Arc<str>,
+) -> Result<(Login, Result<Progress, LoginError>), Error> {
+    if !login.is_costly() {
+        let progress = login.on_response(&body);
+        return Ok((login, progress));
+    }
+    let computed = tokio::task::spawn_blocking(move || {
+        let progress = login.on_response(&body);
+        (login, progress)
+    });
+    // It ends without a result when the runtime does.
+    computed.await.map_err(|_| Error::ShutDown { addr: addr.clone() })
+}
+
+/// A nonce's bytes, and one for the moment at which to renew.
+fn random(addr: &Arc<str>) -> Result<([u8; RANDOM_LEN], u8), Error> {
+    let mut bytes = [0; RANDOM_LEN + 1];
+    getrandom::fill(&mut bytes).map_err(|error| Error::Io {
+        addr: addr.clone(),
+        source: Arc::new(std::io::Error::other(format!("no randomness: {error}"))),
+    })?;
+    let [nonce @ .., jitter] = bytes;
+    Ok((nonce, jitter))
+}
+
+fn into_error(addr: &Arc<str>, error: LoginError) -> Error {
+    let addr = addr.clone();
+    let source = match error {
+        LoginError::Version(source) => return Error::Version { addr, source },
+        LoginError::Decode { api, version, source } => {
+            return Error::Decode { addr, api, version, source };
+        }
+        LoginError::Mechanism { wanted, offered } => {
+            AuthenticationError::Mechanism { wanted, offered }
+        }
+        LoginError::Refused {
+            code:
+                code @ (ErrorCode::SASL_AUTHENTICATION_FAILED
+                | ErrorCode::ILLEGAL_SASL_STATE
+                | ErrorCode::UNSUPPORTED_SASL_MECHANISM),
+            message,
+            ..
+        } => AuthenticationError::Refused { code, message },
+        // The broker has trouble of its own, and says nothing of who this client is.
+        LoginError::Refused { api, code, message } => {
+            return Error::Broker { addr, api, code, message };
+        }
+        LoginError::Sasl(SaslError::Credentials { what, reason }) => {
+            let reason = format!("is of no use: the {what} {reason}");
+            return Error::Config { name: "sasl.jaas.config".into(), reason };
+        }
+        LoginError::Sasl(source) => AuthenticationError::Sasl(source),
+    };
+    Error::Authentication { addr, source }
+}

@@ -1,0 +1,400 @@
+//! TLS by rustls: what users set, and what becomes of it.
+//!
+//! Certificates and keys are PEM, as Kafka takes them with `ssl.keystore.type=PEM`; Java's own
+//! stores (JKS, PKCS #12) and encrypted keys are not read.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::verify_server_cert_signed_by_trust_anchor;
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use crate::error::Error;
+
+/// How TLS is done. The default trusts whom the system trusts, checks the broker's name, and has no
+/// certificate of its own.
+///
+/// Files are read when the first connection is opened, and not again for this value and its
+/// clones. TLS is version 1.2 or 1.3 (`ssl.enabled.protocols`).
+///
+/// ```
+/// use thalweg::{Options, Roots, Security, TlsOptions};
+///
+/// let tls = TlsOptions::default().with_roots(Roots::file("ca.pem"));
+/// let options = Options { security: Security::Tls(tls), ..Options::default() };
+/// # drop(options);
+/// ```
+#[derive(Clone, Default)]
+pub struct TlsOptions {
+    roots: Roots,
+    identity: Option<Identity>,
+    server_name: Option<Arc<str>>,
+    accepts_any_host_name: bool,
+    /// Made when first needed; shared by clones, and gone when a setting changes.
+    prepared: Arc<OnceLock<Arc<ClientConfig>>>,
+}
+
+/// Who may vouch for brokers.
+#[derive(Clone, Debug, Default)]
+pub enum Roots {
+    /// Whoever the system trusts.
+    #[default]
+    System,
+    /// These certificates, and no others.
+    Pem(Pem),
+}
+
+/// This client's certificate and key.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// The certificate, followed by those between it and the root
+    /// (`ssl.keystore.certificate.chain`). No default.
+    pub certificate_chain: Pem,
+    /// Its private key, not encrypted (`ssl.keystore.key`). No default.
+    pub key: Pem,
+}
+
+/// PEM, in a file or in memory.
+#[derive(Clone)]
+pub enum Pem {
+    /// A file's path.
+    File(PathBuf),
+    /// The text itself. Not shown by `Debug`.
+    Text(Arc<[u8]>),
+}
+
+impl Pem {
+    /// PEM in a file.
+    pub fn file(path: impl Into<PathBuf>) -> Pem {
+        Pem::File(path.into())
+    }
+
+    /// PEM in memory.
+    pub fn text(text: impl AsRef<[u8]>) -> Pem {
+        Pem::Text(text.as_ref().into())
+    }
+
+    fn read(&self) -> Result<Arc<[u8]>, String> {
+        match self {
+            Pem::File(path) => std::fs::read(path)
+                .map(Arc::from)
+                .map_err(|error| format!("{} cannot be read: {error}", path.display())),
+            Pem::Text(text) => Ok(Arc::clone(text)),
+        }
+    }
+}
+
+impl fmt::Debug for Pem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pem::File(path) => f.debug_tuple("File").field(path).finish(),
+            // It may be a private key.
+            Pem::Text(text) => write!(f, "Text({} bytes)", text.len()),
+        }
+    }
+}
+
+/// How messages name what is being read.
+impl fmt::Display for Pem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pem::File(path) => write!(f, "{}", path.display()),
+            Pem::Text(_) => f.write_str("the text given"),
+        }
+    }
+}
+
+impl Roots {
+    /// The certificates of a PEM file (`ssl.truststore.location` with `ssl.truststore.type=PEM`).
+    pub fn file(path: impl Into<PathBuf>) -> Roots {
+        Roots::Pem(Pem::file(path))
+    }
+
+    /// The certificates of PEM in memory (`ssl.truststore.certificates`).
+    pub fn text(text: impl AsRef<[u8]>) -> Roots {
+        Roots::Pem(Pem::text(text))
+    }
+}
+
+impl fmt::Debug for TlsOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsOptions")
+            .field("roots", &self.roots)
+            .field("identity", &self.identity)
+            .field("server_name", &self.server_name)
+            .field("accepts_any_host_name", &self.accepts_any_host_name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TlsOptions {
+    /// Who may vouch for brokers (`ssl.truststore.*`); whoever the system trusts.
+    pub fn with_roots(mut self, roots: Roots) -> TlsOptions {
+        self.roots = roots;
+        self.changed()
+    }
+
+    /// A certificate of this client's own, for brokers with `ssl.client.auth` (`ssl.keystore.*`);
+    /// none.
+    pub fn with_identity(mut self, identity: Identity) -> TlsOptions {
+        self.identity = Some(identity);
+        self.changed()
+    }
+
+    /// The name that every broker's certificate must carry, instead of the host that is connected
+    /// to; that host. For tunnels and proxies; Kafka's client has no such setting.
+    pub fn with_server_name(mut self, name: impl Into<Arc<str>>) -> TlsOptions {
+        self.server_name = Some(name.into());
+        self.changed()
+    }
+
+    /// Takes any certificate that a root vouches for, whatever name it carries
+    /// (`ssl.endpoint.identification.algorithm` empty; the default is `https`). Whoever has *any*
+    /// certificate from one of the roots can then pose as a broker: with the system's roots, that
+    /// is everybody.
+    pub fn dangerously_accept_any_host_name(mut self) -> TlsOptions {
+        self.accepts_any_host_name = true;
+        self.changed()
+    }
+
+    fn changed(mut self) -> TlsOptions {
+        self.prepared = Arc::default();
+        self
+    }
+
+    /// The name to look for in the certificate of the broker at `host`.
+    pub(crate) fn server_name(&self, host: &str) -> Result<ServerName<'static>, Error> {
+        let name = self.server_name.as_deref().unwrap_or(host);
+        ServerName::try_from(name.to_owned())
+            .map_err(|_| Error::BadAddress(format!("{name} is no name for TLS")))
+    }
+
+    /// What rustls needs; reads files the first time.
+    pub(crate) fn prepare(&self) -> Result<Arc<ClientConfig>, Error> {
+        if let Some(prepared) = self.prepared.get() {
+            return Ok(Arc::clone(prepared));
+        }
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let roots = Arc::new(self.root_store()?);
+        let verifier: Arc<dyn ServerCertVerifier> = if self.accepts_any_host_name {
+            Arc::new(AnyHostName { roots, provider: Arc::clone(&provider) })
+        } else {
+            WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider))
+                .build()
+                .map_err(|error| wrong("ssl.truststore.certificates", error.to_string()))?
+        };
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| wrong("ssl.enabled.protocols", error.to_string()))?
+            // The verifier is rustls's own, but for the opt-out, which says what it does.
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        let config = match &self.identity {
+            None => builder.with_no_client_auth(),
+            Some(identity) => {
+                let (chain, key) = identity.read()?;
+                builder
+                    .with_client_auth_cert(chain, key)
+                    .map_err(|error| wrong("ssl.keystore.key", format!("is refused: {error}")))?
+            }
+        };
+        // Another connection may have been quicker: one of both is used from now on, for its
+        // sessions to be resumed.
+        Ok(Arc::clone(self.prepared.get_or_init(|| Arc::new(config))))
+    }
+
+    fn root_store(&self) -> Result<RootCertStore, Error> {
+        let mut store = RootCertStore::empty();
+        match &self.roots {
+            Roots::System => {
+                let found = rustls_native_certs::load_native_certs();
+                // Systems carry a few certificates that nobody can read; the others count.
+                let (added, _) = store.add_parsable_certificates(found.certs);
+                if added == 0 {
+                    let why = found.errors.first().map_or(String::new(), |e| format!(": {e}"));
+                    let reason = format!("is not set, and the system has no certificates{why}");
+                    return Err(wrong("ssl.truststore.location", reason));
+                }
+            }
+            Roots::Pem(pem) => {
+                let name = match pem {
+                    Pem::File(_) => "ssl.truststore.location",
+                    Pem::Text(_) => "ssl.truststore.certificates",
+                };
+                for certificate in certificates(name, pem)? {
+                    store.add(certificate).map_err(|error| {
+                        wrong(name, format!("has a certificate in {pem} that is refused: {error}"))
+                    })?;
+                }
+            }
+        }
+        Ok(store)
+    }
+}
+
+impl Identity {
+    /// A certificate chain and its key.
+    pub fn new(certificate_chain: Pem, key: Pem) -> Identity {
+        Identity { certificate_chain, key }
+    }
+
+    fn read(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), Error> {
+        let chain = certificates("ssl.keystore.certificate.chain", &self.certificate_chain)?;
+        let name = "ssl.keystore.key";
+        let text = self.key.read().map_err(|reason| wrong(name, reason))?;
+        let key = PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
+            wrong(name, format!("has no unencrypted private key in {}: {error}", self.key))
+        })?;
+        Ok((chain, key))
+    }
+}
+
+/// The certificates of a PEM, at least one.
+fn certificates(name: &'static str, pem: &Pem) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let text = pem.read().map_err(|reason| wrong(name, reason))?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let found = found.map_err(|error| wrong(name, format!("is no PEM in {pem}: {error}")))?;
+    if found.is_empty() {
+        return Err(wrong(name, format!("has no certificate in {pem}")));
+    }
+    Ok(found)
+}
+
+fn wrong(name: &'static str, reason: String) -> Error {
+    Error::Config { name: name.into(), reason }
+}
+
+/// Checks everything but the name.
+#[derive(Debug)]
+struct AnyHostName {
+    roots: Arc<RootCertStore>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for AnyHostName {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let certificate = ParsedCertificate::try_from(end_entity)?;
+        let algorithms = self.provider.signature_verification_algorithms.all;
+        verify_server_cert_signed_by_trust_anchor(
+            &certificate,
+            &self.roots,
+            intermediates,
+            now,
+            algorithms,
+        )?;
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(options: &TlsOptions) -> String {
+        options.prepare().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        let none = TlsOptions::default().with_roots(Roots::file("no/such/ca.pem"));
+        assert!(refused(&none).starts_with("config ssl.truststore.location no/such/ca.pem cannot"));
+        let empty = TlsOptions::default().with_roots(Roots::text("nothing"));
+        assert_eq!(
+            refused(&empty),
+            "config ssl.truststore.certificates has no certificate in the text given"
+        );
+        let garbage = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        let garbage = TlsOptions::default().with_roots(Roots::text(garbage));
+        assert!(refused(&garbage).contains("that is refused"), "{}", refused(&garbage));
+        let cut = TlsOptions::default().with_roots(Roots::text("-----BEGIN CERTIFICATE-----\nAA"));
+        assert!(refused(&cut).contains("is no PEM"), "{}", refused(&cut));
+    }
+
+    #[test]
+    fn identities_need_both_parts() {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let params = rcgen::CertificateParams::new(vec!["client".to_owned()]).unwrap();
+        let certificate = params.self_signed(&key).unwrap().pem();
+        let options = |chain: &str, key: &str| {
+            TlsOptions::default()
+                .with_roots(Roots::text(&certificate))
+                .with_identity(Identity::new(Pem::text(chain), Pem::text(key)))
+        };
+        assert!(options(&certificate, &key.serialize_pem()).prepare().is_ok());
+        let no_key = refused(&options(&certificate, &certificate));
+        assert!(no_key.starts_with("config ssl.keystore.key has no unencrypted"), "{no_key}");
+        let other = rcgen::KeyPair::generate().unwrap().serialize_pem();
+        let other = refused(&options(&certificate, &other));
+        assert!(other.starts_with("config ssl.keystore.key is refused"), "{other}");
+        let no_chain = refused(&options("", &key.serialize_pem()));
+        assert!(no_chain.starts_with("config ssl.keystore.certificate.chain"), "{no_chain}");
+    }
+
+    #[test]
+    fn clones_share_what_was_prepared_until_they_differ() {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let params = rcgen::CertificateParams::new(vec!["a.example".to_owned()]).unwrap();
+        let options =
+            TlsOptions::default().with_roots(Roots::text(params.self_signed(&key).unwrap().pem()));
+        let same = options.clone();
+        assert!(Arc::ptr_eq(&options.prepare().unwrap(), &same.prepare().unwrap()));
+        let other = options.clone().dangerously_accept_any_host_name();
+        assert!(!Arc::ptr_eq(&options.prepare().unwrap(), &other.prepare().unwrap()));
+    }
+
+    #[test]
+    fn keys_are_not_shown() {
+        let pem = Pem::text("-----BEGIN PRIVATE KEY-----");
+        let options = TlsOptions::default().with_identity(Identity::new(pem.clone(), pem));
+        assert!(!format!("{options:?}").contains("PRIVATE"), "{options:?}");
+    }
+
+    #[test]
+    fn names() {
+        let options = TlsOptions::default();
+        assert!(matches!(options.server_name("127.0.0.1"), Ok(ServerName::IpAddress(_))));
+        assert!(matches!(options.server_name("::1"), Ok(ServerName::IpAddress(_))));
+        assert!(matches!(options.server_name("a.example"), Ok(ServerName::DnsName(_))));
+        assert!(options.server_name("not a name").is_err());
+        let options = options.with_server_name("b.example");
+        assert_eq!(options.server_name("a.example").unwrap().to_str(), "b.example");
+    }
+}

@@ -1,0 +1,261 @@
+//! Logging in, and again before the session ends, on a broker that watches what comes when.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use thalweg::{
+    AuthenticationError, Cluster, Connection, Error, Mechanism, Options, RawConnection,
+    SaslOptions, Security,
+};
+use thalweg_wire::messages::api_versions_response::ApiVersion;
+use thalweg_wire::messages::{
+    ApiVersionsResponse, MetadataRequest, MetadataResponse, RequestHeader, SaslAuthenticateRequest,
+    SaslAuthenticateResponse, SaslHandshakeResponse,
+};
+use thalweg_wire::{ApiKey, ErrorCode, Message, Reader, Writer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// So much later than it said does the fake end a session: on a busy machine what was sent in time
+/// may be read late.
+const GRACE: Duration = Duration::from_millis(250);
+
+/// How the fake treats logins.
+#[derive(Clone, Copy)]
+struct Manner {
+    lifetime_ms: u64,
+    /// Consents to so many logins.
+    consents: usize,
+    code: ErrorCode,
+    is_silent: bool,
+    /// Time for an answer to Metadata.
+    pause: Duration,
+}
+
+impl Default for Manner {
+    fn default() -> Manner {
+        Manner {
+            lifetime_ms: 0,
+            consents: usize::MAX,
+            code: ErrorCode::SASL_AUTHENTICATION_FAILED,
+            is_silent: false,
+            pause: Duration::ZERO,
+        }
+    }
+}
+
+struct Fake {
+    addr: String,
+    connections: Arc<AtomicUsize>,
+    logins: Arc<AtomicUsize>,
+}
+
+impl Fake {
+    async fn start(manner: Manner) -> Fake {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap().to_string();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let logins = Arc::new(AtomicUsize::new(0));
+        let counts = (Arc::clone(&connections), Arc::clone(&logins));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                counts.0.fetch_add(1, Ordering::SeqCst);
+                tokio::spawn(serve(stream, manner, Arc::clone(&counts.1)));
+            }
+        });
+        Fake { addr, connections, logins }
+    }
+
+    fn counts(&self) -> (usize, usize) {
+        (self.connections.load(Ordering::SeqCst), self.logins.load(Ordering::SeqCst))
+    }
+}
+
+async fn serve(mut stream: TcpStream, manner: Manner, logins: Arc<AtomicUsize>) -> Option<()> {
+    let mut ends: Option<Instant> = None;
+    let mut is_greeted = false;
+    loop {
+        let len = stream.read_i32().await.ok()?;
+        let mut frame = vec![0; len as usize];
+        stream.read_exact(&mut frame).await.ok()?;
+        let api = ApiKey(i16::from_be_bytes([frame[0], frame[1]]));
+        let version = i16::from_be_bytes([frame[2], frame[3]]);
+        let mut r = Reader::new(&frame);
+        let header = RequestHeader::decode(&mut r, api.request_header_version(version)).unwrap();
+        let mut w = Writer::new();
+        w.begin_frame();
+        w.i32(header.correlation_id);
+        if api.response_header_version(version) >= 1 {
+            w.uvarint(0);
+        }
+        match api {
+            ApiKey::API_VERSIONS => api_versions().encode(&mut w, version).unwrap(),
+            ApiKey::SASL_HANDSHAKE => {
+                assert!(!is_greeted && version == 1);
+                is_greeted = true;
+                let mechanisms = vec!["PLAIN".into()];
+                SaslHandshakeResponse { mechanisms, ..Default::default() }
+                    .encode(&mut w, version)
+                    .unwrap();
+            }
+            ApiKey::SASL_AUTHENTICATE => {
+                let request = SaslAuthenticateRequest::decode(&mut r, version).unwrap();
+                assert!(is_greeted && request.auth_bytes[..] == *b"\0alice\0secret");
+                is_greeted = false;
+                if manner.is_silent {
+                    continue;
+                }
+                let is_welcome = logins.fetch_add(1, Ordering::SeqCst) < manner.consents;
+                ends = Some(Instant::now() + Duration::from_millis(manner.lifetime_ms));
+                let response = SaslAuthenticateResponse {
+                    error_code: if is_welcome { ErrorCode::NONE } else { manner.code },
+                    error_message: (!is_welcome).then(|| "not you".into()),
+                    session_lifetime_ms: manner.lifetime_ms as i64,
+                    ..Default::default()
+                };
+                response.encode(&mut w, version).unwrap();
+            }
+            _ => {
+                // As Kafka does: nothing in the middle of a login, nothing after the session.
+                let is_over = manner.lifetime_ms > 0 && ends? + GRACE < Instant::now();
+                if is_greeted || ends.is_none() || is_over {
+                    return None;
+                }
+                tokio::time::sleep(manner.pause).await;
+                MetadataResponse::default().encode(&mut w, version).unwrap();
+            }
+        }
+        w.end_frame().unwrap();
+        stream.write_all(&w.to_vec()).await.ok()?;
+    }
+}
+
+fn api_versions() -> ApiVersionsResponse {
+    let range = |api: ApiKey, max_version| ApiVersion {
+        api_key: api.0,
+        min_version: 0,
+        max_version,
+        ..ApiVersion::default()
+    };
+    ApiVersionsResponse {
+        api_keys: vec![
+            range(ApiKey::API_VERSIONS, 4),
+            range(ApiKey::METADATA, 12),
+            range(ApiKey::SASL_HANDSHAKE, 1),
+            range(ApiKey::SASL_AUTHENTICATE, 2),
+        ],
+        ..ApiVersionsResponse::default()
+    }
+}
+
+fn alice() -> Options {
+    Options {
+        connect_timeout: Duration::from_secs(5),
+        request_timeout: Duration::from_secs(5),
+        security: Security::Plaintext,
+        sasl: Some(SaslOptions::new(Mechanism::Plain, "alice", "secret")),
+        ..Options::default()
+    }
+}
+
+#[tokio::test]
+async fn nothing_comes_before_the_login() {
+    let fake = Fake::start(Manner::default()).await;
+    let mut raw = RawConnection::open(&fake.addr, &alice()).await.unwrap();
+    assert_eq!(raw.session_ends(), None);
+    raw.call(&MetadataRequest::default()).await.unwrap();
+    assert_eq!(fake.counts(), (1, 1));
+    let stranger = Options { sasl: None, ..alice() };
+    let mut raw = RawConnection::open(&fake.addr, &stranger).await.unwrap();
+    let error = raw.call(&MetadataRequest::default()).await.unwrap_err();
+    assert!(matches!(error, Error::Closed { .. } | Error::Io { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn sessions_are_renewed_on_the_same_connection() {
+    let manner = Manner { lifetime_ms: 300, ..Manner::default() };
+    let fake = Fake::start(manner).await;
+    let mut raw = RawConnection::open(&fake.addr, &alice()).await.unwrap();
+    let shared = Connection::open(&fake.addr, &alice()).await.unwrap();
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_millis(1_000) {
+        raw.call(&MetadataRequest::default()).await.unwrap();
+        shared.send(&MetadataRequest::default()).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let (connections, logins) = fake.counts();
+    assert!(connections == 2 && (4..=12).contains(&logins), "{connections}, {logins}");
+}
+
+#[tokio::test]
+async fn many_callers_wait_for_the_renewal_and_all_are_answered() {
+    let manner = Manner { lifetime_ms: 200, pause: Duration::from_millis(3), ..Manner::default() };
+    let fake = Fake::start(manner).await;
+    for max_in_flight in [1, 5] {
+        let options = Options { max_in_flight, ..alice() };
+        let connection = Connection::open(&fake.addr, &options).await.unwrap();
+        let began = Instant::now();
+        let callers: Vec<_> = (0..8)
+            .map(|_| {
+                let connection = connection.clone();
+                tokio::spawn(async move {
+                    while began.elapsed() < Duration::from_millis(700) {
+                        connection.send(&MetadataRequest::default()).await?;
+                    }
+                    Ok::<_, Error>(())
+                })
+            })
+            .collect();
+        for caller in callers {
+            caller.await.unwrap().unwrap();
+        }
+    }
+    assert_eq!(fake.counts().0, 2);
+}
+
+#[tokio::test]
+async fn a_refused_renewal_ends_the_connection_with_its_reason() {
+    let manner = Manner { lifetime_ms: 100, consents: 1, ..Manner::default() };
+    let fake = Fake::start(manner).await;
+    let connection = Connection::open(&fake.addr, &alice()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(120)).await;
+    let request = MetadataRequest::default();
+    let (a, b) = tokio::join!(connection.send(&request), connection.send(&request));
+    for error in [a.unwrap_err(), b.unwrap_err(), connection.over().unwrap()] {
+        assert!(error.is_authentication(), "{error:?}");
+        assert!(error.to_string().ends_with("SASL_AUTHENTICATION_FAILED: not you"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn refusals_are_not_tried_again() {
+    let fake = Fake::start(Manner { consents: 0, ..Manner::default() }).await;
+    // The same broker twice: the second address would not help.
+    let bootstrap = format!("{0},{0}", fake.addr);
+    let error = Cluster::connect(&bootstrap, alice()).await.unwrap_err();
+    let Error::Authentication { addr, source } = error else { panic!("{error:?}") };
+    assert_eq!(*addr, *fake.addr);
+    let AuthenticationError::Refused { code, message } = source else { panic!("{source:?}") };
+    assert_eq!(code, ErrorCode::SASL_AUTHENTICATION_FAILED);
+    assert_eq!(message.as_deref(), Some("not you"));
+    assert_eq!(fake.counts(), (1, 1));
+}
+
+#[tokio::test]
+async fn trouble_of_the_brokers_own_is_no_refusal() {
+    let manner = Manner { consents: 0, code: ErrorCode::UNKNOWN_SERVER_ERROR, ..Manner::default() };
+    let fake = Fake::start(manner).await;
+    let error = RawConnection::open(&fake.addr, &alice()).await.unwrap_err();
+    assert!(matches!(error, Error::Broker { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn everything_together_has_one_timeout() {
+    let fake = Fake::start(Manner { is_silent: true, ..Manner::default() }).await;
+    let options = Options { connect_timeout: Duration::from_millis(200), ..alice() };
+    let began = Instant::now();
+    let error = RawConnection::open(&fake.addr, &options).await.unwrap_err();
+    assert!(error.to_string().starts_with("logging in on"), "{error}");
+    assert!(began.elapsed() < Duration::from_secs(2));
+}

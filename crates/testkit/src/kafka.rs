@@ -1,0 +1,355 @@
+//! Apache Kafka as a peer: brokers of the real thing, each its own controller too, started from
+//! their jars.
+//!
+//! The jars are looked for in the directory that `THALWEG_KAFKA_JARS` names, and `java` in the path.
+//! A test without them says so and does nothing:
+//!
+//! ```no_run
+//! use thalweg_testkit::kafka::Kafka;
+//!
+//! let Some(kafka) = Kafka::builder() else { return };
+//! let kafka = kafka.nodes(3).config("min.insync.replicas", 2).start();
+//! println!("{}", kafka.bootstrap(Kafka::INTERNAL));
+//! ```
+//!
+//! Everything listens on 127.0.0.1 at ports of its own, keeps its data in a directory of its own,
+//! and is killed and removed on drop. A test that needs several things of a Kafka should ask all of
+//! one: a start takes seconds.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{Read, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use thalweg_wire::messages::{MetadataRequest, MetadataResponse};
+use thalweg_wire::{ApiKey, Message, Reader, Writer};
+
+use super::{Data, scratch};
+
+/// Names the directory with Kafka's jars.
+const JARS: &str = "THALWEG_KAFKA_JARS";
+/// How long a start may take, on a machine that has other things to do.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+const HOST: &str = "127.0.0.1";
+const CONTROLLER: &str = "CONTROLLER";
+const CLUSTER_ID: &str = "thalwegTestClusterAAAA";
+const METADATA_VERSION: i16 = 12;
+
+/// How to start Kafka.
+#[derive(Debug)]
+pub struct Builder {
+    class_path: String,
+    nodes: usize,
+    listeners: Vec<(String, String)>,
+    configs: Vec<(String, String)>,
+    scram: Vec<String>,
+}
+
+/// Apache Kafka, running.
+#[derive(Debug)]
+pub struct Kafka {
+    class_path: String,
+    listeners: Vec<String>,
+    nodes: Vec<Node>,
+    /// Behind the nodes, so that it goes when they are gone.
+    data: Data,
+}
+
+#[derive(Debug)]
+struct Node {
+    config: PathBuf,
+    output: PathBuf,
+    /// One per listener, in their order.
+    ports: Vec<u16>,
+    child: Option<Child>,
+}
+
+impl Kafka {
+    /// A plaintext listener that is always there; brokers talk over it, too.
+    pub const INTERNAL: &str = "INTERNAL";
+
+    /// Options first; `None`, with a word about it, where there are no jars.
+    ///
+    /// # Panics
+    /// If the variable names something else than a directory with Kafka's jars.
+    pub fn builder() -> Option<Builder> {
+        let Some(folder) = std::env::var_os(JARS) else {
+            eprintln!("skipped: {JARS} is not set");
+            return None;
+        };
+        let folder = PathBuf::from(folder);
+        let is_kafka = std::fs::read_dir(&folder)
+            .unwrap_or_else(|error| panic!("{JARS}={}: {error}", folder.display()))
+            .filter_map(Result::ok)
+            .any(|entry| entry.file_name().to_string_lossy().starts_with("kafka-server-"));
+        assert!(is_kafka, "{JARS}={} has no jars of Kafka", folder.display());
+        Some(Builder {
+            class_path: folder.join("*").display().to_string(),
+            nodes: 1,
+            listeners: vec![(Kafka::INTERNAL.to_owned(), "PLAINTEXT".to_owned())],
+            configs: Vec::new(),
+            scram: Vec::new(),
+        })
+    }
+
+    /// `bootstrap.servers` of a listener.
+    ///
+    /// # Panics
+    /// If there is no such listener.
+    pub fn bootstrap(&self, listener: &str) -> String {
+        let addresses: Vec<String> =
+            (0..self.nodes.len()).map(|node| self.address(node, listener)).collect();
+        addresses.join(",")
+    }
+
+    /// Where one node listens; they count from 0, their ids from 1.
+    ///
+    /// # Panics
+    /// If there is no such node or listener.
+    pub fn address(&self, node: usize, listener: &str) -> String {
+        format!("{HOST}:{}", self.port(node, listener))
+    }
+
+    /// The port of the same.
+    ///
+    /// # Panics
+    /// If there is no such node or listener.
+    pub fn port(&self, node: usize, listener: &str) -> u16 {
+        let at = self.listeners.iter().position(|name| name == listener);
+        self.nodes[node].ports[at.unwrap_or_else(|| panic!("no listener {listener}"))]
+    }
+
+    /// Where the data of all nodes is.
+    pub fn data(&self) -> &Path {
+        &self.data.path
+    }
+
+    /// Kills a node, as `kill -9` does.
+    pub fn kill(&mut self, node: usize) {
+        self.nodes[node].kill();
+    }
+
+    /// Starts a node that was killed, with the data it had, and waits until it and all others that
+    /// run know each other.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub fn start_again(&mut self, node: usize) {
+        self.nodes[node].kill();
+        self.nodes[node].start(&self.class_path);
+        self.wait_until_ready();
+    }
+
+    /// Waits until every node that runs serves, and knows all others that do.
+    fn wait_until_ready(&mut self) {
+        let began = Instant::now();
+        let running = self.nodes.iter().filter(|node| node.child.is_some()).count();
+        for node in self.nodes.iter_mut().filter(|node| node.child.is_some()) {
+            while brokers(node.ports[0]).unwrap_or(0) < running {
+                if let Some(status) = node.child.as_mut().and_then(|child| child.try_wait().ok()?) {
+                    panic!("Kafka ended with {status}: {}", node.said());
+                }
+                let waited = began.elapsed();
+                assert!(waited < START_TIMEOUT, "Kafka did not start: {}", node.said());
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+    }
+}
+
+impl Builder {
+    /// Number of nodes; 1. All of them vote in the controllers' quorum.
+    pub fn nodes(mut self, nodes: usize) -> Builder {
+        self.nodes = nodes;
+        self
+    }
+
+    /// Adds a listener with a security protocol: `PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or
+    /// `SASL_SSL`.
+    pub fn listener(mut self, name: &str, protocol: &str) -> Builder {
+        self.listeners.push((name.to_owned(), protocol.to_owned()));
+        self
+    }
+
+    /// Sets a config by Kafka's name, on every node.
+    pub fn config(mut self, name: &str, value: impl ToString) -> Builder {
+        self.configs.push((name.to_owned(), value.to_string()));
+        self
+    }
+
+    /// Creates a user with a SCRAM password, as `kafka-storage.sh format --add-scram` does. Neither
+    /// may have `,`, `=` or brackets.
+    pub fn scram(mut self, mechanism: &str, name: &str, password: &str) -> Builder {
+        self.scram.push(format!("{mechanism}=[name={name},password={password}]"));
+        self
+    }
+
+    /// Formats and starts the nodes, and waits until they serve.
+    ///
+    /// # Panics
+    /// If they do not: a test has nothing to do then.
+    pub fn start(self) -> Kafka {
+        let data = Data { path: scratch(), is_ours: true };
+        std::fs::create_dir_all(&data.path).expect("a directory for Kafka");
+        let per_node = self.listeners.len() + 1;
+        let ports = free_ports(per_node * self.nodes);
+        let ports: Vec<&[u16]> = ports.chunks(per_node).collect();
+        let mut kafka = Kafka {
+            class_path: self.class_path.clone(),
+            listeners: self.listeners.iter().map(|(name, _)| name.clone()).collect(),
+            nodes: Vec::new(),
+            data,
+        };
+        for node in 0..self.nodes {
+            let dir = kafka.data.path.join(format!("node-{}", node + 1));
+            let config = dir.with_extension("properties");
+            std::fs::write(&config, self.properties(node, &dir, &ports)).expect("a config");
+            let output = dir.with_extension("log");
+            let ports = ports[node][..per_node - 1].to_vec();
+            kafka.nodes.push(Node { config, output, ports, child: None });
+        }
+        // All at once: most of the time is the virtual machine's own.
+        let formatting: Vec<Child> =
+            kafka.nodes.iter().map(|node| self.format(&node.config)).collect();
+        for child in formatting {
+            let done = child.wait_with_output().expect("kafka-storage");
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert!(done.status.success(), "kafka-storage ended with {}: {said}", done.status);
+        }
+        for node in &mut kafka.nodes {
+            node.start(&self.class_path);
+        }
+        kafka.wait_until_ready();
+        kafka
+    }
+
+    fn format(&self, config: &Path) -> Child {
+        let mut command = java(&self.class_path, "128m");
+        command.arg("kafka.tools.StorageTool").args(["format", "-t", CLUSTER_ID, "-c"]);
+        command.arg(config);
+        for user in &self.scram {
+            command.args(["--add-scram", user]);
+        }
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("java starts")
+    }
+
+    /// The `server.properties` of a node. `ports` holds, for each node, those of its listeners and,
+    /// last, of its controller.
+    fn properties(&self, node: usize, dir: &Path, ports: &[&[u16]]) -> String {
+        let all = || {
+            let controller = (CONTROLLER, "PLAINTEXT");
+            let listeners = self.listeners.iter().map(|(name, protocol)| (&**name, &**protocol));
+            listeners.chain([controller])
+        };
+        let join = |parts: Vec<String>| parts.join(",");
+        let replicas = self.nodes.min(3);
+        let mut text = String::new();
+        let mut set = |name: &str, value: String| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{name}={value}");
+        };
+        set("process.roles", "broker,controller".into());
+        set("node.id", (node + 1).to_string());
+        let voter = |(node, ports): (usize, &&[u16])| {
+            format!("{}@{HOST}:{}", node + 1, ports[ports.len() - 1])
+        };
+        set("controller.quorum.voters", join(ports.iter().enumerate().map(voter).collect()));
+        set("controller.listener.names", CONTROLLER.into());
+        set("inter.broker.listener.name", Kafka::INTERNAL.into());
+        let listener = |((name, _), port): ((&str, &str), &u16)| format!("{name}://{HOST}:{port}");
+        set("listeners", join(all().zip(ports[node]).map(listener).collect()));
+        let protocols = all().map(|(name, protocol)| format!("{name}:{protocol}"));
+        set("listener.security.protocol.map", join(protocols.collect()));
+        set("log.dirs", dir.display().to_string());
+        for name in [
+            "offsets.topic.replication.factor",
+            "transaction.state.log.replication.factor",
+            "share.coordinator.state.topic.replication.factor",
+        ] {
+            set(name, replicas.to_string());
+        }
+        set("transaction.state.log.min.isr", replicas.min(2).to_string());
+        set("share.coordinator.state.topic.min.isr", replicas.min(2).to_string());
+        set("offsets.topic.num.partitions", "4".into());
+        set("transaction.state.log.num.partitions", "4".into());
+        set("group.initial.rebalance.delay.ms", "0".into());
+        for (name, value) in &self.configs {
+            set(name, value.clone());
+        }
+        text
+    }
+}
+
+impl Node {
+    fn start(&mut self, class_path: &str) {
+        let output = File::create(&self.output).expect("a file for Kafka's output");
+        let errors = output.try_clone().expect("the same file");
+        let mut command = java(class_path, "384m");
+        command.arg("kafka.Kafka").arg(&self.config);
+        command.stdout(output).stderr(errors);
+        self.child = Some(command.spawn().expect("java starts"));
+    }
+
+    fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// What it wrote so far.
+    fn said(&self) -> String {
+        std::fs::read_to_string(&self.output).unwrap_or_default()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A virtual machine that starts quickly rather than one that runs fast.
+fn java(class_path: &str, heap: &str) -> Command {
+    let mut command = Command::new("java");
+    command.arg(format!("-Xmx{heap}")).args(["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]);
+    command.args(["-cp", class_path]).stdin(Stdio::null());
+    command
+}
+
+/// Ports that nobody listens on; held all at once, so that they differ.
+fn free_ports(count: usize) -> Vec<u16> {
+    let held: Vec<TcpListener> =
+        (0..count).map(|_| TcpListener::bind((HOST, 0)).expect("a free port")).collect();
+    held.iter().map(|listener| listener.local_addr().expect("its address").port()).collect()
+}
+
+/// How many brokers the one on this port knows; `None` while it does not answer.
+fn brokers(port: u16) -> Option<usize> {
+    let mut stream = TcpStream::connect((HOST, port)).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
+    let mut w = Writer::new();
+    w.begin_frame();
+    w.i16(ApiKey::METADATA.0);
+    w.i16(METADATA_VERSION);
+    w.i32(0);
+    w.nullable_string(false, Some("testkit")).ok()?;
+    w.uvarint(0);
+    // No topics: only the brokers are of interest.
+    let request = MetadataRequest { topics: Some(Vec::new()), ..MetadataRequest::default() };
+    request.encode(&mut w, METADATA_VERSION).ok()?;
+    w.end_frame().ok()?;
+    stream.write_all(&w.to_vec()).ok()?;
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).ok()?;
+    let mut frame = vec![0; usize::try_from(i32::from_be_bytes(length)).ok()?.min(1 << 20)];
+    stream.read_exact(&mut frame).ok()?;
+    let mut r = Reader::new(&frame);
+    r.i32().ok()?;
+    r.tags(None, |_, _| Ok(false)).ok()?;
+    Some(MetadataResponse::decode(&mut r, METADATA_VERSION).ok()?.brokers.len())
+}
