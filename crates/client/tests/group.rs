@@ -246,4 +246,14 @@ async fn without_a_group_nothing_is_subscribed_or_committed() {
     soon(simple.commit()).await.unwrap();
     let committed = soon(simple.committed(&[tp(0)])).await.unwrap();
     assert_eq!(committed[0].1.as_ref().map(|found| found.position.offset), Some(1));
+    drop(simple);
+    // The next one goes on there, and commits without being asked.
+    let config = ConsumerConfig { group_id: Some("simple".into()), ..earliest() };
+    let mut next = bench.consumer(config.clone()).await;
+    next.assign([(tp(0), None)]);
+    assert_eq!(read(&mut next, 1).await, [(0, 1)]);
+    soon(next.close(Duration::from_secs(10))).await;
+    let last = bench.consumer(config).await;
+    let committed = soon(last.committed(&[tp(0)])).await.unwrap();
+    assert_eq!(committed[0].1.as_ref().map(|found| found.position.offset), Some(2));
 }

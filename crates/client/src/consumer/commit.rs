@@ -1,5 +1,6 @@
 //! Committing, and what is committed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +44,7 @@ async fn attempt(
     identity: &Identity,
     offsets: &[(TopicPartition, CommittedOffset)],
 ) -> Result<PerPartition<()>, Error> {
+    know(shared, offsets.iter().map(|(partition, _)| partition)).await?;
     let coordinator = shared.coordinator(&identity.group).await?;
     coordinator::commit(&shared.cluster, coordinator, identity, offsets).await
 }
@@ -80,8 +82,25 @@ async fn look_up(
     identity: &Identity,
     partitions: &[TopicPartition],
 ) -> Result<PerPartition<Option<CommittedOffset>>, Error> {
+    know(shared, partitions).await?;
     let coordinator = shared.coordinator(&identity.group).await?;
     coordinator::committed(&shared.cluster, coordinator, identity, partitions).await
+}
+
+/// Sees to it that the ids of the partitions' topics are known: newer versions go by them.
+async fn know<'a>(
+    shared: &Shared,
+    partitions: impl IntoIterator<Item = &'a TopicPartition>,
+) -> Result<(), Error> {
+    let metadata = shared.cluster.metadata();
+    let topics: BTreeSet<&str> =
+        partitions.into_iter().map(|partition| &*partition.topic).collect();
+    let unknown: Vec<&str> =
+        topics.into_iter().filter(|topic| !metadata.topics.contains_key(*topic)).collect();
+    if !unknown.is_empty() {
+        shared.cluster.refresh(&unknown).await?;
+    }
+    Ok(())
 }
 
 fn identity(shared: &Shared) -> Result<Identity, Error> {

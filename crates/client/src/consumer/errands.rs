@@ -6,14 +6,18 @@ use std::time::Duration;
 
 use thalweg_wire::ErrorCode;
 use tokio::sync::Notify;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::shared::{DISTRUST_PAUSE, Shared};
+use super::{commit, membership};
 use crate::core::fetch::{OffsetReset, PartitionErrorKind};
 use crate::core::group::{GroupProtocol, Subscription};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 use crate::offsets::{self, EARLIEST, LATEST, LookupError};
+
+/// How long a commit may keep other errands waiting.
+const COMMIT_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What is left to do; the worst counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,13 +39,26 @@ impl Left {
 pub(super) async fn run(shared: Weak<Shared>, errand: Arc<Notify>) {
     let mut refreshed = Instant::now();
     let mut failures = 0u32;
+    let mut next_commit = Instant::now();
     loop {
         let Some(strong) = shared.upgrade() else { return };
         let max_age = strong.config.metadata_max_age;
+        let commits = commits_alone(&strong);
+        if commits && Instant::now() >= next_commit {
+            next_commit = Instant::now() + strong.config.auto_commit_interval;
+            let all: Vec<TopicPartition> =
+                strong.lock().fetcher.partitions().map(|partition| (**partition).clone()).collect();
+            // A coordinator that is away must not keep this from everything else there is to do.
+            let commit = membership::commit_acknowledged(&strong, &all);
+            if timeout(COMMIT_PATIENCE, commit).await.is_err() {
+                tracing::warn!("what was read was not committed in time, and will be later");
+            }
+        }
         let again = match tend(&strong, &mut refreshed).await {
             Left::Nothing => {
                 failures = 0;
-                refreshed + max_age
+                let again = refreshed + max_age;
+                if commits { again.min(next_commit) } else { again }
             }
             Left::Distrust => {
                 drop(strong);
@@ -61,6 +78,44 @@ pub(super) async fn run(shared: Weak<Shared>, errand: Arc<Notify>) {
         };
         drop(strong);
         drop(timeout_at(again, errand.notified()).await);
+    }
+}
+
+/// Whether this task commits what was read: where there is a group and no membership, whose task
+/// would.
+fn commits_alone(shared: &Arc<Shared>) -> bool {
+    shared.config.auto_commit && shared.with_group(|group, _| group.member.is_none()) == Some(true)
+}
+
+/// Looks up what the group committed for partitions that were assigned by hand.
+async fn find_committed(shared: &Arc<Shared>) -> Left {
+    let is_alone = shared.with_group(|group, _| group.member.is_none());
+    let partitions = shared.lock().fetcher.without_committed();
+    if is_alone != Some(true) || partitions.is_empty() {
+        return Left::Nothing;
+    }
+    match commit::committed(shared, &partitions).await {
+        Ok(found) => {
+            shared.with_group(|group, fetcher| {
+                for (partition, found) in found {
+                    let position = found.map(|found| found.position);
+                    if let Some(position) = position {
+                        group.committed.insert(partition.clone(), position);
+                    }
+                    fetcher.resolve_committed(&partition, position);
+                }
+            });
+            Left::Nothing
+        }
+        Err(error) if error.is_retriable() => {
+            tracing::debug!(%error, "committed offsets could not be looked up");
+            Left::Again
+        }
+        Err(error) => {
+            let is_distrust = error.is_authentication();
+            shared.fail(error);
+            if is_distrust { Left::Distrust } else { Left::Again }
+        }
     }
 }
 
@@ -89,6 +144,7 @@ async fn tend(shared: &Arc<Shared>, refreshed: &mut Instant) -> Left {
         left = refresh(shared, &topics, pattern.as_deref()).await;
         *refreshed = Instant::now();
     }
+    left = left.max(find_committed(shared).await);
     left.max(resolve(shared).await)
 }
 

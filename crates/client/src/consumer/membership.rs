@@ -247,20 +247,7 @@ fn look_up_committed(shared: &Arc<Shared>, asked: &mut JoinSet<Outcome>) {
         return;
     }
     let shared = Arc::clone(shared);
-    asked.spawn(async move {
-        // Topic ids are needed by newer versions.
-        let topics: std::collections::BTreeSet<&str> =
-            partitions.iter().map(|partition| &*partition.topic).collect();
-        let metadata = shared.cluster.metadata();
-        let unknown: Vec<&str> =
-            topics.into_iter().filter(|topic| !metadata.topics.contains_key(*topic)).collect();
-        if !unknown.is_empty()
-            && let Err(error) = shared.cluster.refresh(&unknown).await
-        {
-            return Outcome::Committed(Err(error));
-        }
-        Outcome::Committed(commit::committed(&shared, &partitions).await)
-    });
+    asked.spawn(async move { Outcome::Committed(commit::committed(&shared, &partitions).await) });
 }
 
 fn take_in(shared: &Arc<Shared>, outcome: Outcome, asked: &mut JoinSet<Outcome>) {

@@ -88,8 +88,9 @@ impl Consumer {
     }
 
     /// Reads exactly these partitions from now on, each from the position given or, without one,
-    /// from where [`ConsumerConfig::auto_offset_reset`] says. Those that were read already stay as
-    /// they are, with what is buffered.
+    /// from where [`ConsumerConfig::group_id`] committed, or else from where
+    /// [`ConsumerConfig::auto_offset_reset`] says. Those that were read already stay as they are,
+    /// with what is buffered.
     pub fn assign(
         &mut self,
         partitions: impl IntoIterator<Item = (TopicPartition, Option<Position>)>,
@@ -106,7 +107,10 @@ impl Consumer {
                 state.fetcher.remove(&partition);
             }
             for (partition, from) in wanted {
-                state.fetcher.add(partition, from);
+                match from {
+                    None if state.group.is_some() => state.fetcher.add_committed(partition),
+                    from => state.fetcher.add(partition, from),
+                }
             }
             // What other consumers of this cluster learned is known here, too.
             state.fetcher.update_leaders(&self.shared.cluster.metadata());
@@ -446,6 +450,12 @@ impl Consumer {
             Some(())
         });
         if leaving.flatten().is_none() {
+            // No member: there may be something to commit all the same.
+            let all = self.assignment();
+            let commit = membership::commit_acknowledged(&self.shared, &all);
+            if tokio::time::timeout(limit, commit).await.is_err() {
+                tracing::warn!("what was read was not committed in time");
+            }
             return;
         }
         let left = async {

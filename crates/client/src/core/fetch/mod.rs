@@ -157,6 +157,8 @@ pub struct Fetcher {
     ready: VecDeque<Slot>,
     /// Partitions with an error to report.
     failed: VecDeque<Slot>,
+    /// The last take reported one.
+    has_failed: bool,
     /// Partitions of which sessions have to hear something.
     dirty: Vec<Slot>,
     /// Partitions that wait, by the time they wait for.
@@ -189,6 +191,7 @@ impl Fetcher {
             sources: HashMap::new(),
             ready: VecDeque::new(),
             failed: VecDeque::new(),
+            has_failed: false,
             dirty: Vec::new(),
             delayed: BTreeSet::new(),
             kicks: Vec::new(),
@@ -434,11 +437,12 @@ impl Fetcher {
         self.cursors.iter().flatten().filter(without).map(|cursor| &cursor.partition)
     }
 
-    /// Hands out up to `max` records. An error comes alone, and again each time until the
-    /// partition is moved or given up; others are not held up by it.
+    /// Hands out up to `max` records. An error comes alone, and again until the partition is moved
+    /// or given up, but not twice in a row while others have records: they are not held up by it.
     pub fn take(&mut self, max: usize, out: &mut Records) -> Result<(), PartitionError> {
         self.acknowledge();
-        if out.is_empty() && !self.failed.is_empty() {
+        let has_failed = std::mem::take(&mut self.has_failed);
+        if out.is_empty() && !self.failed.is_empty() && !(has_failed && self.has_deliverable()) {
             self.report_failure()?;
         }
         while out.len() < max {
@@ -480,6 +484,12 @@ impl Fetcher {
         Ok(())
     }
 
+    /// Whether a partition has something to hand out.
+    fn has_deliverable(&self) -> bool {
+        let cursor = |slot: &Slot| self.cursors[*slot as usize].as_ref();
+        self.ready.iter().filter_map(cursor).any(|cursor| cursor.queued && cursor.is_deliverable())
+    }
+
     /// Whether [`Self::take`] would look at something.
     pub fn has_ready(&self) -> bool {
         !self.ready.is_empty() || !self.failed.is_empty()
@@ -516,6 +526,7 @@ impl Fetcher {
             if let Some(error) = cursor.error() {
                 self.failed.push_back(slot);
                 if cursor.is_deliverable() {
+                    self.has_failed = true;
                     return Err(error);
                 }
             }
