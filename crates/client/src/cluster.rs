@@ -29,8 +29,9 @@ struct Shared {
     bootstrap: Vec<String>,
     options: Options,
     state: Mutex<State>,
-    /// Held while a connection is opened, so that each is opened once.
-    opening: tokio::sync::Mutex<()>,
+    /// By address, held while a connection is opened, so that each is opened once and nobody waits
+    /// for one that others want.
+    opening: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 #[derive(Debug, Default)]
@@ -49,7 +50,7 @@ impl Cluster {
             bootstrap: addresses,
             options,
             state: Mutex::default(),
-            opening: tokio::sync::Mutex::new(()),
+            opening: Mutex::default(),
         };
         let cluster = Cluster { shared: Arc::new(shared) };
         cluster.refresh(&[]).await?;
@@ -238,7 +239,11 @@ impl Cluster {
         if let Some(connection) = self.shared.live(address) {
             return Ok(connection);
         }
-        let _opening = self.shared.opening.lock().await;
+        let opening = {
+            let mut all = self.shared.opening.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(all.entry(address.to_owned()).or_default())
+        };
+        let _opening = opening.lock().await;
         if let Some(connection) = self.shared.live(address) {
             return Ok(connection);
         }

@@ -206,7 +206,8 @@ pub(crate) async fn committed(
         return Err(refused(&identity.group, OffsetFetchRequest::API_KEY, whole));
     }
     for partition in partitions {
-        results.entry(partition.clone()).or_insert(Ok(None));
+        // Not answered is not the same as not committed: nothing may begin elsewhere for that.
+        results.entry(partition.clone()).or_insert(Err(ErrorCode::UNKNOWN_TOPIC_ID));
     }
     Ok(results)
 }
@@ -224,5 +225,5 @@ fn name_of(known: &Metadata, by_id: bool, id: Uuid, name: String) -> Option<Arc<
 }
 
 fn refused(group: &str, api: thalweg_wire::ApiKey, code: ErrorCode) -> Error {
-    Error::Group { group: group.into(), api, code }
+    Error::Group { group: group.into(), api, partition: None, code }
 }

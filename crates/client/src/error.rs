@@ -8,6 +8,7 @@ use thalweg_wire::{ApiKey, DecodeError, EncodeError, ErrorCode};
 
 use crate::core::fetch::PartitionError;
 use crate::core::group::GroupError;
+use crate::core::partition::TopicPartition;
 use crate::core::produce::ProduceError;
 use crate::core::sasl::{Mechanism, SaslError};
 use crate::core::versions::NegotiationError;
@@ -143,12 +144,14 @@ pub enum Error {
         reason: String,
     },
     /// A group's coordinator refuses.
-    #[error("{api} for group {group} was answered with {}", code_name(*.code))]
+    #[error("{api} for group {group}{} was answered with {}", of(.partition), code_name(*.code))]
     Group {
         /// The group's id.
         group: Arc<str>,
         /// The API.
         api: ApiKey,
+        /// The partition concerned, where it is not all of them.
+        partition: Option<Box<TopicPartition>>,
         /// The code.
         code: ErrorCode,
     },
@@ -261,6 +264,10 @@ impl Error {
 
 fn waiting_for(api: Option<ApiKey>) -> String {
     api.map_or_else(String::new, |api| format!(" while {api} was to be answered"))
+}
+
+fn of(partition: &Option<Box<TopicPartition>>) -> String {
+    partition.as_ref().map_or_else(String::new, |partition| format!(", partition {partition},"))
 }
 
 fn suffix(message: &Option<String>) -> String {

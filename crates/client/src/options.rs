@@ -8,6 +8,21 @@ pub use crate::core::sasl::Mechanism;
 #[cfg(feature = "tls")]
 pub use crate::tls::{Identity, Pem, Roots, TlsOptions};
 
+/// As long as anybody means by "forever": what is longer does not fit a clock.
+const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
+/// A time that was set, so that it can be added to a moment: [`Duration::MAX`] is a usual way to say
+/// that something has no limit.
+pub(crate) fn bounded(time: Duration) -> Duration {
+    time.min(FOREVER)
+}
+
+/// The pause after so many failures in a row: doubles from the first to the longest.
+pub(crate) fn backoff(first: Duration, longest: Duration, failures: u32) -> Duration {
+    let first = first.max(Duration::from_millis(1));
+    first.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(bounded(longest.max(first)))
+}
+
 /// Settings of every connection. Defaults are those of Kafka's Java clients where they have one.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -102,6 +117,15 @@ impl Default for Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let ms = Duration::from_millis;
+        let pauses = [0, 1, 2, 3, 4, 9_999].map(|failures| backoff(ms(100), ms(350), failures));
+        assert_eq!(pauses, [ms(100), ms(100), ms(200), ms(350), ms(350), ms(350)]);
+        assert_eq!(backoff(ms(0), ms(0), 5), ms(1));
+        assert!(backoff(Duration::MAX, Duration::MAX, 40) <= FOREVER);
+    }
 
     #[test]
     fn passwords_are_not_shown() {

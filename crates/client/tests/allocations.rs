@@ -43,7 +43,7 @@ fn a_record_read_allocates_nothing() {
         runtime.block_on(async {
             let cluster = Cluster::connect(&address, Options::default()).await.unwrap();
             let mut consumer = Consumer::new(cluster, earliest()).unwrap();
-            consumer.assign([(tp(0), None)]);
+            consumer.assign([(tp(0), None)]).unwrap();
             let (mut read, mut polls, mut bytes) = (0, 0, 0);
             let mut begun = 0;
             while read < BATCHES * IN_BATCH {

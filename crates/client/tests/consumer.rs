@@ -48,7 +48,7 @@ async fn every_record_of_every_codec_comes_once_and_in_order() {
     }
     expected.sort_unstable();
     let mut consumer = bench.consumer(earliest()).await;
-    consumer.assign((0..3).map(|partition| (tp(partition), None)));
+    consumer.assign((0..3).map(|partition| (tp(partition), None))).unwrap();
     assert_eq!(read(&mut consumer, 30).await, expected);
     // Then it waits, and gets what comes.
     let none = consumer.poll_timeout(10, Duration::from_millis(50)).await.unwrap();
@@ -66,7 +66,7 @@ async fn it_begins_where_it_is_told_to() {
     let bench = Bench::with(1).await;
     bench.produce(0, &["a", "b", "c"], Compression::Lz4).await;
     let mut consumer = bench.consumer(ConsumerConfig::default()).await;
-    consumer.assign([(tp(0), Some(Position::at(2)))]);
+    consumer.assign([(tp(0), Some(Position::at(2)))]).unwrap();
     assert_eq!(read(&mut consumer, 1).await, [(0, 2, "c".to_owned())]);
     consumer.seek(&tp(0), Position::at(1));
     assert_eq!(read(&mut consumer, 1).await, [(0, 1, "b".to_owned())]);
@@ -79,7 +79,7 @@ async fn it_begins_where_it_is_told_to() {
     assert_eq!(consumer.position(&tp(0)).map(|position| position.offset), Some(3));
     // Without a position: at the end, as Kafka's default says.
     let mut latest = bench.consumer(ConsumerConfig::default()).await;
-    latest.assign([(tp(0), None)]);
+    latest.assign([(tp(0), None)]).unwrap();
     while latest.position(&tp(0)).is_none() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -89,7 +89,7 @@ async fn it_begins_where_it_is_told_to() {
     let config =
         ConsumerConfig { auto_offset_reset: OffsetReset::None, ..ConsumerConfig::default() };
     let mut strict = bench.consumer(config).await;
-    strict.assign([(tp(0), Some(Position::at(1_000)))]);
+    strict.assign([(tp(0), Some(Position::at(1_000)))]).unwrap();
     let error = soon(strict.poll(1)).await.unwrap_err();
     assert!(matches!(&error, Error::Partition(e) if e.offset == 1_000), "{error}");
     assert!(error.to_string().contains("t-0 at offset 1000"), "{error}");
@@ -104,7 +104,7 @@ async fn a_paused_partition_keeps_what_was_fetched() {
         }
     }
     let mut consumer = bench.consumer(earliest()).await;
-    consumer.assign((0..2).map(|partition| (tp(partition), None)));
+    consumer.assign((0..2).map(|partition| (tp(partition), None))).unwrap();
     let mut next = [0i64; 2];
     let mut turn = 0;
     while next != [100, 100] {
@@ -147,7 +147,7 @@ async fn records_that_are_kept_count_and_stay_whole() {
     }
     let config = ConsumerConfig { fetch_budget: 200_000, ..earliest() };
     let mut consumer = bench.consumer(config).await;
-    consumer.assign([(tp(0), None)]);
+    consumer.assign([(tp(0), None)]).unwrap();
     let mut kept = Vec::new();
     let mut owned = Vec::new();
     while owned.len() < 40 {
@@ -172,7 +172,7 @@ async fn records_that_are_kept_count_and_stay_whole() {
 async fn a_topic_that_comes_later_is_found() {
     let bench = Bench::with(1).await;
     let mut consumer = bench.consumer(earliest()).await;
-    consumer.assign([(TopicPartition::new("later", 0), None)]);
+    consumer.assign([(TopicPartition::new("later", 0), None)]).unwrap();
     let poll = tokio::spawn(async move { consumer.poll(1).await.map(|records| records.len()) });
     tokio::time::sleep(Duration::from_millis(150)).await;
     assert!(!poll.is_finished());
@@ -216,7 +216,7 @@ async fn it_says_why_nothing_comes() {
     bench.produce(1, &["a"], Compression::None).await;
     let mut consumer = bench.consumer(earliest()).await;
     assert!(consumer.why().to_string().contains("no partition is assigned"));
-    consumer.assign([(tp(0), None), (tp(1), None), (tp(2), None), (tp(7), None)]);
+    consumer.assign([(tp(0), None), (tp(1), None), (tp(2), None), (tp(7), None)]).unwrap();
     consumer.pause([&tp(1)]);
     let wanted = [
         "t-0: 7",

@@ -241,7 +241,7 @@ async fn without_a_group_nothing_is_subscribed_or_committed() {
     let config = ConsumerConfig { group_id: Some("simple".into()), ..earliest() };
     let mut simple = bench.consumer(config).await;
     bench.produce(0, &["a", "b"], Compression::None).await;
-    simple.assign([(tp(0), None)]);
+    simple.assign([(tp(0), None)]).unwrap();
     assert_eq!(read(&mut simple, 1).await, [(0, 0)]);
     soon(simple.commit()).await.unwrap();
     let committed = soon(simple.committed(&[tp(0)])).await.unwrap();
@@ -250,7 +250,7 @@ async fn without_a_group_nothing_is_subscribed_or_committed() {
     // The next one goes on there, and commits without being asked.
     let config = ConsumerConfig { group_id: Some("simple".into()), ..earliest() };
     let mut next = bench.consumer(config.clone()).await;
-    next.assign([(tp(0), None)]);
+    next.assign([(tp(0), None)]).unwrap();
     assert_eq!(read(&mut next, 1).await, [(0, 1)]);
     soon(next.close(Duration::from_secs(10))).await;
     let last = bench.consumer(config).await;

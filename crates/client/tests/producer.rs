@@ -52,7 +52,9 @@ async fn read(cluster: &Cluster, topic: &str, partitions: i32, count: usize) -> 
     let config =
         ConsumerConfig { auto_offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() };
     let mut consumer = Consumer::new(cluster.clone(), config).unwrap();
-    consumer.assign((0..partitions).map(|index| (TopicPartition::new(topic, index), None)));
+    consumer
+        .assign((0..partitions).map(|index| (TopicPartition::new(topic, index), None)))
+        .unwrap();
     let mut all = Vec::new();
     while all.len() < count {
         let records = soon(consumer.poll(count - all.len())).await.unwrap();

@@ -334,7 +334,7 @@ async fn records_over_tls(bench: &Bench) {
     }
     let cluster = Cluster::connect(&bench.kafka.bootstrap("SCRAM"), options).await.unwrap();
     let mut consumer = Consumer::new(cluster, earliest()).unwrap();
-    consumer.assign([(TopicPartition::new("records", 0), None)]);
+    consumer.assign([(TopicPartition::new("records", 0), None)]).unwrap();
     let mut seen = Vec::new();
     while seen.len() < 40 {
         for record in &soon(consumer.poll(40)).await.unwrap() {
@@ -369,7 +369,7 @@ async fn sessions_are_renewed(bench: &Bench) {
     let left_alone = Connection::open(&address, &options).await.unwrap();
     let cluster = Cluster::connect(&address, options).await.unwrap();
     let mut consumer = Consumer::new(cluster, earliest()).unwrap();
-    consumer.assign([(TopicPartition::new("renewed", 0), None)]);
+    consumer.assign([(TopicPartition::new("renewed", 0), None)]).unwrap();
     let request = DescribeClusterRequest::default();
     let end = Instant::now() + Duration::from_millis(2 * BRIEF_MS + 500);
     let mut produced = 0;
@@ -400,7 +400,7 @@ async fn consumers_learn_that_they_are_refused(bench: &Bench) {
     let options = with_sasl(Security::Plaintext, sasl);
     let cluster = Cluster::connect(&bench.kafka.bootstrap("BRIEF"), options).await.unwrap();
     let mut consumer = Consumer::new(cluster.clone(), earliest()).unwrap();
-    consumer.assign([(TopicPartition::new("forbidden", 0), None)]);
+    consumer.assign([(TopicPartition::new("forbidden", 0), None)]).unwrap();
     assert!(consumer.poll_timeout(1, Duration::from_millis(200)).await.unwrap().is_empty());
     let heartbeat_interval = Duration::from_millis(200);
     let config = ConsumerConfig { group_id: Some("g".into()), heartbeat_interval, ..earliest() };

@@ -8,6 +8,7 @@ use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::shared::Shared;
 use crate::coordinator::{self, CommittedOffset, Identity, PerPartition};
+use crate::core::fetch::PartitionErrorKind;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 
@@ -20,23 +21,50 @@ pub(super) async fn commit(
         return Ok(());
     }
     let mut tries = Tries::new(shared);
+    let first = identity(shared)?;
+    let mut now = first.clone();
     loop {
-        let identity = identity(shared)?;
-        let failed = match attempt(shared, &identity, &offsets).await {
+        let failed = match attempt(shared, &now, &offsets).await {
             Ok(results) => {
-                let failed = results.iter().find_map(|(_, result)| result.err());
                 note(shared, &offsets, &results);
+                let failed = results.into_iter().find_map(|(partition, result)| {
+                    Some(refused(&now, ApiKey::OFFSET_COMMIT, Some(partition), result.err()?))
+                });
                 match failed {
                     None => return Ok(()),
-                    Some(code) => {
-                        Error::Group { group: identity.group, api: ApiKey::OFFSET_COMMIT, code }
-                    }
+                    Some(error) => error,
                 }
             }
             Err(error) => error,
         };
-        tries.again(shared, failed).await?;
+        tries.again(shared, &failed, offsets.iter().map(|(partition, _)| partition)).await?;
+        now = identity(shared)?;
+        // In another generation these offsets may be old: somebody else may have gone on from them.
+        if now != first && !are_still_ours(shared, &offsets) {
+            return Err(failed);
+        }
     }
+}
+
+/// Whether the partitions are read here, and none of them is known to be committed further.
+fn are_still_ours(shared: &Shared, offsets: &[(TopicPartition, CommittedOffset)]) -> bool {
+    let state = shared.lock();
+    let Some(group) = &state.group else { return false };
+    offsets.iter().all(|(partition, offset)| {
+        let known = group.committed.get(partition);
+        state.fetcher.position(partition).is_some()
+            && known.is_none_or(|known| known.offset <= offset.position.offset)
+    })
+}
+
+fn refused(
+    identity: &Identity,
+    api: ApiKey,
+    partition: Option<TopicPartition>,
+    code: ErrorCode,
+) -> Error {
+    let partition = partition.map(Box::new);
+    Error::Group { group: Arc::clone(&identity.group), api, partition, code }
 }
 
 async fn attempt(
@@ -59,12 +87,11 @@ pub(super) async fn committed(
         let identity = identity(shared)?;
         let failed = match look_up(shared, &identity, partitions).await {
             Ok(results) => {
-                let group = || Arc::clone(&identity.group);
-                let all = results.into_iter().map(|(partition, result)| {
-                    let api = ApiKey::OFFSET_FETCH;
-                    let found =
-                        result.map_err(|code| Error::Group { group: group(), api, code })?;
-                    Ok((partition, found))
+                let all = results.into_iter().map(|(partition, result)| match result {
+                    Ok(found) => Ok((partition, found)),
+                    Err(code) => {
+                        Err(refused(&identity, ApiKey::OFFSET_FETCH, Some(partition), code))
+                    }
                 });
                 match all.collect::<Result<Vec<_>, Error>>() {
                     Ok(all) => return Ok(all),
@@ -73,8 +100,68 @@ pub(super) async fn committed(
             }
             Err(error) => error,
         };
-        tries.again(shared, failed).await?;
+        tries.again(shared, &failed, partitions).await?;
     }
+}
+
+/// Looks up once what is committed for the partitions that wait for it, and lets them begin there.
+/// One that is refused for good fails, and keeps no other one waiting. Says whether all are known.
+pub(super) async fn settle(shared: &Arc<Shared>) -> Result<bool, Error> {
+    let partitions = shared.lock().fetcher.without_committed();
+    if partitions.is_empty() {
+        return Ok(true);
+    }
+    let identity = identity(shared)?;
+    let looked_up = look_up(shared, &identity, &partitions).await;
+    let results = match looked_up {
+        Ok(results) => results,
+        Err(error) => {
+            if error.is_coordinator_lost() {
+                shared.forget_coordinator();
+            }
+            return Err(error);
+        }
+    };
+    let mut is_known = true;
+    let mut stale = Vec::new();
+    shared.with_group(|group, fetcher| {
+        for (partition, result) in results {
+            match result {
+                Ok(found) => {
+                    let position = found.map(|found| found.position);
+                    if let Some(position) = position {
+                        group.committed.insert(partition.clone(), position);
+                    }
+                    fetcher.resolve_committed(&partition, position);
+                }
+                Err(code) if code == ErrorCode::UNKNOWN_TOPIC_ID => stale.push(partition),
+                Err(code) if code.is_retriable() => is_known = false,
+                Err(code) => fetcher.fail(&partition, PartitionErrorKind::Broker(code)),
+            }
+        }
+    });
+    // A partition may have failed, or may be looked up elsewhere now.
+    shared.arrived.notify_one();
+    shared.errand.notify_one();
+    if !stale.is_empty() {
+        is_known = false;
+        refresh(shared, &stale).await?;
+    }
+    Ok(is_known)
+}
+
+/// Whether an error says only that the member is on its way to another generation.
+pub(super) fn is_passing(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Group {
+            code: ErrorCode::UNKNOWN_MEMBER_ID
+                | ErrorCode::STALE_MEMBER_EPOCH
+                | ErrorCode::ILLEGAL_GENERATION
+                | ErrorCode::REBALANCE_IN_PROGRESS,
+            ..
+        }
+    )
 }
 
 async fn look_up(
@@ -93,14 +180,23 @@ async fn know<'a>(
     partitions: impl IntoIterator<Item = &'a TopicPartition>,
 ) -> Result<(), Error> {
     let metadata = shared.cluster.metadata();
-    let topics: BTreeSet<&str> =
-        partitions.into_iter().map(|partition| &*partition.topic).collect();
-    let unknown: Vec<&str> =
-        topics.into_iter().filter(|topic| !metadata.topics.contains_key(*topic)).collect();
-    if !unknown.is_empty() {
-        shared.cluster.refresh(&unknown).await?;
+    let is_unknown = |partition: &&TopicPartition| !metadata.topics.contains_key(&*partition.topic);
+    let unknown: Vec<&TopicPartition> = partitions.into_iter().filter(is_unknown).collect();
+    if unknown.is_empty() { Ok(()) } else { refresh(shared, unknown).await }
+}
+
+/// Asks for metadata of the partitions' topics; one that is not there is an error.
+async fn refresh<'a>(
+    shared: &Shared,
+    partitions: impl IntoIterator<Item = &'a TopicPartition>,
+) -> Result<(), Error> {
+    let topics: BTreeSet<&str> = partitions.into_iter().map(|p| &*p.topic).collect();
+    let topics: Vec<&str> = topics.into_iter().collect();
+    let (_, failed) = shared.cluster.refresh(&topics).await?;
+    match failed.into_iter().next() {
+        Some((topic, code)) => Err(Error::Topic { topic: topic.into(), code }),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn identity(shared: &Shared) -> Result<Identity, Error> {
@@ -112,6 +208,7 @@ fn identity(shared: &Shared) -> Result<Identity, Error> {
     group.identity().ok_or_else(|| Error::Group {
         group: Arc::clone(&group.id),
         api: ApiKey::OFFSET_COMMIT,
+        partition: None,
         code: ErrorCode::UNKNOWN_MEMBER_ID,
     })
 }
@@ -149,18 +246,33 @@ impl Tries {
     }
 
     /// Waits before the next try, or gives the error back when there is to be none.
-    async fn again(&mut self, shared: &Shared, error: Error) -> Result<(), Error> {
+    async fn again<'a>(
+        &mut self,
+        shared: &Shared,
+        error: &Error,
+        partitions: impl IntoIterator<Item = &'a TopicPartition>,
+    ) -> Result<(), Error> {
         let is_lost = error.is_coordinator_lost();
-        if !(is_lost || error.is_retriable())
+        let code = match error {
+            Error::Group { code, .. } => *code,
+            _ => ErrorCode::NONE,
+        };
+        // A heartbeat on the other connection was faster; the member knows its epoch by now.
+        let is_behind = code == ErrorCode::STALE_MEMBER_EPOCH;
+        if !(is_lost || is_behind || error.is_retriable())
             || tokio::time::Instant::now() + self.pause > self.deadline
         {
-            return Err(error);
+            return Err(error.clone());
         }
         if is_lost {
             shared.forget_coordinator();
         }
         tokio::time::sleep(self.pause).await;
         self.pause = (2 * self.pause).min(self.pause_max.max(self.pause));
+        if code == ErrorCode::UNKNOWN_TOPIC_ID {
+            // Made again under another id.
+            refresh(shared, partitions).await?;
+        }
         Ok(())
     }
 }

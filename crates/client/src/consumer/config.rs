@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::core::fetch::{FetchSettings, IsolationLevel, OffsetReset};
 use crate::core::group::{GroupProtocol, GroupSettings};
 use crate::error::Error;
+use crate::options;
 
 /// Settings of a [`Consumer`](super::Consumer). Names and defaults are those of Kafka's Java
 /// consumer where it has them; each field names its Java config.
@@ -94,6 +95,29 @@ impl Default for ConsumerConfig {
 }
 
 impl ConsumerConfig {
+    /// The same with times that can be added to a moment.
+    pub(super) fn bounded(mut self) -> ConsumerConfig {
+        for time in [
+            &mut self.fetch_max_wait,
+            &mut self.auto_commit_interval,
+            &mut self.session_timeout,
+            &mut self.heartbeat_interval,
+            &mut self.max_poll_interval,
+            &mut self.default_api_timeout,
+            &mut self.metadata_max_age,
+            &mut self.retry_backoff,
+            &mut self.retry_backoff_max,
+        ] {
+            *time = options::bounded(*time);
+        }
+        self
+    }
+
+    /// The pause after so many failures in a row.
+    pub(super) fn backoff(&self, failures: u32) -> Duration {
+        options::backoff(self.retry_backoff, self.retry_backoff_max, failures)
+    }
+
     /// What of this concerns membership in group `id`.
     pub(super) fn group_settings(&self, id: &str, request_timeout: Duration) -> GroupSettings {
         let ms = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);

@@ -67,9 +67,7 @@ pub(super) async fn run(shared: Weak<Shared>, errand: Arc<Notify>) {
             }
             Left::Again => {
                 failures += 1;
-                let first = strong.config.retry_backoff.max(Duration::from_millis(1));
-                let pause = first.saturating_mul(1 << (failures - 1).min(16));
-                let pause = pause.min(strong.config.retry_backoff_max.max(first));
+                let pause = strong.config.backoff(failures);
                 drop(strong);
                 // Nothing makes this go faster: what is missing was just asked for.
                 tokio::time::sleep(pause).await;
@@ -89,41 +87,35 @@ fn commits_alone(shared: &Arc<Shared>) -> bool {
 
 /// Looks up what the group committed for partitions that were assigned by hand.
 async fn find_committed(shared: &Arc<Shared>) -> Left {
-    let is_alone = shared.with_group(|group, _| group.member.is_none());
-    let partitions = shared.lock().fetcher.without_committed();
-    if is_alone != Some(true) || partitions.is_empty() {
+    if shared.with_group(|group, _| group.member.is_none()) != Some(true) {
         return Left::Nothing;
     }
-    match commit::committed(shared, &partitions).await {
-        Ok(found) => {
-            shared.with_group(|group, fetcher| {
-                for (partition, found) in found {
-                    let position = found.map(|found| found.position);
-                    if let Some(position) = position {
-                        group.committed.insert(partition.clone(), position);
-                    }
-                    fetcher.resolve_committed(&partition, position);
-                }
-            });
-            Left::Nothing
-        }
-        Err(error) if error.is_retriable() => {
+    match timeout(COMMIT_PATIENCE, commit::settle(shared)).await {
+        Ok(Ok(is_known)) => Left::unless(is_known),
+        Ok(Err(error)) => {
             tracing::debug!(%error, "committed offsets could not be looked up");
-            Left::Again
-        }
-        Err(error) => {
             let is_distrust = error.is_authentication();
-            shared.fail(error);
+            if !error.is_retriable() {
+                shared.fail(error);
+            }
             if is_distrust { Left::Distrust } else { Left::Again }
         }
+        Err(_) => Left::Again,
+    }
+}
+
+/// Tells everybody who fetches of room in the budget, for as long as the consumer lives.
+pub(super) async fn watch_room(shared: Weak<Shared>, room: Arc<Notify>) {
+    loop {
+        room.notified().await;
+        let Some(shared) = shared.upgrade() else { return };
+        shared.with(|state| state.fetcher.kick_all());
     }
 }
 
 /// Does what there is to do; says what is left.
 async fn tend(shared: &Arc<Shared>, refreshed: &mut Instant) -> Left {
     let mut left = Left::Nothing;
-    // Room in the budget, too, is told through this task.
-    shared.with(|state| state.fetcher.kick_all());
     let is_old = refreshed.elapsed() >= shared.config.metadata_max_age;
     let (topics, pattern, wanted) = shared.with(|state| {
         let unknown = state.fetcher.without_leader().next().is_some();
@@ -142,6 +134,9 @@ async fn tend(shared: &Arc<Shared>, refreshed: &mut Instant) -> Left {
     let pattern = pattern.filter(|_| is_classic);
     if wanted && (!topics.is_empty() || pattern.is_some()) {
         left = refresh(shared, &topics, pattern.as_deref()).await;
+        *refreshed = Instant::now();
+    } else if is_old {
+        // There is nothing to ask for, which will do for as long.
         *refreshed = Instant::now();
     }
     left = left.max(find_committed(shared).await);

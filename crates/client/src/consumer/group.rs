@@ -82,7 +82,12 @@ impl Group {
     /// The application polls: what it was given before is done with.
     pub fn polled(&mut self, now_ms: u64) {
         let Some(member) = &mut self.member else { return };
+        let was_away = member.is_poll_interval_exceeded();
         member.polled(now_ms);
+        if was_away {
+            // It joins again, and its task sleeps.
+            self.wake.notify_one();
+        }
         if self.listener.is_none() {
             self.events.clear();
             self.finish_hand_over();

@@ -4,7 +4,6 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use thalweg_wire::ErrorCode;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -23,7 +22,8 @@ enum Outcome {
     Coordinator(Result<i32, Error>),
     Response(RequestId, Result<GroupResponse, RequestFailure>),
     Metadata,
-    Committed(Result<Vec<(TopicPartition, Option<CommittedOffset>)>, Error>),
+    /// Whether everything is known now.
+    Committed(Result<bool, Error>),
     /// The hand-over of this number is over.
     HandedOver(u64),
     AutoCommitted,
@@ -39,6 +39,7 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
     let Some(interval) = shared.upgrade().map(|shared| shared.config.auto_commit_interval) else {
         return;
     };
+    let interval = interval.max(Duration::from_millis(1));
     let mut next_commit = Instant::now() + interval;
     let mut is_handing_over = false;
     let mut is_committing = false;
@@ -66,10 +67,10 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
                 });
             }
         }
-        let until = match deadline {
-            Some(at) => next_commit.min(strong.instant_of(at).into()),
-            None => next_commit,
-        };
+        // While a commit is under way, or none is to be made, time alone brings nothing.
+        let commit_at = (strong.config.auto_commit && !is_committing).then_some(next_commit);
+        let member_at = deadline.map(|at| Instant::from(strong.instant_of(at)));
+        let until = commit_at.into_iter().chain(member_at).min();
         let is_done = strong
             .with_group(|group, _| group.member.as_ref().is_none_or(|member| member.is_done()));
         drop(strong);
@@ -79,7 +80,7 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
         let outcome = tokio::select! {
             outcome = asked.join_next(), if !asked.is_empty() => outcome.and_then(Result::ok),
             () = wake.notified() => None,
-            () = tokio::time::sleep_until(until) => None,
+            () = until_then(until) => None,
         };
         let Some(strong) = shared.upgrade() else { return };
         match outcome {
@@ -106,6 +107,13 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
     }
 }
 
+async fn until_then(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Partitions that the application is done with, when there are such.
 fn handed_over(shared: &Arc<Shared>) -> Option<(u64, Vec<TopicPartition>)> {
     shared.with_group(|group, _| {
@@ -117,12 +125,12 @@ fn handed_over(shared: &Arc<Shared>) -> Option<(u64, Vec<TopicPartition>)> {
 /// Lets the member go on; gives when it wants to next.
 fn advance(shared: &Arc<Shared>, line: &Line, asked: &mut JoinSet<Outcome>) -> Option<u64> {
     let now = shared.now_ms();
-    let (tasks, deadline) = shared.with_group(|group, fetcher| {
+    let (tasks, deadline, has_events) = shared.with_group(|group, fetcher| {
         let tasks = group.advance(fetcher, now);
         let deadline = group.member.as_ref().and_then(|member| member.next_deadline(now));
-        (tasks, deadline)
+        (tasks, deadline, group.is_waiting_for_listener())
     })?;
-    if !tasks.is_empty() {
+    if !tasks.is_empty() || has_events {
         // The application may have to hear of it, and what is new has to be fetched.
         shared.arrived.notify_one();
         shared.errand.notify_one();
@@ -130,7 +138,7 @@ fn advance(shared: &Arc<Shared>, line: &Line, asked: &mut JoinSet<Outcome>) -> O
     for task in tasks {
         match task {
             Task::Ask(action) => ask(shared, action, line, asked),
-            Task::LookUpCommitted => look_up_committed(shared, asked),
+            Task::LookUpCommitted => look_up_committed(shared, asked, Duration::ZERO),
             Task::Fail(error) => shared.fail(Error::Membership(Box::new(error))),
         }
     }
@@ -240,14 +248,16 @@ fn lost(error: Error) -> RequestFailure {
     }
 }
 
-/// Asks for what is committed for the partitions of which that is not known.
-fn look_up_committed(shared: &Arc<Shared>, asked: &mut JoinSet<Outcome>) {
-    let partitions = shared.lock().fetcher.without_committed();
-    if partitions.is_empty() {
+/// Looks up what is committed for the partitions of which that is not known.
+fn look_up_committed(shared: &Arc<Shared>, asked: &mut JoinSet<Outcome>, after: Duration) {
+    if shared.lock().fetcher.without_committed().is_empty() {
         return;
     }
     let shared = Arc::clone(shared);
-    asked.spawn(async move { Outcome::Committed(commit::committed(&shared, &partitions).await) });
+    asked.spawn(async move {
+        tokio::time::sleep(after).await;
+        Outcome::Committed(commit::settle(&shared).await)
+    });
 }
 
 fn take_in(shared: &Arc<Shared>, outcome: Outcome, asked: &mut JoinSet<Outcome>) {
@@ -284,48 +294,23 @@ fn take_in(shared: &Arc<Shared>, outcome: Outcome, asked: &mut JoinSet<Outcome>)
             let metadata = shared.cluster.metadata();
             member(&mut |member| member.update_metadata(&metadata, now));
         }
-        Outcome::Committed(Ok(found)) => {
-            shared.with_group(|group, fetcher| {
-                for (partition, found) in found {
-                    let position = found.map(|found| found.position);
-                    if let Some(position) = position {
-                        group.committed.insert(partition.clone(), position);
-                    }
-                    fetcher.resolve_committed(&partition, position);
-                }
-            });
-            shared.errand.notify_one();
-            look_up_committed(shared, asked);
+        // What was assigned meanwhile is looked up now, what was not answered after a pause: a
+        // member that is on its way to another generation asks again then.
+        Outcome::Committed(Ok(true)) => look_up_committed(shared, asked, Duration::ZERO),
+        Outcome::Committed(Ok(false)) => {
+            look_up_committed(shared, asked, shared.config.retry_backoff);
         }
         Outcome::Committed(Err(error)) => {
-            // A member that is on its way to another generation asks again then.
-            let passes = matches!(
-                &error,
-                Error::Group {
-                    code: ErrorCode::UNKNOWN_MEMBER_ID
-                        | ErrorCode::STALE_MEMBER_EPOCH
-                        | ErrorCode::ILLEGAL_GENERATION
-                        | ErrorCode::REBALANCE_IN_PROGRESS,
-                    ..
-                }
-            );
-            let is_distrust = error.is_authentication();
-            if is_distrust {
-                shared.fail(error.clone());
-            } else if !passes && !error.is_retriable() {
-                return shared.fail(error);
-            }
+            let pause = if error.is_authentication() {
+                DISTRUST_PAUSE
+            } else {
+                shared.config.retry_backoff_max.max(shared.config.retry_backoff)
+            };
             tracing::debug!(%error, "committed offsets could not be looked up");
-            let pause = if is_distrust { DISTRUST_PAUSE } else { shared.config.retry_backoff_max };
-            let shared = Arc::clone(shared);
-            asked.spawn(async move {
-                tokio::time::sleep(pause).await;
-                let partitions = shared.lock().fetcher.without_committed();
-                if partitions.is_empty() {
-                    return Outcome::Committed(Ok(Vec::new()));
-                }
-                Outcome::Committed(commit::committed(&shared, &partitions).await)
-            });
+            look_up_committed(shared, asked, pause);
+            if !error.is_retriable() && !commit::is_passing(&error) {
+                shared.fail(error);
+            }
         }
         Outcome::HandedOver(_) | Outcome::AutoCommitted => {}
     }

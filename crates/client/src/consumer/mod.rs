@@ -43,7 +43,7 @@ use shared::{Shared, State};
 /// # async fn example() -> Result<(), thalweg::Error> {
 /// let cluster = Cluster::connect("127.0.0.1:9092", Options::default()).await?;
 /// let mut consumer = Consumer::new(cluster, ConsumerConfig::default())?;
-/// consumer.assign([(TopicPartition::new("orders", 0), None)]);
+/// consumer.assign([(TopicPartition::new("orders", 0), None)])?;
 /// loop {
 ///     for record in &consumer.poll(500).await? {
 ///         println!("{} {:?}", record.offset(), record.value());
@@ -53,7 +53,7 @@ use shared::{Shared, State};
 /// ```
 pub struct Consumer {
     shared: Arc<Shared>,
-    errands: JoinHandle<()>,
+    errands: [JoinHandle<()>; 2],
     membership: Option<JoinHandle<()>>,
     /// The listener at work, which a poll that was dropped left in the middle.
     hearing: Option<Hearing>,
@@ -77,13 +77,18 @@ impl Drop for InPoll<'_> {
 impl Consumer {
     /// A consumer of nothing yet. Must be called within a tokio runtime, on which its tasks run.
     pub fn new(cluster: Cluster, config: ConsumerConfig) -> Result<Consumer, Error> {
+        let config = config.bounded();
         let settings = config.fetch_settings()?;
         let errand = Arc::new(Notify::new());
-        let told = Arc::clone(&errand);
+        let room = Arc::new(Notify::new());
+        let told = Arc::clone(&room);
         let budget = Budget::new(config.fetch_budget, move || told.notify_one());
         let fetcher = Fetcher::new(settings, budget);
         let shared = Arc::new(Shared::new(cluster, config, fetcher, Arc::clone(&errand)));
-        let errands = tokio::spawn(errands::run(Arc::downgrade(&shared), errand));
+        let errands = [
+            tokio::spawn(errands::run(Arc::downgrade(&shared), errand)),
+            tokio::spawn(errands::watch_room(Arc::downgrade(&shared), room)),
+        ];
         Ok(Consumer { shared, errands, membership: None, hearing: None })
     }
 
@@ -91,12 +96,23 @@ impl Consumer {
     /// from where [`ConsumerConfig::group_id`] committed, or else from where
     /// [`ConsumerConfig::auto_offset_reset`] says. Those that were read already stay as they are,
     /// with what is buffered.
+    ///
+    /// What was read of partitions that are gone now is not committed by this.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a consumer that subscribes: there the group assigns.
     pub fn assign(
         &mut self,
         partitions: impl IntoIterator<Item = (TopicPartition, Option<Position>)>,
-    ) {
+    ) -> Result<(), Error> {
         let wanted: Vec<_> = partitions.into_iter().collect();
         self.shared.with(|state| {
+            if state.group.as_ref().is_some_and(|group| group.member.is_some()) {
+                return Err(Error::Config {
+                    name: "group.id".into(),
+                    reason: "has a subscription, whose partitions the group assigns".to_owned(),
+                });
+            }
             let gone: Vec<_> = state
                 .fetcher
                 .partitions()
@@ -114,8 +130,10 @@ impl Consumer {
             }
             // What other consumers of this cluster learned is known here, too.
             state.fetcher.update_leaders(&self.shared.cluster.metadata());
-        });
+            Ok(())
+        })?;
         self.shared.errand.notify_one();
+        Ok(())
     }
 
     /// The partitions that are read, in order.
@@ -153,7 +171,9 @@ impl Consumer {
     /// As [`Self::poll`], but returns without records when none came in time.
     pub async fn poll_timeout(&mut self, max: usize, limit: Duration) -> Result<Records, Error> {
         let records = self.try_poll(max)?;
-        if !records.is_empty() || max == 0 || limit.is_zero() {
+        let waits = self.hearing.is_some()
+            || self.shared.with_group(|group, _| group.is_waiting_for_listener()) == Some(true);
+        if !records.is_empty() || max == 0 || (limit.is_zero() && !waits) {
             return Ok(records);
         }
         match tokio::time::timeout(limit, self.poll(max)).await {
@@ -162,7 +182,8 @@ impl Consumer {
         }
     }
 
-    /// Takes up to `max` of the records that are there.
+    /// Takes up to `max` of the records that are there. A listener is not called by this: after a
+    /// rebalance one of the others has to be, or nothing more comes.
     ///
     /// # Errors
     /// As for [`Self::poll`].
@@ -172,7 +193,7 @@ impl Consumer {
         }
         let now = self.shared.now_ms();
         self.shared.with(|state| {
-            if let Some(error) = state.error.take() {
+            if let Some(error) = state.errors.pop_front() {
                 return Err(error);
             }
             if let Some(group) = &mut state.group {
@@ -266,8 +287,9 @@ impl Consumer {
             if group.member.is_none() && state.fetcher.partitions().next().is_some() {
                 return Err(Error::Config {
                     name: "group.id".into(),
-                    reason: "is of no use while partitions are assigned by hand; unassign them                              first"
-                        .to_owned(),
+                    reason:
+                        "is of no use while partitions are assigned by hand; unassign them first"
+                            .to_owned(),
                 });
             }
             let options = self.shared.cluster.options();
@@ -292,7 +314,11 @@ impl Consumer {
         });
         if let Some(wake) = started {
             let shared = Arc::downgrade(&self.shared);
-            self.membership = Some(tokio::spawn(membership::run(shared, wake)));
+            let task = tokio::spawn(membership::run(shared, wake));
+            if let Some(before) = self.membership.replace(task) {
+                // Its member is out of the group; what it still waits for concerns nobody.
+                before.abort();
+            }
         }
         self.shared.errand.notify_one();
         Ok(())
@@ -577,7 +603,7 @@ impl Consumer {
 
 impl Drop for Consumer {
     fn drop(&mut self) {
-        self.errands.abort();
+        self.errands.iter().for_each(JoinHandle::abort);
         if let Some(membership) = &self.membership {
             membership.abort();
         }

@@ -1,6 +1,6 @@
 //! What a consumer's handle and its tasks have in common.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,9 @@ use crate::error::Error;
 /// short one would help nobody - somebody has to change a setting - and look like an attack.
 pub(super) const DISTRUST_PAUSE: Duration = Duration::from_secs(10);
 
+/// Errors that wait for a poll at most.
+const ERRORS_MAX: usize = 16;
+
 /// Shared by the handle, the tasks that fetch, and the one that looks after the rest.
 pub(super) struct Shared {
     pub cluster: Cluster,
@@ -41,8 +44,8 @@ pub(super) struct State {
     pub fetcher: Fetcher,
     /// Metadata is to be asked for.
     pub wants_metadata: bool,
-    /// An error to report once, not of one partition.
-    pub error: Option<Error>,
+    /// Errors to report once each, not of one partition; the first few are kept.
+    pub errors: VecDeque<Error>,
     /// The group, where one is set.
     pub group: Option<Group>,
     /// The group's coordinator, as far as it is known.
@@ -71,7 +74,7 @@ impl Shared {
             state: Mutex::new(State {
                 fetcher,
                 wants_metadata: false,
-                error: None,
+                errors: VecDeque::new(),
                 group,
                 coordinator: None,
                 subscription: None,
@@ -140,7 +143,11 @@ impl Shared {
 
     /// Reports an error with the next poll.
     pub fn fail(&self, error: Error) {
-        self.lock().error = Some(error);
+        let mut state = self.lock();
+        if state.errors.len() < ERRORS_MAX {
+            state.errors.push_back(error);
+        }
+        drop(state);
         self.arrived.notify_one();
     }
 

@@ -64,22 +64,13 @@ pub(super) async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Notify>) {
                         shared.fail(error);
                         DISTRUST_PAUSE
                     }
-                    false => backoff(&shared, failures),
+                    false => shared.config.backoff(failures),
                 };
                 drop(shared);
                 tokio::time::sleep(pause).await;
             }
         }
     }
-}
-
-/// Doubles from the first pause to the longest.
-fn backoff(shared: &Shared, failures: u32) -> Duration {
-    let config = &shared.config;
-    config
-        .retry_backoff
-        .saturating_mul(1 << failures.saturating_sub(1).min(16))
-        .min(config.retry_backoff_max.max(config.retry_backoff))
 }
 
 /// Sends what is to be asked and takes the answer in; says whether there was something to ask.
@@ -117,7 +108,7 @@ async fn fetch(
     let correlation_id = link.pipeline.enter(ApiKey::FETCH, link.version);
     pipeline::set_correlation_id(frame.inline_mut(), correlation_id);
     link.sender.send(frame.inline()).await?;
-    let after = options.request_timeout + shared.config.fetch_max_wait;
+    let after = options.request_timeout.saturating_add(shared.config.fetch_max_wait);
     let body =
         timeout(after, link.receiver.next(&mut planned.reservation)).await.map_err(|_| {
             Error::Timeout { addr: Arc::clone(&link.addr), what: "Fetch".into(), after }

@@ -6,7 +6,7 @@ use thalweg_records::CompressionSpec;
 
 use crate::core::produce::{Acks, ProduceSettings, Sealer};
 use crate::error::Error;
-use crate::options::Options;
+use crate::options::{self, Options};
 
 /// Requests under way to one broker beyond which brokers lose track of what is a repetition.
 const IN_FLIGHT_IDEMPOTENT_MAX: usize = 5;
@@ -87,6 +87,26 @@ impl Default for ProducerConfig {
 }
 
 impl ProducerConfig {
+    /// The same with times that can be added to a moment.
+    pub(super) fn bounded(mut self) -> ProducerConfig {
+        for time in [
+            &mut self.linger,
+            &mut self.delivery_timeout,
+            &mut self.retry_backoff,
+            &mut self.retry_backoff_max,
+            &mut self.max_block,
+            &mut self.metadata_max_age,
+        ] {
+            *time = options::bounded(*time);
+        }
+        self
+    }
+
+    /// The pause after so many failures in a row.
+    pub(super) fn backoff(&self, failures: u32) -> Duration {
+        options::backoff(self.retry_backoff, self.retry_backoff_max, failures)
+    }
+
     /// What of this concerns producing; an error names a value that makes no sense.
     pub(super) fn settings(&self, options: &Options) -> Result<ProduceSettings, Error> {
         let wrong = |name: &str, reason: String| Error::Config { name: name.into(), reason };
@@ -115,7 +135,7 @@ impl ProducerConfig {
         if i32::try_from(self.max_request_size).is_err() {
             return Err(wrong("max.request.size", "is larger than any request".to_owned()));
         }
-        let least = self.linger + options.request_timeout;
+        let least = self.linger.saturating_add(options.request_timeout);
         if self.delivery_timeout < least {
             let reason = format!(
                 "is less than linger.ms and request.timeout.ms together, {} ms",

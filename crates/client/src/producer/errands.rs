@@ -29,9 +29,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
             continue;
         }
         failures += 1;
-        let first = shared.config.retry_backoff.max(Duration::from_millis(1));
-        let pause = first.saturating_mul(1 << (failures - 1).min(16));
-        let pause = pause.min(shared.config.retry_backoff_max.max(first));
+        let pause = shared.config.backoff(failures);
         // What is missing was just asked for; only a topic that was not makes this go faster.
         drop(timeout(pause, shared.asked.notified()).await);
     }

@@ -20,6 +20,7 @@ use crate::core::ApiVersions;
 use crate::core::pipeline::{self, Pipeline};
 use crate::core::produce::{Sealer, Shipment};
 use crate::error::Error;
+use crate::options::bounded;
 use crate::raw::{Parts, RawConnection, RawReceiver, RawSender};
 
 /// Pause before a broker is tried again that does not trust this client, or the other way round.
@@ -85,17 +86,8 @@ pub(super) async fn run(shared: Arc<Shared>, broker: i32, wake: Arc<Notify>) {
             }
         }
         failures += 1;
-        tokio::time::sleep(backoff(&shared, failures)).await;
+        tokio::time::sleep(shared.config.backoff(failures)).await;
     }
-}
-
-/// Doubles from the first pause to the longest.
-fn backoff(shared: &Shared, failures: u32) -> Duration {
-    let config = &shared.config;
-    config
-        .retry_backoff
-        .saturating_mul(1 << failures.saturating_sub(1).min(16))
-        .min(config.retry_backoff_max.max(config.retry_backoff))
 }
 
 /// Sends until the connection ends. That the broker closes one on which nothing is under way is
@@ -144,7 +136,7 @@ impl Link {
         let version = connection.version_of::<ProduceRequest>()?;
         let addr = Arc::clone(connection.addr());
         let Parts { sender, receiver, versions, pipeline, session } = connection.into_parts();
-        let timeout = options.request_timeout;
+        let timeout = bounded(options.request_timeout);
         let sent = VecDeque::new();
         let answers = Answers { broker, receiver, pipeline, version, sent, timeout, addr };
         Ok(Link { sender, answers, versions, session })

@@ -102,6 +102,7 @@ impl Producer {
     /// # Errors
     /// [`Error::Config`] when settings make no sense.
     pub fn new(cluster: Cluster, config: ProducerConfig) -> Result<Producer, Error> {
+        let config = config.bounded();
         let settings = config.settings(cluster.options())?;
         let room = Arc::new(Notify::new());
         let told = Arc::clone(&room);

@@ -5,11 +5,11 @@ use std::sync::atomic::AtomicUsize;
 
 use bytes::Bytes;
 use thalweg_records::BatchView;
-use thalweg_records::batch::frame_len;
+use thalweg_records::batch::{BatchError, frame_len};
 use thalweg_wire::messages::fetch_response::{FetchResponseView, PartitionDataView};
 use thalweg_wire::{DecodeError, ErrorCode, Reader};
 
-use super::buffer::{Fetched, Frame};
+use super::buffer::{Fault, Fetched, Frame};
 use super::cursor::{self, Cursor};
 use super::error::PartitionErrorKind;
 use super::{FetchCounts, Fetcher, OffsetReset, Phase, Slot};
@@ -69,10 +69,13 @@ impl Fetcher {
             match response.error_code {
                 ErrorCode::NONE => source.session.answered(response.session_id),
                 code => {
+                    // A session that was lost is begun again at once; one that cannot be begun is
+                    // not tried without a pause.
+                    let is_lost = !source.session.is_new()
+                        && (code == ErrorCode::FETCH_SESSION_ID_NOT_FOUND
+                            || code == ErrorCode::INVALID_FETCH_SESSION_EPOCH);
                     source.session.reset();
-                    let lost = code == ErrorCode::FETCH_SESSION_ID_NOT_FOUND
-                        || code == ErrorCode::INVALID_FETCH_SESSION_EPOCH;
-                    if !lost {
+                    if !is_lost {
                         self.put_off(broker, now_ms);
                     }
                     self.kick(broker);
@@ -138,10 +141,12 @@ impl Fetcher {
     ) {
         let Some(cursor) = self.cursors[slot as usize].as_mut() else { return };
         let session = self.sources.get(&broker).map(|source| &source.session);
-        let asked = session.and_then(|session| session.asked(&cursor.partition)).copied();
-        let is_current = cursor.source == Some(broker)
-            && cursor.phase == Phase::Fetching
-            && asked.is_some_and(|asked| asked.offset == cursor.fetch_at.offset);
+        let told = session.and_then(|session| session.told(&cursor.partition));
+        // It may have been sought elsewhere meanwhile. If it was paused, what comes is kept.
+        let is_current = cursor.phase == Phase::Fetching
+            && told.is_some_and(|told| {
+                told.offset == cursor.fetch_at.offset && told.topic_id == cursor.topic_id
+            });
         let records = data.records.unwrap_or_default();
         if data.error_code != ErrorCode::NONE {
             if is_current {
@@ -180,7 +185,28 @@ impl Fetcher {
             cursor.replica = Some((data.preferred_read_replica, until));
             return self.touch(slot);
         }
+        if let Err(broken @ (BatchError::BadLength(_) | BatchError::BadMagic(_))) =
+            frame_len(records)
+        {
+            // No batch begins here, and none ever will.
+            cursor.fail(PartitionErrorKind::Fault(Fault::Batch(broken)));
+            accepted.has_errors = true;
+            self.failed.push_back(slot);
+            return self.touch(slot);
+        }
         let (whole, last) = complete(records);
+        let goes_on = last.is_some_and(|end| end.offset > cursor.fetch_at.offset);
+        if whole > 0 && !goes_on {
+            // Asked for at once it would come at once again: bytes that are no batch, which stop
+            // the partition when they are looked at, or batches from before the offset, which no
+            // sound broker sends.
+            cursor.retry_at = Some(now_ms + self.settings.retry_backoff_ms);
+            self.delayed.extend(cursor::delayed(cursor, slot));
+            if !cursor.buffer.is_empty() {
+                self.counts.discarded_bytes += whole as u64;
+                return self.touch(slot);
+            }
+        }
         take_in(cursor, data, whole, last, body, frame, &mut self.counts);
         if whole > 0 {
             if !cursor.queued {
@@ -239,8 +265,6 @@ fn take_in(
     let aborted = data.aborted_transactions.into_iter().flatten();
     let aborted = aborted.map(|aborted| (aborted.first_offset, aborted.producer_id)).collect();
     cursor.buffer.push(Fetched::new(body.slice_ref(&records[..whole]), frame, aborted));
-    // Bytes that are no batch of this format stop the partition when they are looked at; there
-    // is nothing to ask for behind them.
     if let Some(end) = last
         && end.offset > cursor.fetch_at.offset
     {
@@ -256,7 +280,7 @@ fn truncated(cursor: &mut Cursor, agrees_to: i64, epoch: i32, reset: OffsetReset
     }
     // What was not handed out yet is fetched from the log as it is now.
     let offset = stood_at.min(agrees_to);
-    cursor.move_to(Position { offset, leader_epoch: epoch });
+    cursor.go_back(Position { offset, leader_epoch: epoch });
 }
 
 /// The broker refused one partition.

@@ -27,8 +27,9 @@ pub(super) struct Cursor {
     pub partition: Arc<TopicPartition>,
     pub topic_id: Uuid,
     pub phase: Phase,
-    /// The next record to hand out.
+    /// The next record to hand out, once that is known.
     position: Position,
+    is_placed: bool,
     /// Where it stood before the take of this number handed something out: that is not
     /// acknowledged before the next one.
     before_take: (u64, Position),
@@ -62,7 +63,8 @@ impl Cursor {
             partition,
             topic_id: Uuid::ZERO,
             phase: Phase::Fetching,
-            position: Position::at(0),
+            position: Position::at(-1),
+            is_placed: false,
             before_take: (0, Position::at(0)),
             fetch_at: Position::at(0),
             buffer: Buffer::default(),
@@ -85,8 +87,7 @@ impl Cursor {
     pub fn position(&self) -> Option<Position> {
         match self.phase {
             Phase::Committed | Phase::Reset(_) => None,
-            Phase::Failed(PartitionErrorKind::NoOffset) => None,
-            _ => Some(self.position),
+            Phase::Failed(_) | Phase::Fetching => self.is_placed.then_some(self.position),
         }
     }
 
@@ -100,10 +101,24 @@ impl Cursor {
 
     /// Starts anew at `to`, whatever is buffered.
     pub fn move_to(&mut self, to: Position) {
-        self.buffer.clear();
-        self.position = to;
         self.before_take.0 = 0;
-        self.fetch_at = to;
+        self.restart(to);
+    }
+
+    /// Goes back to where the log agrees with what was read. The application did not move: what it
+    /// has not acknowledged is not acknowledged by this.
+    pub fn go_back(&mut self, to: Position) {
+        if self.before_take.1.offset > to.offset {
+            self.before_take.1 = to;
+        }
+        self.restart(to);
+    }
+
+    fn restart(&mut self, at: Position) {
+        self.buffer.clear();
+        self.position = at;
+        self.is_placed = true;
+        self.fetch_at = at;
         self.phase = Phase::Fetching;
         self.ask_at_least = 0;
         self.retry_at = None;
@@ -125,7 +140,11 @@ impl Cursor {
 
     /// Moves to where a lookup says.
     pub fn reset(&mut self, to: OffsetReset) {
-        self.move_to(self.position);
+        self.buffer.clear();
+        self.is_placed = false;
+        self.before_take.0 = 0;
+        self.ask_at_least = 0;
+        self.retry_at = None;
         self.phase = Phase::Reset(to);
         self.fail_without_reset();
     }

@@ -415,12 +415,17 @@ impl Fetcher {
     pub fn update_leaders(&mut self, metadata: &Metadata) {
         for slot in 0..self.cursors.len() {
             let Some(cursor) = &mut self.cursors[slot] else { continue };
-            let TopicPartition { topic, partition } = &*cursor.partition;
+            let name = Arc::clone(&cursor.partition);
+            let TopicPartition { topic, partition } = &*name;
             let Some(known) = metadata.topics.get(&**topic) else { continue };
             let before = (cursor.topic_id, cursor.leader);
             if cursor.topic_id != known.id {
                 self.by_id.remove(&(cursor.topic_id, *partition));
                 self.by_id.insert((known.id, *partition), slot as Slot);
+                if !cursor.topic_id.is_zero() {
+                    // Made again: its epochs begin anew, and what was said of the old one is void.
+                    cursor.lead_by(None);
+                }
                 cursor.topic_id = known.id;
             }
             let leader = known.partitions.get(partition).and_then(|partition| partition.leader);

@@ -7,7 +7,7 @@ use thalweg_wire::messages::fetch_request::{
 use thalweg_wire::{ApiKey, Uuid, Writer};
 
 use super::budget::Reservation;
-use super::session::{Asked, ByPartition, Forgotten};
+use super::session::{Asked, ByPartition};
 use super::{Fetcher, IsolationLevel, Slot};
 use crate::core::pipeline;
 
@@ -165,7 +165,7 @@ impl Fetcher {
 fn write(
     request: FetchRequestRef<'_>,
     named: &ByPartition<Asked>,
-    forgotten: &ByPartition<Forgotten>,
+    forgotten: &ByPartition<Uuid>,
     version: i16,
     frame: &mut Writer,
 ) -> Encoded {
@@ -194,7 +194,7 @@ fn write(
         .collect();
     let mut gone = Vec::with_capacity(forgotten.len());
     let mut pieces = Vec::new();
-    for (partition, &Forgotten { topic_id, .. }) in forgotten {
+    for (partition, &topic_id) in forgotten {
         let at = gone.len();
         gone.push(partition.partition);
         extend(&mut pieces, &partition.topic, topic_id, at);

@@ -26,99 +26,94 @@ pub(super) struct Asked {
 /// Sorted by topic, so that a request names each topic once.
 pub(super) type ByPartition<T> = BTreeMap<Arc<TopicPartition>, T>;
 
-/// A partition that the broker is to forget.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Forgotten {
-    pub topic_id: Uuid,
-    /// What the broker knows of it until then, where that is certain.
-    told: Option<Asked>,
-}
-
 /// A session with one broker.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     pub id: i32,
     pub epoch: i32,
-    /// Partitions of the session; the broker's answers are about these.
-    asked: ByPartition<Asked>,
-    /// To be named in the next request.
+    /// What is wanted of the broker by now.
+    wanted: ByPartition<Asked>,
+    /// What the broker has been told, with the request that is under way: its answers are to this.
+    told: ByPartition<Asked>,
+    /// What the next request names, where `wanted` is not what was told.
     named: ByPartition<Asked>,
-    /// To be forgotten with the next request.
-    forgotten: ByPartition<Forgotten>,
+    /// What the next request has forgotten, with the id it was told of by.
+    forgotten: ByPartition<Uuid>,
     /// Sessions begun.
     pub begun: u64,
 }
+
+static NOTHING_FORGOTTEN: ByPartition<Uuid> = BTreeMap::new();
 
 impl Session {
     pub fn is_new(&self) -> bool {
         self.epoch == NEW
     }
 
-    /// Starts over: the next request names everything.
+    /// Starts over: the next request names everything, and what is under way has no answer.
     pub fn reset(&mut self) {
         (self.id, self.epoch) = (0, NEW);
+        self.told.clear();
+        self.named.clear();
         self.forgotten.clear();
-        self.named = self.asked.clone();
     }
 
     /// What the broker is to know of a partition from the next request on; `None` to have it
     /// forgotten.
     pub fn set(&mut self, partition: &Arc<TopicPartition>, wanted: Option<Asked>) {
-        match wanted {
-            Some(asked) => {
-                let before = self.asked.insert(Arc::clone(partition), asked);
-                let known = match self.forgotten.remove(partition) {
-                    // Wanted again before the broker heard that it was not.
-                    Some(forgotten) => forgotten.told,
-                    None => before,
-                };
-                if known == Some(asked) {
-                    return;
-                }
-                // An id that changed is another topic: the old one is forgotten.
-                if let Some(before) = before
-                    && before.topic_id != asked.topic_id
-                    && !self.is_new()
-                {
-                    let forgotten = Forgotten { topic_id: before.topic_id, told: None };
-                    self.forgotten.insert(Arc::clone(partition), forgotten);
-                }
-                self.named.insert(Arc::clone(partition), asked);
+        let told = self.told.get(partition);
+        self.named.remove(partition);
+        self.forgotten.remove(partition);
+        let Some(asked) = wanted else {
+            self.wanted.remove(partition);
+            if let Some(told) = told {
+                self.forgotten.insert(Arc::clone(partition), told.topic_id);
             }
-            None => {
-                if let Some(before) = self.asked.remove(partition) {
-                    let is_unsent = self.named.remove(partition).is_some();
-                    // Whether the broker ever heard of one that was to be named is not known here;
-                    // to forget one too many does no harm.
-                    if !self.is_new() {
-                        let told = (!is_unsent).then_some(before);
-                        let forgotten = Forgotten { topic_id: before.topic_id, told };
-                        self.forgotten.insert(Arc::clone(partition), forgotten);
-                    }
-                }
+            return;
+        };
+        self.wanted.insert(Arc::clone(partition), asked);
+        match told {
+            Some(told) if *told == asked => return,
+            // An id that changed is another topic: the old one is forgotten.
+            Some(told) if told.topic_id != asked.topic_id => {
+                self.forgotten.insert(Arc::clone(partition), told.topic_id);
             }
+            _ => {}
         }
+        self.named.insert(Arc::clone(partition), asked);
     }
 
-    /// What the broker was told of a partition last, when it is part of the session.
-    pub fn asked(&self, partition: &TopicPartition) -> Option<&Asked> {
-        self.asked.get(partition)
+    /// What the broker was told of a partition last: what it answers is to that, whatever is wanted
+    /// by now.
+    pub fn told(&self, partition: &TopicPartition) -> Option<&Asked> {
+        self.told.get(partition)
     }
 
-    /// Partitions of the session.
+    /// Partitions that are wanted.
     pub fn len(&self) -> usize {
-        self.asked.len()
+        self.wanted.len()
     }
 
     /// What the next request names, and has forgotten; in order of topics.
-    pub fn changes(&self) -> (&ByPartition<Asked>, &ByPartition<Forgotten>) {
-        (if self.is_new() { &self.asked } else { &self.named }, &self.forgotten)
+    pub fn changes(&self) -> (&ByPartition<Asked>, &ByPartition<Uuid>) {
+        match self.is_new() {
+            true => (&self.wanted, &NOTHING_FORGOTTEN),
+            false => (&self.named, &self.forgotten),
+        }
     }
 
     /// The request was written.
     pub fn sent(&mut self) {
-        self.named.clear();
-        self.forgotten.clear();
+        let (named, forgotten) =
+            (std::mem::take(&mut self.named), std::mem::take(&mut self.forgotten));
+        if self.is_new() {
+            self.told.clone_from(&self.wanted);
+            return;
+        }
+        for partition in forgotten.keys() {
+            self.told.remove(partition);
+        }
+        self.told.extend(named);
     }
 
     /// The request was answered without an error.
@@ -177,7 +172,7 @@ mod tests {
         session.set(&partition(1), Some(asked(6)));
         session.set(&partition(1), None);
         session.set(&partition(1), Some(asked(5)));
-        assert_eq!(round(&mut session), (vec![1], vec![]));
+        assert_eq!(round(&mut session), (vec![], vec![]));
         assert_eq!((session.begun, session.len()), (1, 2));
     }
 
@@ -191,6 +186,26 @@ mod tests {
         session.set(&partition(2), None);
         session.reset();
         assert_eq!(round(&mut session), (vec![0, 1], vec![]));
+    }
+
+    #[test]
+    fn what_changes_while_a_request_is_under_way_is_named_by_the_next() {
+        let mut session = Session::default();
+        for index in 0..3 {
+            session.set(&partition(index), Some(asked(0)));
+        }
+        session.sent();
+        session.set(&partition(0), Some(asked(7)));
+        session.set(&partition(1), None);
+        // The answer is to what was told, not to what is wanted.
+        assert_eq!(session.told(&partition(0)), Some(&asked(0)));
+        assert_eq!(session.told(&partition(1)), Some(&asked(0)));
+        session.answered(9);
+        assert_eq!(round(&mut session), (vec![0], vec![1]));
+        assert_eq!(
+            (session.told(&partition(0)), session.told(&partition(1))),
+            (Some(&asked(7)), None)
+        );
     }
 
     #[test]

@@ -561,6 +561,48 @@ fn sessions_outlive_pausing_and_are_begun_again_when_lost() {
     assert_eq!(pump(&mut fetcher, &mut cluster, 0), 0);
 }
 
+/// Requests that are answered already, with answers that are still on their way.
+#[derive(Default)]
+struct Flights(Vec<Flight>);
+
+struct Flight {
+    broker: i32,
+    body: Bytes,
+    _room: Planned,
+}
+
+impl Flights {
+    /// Asks every broker that owes no answer.
+    fn send(&mut self, fetcher: &mut Fetcher, cluster: &mut Cluster, now: u64) {
+        fetcher.settle(now);
+        fetcher.kick_all();
+        for broker in fetcher.take_kicks() {
+            if self.0.iter().any(|flight| flight.broker == broker) {
+                continue;
+            }
+            let mut frame = Writer::new();
+            let planned = fetcher.plan(broker, now, VERSION, "test", &mut frame).unwrap();
+            let Some(planned) = planned else { continue };
+            let body = cluster.answer(broker, &frame.to_vec());
+            self.0.push(Flight { broker, body, _room: planned });
+        }
+    }
+
+    /// One of the answers arrives, or its connection breaks.
+    fn land(&mut self, fetcher: &mut Fetcher, now: u64, which: usize, lost: bool) {
+        if self.0.is_empty() {
+            return;
+        }
+        let flight = self.0.swap_remove(which % self.0.len());
+        if lost {
+            fetcher.disconnected(flight.broker, now);
+        } else {
+            let body = fetcher.budget().share(flight.body.to_vec());
+            fetcher.accept(flight.broker, &body, VERSION, now).unwrap();
+        }
+    }
+}
+
 /// Pauses, resumes, seeks in the buffer, takes, appends and moves of leaders in every order.
 fn run_seed(seed: u64) {
     let mut rng = Rng(seed);
@@ -579,6 +621,7 @@ fn run_seed(seed: u64) {
     let mut pinned: Vec<Records> = Vec::new();
     let mut batch_max = 0;
     let mut now = 0;
+    let mut flights = Flights::default();
     for _ in 0..120 {
         let index = rng.below(partitions as u64) as i32;
         let at = index as usize;
@@ -602,7 +645,9 @@ fn run_seed(seed: u64) {
             5 => {
                 // Forward within what was appended and fetched: nothing is fetched twice for it.
                 let to = next[at] + rng.below(3) as i64;
-                if to <= cluster.logs[&index].end {
+                let fetched = fetcher.cursor(&tp(index)).unwrap().fetch_at.offset;
+                // What is on its way for the end of the buffer is of no use beyond it.
+                if to <= if flights.0.is_empty() { cluster.logs[&index].end } else { fetched } {
                     fetcher.seek(&tp(index), Position::at(to));
                     next[at] = to;
                 }
@@ -615,8 +660,10 @@ fn run_seed(seed: u64) {
             7 => {
                 pinned.clear();
             }
-            8 | 9 => {
-                pump(&mut fetcher, &mut cluster, now);
+            8 => flights.send(&mut fetcher, &mut cluster, now),
+            9 => {
+                let lost = rng.below(10) == 0;
+                flights.land(&mut fetcher, now, rng.below(2) as usize, lost);
             }
             _ => {
                 let mut records = Records::default();
@@ -636,6 +683,9 @@ fn run_seed(seed: u64) {
             }
         }
         now += rng.below(120);
+    }
+    while !flights.0.is_empty() {
+        flights.land(&mut fetcher, now, 0, false);
     }
     // In the end everything that is left comes, with everything resumed.
     for index in 0..partitions {

@@ -258,6 +258,11 @@ impl Member {
         }
     }
 
+    /// Whether it left because the application did not poll, and comes back when it does.
+    pub fn is_poll_interval_exceeded(&self) -> bool {
+        either!(self, member => member.is_poll_interval_exceeded())
+    }
+
     /// What it is doing, or waiting for.
     pub fn why(&self) -> GroupStatus {
         either!(self, member => member.why())

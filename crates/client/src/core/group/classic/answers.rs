@@ -111,6 +111,10 @@ impl ClassicMember {
         match response.error_code {
             ErrorCode::NONE => self.enter_generation(response, now_ms),
             ErrorCode::MEMBER_ID_REQUIRED => {
+                if !self.member_id.is_empty() {
+                    // Once is enough. A coordinator that wants it again gets it, but not at once.
+                    self.link.failed(now_ms);
+                }
                 self.member_id = response.member_id;
                 self.state = State::Unjoined;
                 self.reason = "need to re-join with the given member-id";

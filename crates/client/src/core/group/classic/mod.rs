@@ -324,6 +324,11 @@ impl ClassicMember {
         }
     }
 
+    /// See [`Member::is_poll_interval_exceeded`](super::Member::is_poll_interval_exceeded).
+    pub fn is_poll_interval_exceeded(&self) -> bool {
+        matches!(self.state, State::PollIntervalExceeded)
+    }
+
     fn is_idle(&self) -> bool {
         matches!(self.state, State::Left | State::Failed(_) | State::PollIntervalExceeded)
     }
