@@ -17,7 +17,7 @@ use crate::error::{AuthenticationError, Error};
 use crate::options::{Options, SaslOptions};
 
 /// Shortest session that is believed.
-const LIFETIME_MIN: Duration = Duration::from_secs(1);
+const LIFETIME_MIN: Duration = Duration::from_millis(100);
 
 /// Whoever drives a connection, as far as a login needs him. Nothing else may be sent between the
 /// first request of a login and its last answer; what was sent before may still be answered.
