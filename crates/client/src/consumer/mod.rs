@@ -171,9 +171,12 @@ impl Consumer {
     /// As [`Self::poll`], but returns without records when none came in time.
     pub async fn poll_timeout(&mut self, max: usize, limit: Duration) -> Result<Records, Error> {
         let records = self.try_poll(max)?;
+        if !records.is_empty() || max == 0 {
+            return Ok(records);
+        }
         let waits = self.hearing.is_some()
             || self.shared.with_group(|group, _| group.is_waiting_for_listener()) == Some(true);
-        if !records.is_empty() || max == 0 || (limit.is_zero() && !waits) {
+        if limit.is_zero() && !waits {
             return Ok(records);
         }
         match tokio::time::timeout(limit, self.poll(max)).await {
@@ -191,7 +194,6 @@ impl Consumer {
         if self.hearing.is_some() {
             return Ok(Records::default());
         }
-        let now = self.shared.now_ms();
         self.shared.with(|state| {
             if let Some(error) = state.errors.pop_front() {
                 return Err(error);
@@ -199,7 +201,7 @@ impl Consumer {
             if let Some(group) = &mut state.group {
                 // What earlier polls gave is done with.
                 state.fetcher.acknowledge();
-                group.polled(now);
+                group.polled(self.shared.now_ms());
                 if group.is_waiting_for_listener() {
                     return Ok(Records::default());
                 }

@@ -66,6 +66,7 @@ impl Fetcher {
         accepted.throttle_ms = u64::try_from(response.throttle_time_ms).unwrap_or(0);
         if let Some(source) = self.sources.get_mut(&broker) {
             source.in_flight = false;
+            source.window.answered(body.len(), now_ms);
             match response.error_code {
                 ErrorCode::NONE => source.session.answered(response.session_id),
                 code => {

@@ -23,8 +23,9 @@ mod session;
 mod status;
 #[cfg(test)]
 mod tests;
+mod window;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use thalweg_records::codec::Decompressor;
@@ -43,6 +44,7 @@ use crate::core::partition::{Position, TopicPartition};
 use buffer::{Decoding, Next};
 use cursor::{Cursor, Phase};
 use session::Session;
+use window::Window;
 
 /// Where to begin when there is no offset, or one that the log does not have
 /// (`auto.offset.reset`).
@@ -115,13 +117,17 @@ impl Default for FetchSettings {
 /// A place in the table of partitions.
 type Slot = u32;
 
+/// Keys are what the application reads: nobody else chooses them.
+type Map<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
+
 /// What is fetched from one broker.
 #[derive(Debug, Default)]
 struct Source {
     session: Session,
     in_flight: bool,
-    /// Is in [`Fetcher::kicks`].
+    /// The broker's task was told that there may be something, and has not looked yet.
     kicked: bool,
+    window: Window,
 }
 
 /// Counts since the beginning.
@@ -150,9 +156,9 @@ pub struct Fetcher {
     decoding: Decoding,
     cursors: Vec<Option<Cursor>>,
     vacant: Vec<Slot>,
-    by_name: HashMap<Arc<TopicPartition>, Slot>,
-    by_id: HashMap<(Uuid, i32), Slot>,
-    sources: HashMap<i32, Source>,
+    by_name: Map<Arc<TopicPartition>, Slot>,
+    by_id: Map<(Uuid, i32), Slot>,
+    sources: Map<i32, Source>,
     /// Partitions with records to hand out, whose turn it is first.
     ready: VecDeque<Slot>,
     /// Partitions with an error to report.
@@ -186,9 +192,9 @@ impl Fetcher {
             decoding,
             cursors: Vec::new(),
             vacant: Vec::new(),
-            by_name: HashMap::new(),
-            by_id: HashMap::new(),
-            sources: HashMap::new(),
+            by_name: Map::default(),
+            by_id: Map::default(),
+            sources: Map::default(),
             ready: VecDeque::new(),
             failed: VecDeque::new(),
             has_failed: false,
@@ -502,11 +508,6 @@ impl Fetcher {
 
     /// Brokers for which [`Self::plan`] may have a request now.
     pub fn take_kicks(&mut self) -> Vec<i32> {
-        for id in &self.kicks {
-            if let Some(source) = self.sources.get_mut(id) {
-                source.kicked = false;
-            }
-        }
         std::mem::take(&mut self.kicks)
     }
 
@@ -579,11 +580,10 @@ impl Fetcher {
 
     /// As [`Self::touch`], when a partition has used up so much that it wants more.
     fn touch_if_hungry(&mut self, slot: Slot) {
-        let ask = self.ask();
         if let Some(cursor) = self.cursors[slot as usize].as_ref()
             && cursor.source.is_none()
             && !cursor.dirty
-            && cursor.is_hungry(ask)
+            && cursor.is_hungry(self.ask())
         {
             self.touch(slot);
         }

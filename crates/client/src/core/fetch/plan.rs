@@ -36,6 +36,7 @@ impl Fetcher {
         frame: &mut Writer,
     ) -> Result<Option<Planned>, thalweg_wire::EncodeError> {
         self.settle(now_ms);
+        self.heard(broker);
         if self.sources.get(&broker).is_none_or(|s| s.in_flight || s.session.len() == 0) {
             return Ok(None);
         }
@@ -61,6 +62,7 @@ impl Fetcher {
         frame.end_frame()?;
         source.session.sent();
         source.in_flight = true;
+        source.window.asked(reservation.bytes(), now_ms);
         self.counts.requests += 1;
         Ok(Some(Planned { reservation }))
     }
@@ -68,7 +70,17 @@ impl Fetcher {
     /// Whether [`Self::plan`] would find partitions to ask `broker` for.
     pub fn wants(&mut self, broker: i32, now_ms: u64) -> bool {
         self.settle(now_ms);
+        self.heard(broker);
         self.sources.get(&broker).is_some_and(|source| source.session.len() > 0)
+    }
+
+    /// A broker's task looks: what is told from here on it has to be told of.
+    fn heard(&mut self, broker: i32) {
+        if let Some(source) = self.sources.get_mut(&broker)
+            && std::mem::take(&mut source.kicked)
+        {
+            self.kicks.retain(|kicked| *kicked != broker);
+        }
     }
 
     /// When a partition that waits is to be asked for again.
@@ -130,14 +142,16 @@ impl Fetcher {
 
     /// Reserves what the next answer of a broker may bring.
     fn reserve(&mut self, broker: i32) -> Option<Reservation> {
-        let session = &self.sources.get(&broker)?.session;
+        let source = self.sources.get(&broker)?;
         let active = self.sources.values().filter(|s| s.session.len() > 0).count().max(1);
         let limit = self.budget.limit();
-        let wanted = session
+        let wanted = source
+            .session
             .len()
             .saturating_mul(self.ask())
             .min(usize::try_from(self.settings.max_bytes).unwrap_or(1))
             .min(limit / active)
+            .min(source.window.bytes())
             .max(1);
         let enough = wanted.min(ROOM_MIN);
         if self.budget.room() < enough {
