@@ -37,7 +37,17 @@ const MAY_USE: [(&str, &[&str]); 11] = [
         ],
     ),
     ("thalweg", &["thalweg-wire", "thalweg-records"]),
-    ("thalweg-cli", &["thalweg", "thalweg-broker", "thalweg-wire", "thalweg-records"]),
+    (
+        "thalweg-cli",
+        &[
+            "thalweg",
+            "thalweg-broker",
+            "thalweg-log",
+            "thalweg-metadata",
+            "thalweg-wire",
+            "thalweg-records",
+        ],
+    ),
     ("thalweg-testkit", &["thalweg", "thalweg-broker", "thalweg-wire", "thalweg-records"]),
     ("xtask", &[]),
 ];

@@ -5,6 +5,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod bench;
+// The commands that use all of it follow.
+#[allow(dead_code, unused_imports)]
+mod client;
 #[cfg(feature = "serve")]
 mod observe;
 #[cfg(feature = "serve")]

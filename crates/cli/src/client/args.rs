@@ -1,0 +1,98 @@
+//! Options of every command that talks to a cluster.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thalweg::{Cluster, Options};
+
+use super::error::CliError;
+use super::properties::Properties;
+use super::{security, text};
+
+/// Where the brokers are when nobody says.
+const BOOTSTRAP: &str = "127.0.0.1:9092";
+/// Names them otherwise.
+const BOOTSTRAP_ENV: &str = "THALWEG_BOOTSTRAP";
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Options of every command that talks to a cluster.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Connection")]
+pub struct ClientArgs {
+    /// Brokers to begin with [default: bootstrap.servers, then $THALWEG_BOOTSTRAP, then
+    /// 127.0.0.1:9092]
+    #[arg(short, long, global = true, value_name = "HOST:PORT,...")]
+    pub bootstrap_server: Option<String>,
+    /// A file of properties as Kafka's clients read it: security.protocol, sasl.jaas.config, ...
+    #[arg(long, global = true, value_name = "FILE")]
+    pub command_config: Option<PathBuf>,
+    /// A property by Kafka's name; goes before the file. May be repeated
+    #[arg(short = 'X', long = "property", global = true, value_name = "NAME=VALUE")]
+    pub properties: Vec<String>,
+    /// Name of this client in the broker's logs, metrics and quotas [default: client.id, then
+    /// thalweg]
+    #[arg(long, global = true, value_name = "ID")]
+    pub client_id: Option<String>,
+    /// How long to try: 30 (seconds), 500ms, 2m [default: default.api.timeout.ms, then 60]
+    #[arg(long, global = true, value_name = "TIME", value_parser = text::parse_duration)]
+    pub timeout: Option<Duration>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// What the options and the property file say together.
+#[derive(Debug)]
+pub struct ClientConfig {
+    /// `host:port,host:port`
+    pub bootstrap: String,
+    /// How connections behave and are protected.
+    pub options: Options,
+    /// Everything that was given; who takes something from it is remembered.
+    pub properties: Properties,
+    /// How long one command tries what may be tried again.
+    pub timeout: Duration,
+    /// Whether JSON is wanted.
+    pub json: bool,
+}
+
+impl ClientArgs {
+    /// Reads the property file, puts the options on top, and makes of it how connections behave.
+    /// [`Properties::report`] is left to the caller, who may have more to ask for.
+    pub fn resolve(&self) -> Result<ClientConfig, CliError> {
+        let mut properties = match &self.command_config {
+            Some(path) => Properties::read(path)?,
+            None => Properties::default(),
+        };
+        for property in &self.properties {
+            properties.set_pair(property)?;
+        }
+        let bootstrap = match (&self.bootstrap_server, properties.text("bootstrap.servers")) {
+            (Some(given), _) => given.clone(),
+            (None, Some(known)) => known.to_owned(),
+            (None, None) => std::env::var(BOOTSTRAP_ENV)
+                .ok()
+                .filter(|list| !list.is_empty())
+                .map_or_else(|| BOOTSTRAP.to_owned(), |list| list),
+        };
+        let mut options = security::options(&properties)?;
+        if let Some(id) = &self.client_id {
+            options.client_id = id.as_str().into();
+        }
+        let known = properties.millis("default.api.timeout.ms")?;
+        let timeout = self.timeout.or(known).unwrap_or(TIMEOUT);
+        // A single request must not outlast what was asked for.
+        if let Some(timeout) = self.timeout {
+            options.connect_timeout = options.connect_timeout.min(timeout);
+            options.request_timeout = options.request_timeout.min(timeout);
+        }
+        Ok(ClientConfig { bootstrap, options, properties, timeout, json: self.json })
+    }
+}
+
+impl ClientConfig {
+    /// Connects, and learns the cluster's brokers.
+    pub async fn connect(&self) -> Result<Cluster, CliError> {
+        Ok(Cluster::connect(&self.bootstrap, self.options.clone()).await?)
+    }
+}

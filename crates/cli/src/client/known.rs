@@ -1,0 +1,160 @@
+//! What the names of Kafka's client properties (4.3) mean here.
+
+/// What a name does here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Meaning {
+    /// Some command takes it.
+    Taken,
+    /// Kafka's clients have it; nothing here needs it.
+    Idle,
+    /// To do without would change who is trusted or what is written.
+    Refused(&'static str),
+}
+
+/// Names that some command takes.
+const TAKEN: [&str; 59] = [
+    "acks",
+    "allow.auto.create.topics",
+    "auto.commit.interval.ms",
+    "auto.offset.reset",
+    "batch.size",
+    "bootstrap.servers",
+    "buffer.memory",
+    "check.crcs",
+    "client.id",
+    "client.rack",
+    "compression.gzip.level",
+    "compression.lz4.level",
+    "compression.type",
+    "compression.zstd.level",
+    "default.api.timeout.ms",
+    "delivery.timeout.ms",
+    "enable.auto.commit",
+    "enable.idempotence",
+    "fetch.max.bytes",
+    "fetch.max.wait.ms",
+    "fetch.min.bytes",
+    "group.id",
+    "group.instance.id",
+    "group.protocol",
+    "group.remote.assignor",
+    "heartbeat.interval.ms",
+    "isolation.level",
+    "linger.ms",
+    "max.block.ms",
+    "max.in.flight.requests.per.connection",
+    "max.partition.fetch.bytes",
+    "max.poll.interval.ms",
+    "max.poll.records",
+    "max.request.size",
+    "metadata.max.age.ms",
+    "partition.assignment.strategy",
+    "partitioner.adaptive.partitioning.enable",
+    "partitioner.ignore.keys",
+    "request.timeout.ms",
+    "retries",
+    "retry.backoff.max.ms",
+    "retry.backoff.ms",
+    "sasl.jaas.config",
+    "sasl.mechanism",
+    "security.protocol",
+    "session.timeout.ms",
+    "socket.connection.setup.timeout.ms",
+    "ssl.enabled.protocols",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.key.password",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.keystore.location",
+    "ssl.keystore.password",
+    "ssl.keystore.type",
+    "ssl.truststore.certificates",
+    "ssl.truststore.location",
+    "ssl.truststore.password",
+    "ssl.truststore.type",
+];
+
+/// Names of Kafka's clients that nothing here needs.
+const IDLE: [&str; 33] = [
+    "client.dns.lookup",
+    "connections.max.idle.ms",
+    "enable.metrics.push",
+    "exclude.internal.topics",
+    "interceptor.classes",
+    "key.deserializer",
+    "key.serializer",
+    "metadata.max.idle.ms",
+    "metadata.recovery.rebootstrap.trigger.ms",
+    "metadata.recovery.strategy",
+    "metric.reporters",
+    "metrics.num.samples",
+    "metrics.recording.level",
+    "metrics.sample.window.ms",
+    "partitioner.availability.timeout.ms",
+    "receive.buffer.bytes",
+    "reconnect.backoff.max.ms",
+    "reconnect.backoff.ms",
+    "send.buffer.bytes",
+    "share.acknowledgement.mode",
+    "share.acquire.mode",
+    "socket.connection.setup.timeout.max.ms",
+    "ssl.keymanager.algorithm",
+    "ssl.protocol",
+    "ssl.secure.random.implementation",
+    "ssl.trustmanager.algorithm",
+    "transaction.timeout.ms",
+    "transaction.two.phase.commit.enable",
+    "value.deserializer",
+    "value.serializer",
+    "sasl.login.connect.timeout.ms",
+    "sasl.login.read.timeout.ms",
+    "internal.throw.on.fetch.stable.offset.unsupported",
+];
+
+const JAVA: &str = "there is no Java here to load a class of";
+
+/// Names whose absence would be noticed too late.
+const REFUSED: [(&str, &str); 11] = [
+    ("bootstrap.controllers", "give brokers, with bootstrap.servers"),
+    ("config.providers", JAVA),
+    ("partitioner.class", JAVA),
+    ("sasl.client.callback.handler.class", JAVA),
+    ("sasl.login.callback.handler.class", JAVA),
+    ("sasl.login.class", JAVA),
+    ("security.providers", JAVA),
+    ("ssl.cipher.suites", "TLS takes the suites that rustls offers"),
+    ("ssl.engine.factory.class", JAVA),
+    ("ssl.provider", JAVA),
+    ("transactional.id", "there are no transactions yet"),
+];
+
+/// Names with these beginnings belong to mechanisms that are refused by `sasl.mechanism`.
+const IDLE_PREFIXES: [&str; 3] = ["sasl.kerberos.", "sasl.oauthbearer.", "sasl.login."];
+
+/// What a name does here; nothing for one that Kafka's clients do not have.
+pub(super) fn meaning(name: &str) -> Option<Meaning> {
+    if TAKEN.contains(&name) {
+        return Some(Meaning::Taken);
+    }
+    if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
+        return Some(Meaning::Refused(why));
+    }
+    let is_idle = IDLE.contains(&name) || IDLE_PREFIXES.iter().any(|p| name.starts_with(p));
+    is_idle.then_some(Meaning::Idle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_one_meaning() {
+        for name in TAKEN {
+            assert!(!IDLE.contains(&name), "{name}");
+            assert!(!REFUSED.iter().any(|(refused, _)| *refused == name), "{name}");
+        }
+        assert_eq!(meaning("sasl.login.class"), Some(Meaning::Refused(JAVA)));
+        assert_eq!(meaning("sasl.login.refresh.window.factor"), Some(Meaning::Idle));
+        assert_eq!(meaning("linger"), None);
+    }
+}

@@ -1,0 +1,44 @@
+//! What every command that talks to a cluster shares: options, Kafka's property files, exit codes,
+//! output.
+//!
+//! A command flattens [`ClientArgs`] into its own arguments, and runs in [`run`]:
+//!
+//! - [`ClientArgs::resolve`] reads the property file and the options, and gives a
+//!   [`ClientConfig`]: bootstrap addresses, [`Options`] and the [`Properties`] themselves, which
+//!   remember who asked for what;
+//! - what else a command takes from the properties it asks for by name, as
+//!   [`consumer_config`] and [`producer_config`] do;
+//! - [`Properties::report`], once everybody has asked, says on stderr what was given for nothing.
+
+mod args;
+mod configs;
+mod error;
+mod jaas;
+mod known;
+mod output;
+mod properties;
+mod security;
+mod text;
+
+use std::future::Future;
+use std::process::ExitCode;
+
+pub use args::{ClientArgs, ClientConfig};
+pub use configs::{consumer_config, producer_config};
+pub use error::{CliError, EXIT_CODES, warn};
+pub use output::{Align, Out, Table};
+pub use properties::Properties;
+pub use text::parse_duration;
+
+/// Runs a command to its end: its errors go to stderr, and decide how the process ends.
+pub fn run<F>(command: F) -> ExitCode
+where
+    F: Future<Output = Result<(), CliError>>,
+{
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let result = match runtime {
+        Ok(runtime) => runtime.block_on(command),
+        Err(error) => Err(CliError::Failed(format!("cannot start a runtime: {error}"))),
+    };
+    error::exit(result)
+}
