@@ -10,6 +10,7 @@ mod bench;
 mod client;
 #[cfg(feature = "serve")]
 mod observe;
+mod records;
 #[cfg(feature = "serve")]
 mod serve;
 
@@ -25,6 +26,10 @@ enum Command {
     /// Run a broker.
     #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),
+    /// Write records: lines, files, JSON.
+    Produce(Box<records::produce::ProduceArgs>),
+    /// Read records: as they are, in any format, as JSON.
+    Consume(Box<records::consume::ConsumeArgs>),
     /// Measure a Kafka cluster under load: produce, fetch, latency.
     Bench(bench::BenchArgs),
 }
@@ -33,6 +38,8 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args),
+        Command::Produce(args) => records::produce::run(&args),
+        Command::Consume(args) => records::consume::run(&args),
         Command::Bench(args) => bench::run(args),
     }
 }
