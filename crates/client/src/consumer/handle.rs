@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::commit;
+use super::listener::Event;
 use super::shared::Shared;
 use super::why::Why;
 use crate::cluster::Cluster;
@@ -143,6 +144,18 @@ impl ConsumerHandle {
     pub fn retries(&self) -> (Duration, Duration) {
         let config = &self.shared.config;
         (config.retry_backoff.max(Duration::from_millis(1)), config.default_api_timeout)
+    }
+
+    /// Waits until the group has taken one of these partitions away. For a listener at work, which
+    /// is told of it only after this.
+    pub async fn until_lost(&self, partitions: &[TopicPartition]) {
+        let is_lost = |event: &Event| match event {
+            Event::Lost(lost) => lost.iter().any(|partition| partitions.contains(partition)),
+            _ => false,
+        };
+        while self.shared.with_group(|group, _| group.events.iter().any(is_lost)) == Some(false) {
+            self.shared.rebalanced.notified().await;
+        }
     }
 
     /// Records between a partition's position and its end.

@@ -20,9 +20,8 @@ use crate::core::fetch;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 
-/// A consumer for several sources, each of which is assigned partitions of its own. It ends when
-/// [`Control::shutdown`] is called or when this and all of its clones are dropped; its sources end
-/// with it.
+/// A consumer for several sources, each of which is assigned partitions of its own. It ends, and its
+/// sources with it, by its [`Control`], or when this, its clones and its sources are dropped.
 #[derive(Clone)]
 pub struct SharedConsumer {
     handle: Arc<Handle>,

@@ -379,6 +379,8 @@ impl Hub {
                 _ = ends.changed() => {}
             }
         }
+        // What was waited for up to here is not waited for again when the group is left.
+        self.end(Duration::MAX, true);
         let deadline = self.end.borrow().map_or_else(Instant::now, |end| end.deadline);
         let left = deadline.saturating_duration_since(Instant::now());
         let flushed = tokio::select! {
@@ -396,12 +398,20 @@ impl Hub {
     /// Gives partitions up: waits for what is in the application's hands, then commits.
     async fn hand_over(&self, rebalance: &Rebalance) {
         let sessions = self.end_sessions(rebalance.partitions());
+        tokio::select! {
+            () = self.settle_and_commit(&sessions, rebalance) => {}
+            () = self.handle.until_lost(rebalance.partitions()) => {}
+        }
+        self.close_sessions(&sessions);
+    }
+
+    async fn settle_and_commit(&self, sessions: &[Arc<Session>], rebalance: &Rebalance) {
         let now = Instant::now();
         let deadline = rebalance.deadline().map_or(now, Instant::from);
         let left = deadline.saturating_duration_since(now);
         let settle_by = now + (left - left / COMMIT_SHARE).min(self.hand_over_max);
         let settled = async {
-            for session in &sessions {
+            for session in sessions {
                 session.settled().await;
             }
         };
@@ -425,7 +435,6 @@ impl Hub {
             Ok(Err(error)) => tracing::warn!(%error, "partitions are given up uncommitted"),
             Err(_) => tracing::warn!("partitions were not committed in time"),
         }
-        self.close_sessions(&sessions);
     }
 
     async fn take_over(self: &Arc<Self>, rebalance: &Rebalance) {

@@ -2,7 +2,7 @@
 //!
 //! A source is a [`Stream`](futures_core::Stream), a sink a [`Sink`](futures_sink::Sink), a flow
 //! takes a stream and is one; the combinators of `futures_util` go between them. Items are
-//! `Result`s.
+//! `Result`s. All of it runs on tokio: what is here has to be polled within one of its runtimes.
 //!
 //! # Demand
 //! Whoever polls a source takes records that are there; no task stands between the application and

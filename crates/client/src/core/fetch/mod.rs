@@ -551,7 +551,12 @@ impl Fetcher {
     /// Records of a stream may be held for long. Once memory is scarce they are handed out with
     /// bytes of their own: else a few of them could keep whole answers, and so what others need.
     fn lightened(&self, mut chunk: Chunk) -> Chunk {
-        if self.reading != Reading::Polls && self.budget.room() < self.budget.limit() / 4 {
+        let scarce = match self.reading {
+            Reading::Polls => 0,
+            Reading::Stream => self.budget.limit() / 4,
+            Reading::Partitions => self.budget.limit() / 2,
+        };
+        if self.budget.room() < scarce {
             chunk.bytes = self.budget.share(chunk.bytes.to_vec());
         }
         chunk
