@@ -5,6 +5,7 @@ mod commit;
 mod config;
 mod errands;
 mod group;
+mod handle;
 mod listener;
 mod membership;
 mod receiver;
@@ -18,13 +19,15 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+pub(crate) use commit::is_passing;
 pub use config::ConsumerConfig;
+pub(crate) use handle::ConsumerHandle;
 pub use listener::{ListenerFuture, Rebalance, RebalanceListener};
 pub use why::Why;
 
 use crate::cluster::Cluster;
 use crate::coordinator::CommittedOffset;
-use crate::core::fetch::{Budget, FetchCounts, Fetcher, OffsetReset, Records};
+use crate::core::fetch::{Budget, FetchCounts, Fetcher, OffsetReset, Reading, Records};
 use crate::core::group::{GroupProtocol, GroupStatus, Member, Subscription};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
@@ -252,6 +255,30 @@ impl Consumer {
         }
     }
 
+    /// Keeps the member in its group, and lets the listener hear of what it has to, for as long as
+    /// this is polled: records are taken elsewhere, by a [`ConsumerHandle`].
+    pub(crate) async fn attend(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        shared.with_group(|group, _| group.in_poll = true);
+        let _in_poll = InPoll(&shared);
+        loop {
+            let now = shared.now_ms();
+            shared.with_group(|group, _| group.polled(now));
+            self.hear().await;
+            shared.rebalanced.notified().await;
+        }
+    }
+
+    /// Takes records, commits and asks while another task looks after this.
+    pub(crate) fn handle(&self) -> ConsumerHandle {
+        ConsumerHandle::new(Arc::clone(&self.shared))
+    }
+
+    /// Says how records will be taken; before there is any partition.
+    pub(crate) fn set_reading(&mut self, reading: Reading) {
+        self.shared.with(|state| state.fetcher.set_reading(reading));
+    }
+
     /// Joins the group of [`ConsumerConfig::group_id`] and reads what it assigns of these topics,
     /// from where the group committed.
     ///
@@ -396,14 +423,7 @@ impl Consumer {
     /// What it is doing, or waiting for: its membership, each partition, its memory. For logs, and
     /// for finding out why nothing comes.
     pub fn why(&self) -> Why {
-        let state = self.shared.lock();
-        let budget = state.fetcher.budget();
-        let member = state.group.as_ref().and_then(|group| group.member.as_ref());
-        Why {
-            group: member.map(Member::why),
-            partitions: state.fetcher.statuses(),
-            budget: (budget.used(), budget.limit()),
-        }
+        self.handle().why()
     }
 
     /// For each partition the first record that is not older than a time, in milliseconds since
@@ -416,7 +436,7 @@ impl Consumer {
         &self,
         wanted: impl IntoIterator<Item = (TopicPartition, i64)>,
     ) -> Result<Vec<(TopicPartition, Option<FoundOffset>)>, Error> {
-        let found = self.look_up(wanted.into_iter().collect()).await?;
+        let found = self.handle().look_up(wanted.into_iter().collect()).await?;
         let some = |found: FoundOffset| (found.offset >= 0).then_some(found);
         Ok(found.into_iter().map(|(partition, found)| (partition, some(found))).collect())
     }
@@ -430,7 +450,7 @@ impl Consumer {
         partitions: &[TopicPartition],
     ) -> Result<Vec<(TopicPartition, i64)>, Error> {
         let wanted = partitions.iter().map(|partition| (partition.clone(), offsets::EARLIEST));
-        let found = self.look_up(wanted.collect()).await?;
+        let found = self.handle().look_up(wanted.collect()).await?;
         Ok(found.into_iter().map(|(partition, found)| (partition, found.offset)).collect())
     }
 
@@ -444,24 +464,8 @@ impl Consumer {
         partitions: &[TopicPartition],
     ) -> Result<Vec<(TopicPartition, i64)>, Error> {
         let wanted = partitions.iter().map(|partition| (partition.clone(), offsets::LATEST));
-        let found = self.look_up(wanted.collect()).await?;
+        let found = self.handle().look_up(wanted.collect()).await?;
         Ok(found.into_iter().map(|(partition, found)| (partition, found.offset)).collect())
-    }
-
-    async fn look_up(
-        &self,
-        wanted: Vec<(TopicPartition, i64)>,
-    ) -> Result<Vec<(TopicPartition, FoundOffset)>, Error> {
-        let config = &self.shared.config;
-        let deadline = tokio::time::Instant::now() + config.default_api_timeout;
-        offsets::look_up_all(
-            &self.shared.cluster,
-            wanted,
-            config.isolation_level,
-            config.retry_backoff,
-            deadline,
-        )
-        .await
     }
 
     /// Leaves the group: hands everything over, with a commit if [`ConsumerConfig::auto_commit`] is

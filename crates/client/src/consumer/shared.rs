@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
@@ -31,7 +32,9 @@ pub(super) struct Shared {
     pub config: ConsumerConfig,
     state: Mutex<State>,
     /// The application waits for records or an error.
-    pub arrived: Notify,
+    pub arrived: Arrivals,
+    /// The listener has something to hear.
+    pub rebalanced: Notify,
     /// There is something to look after.
     pub errand: Arc<Notify>,
     sources: Mutex<HashMap<i32, Source>>,
@@ -52,6 +55,36 @@ pub(super) struct State {
     coordinator: Option<i32>,
     /// What the consumer subscribes to.
     pub subscription: Option<Subscription>,
+}
+
+/// Tells whoever waits for records, as a future or as a stream, that there may be some.
+#[derive(Default)]
+pub(super) struct Arrivals {
+    notify: Notify,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Arrivals {
+    pub fn notify_one(&self) {
+        self.notify.notify_one();
+        let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    pub async fn notified(&self) {
+        self.notify.notified().await;
+    }
+
+    /// Has `waker` woken once by what comes from now on. Look again after this.
+    pub fn wait(&self, waker: &Waker) {
+        let mut known = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *known {
+            Some(known) => known.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+    }
 }
 
 struct Source {
@@ -79,7 +112,8 @@ impl Shared {
                 coordinator: None,
                 subscription: None,
             }),
-            arrived: Notify::new(),
+            arrived: Arrivals::default(),
+            rebalanced: Notify::new(),
             errand,
             sources: Mutex::default(),
             runtime: Handle::current(),
@@ -106,11 +140,15 @@ impl Shared {
     pub fn with<T>(self: &Arc<Self>, act: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
         let result = act(&mut state);
-        let kicks = match state.fetcher.has_kicks() {
-            true => state.fetcher.take_kicks(),
-            false => return result,
-        };
+        if !state.fetcher.has_signals() {
+            return result;
+        }
+        let kicks = state.fetcher.take_kicks();
+        let wakers = state.fetcher.take_wakers();
         drop(state);
+        for waker in wakers {
+            waker.wake();
+        }
         self.kick(kicks);
         result
     }

@@ -158,7 +158,7 @@ impl Fetcher {
                     self.delayed.insert(entry);
                 }
                 if cursor.error().is_some() {
-                    self.failed.push_back(slot);
+                    self.note_failed(slot);
                 }
                 self.touch(slot);
             }
@@ -177,7 +177,7 @@ impl Fetcher {
             truncated(cursor, agrees_to, data.diverging_epoch.epoch, self.settings.reset);
             if cursor.error().is_some() {
                 accepted.has_errors = true;
-                self.failed.push_back(slot);
+                self.note_failed(slot);
             }
             return self.touch(slot);
         }
@@ -192,7 +192,7 @@ impl Fetcher {
             // No batch begins here, and none ever will.
             cursor.fail(PartitionErrorKind::Fault(Fault::Batch(broken)));
             accepted.has_errors = true;
-            self.failed.push_back(slot);
+            self.note_failed(slot);
             return self.touch(slot);
         }
         let (whole, last) = complete(records);
@@ -210,11 +210,8 @@ impl Fetcher {
         }
         take_in(cursor, data, whole, last, body, frame, &mut self.counts);
         if whole > 0 {
-            if !cursor.queued {
-                cursor.queued = true;
-                self.ready.push_back(slot);
-            }
             accepted.has_records |= cursor.is_deliverable();
+            self.note_ready(slot);
             self.touch(slot);
         } else if cursor.ask_at_least > 0 {
             self.touch(slot);

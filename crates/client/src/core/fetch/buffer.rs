@@ -271,6 +271,7 @@ impl Buffer {
                         context,
                         count: cut.count,
                         leader_epoch,
+                        next_offset: cut.next,
                     }));
                 }
                 pass(position, open.next_offset, leader_epoch);

@@ -1,6 +1,7 @@
 //! One partition that is being read.
 
 use std::sync::Arc;
+use std::task::Waker;
 
 use thalweg_wire::Uuid;
 
@@ -48,6 +49,10 @@ pub(super) struct Cursor {
     pub retry_at: Option<u64>,
     /// Bytes to ask for at least: a batch that did not fit before.
     pub ask_at_least: usize,
+    /// Whoever takes its records on their own, and waits for some.
+    pub waker: Option<Waker>,
+    /// Its failure was reported.
+    pub is_reported: bool,
     /// Is in the queue of those with records.
     pub queued: bool,
     /// Is in the list of those of which sessions have to hear.
@@ -75,6 +80,8 @@ impl Cursor {
             source: None,
             retry_at: None,
             ask_at_least: 0,
+            waker: None,
+            is_reported: false,
             queued: false,
             dirty: false,
             high_watermark: -1,
@@ -153,13 +160,22 @@ impl Cursor {
     pub fn fail_without_reset(&mut self) -> bool {
         let fails = self.phase == Phase::Reset(OffsetReset::None);
         if fails {
-            self.phase = Phase::Failed(PartitionErrorKind::NoOffset);
+            self.fail(PartitionErrorKind::NoOffset);
         }
         fails
     }
 
     pub fn fail(&mut self, kind: PartitionErrorKind) {
         self.phase = Phase::Failed(kind);
+        self.is_reported = false;
+    }
+
+    /// Somebody waits for it to have something.
+    pub fn wait(&mut self, waker: &Waker) {
+        match &mut self.waker {
+            Some(known) => known.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
     }
 
     pub fn error(&self) -> Option<PartitionError> {

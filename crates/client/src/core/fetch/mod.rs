@@ -4,8 +4,9 @@
 //! Invariants:
 //! - No complete batch is asked for twice, however often a partition is paused, resumed, or sought
 //!   within what is buffered: a partition is asked for from the end of what it has buffered.
-//! - A partition buffers at most twice what one request asks of it, and all of them together fit
-//!   the budget, so that one that nobody reads never holds up another.
+//! - A partition buffers at most twice what one request asks of it, and all of them together two
+//!   thirds of the budget, so that one that nobody reads never holds up another; the rest is for
+//!   what the application holds.
 //! - A session (KIP-227) outlives pausing: partitions come and go within it.
 //! - Nothing of a partition leaves while it is paused, held or gone.
 //! - Work follows what changed: an answer that concerns one of ten thousand partitions costs one.
@@ -27,6 +28,7 @@ mod window;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::task::Waker;
 
 use thalweg_records::codec::Decompressor;
 use thalweg_wire::Uuid;
@@ -36,7 +38,8 @@ pub use budget::Budget;
 pub use buffer::Fault;
 pub use error::{PartitionError, PartitionErrorKind};
 pub use plan::Planned;
-pub use records::{ConsumerRecord, OwnedRecord, Records};
+pub(crate) use records::{Chunk, SharedChunk};
+pub use records::{ConsumerRecord, OwnedRecord, Records, SharedRecord};
 pub use status::PartitionStatus;
 
 use crate::core::metadata::{Leader, Metadata};
@@ -114,6 +117,18 @@ impl Default for FetchSettings {
     }
 }
 
+/// How what was fetched is handed out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reading {
+    /// By [`Fetcher::take`], whose caller hears of a failed partition again and again.
+    #[default]
+    Polls,
+    /// By [`Fetcher::take`], and a failure is reported once.
+    Stream,
+    /// By [`Fetcher::take_from`], each partition on its own, and likewise.
+    Partitions,
+}
+
 /// A place in the table of partitions.
 type Slot = u32;
 
@@ -171,6 +186,9 @@ pub struct Fetcher {
     delayed: BTreeSet<(u64, Slot)>,
     /// Brokers for which there may be something to do.
     kicks: Vec<i32>,
+    reading: Reading,
+    /// Those who waited for a partition of which there is something now.
+    wakers: Vec<Waker>,
     /// Number of the last take.
     takes: u64,
     counts: FetchCounts,
@@ -201,6 +219,8 @@ impl Fetcher {
             dirty: Vec::new(),
             delayed: BTreeSet::new(),
             kicks: Vec::new(),
+            reading: Reading::Polls,
+            wakers: Vec::new(),
             takes: 1,
             counts: FetchCounts::default(),
         }
@@ -220,6 +240,11 @@ impl Fetcher {
     pub fn counts(&self) -> FetchCounts {
         let sessions = self.sources.values().map(|source| source.session.begun).sum();
         FetchCounts { sessions, ..self.counts }
+    }
+
+    /// Says how records will be taken; before there is any partition.
+    pub fn set_reading(&mut self, reading: Reading) {
+        self.reading = reading;
     }
 
     /// The partitions, in no order.
@@ -272,7 +297,7 @@ impl Fetcher {
         };
         self.by_name.insert(partition, slot);
         if is_failed {
-            self.failed.push_back(slot);
+            self.note_failed(slot);
         }
         self.touch(slot);
     }
@@ -473,7 +498,7 @@ impl Fetcher {
             match next {
                 Ok(Next::Chunk(chunk)) => {
                     self.counts.records += chunk.count as u64;
-                    out.push(chunk);
+                    out.push(self.lightened(chunk));
                 }
                 Ok(Next::Turn) => self.ready.rotate_left(1),
                 Ok(Next::Empty) => {
@@ -484,7 +509,7 @@ impl Fetcher {
                     self.ready.pop_front();
                     cursor.queued = false;
                     cursor.fail(PartitionErrorKind::Fault(fault));
-                    self.failed.push_back(slot);
+                    self.note_failed(slot);
                     if out.is_empty() {
                         return self.report_failure();
                     }
@@ -493,6 +518,54 @@ impl Fetcher {
             self.touch_if_hungry(slot);
         }
         Ok(())
+    }
+
+    /// Hands out up to `max` records of one partition, all of one batch. `None` when there is
+    /// nothing, or nothing may be handed out: then `waker` is told when that changes. Needs
+    /// [`Reading::Partitions`].
+    pub(crate) fn take_from(
+        &mut self,
+        partition: &TopicPartition,
+        max: usize,
+        waker: &Waker,
+    ) -> Result<Option<Chunk>, PartitionError> {
+        let Some(&slot) = self.by_name.get(partition) else { return Ok(None) };
+        let Some(cursor) = self.cursors[slot as usize].as_mut() else { return Ok(None) };
+        let mut taken = None;
+        while cursor.is_deliverable() && taken.is_none() && max > 0 {
+            if let Some(error) = cursor.error() {
+                if std::mem::replace(&mut cursor.is_reported, true) {
+                    break;
+                }
+                return Err(error);
+            }
+            match cursor.next_records(self.takes, max, &mut self.decoding) {
+                Ok(Next::Chunk(chunk)) => taken = Some(chunk),
+                Ok(Next::Turn) => {}
+                Ok(Next::Empty) => break,
+                Err(fault) => cursor.fail(PartitionErrorKind::Fault(fault)),
+            }
+        }
+        if taken.is_none() {
+            cursor.wait(waker);
+        }
+        self.touch_if_hungry(slot);
+        self.counts.records += taken.as_ref().map_or(0, |chunk| chunk.count as u64);
+        Ok(taken.map(|chunk| self.lightened(chunk)))
+    }
+
+    /// Records of a stream may be held for long. Once memory is scarce they are handed out with
+    /// bytes of their own: else a few of them could keep whole answers, and so what others need.
+    fn lightened(&self, mut chunk: Chunk) -> Chunk {
+        let scarce = match self.reading {
+            Reading::Polls => 0,
+            Reading::Stream => self.budget.limit() / 4,
+            Reading::Partitions => self.budget.limit() / 2,
+        };
+        if self.budget.room() < scarce {
+            chunk.bytes = self.budget.share(chunk.bytes.to_vec());
+        }
+        chunk
     }
 
     /// Whether a partition has something to hand out.
@@ -511,9 +584,14 @@ impl Fetcher {
         std::mem::take(&mut self.kicks)
     }
 
-    /// Whether [`Self::take_kicks`] has something.
-    pub fn has_kicks(&self) -> bool {
-        !self.kicks.is_empty()
+    /// Those to be woken, who waited in [`Self::take_from`].
+    pub fn take_wakers(&mut self) -> Vec<Waker> {
+        std::mem::take(&mut self.wakers)
+    }
+
+    /// Whether [`Self::take_kicks`] or [`Self::take_wakers`] has something.
+    pub fn has_signals(&self) -> bool {
+        !self.kicks.is_empty() || !self.wakers.is_empty()
     }
 
     /// There is room in the budget again.
@@ -528,12 +606,19 @@ impl Fetcher {
     fn report_failure(&mut self) -> Result<(), PartitionError> {
         for _ in 0..self.failed.len() {
             let Some(slot) = self.failed.pop_front() else { break };
-            let Some(cursor) = self.cursors[slot as usize].as_ref() else { continue };
+            let Some(cursor) = self.cursors[slot as usize].as_mut() else { continue };
             if let Some(error) = cursor.error() {
-                self.failed.push_back(slot);
+                if self.reading == Reading::Polls {
+                    self.failed.push_back(slot);
+                } else if cursor.is_reported {
+                    continue;
+                }
                 if cursor.is_deliverable() {
+                    cursor.is_reported = true;
                     self.has_failed = true;
                     return Err(error);
+                } else if self.reading != Reading::Polls {
+                    self.failed.push_back(slot);
                 }
             }
         }
@@ -545,8 +630,35 @@ impl Fetcher {
             && self.cursors[slot as usize].as_ref().is_some_and(|c| c.error().is_some())
             && !self.failed.contains(&slot)
         {
+            self.note_failed(slot);
+        }
+    }
+
+    /// A partition has failed: somebody has to hear of it.
+    fn note_failed(&mut self, slot: Slot) {
+        if self.reading == Reading::Partitions {
+            self.wake(slot);
+        } else {
             self.failed.push_back(slot);
         }
+    }
+
+    /// A partition has something to hand out.
+    fn note_ready(&mut self, slot: Slot) {
+        if self.reading == Reading::Partitions {
+            return self.wake(slot);
+        }
+        if let Some(cursor) = self.cursors[slot as usize].as_mut()
+            && !cursor.queued
+        {
+            cursor.queued = true;
+            self.ready.push_back(slot);
+        }
+    }
+
+    fn wake(&mut self, slot: Slot) {
+        let cursor = self.cursors[slot as usize].as_mut();
+        self.wakers.extend(cursor.and_then(|cursor| cursor.waker.take()));
     }
 
     fn cursor(&self, partition: &TopicPartition) -> Option<&Cursor> {
@@ -558,9 +670,9 @@ impl Fetcher {
         let Some(&slot) = self.by_name.get(partition) else { return false };
         let Some(cursor) = self.cursors[slot as usize].as_mut() else { return false };
         change(cursor);
-        if cursor.is_deliverable() && !cursor.buffer.is_empty() && !cursor.queued {
-            cursor.queued = true;
-            self.ready.push_back(slot);
+        let is_ready = !cursor.buffer.is_empty() || self.reading == Reading::Partitions;
+        if cursor.is_deliverable() && is_ready {
+            self.note_ready(slot);
         }
         self.touch(slot);
         true
@@ -597,10 +709,10 @@ impl Fetcher {
         }
     }
 
-    /// Bytes that one request asks of a partition: what is set, or an equal share of half the
+    /// Bytes that one request asks of a partition: what is set, or an equal share of a third of the
     /// budget where that is less.
     fn ask(&self) -> usize {
-        let share = self.budget.limit() / (2 * self.by_name.len().max(1));
+        let share = self.budget.limit() / (3 * self.by_name.len().max(1));
         let set = usize::try_from(self.settings.partition_max_bytes).unwrap_or(1);
         set.min(share).max(1)
     }

@@ -723,3 +723,168 @@ fn run_seed(seed: u64) {
 fn any_order_of_events_keeps_the_promises() {
     crate::core::seeds::run("fetch", 300, 40, run_seed);
 }
+
+/// Notes that it was woken.
+#[derive(Default)]
+struct Woken(std::sync::atomic::AtomicBool);
+
+impl std::task::Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, std::sync::atomic::Ordering::SeqCst);
+    }
+}
+
+/// Takes of single partitions, in every order; the first of them is hardly ever read, and a few
+/// of its records are held all the time.
+fn run_seed_apart(seed: u64) {
+    let mut rng = Rng(seed);
+    let partitions = 2 + rng.below(8) as usize;
+    let mut cluster = Cluster::with(partitions as i32, 2);
+    let settings = FetchSettings { partition_max_bytes: 700, ..FetchSettings::default() };
+    let mut fetcher = fetcher(settings, 8 << 10);
+    fetcher.set_reading(Reading::Partitions);
+    for index in 0..partitions {
+        fetcher.add(tp(index as i32), Some(Position::at(0)));
+    }
+    fetcher.update_leaders(&cluster.metadata());
+    let woken: Vec<Arc<Woken>> = (0..partitions).map(|_| Arc::default()).collect();
+    let wakers: Vec<Waker> = woken.iter().map(|woken| Waker::from(Arc::clone(woken))).collect();
+    let mut waits = vec![false; partitions];
+    let mut paused = vec![false; partitions];
+    let mut next = vec![0i64; partitions];
+    let mut held = VecDeque::new();
+    let mut take_from = |fetcher: &mut Fetcher, at: usize, next: &mut [i64], max: usize| {
+        let taken = fetcher.take_from(&tp(at as i32), max, &wakers[at]).unwrap();
+        let Some(chunk) = taken else { return 0 };
+        let count = chunk.count;
+        assert!(count <= max, "seed {seed}");
+        let mut shared = SharedChunk::new(chunk);
+        while let Some((record, behind)) = shared.next() {
+            assert_eq!(record.offset(), next[at], "seed {seed}: partition {at}");
+            assert_eq!(record.partition(), at as i32);
+            next[at] = behind.offset;
+            if at == 0 {
+                held.push_back(record);
+                held.truncate(3);
+            }
+        }
+        count
+    };
+    let mut flights = Flights::default();
+    let mut now = 0;
+    for _ in 0..150 {
+        let at = rng.below(partitions as u64) as usize;
+        match rng.below(10) {
+            0 | 1 => {
+                let log = cluster.logs.get_mut(&(at as i32)).unwrap();
+                let value = "v".repeat(rng.below(100) as usize);
+                let values = vec![&*value; 1 + rng.below(4) as usize];
+                let codec = if rng.below(2) == 0 { Compression::None } else { Compression::Lz4 };
+                log.append(&values, BatchOptions::default(), codec);
+            }
+            2 => paused[at] = fetcher.pause(&tp(at as i32)),
+            3 => paused[at] = !fetcher.resume(&tp(at as i32)),
+            4 | 5 => flights.send(&mut fetcher, &mut cluster, now),
+            6 => flights.land(&mut fetcher, now, rng.below(2) as usize, rng.below(20) == 0),
+            _ if at == 0 && rng.below(6) > 0 => {}
+            _ => {
+                let taken = take_from(&mut fetcher, at, &mut next, 1 + rng.below(4) as usize);
+                assert!(taken == 0 || !paused[at], "seed {seed}: a record of a paused partition");
+                waits[at] = taken == 0;
+                if taken == 0 {
+                    woken[at].0.store(false, std::sync::atomic::Ordering::SeqCst);
+                }
+            }
+        }
+        now += rng.below(100);
+        fetcher.take_wakers().into_iter().for_each(Waker::wake);
+        for at in (0..partitions).filter(|at| waits[*at]) {
+            let cursor = fetcher.cursor(&tp(at as i32)).unwrap();
+            let has_some = cursor.is_deliverable() && !cursor.buffer.is_empty();
+            let is_woken = woken[at].0.load(std::sync::atomic::Ordering::SeqCst);
+            assert!(!has_some || is_woken, "seed {seed}: nobody reads partition {at}");
+        }
+    }
+    while !flights.0.is_empty() {
+        flights.land(&mut fetcher, now, 0, false);
+    }
+    for index in 0..partitions {
+        fetcher.resume(&tp(index as i32));
+    }
+    // All others come to their ends while nobody reads the first, then the first does.
+    for range in [1..partitions, 0..partitions] {
+        for _ in 0..100 {
+            now += 200;
+            pump(&mut fetcher, &mut cluster, now);
+            for at in range.clone() {
+                while take_from(&mut fetcher, at, &mut next, 3) > 0 {}
+            }
+        }
+        for at in range {
+            let end = cluster.logs[&(at as i32)].end;
+            assert_eq!(next[at], end, "seed {seed}: partition {at}");
+        }
+    }
+    let counts = fetcher.counts();
+    let there: u64 = cluster.logs.values().flat_map(|l| &l.batches).map(|b| b.len() as u64).sum();
+    assert!(counts.batch_bytes <= there, "seed {seed}: {there} bytes, fetched {counts:?}");
+    assert_eq!(fetcher.ready.len() + fetcher.failed.len(), 0, "seed {seed}: queues nobody reads");
+}
+
+#[test]
+fn partitions_are_read_apart_in_any_order_of_events() {
+    for seed in 0..300 {
+        run_seed_apart(seed);
+    }
+}
+
+#[test]
+fn a_failure_is_told_once_to_whoever_reads_the_partition() {
+    for reading in [Reading::Partitions, Reading::Stream] {
+        let mut cluster = Cluster::with(2, 1);
+        for index in 0..2 {
+            let log = cluster.logs.get_mut(&index).unwrap();
+            log.append(&["a"], BatchOptions::default(), Compression::None);
+            log.append(&["b"], BatchOptions::default(), Compression::None);
+        }
+        let log = cluster.logs.get_mut(&0).unwrap();
+        let mut broken = log.batches[1].to_vec();
+        *broken.last_mut().unwrap() ^= 1;
+        log.batches[1] = broken.into();
+        let mut fetcher = fetcher(FetchSettings::default(), 1 << 20);
+        fetcher.set_reading(reading);
+        for index in 0..2 {
+            fetcher.add(tp(index), Some(Position::at(0)));
+        }
+        fetcher.update_leaders(&cluster.metadata());
+        pump(&mut fetcher, &mut cluster, 0);
+        let waker = Waker::noop();
+        let (mut records, mut errors) = (0, Vec::new());
+        for round in 0..20 {
+            if reading == Reading::Stream {
+                let mut out = Records::default();
+                match fetcher.take(10, &mut out) {
+                    Ok(()) => records += out.len(),
+                    Err(error) => errors.push(error),
+                }
+            } else {
+                match fetcher.take_from(&tp(round % 2), 10, waker) {
+                    Ok(taken) => records += taken.map_or(0, |chunk| chunk.count),
+                    Err(error) => errors.push(error),
+                }
+            }
+        }
+        assert_eq!((records, errors.len()), (3, 1), "{reading:?}: {errors:?}");
+        assert_eq!((&errors[0].partition, errors[0].offset), (&tp(0), 1));
+        // Moved behind it, it goes on.
+        fetcher.seek(&tp(0), Position::at(2));
+        let log = cluster.logs.get_mut(&0).unwrap();
+        log.append(&["c"], BatchOptions::default(), Compression::None);
+        pump(&mut fetcher, &mut cluster, 1_000);
+        let count = match reading {
+            Reading::Stream => take(&mut fetcher, 10).len(),
+            _ => fetcher.take_from(&tp(0), 10, waker).unwrap().map_or(0, |chunk| chunk.count),
+        };
+        assert_eq!(count, 1, "{reading:?}");
+    }
+}
