@@ -1,6 +1,7 @@
 //! A consumer: polls that cost nothing when there is something, nothing fetched twice, one limit on
 //! memory.
 
+mod aside;
 mod commit;
 mod config;
 mod errands;

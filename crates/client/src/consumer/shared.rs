@@ -87,8 +87,17 @@ impl Arrivals {
     }
 }
 
+/// Tells the task that fetches from a broker something.
+#[derive(Default)]
+pub(super) struct Wake {
+    /// There may be something to ask.
+    pub look: Notify,
+    /// There is something that the request under way does not ask for.
+    pub late: Notify,
+}
+
 struct Source {
-    wake: Arc<Notify>,
+    wake: Arc<Wake>,
     task: JoinHandle<()>,
 }
 
@@ -144,12 +153,13 @@ impl Shared {
             return result;
         }
         let kicks = state.fetcher.take_kicks();
+        let late = state.fetcher.take_late();
         let wakers = state.fetcher.take_wakers();
         drop(state);
         for waker in wakers {
             waker.wake();
         }
-        self.kick(kicks);
+        self.kick(kicks, late);
         result
     }
 
@@ -189,11 +199,14 @@ impl Shared {
         self.arrived.notify_one();
     }
 
-    fn kick(self: &Arc<Self>, brokers: Vec<i32>) {
+    fn kick(self: &Arc<Self>, brokers: Vec<i32>, late: Vec<i32>) {
+        if brokers.is_empty() && late.is_empty() {
+            return;
+        }
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         for broker in brokers {
             let source = sources.entry(broker).or_insert_with(|| {
-                let wake = Arc::new(Notify::new());
+                let wake = Arc::new(Wake::default());
                 let task = self.runtime.spawn(source::run(
                     Arc::downgrade(self),
                     broker,
@@ -201,7 +214,13 @@ impl Shared {
                 ));
                 Source { wake, task }
             });
-            source.wake.notify_one();
+            source.wake.look.notify_one();
+        }
+        for broker in late {
+            // A broker that owes an answer has a task.
+            if let Some(source) = sources.get(&broker) {
+                source.wake.late.notify_one();
+            }
         }
     }
 

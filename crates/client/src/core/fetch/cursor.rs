@@ -45,6 +45,10 @@ pub(super) struct Cursor {
     pub replica: Option<(i32, u64)>,
     /// The broker whose session it is part of.
     pub source: Option<i32>,
+    /// It is asked for aside.
+    pub aside: bool,
+    /// The round of its broker in which there is nothing more to be had aside.
+    pub aside_round: u64,
     /// Not asked for before this time.
     pub retry_at: Option<u64>,
     /// Bytes to ask for at least: a batch that did not fit before.
@@ -58,6 +62,8 @@ pub(super) struct Cursor {
     /// Is in the list of those of which sessions have to hear.
     pub dirty: bool,
     pub high_watermark: i64,
+    /// The watermarks may be old: it was not asked for since it was paused, or moved.
+    pub is_stale: bool,
     pub last_stable_offset: i64,
     pub log_start_offset: i64,
 }
@@ -79,12 +85,15 @@ impl Cursor {
             replica: None,
             source: None,
             retry_at: None,
+            aside: false,
+            aside_round: u64::MAX,
             ask_at_least: 0,
             waker: None,
             is_reported: false,
             queued: false,
             dirty: false,
             high_watermark: -1,
+            is_stale: true,
             last_stable_offset: -1,
             log_start_offset: -1,
         }
@@ -129,6 +138,7 @@ impl Cursor {
         self.phase = Phase::Fetching;
         self.ask_at_least = 0;
         self.retry_at = None;
+        self.is_stale = true;
     }
 
     /// Moves to `to`, within what is buffered where it is there.
@@ -197,6 +207,7 @@ impl Cursor {
                     // What the old leader said of replicas and waiting is void.
                     self.replica = None;
                     self.retry_at = None;
+                    self.is_stale = true;
                 }
             }
         }
@@ -218,6 +229,7 @@ impl Cursor {
             && self.phase == Phase::Fetching
             && self.is_deliverable()
             && self.retry_at.is_none()
+            && !self.aside
     }
 
     /// The next records, `max` at most, for take `number`.

@@ -14,6 +14,7 @@
 //! Time is passed in, as milliseconds of any monotonic clock.
 
 mod accept;
+mod aside;
 pub mod budget;
 mod buffer;
 mod cursor;
@@ -44,6 +45,7 @@ pub use status::PartitionStatus;
 
 use crate::core::metadata::{Leader, Metadata};
 use crate::core::partition::{Position, TopicPartition};
+use aside::Aside;
 use buffer::{Decoding, Next};
 use cursor::{Cursor, Phase};
 use session::Session;
@@ -143,6 +145,9 @@ struct Source {
     /// The broker's task was told that there may be something, and has not looked yet.
     kicked: bool,
     window: Window,
+    /// Answers so far.
+    rounds: u64,
+    aside: Aside,
 }
 
 /// Counts since the beginning.
@@ -150,6 +155,8 @@ struct Source {
 pub struct FetchCounts {
     /// Requests written.
     pub requests: u64,
+    /// Those of them that were asked while another was held back.
+    pub aside: u64,
     /// Bytes of answers.
     pub bytes: u64,
     /// Complete batches' bytes that were taken in.
@@ -186,6 +193,8 @@ pub struct Fetcher {
     delayed: BTreeSet<(u64, Slot)>,
     /// Brokers for which there may be something to do.
     kicks: Vec<i32>,
+    /// Brokers that should be asked while they still owe an answer.
+    late: Vec<i32>,
     reading: Reading,
     /// Those who waited for a partition of which there is something now.
     wakers: Vec<Waker>,
@@ -219,6 +228,7 @@ impl Fetcher {
             dirty: Vec::new(),
             delayed: BTreeSet::new(),
             kicks: Vec::new(),
+            late: Vec::new(),
             reading: Reading::Polls,
             wakers: Vec::new(),
             takes: 1,
@@ -353,7 +363,10 @@ impl Fetcher {
 
     /// Ends a pause.
     pub fn resume(&mut self, partition: &TopicPartition) -> bool {
-        self.change(partition, |cursor| cursor.paused = false)
+        self.change(partition, |cursor| {
+            cursor.is_stale |= cursor.paused;
+            cursor.paused = false;
+        })
     }
 
     /// Whether a partition is paused.
@@ -589,9 +602,9 @@ impl Fetcher {
         std::mem::take(&mut self.wakers)
     }
 
-    /// Whether [`Self::take_kicks`] or [`Self::take_wakers`] has something.
+    /// Whether [`Self::take_kicks`], [`Self::take_wakers`] or [`Self::take_late`] has something.
     pub fn has_signals(&self) -> bool {
-        !self.kicks.is_empty() || !self.wakers.is_empty()
+        !self.kicks.is_empty() || !self.wakers.is_empty() || !self.late.is_empty()
     }
 
     /// There is room in the budget again.
@@ -687,6 +700,7 @@ impl Fetcher {
         }
         if let Some(broker) = cursor.broker() {
             self.kick(broker);
+            self.note_late(broker, slot);
         }
     }
 

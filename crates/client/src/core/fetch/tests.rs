@@ -1,6 +1,6 @@
 //! A fetcher against logs in memory, with a broker that keeps sessions as Kafka's does.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -139,20 +139,27 @@ impl Cluster {
         r.tags(None, |_, _| Ok(false)).unwrap();
         let request = FetchRequest::decode(&mut r, VERSION).unwrap();
         assert_eq!(r.remaining(), 0);
-        let id = if request.session_epoch == 0 {
+        let is_loose = request.session_epoch == -1;
+        let id = if is_loose {
+            0
+        } else if request.session_epoch == 0 {
             self.full_requests += 1;
             self.next_session += 1;
             self.next_session
         } else {
             request.session_id
         };
-        if request.session_epoch != 0 && !self.sessions.contains_key(&(broker, id)) {
+        if request.session_epoch > 0 && !self.sessions.contains_key(&(broker, id)) {
             return encode(&FetchResponse {
                 error_code: ErrorCode::FETCH_SESSION_ID_NOT_FOUND,
                 ..FetchResponse::default()
             });
         }
-        let (epoch, asked) = self.sessions.entry((broker, id)).or_default();
+        let mut loose = (-1, BTreeMap::new());
+        let (epoch, asked) = match is_loose {
+            true => &mut loose,
+            false => self.sessions.entry((broker, id)).or_default(),
+        };
         assert_eq!(*epoch, request.session_epoch, "epochs follow each other");
         *epoch += 1;
         for topic in &request.topics {
@@ -421,6 +428,45 @@ fn without_a_hint_it_waits_and_asks_for_metadata() {
 }
 
 #[test]
+fn what_is_resumed_while_a_request_is_held_back_is_asked_for_aside() {
+    let mut cluster = Cluster::with(2, 1);
+    let mut fetcher = fetcher(FetchSettings::default(), 1 << 20);
+    for index in [0, 1] {
+        fetcher.add(tp(index), Some(Position::at(0)));
+    }
+    fetcher.update_leaders(&cluster.metadata());
+    fetcher.pause(&tp(1));
+    let mut flights = Flights::default();
+    flights.send(&mut fetcher, &mut cluster, 0);
+    cluster.logs.get_mut(&1).unwrap().append(&["a"], BatchOptions::default(), Compression::None);
+    flights.send_aside(&mut fetcher, &mut cluster, 0);
+    assert_eq!(flights.0.len(), 1, "nobody wants anything");
+    fetcher.resume(&tp(1));
+    flights.send_aside(&mut fetcher, &mut cluster, 0);
+    assert_eq!(flights.0.len(), 2);
+    // While it is asked for aside, the session does not ask for it.
+    flights.land(&mut fetcher, 0, 0, false);
+    flights.send(&mut fetcher, &mut cluster, 0);
+    flights.land(&mut fetcher, 0, 0, false);
+    assert_eq!(take(&mut fetcher, 9), owned(&[(1, 0, "a")]));
+    // There is nothing more, as is known; when it is not, it is asked once.
+    for _ in 0..3 {
+        flights.send_aside(&mut fetcher, &mut cluster, 0);
+        flights.land(&mut fetcher, 0, 1, false);
+        assert_eq!(flights.0.len(), 1);
+        fetcher.pause(&tp(1));
+        fetcher.resume(&tp(1));
+    }
+    assert_eq!((flights.0.len(), fetcher.counts().aside), (1, 2));
+    // The session takes over.
+    flights.land(&mut fetcher, 0, 0, false);
+    cluster.logs.get_mut(&1).unwrap().append(&["b"], BatchOptions::default(), Compression::None);
+    flights.send(&mut fetcher, &mut cluster, 0);
+    flights.land(&mut fetcher, 0, 0, false);
+    assert_eq!(take(&mut fetcher, 9), owned(&[(1, 1, "b")]));
+}
+
+#[test]
 fn offsets_out_of_range_go_by_the_reset_policy() {
     for (reset, fails) in [(OffsetReset::None, true), (OffsetReset::Earliest, false)] {
         let mut cluster = Cluster::with(1, 1);
@@ -563,10 +609,11 @@ fn sessions_outlive_pausing_and_are_begun_again_when_lost() {
 
 /// Requests that are answered already, with answers that are still on their way.
 #[derive(Default)]
-struct Flights(Vec<Flight>);
+struct Flights(Vec<Flight>, BTreeSet<i32>);
 
 struct Flight {
     broker: i32,
+    is_aside: bool,
     body: Bytes,
     _room: Planned,
 }
@@ -577,14 +624,29 @@ impl Flights {
         fetcher.settle(now);
         fetcher.kick_all();
         for broker in fetcher.take_kicks() {
-            if self.0.iter().any(|flight| flight.broker == broker) {
+            if self.0.iter().any(|flight| flight.broker == broker && !flight.is_aside) {
                 continue;
             }
             let mut frame = Writer::new();
             let planned = fetcher.plan(broker, now, VERSION, "test", &mut frame).unwrap();
             let Some(planned) = planned else { continue };
             let body = cluster.answer(broker, &frame.to_vec());
-            self.0.push(Flight { broker, body, _room: planned });
+            self.0.push(Flight { broker, is_aside: false, body, _room: planned });
+        }
+    }
+
+    /// Asks brokers that owe an answer, where that is said to be of use; elsewhere it is not.
+    fn send_aside(&mut self, fetcher: &mut Fetcher, cluster: &mut Cluster, now: u64) {
+        fetcher.settle(now);
+        self.1.extend(fetcher.take_late());
+        for broker in [1, 2] {
+            let is_late = self.1.remove(&broker);
+            let mut frame = Writer::new();
+            let planned = fetcher.plan_aside(broker, now, VERSION, "test", &mut frame).unwrap();
+            let Some(planned) = planned else { continue };
+            assert!(is_late, "nobody was told that broker {broker} is to be asked");
+            let body = cluster.answer(broker, &frame.to_vec());
+            self.0.push(Flight { broker, is_aside: true, body, _room: planned });
         }
     }
 
@@ -593,18 +655,26 @@ impl Flights {
         if self.0.is_empty() {
             return;
         }
-        let flight = self.0.swap_remove(which % self.0.len());
-        if lost {
-            fetcher.disconnected(flight.broker, now);
-        } else {
-            let body = fetcher.budget().share(flight.body.to_vec());
-            fetcher.accept(flight.broker, &body, VERSION, now).unwrap();
+        let flight = match which {
+            which if which < self.0.len() => self.0.swap_remove(which),
+            _ => return,
+        };
+        let body = fetcher.budget().share(flight.body.to_vec());
+        match (flight.is_aside, lost) {
+            (false, true) => fetcher.disconnected(flight.broker, now),
+            (true, true) => fetcher.aside_failed(flight.broker),
+            (false, false) => {
+                fetcher.accept(flight.broker, &body, VERSION, now).unwrap();
+            }
+            (true, false) => {
+                fetcher.accept_aside(flight.broker, &body, VERSION, now).unwrap();
+            }
         }
     }
 }
 
 /// Pauses, resumes, seeks in the buffer, takes, appends and moves of leaders in every order.
-fn run_seed(seed: u64) {
+fn run_seed(seed: u64) -> FetchCounts {
     let mut rng = Rng(seed);
     let partitions = 1 + rng.below(6) as i32;
     let mut cluster = Cluster::with(partitions, 2);
@@ -625,7 +695,7 @@ fn run_seed(seed: u64) {
     for _ in 0..120 {
         let index = rng.below(partitions as u64) as i32;
         let at = index as usize;
-        match rng.below(12) {
+        match rng.below(13) {
             0 | 1 => {
                 let log = cluster.logs.get_mut(&index).unwrap();
                 let count = 1 + rng.below(5);
@@ -661,6 +731,7 @@ fn run_seed(seed: u64) {
                 pinned.clear();
             }
             8 => flights.send(&mut fetcher, &mut cluster, now),
+            10 => flights.send_aside(&mut fetcher, &mut cluster, now),
             9 => {
                 let lost = rng.below(10) == 0;
                 flights.land(&mut fetcher, now, rng.below(2) as usize, lost);
@@ -716,12 +787,14 @@ fn run_seed(seed: u64) {
     let peak = fetcher.budget().peak();
     let bound = budget_bytes + 2 * batch_max.max(700) + 1024;
     assert!(peak <= bound, "seed {seed}: peak {peak} of {bound}");
-    drop(fetcher);
+    counts
 }
 
 #[test]
 fn any_order_of_events_keeps_the_promises() {
-    crate::core::seeds::run("fetch", 300, 40, run_seed);
+    let mut aside = 0;
+    crate::core::seeds::run("fetch", 300, 40, |seed| aside += run_seed(seed).aside);
+    assert!(aside > 100, "{aside} requests aside");
 }
 
 /// Notes that it was woken.
