@@ -34,6 +34,7 @@ class Experiment:
     size: int = 0
     megabytes: int = 0
     compression: str = "none"
+    ratio: str = "4"
     records_max: int = 500
     lower_is_better: bool = True
     options: dict = field(default_factory=dict)
@@ -56,11 +57,11 @@ ALL.update({
     "read-1k": Experiment("read", "Bulk read, 1 KiB records, 4 partitions, 16 KiB batches", BULK, 1024, 2048),
     "read-100": Experiment("read", "Bulk read, 100 B records, 4 partitions, 16 KiB batches", BULK, 100, 768),
     "read-1k-lz4": Experiment("read", "Bulk read, 1 KiB records, lz4 at 4:1, 4 partitions, batches of 16 KiB on the wire", BULK, 1024, 3072, "lz4"),
-    "read-100-lz4": Experiment("read", "Bulk read, 100 B records, lz4 at 4:1, 4 partitions, batches of 16 KiB on the wire", BULK, 100, 768, "lz4"),
+    "read-100-lz4": Experiment("read", "Bulk read, 100 B records, lz4 at 3:1, 4 partitions, batches of 16 KiB on the wire", BULK, 100, 768, "lz4", "3"),
     "write-1k": Experiment("write", "Bulk write, 1 KiB records, 4 partitions", BULK, 1024, 1024),
     "write-100": Experiment("write", "Bulk write, 100 B records, 4 partitions", BULK, 100, 384),
-    "write-1k-lz4": Experiment("write", "Bulk write, 1 KiB records, lz4, 4 partitions", BULK, 1024, 1024, "lz4"),
-    "write-100-lz4": Experiment("write", "Bulk write, 100 B records, lz4, 4 partitions", BULK, 100, 384, "lz4"),
+    "write-1k-lz4": Experiment("write", "Bulk write, 1 KiB records, lz4 at about 4:1, 4 partitions", BULK, 1024, 1024, "lz4"),
+    "write-100-lz4": Experiment("write", "Bulk write, 100 B records, lz4 at about 3:1, 4 partitions", BULK, 100, 384, "lz4"),
     "idle": Experiment(
         "idle", "A consumer of 100 partitions without records: what waiting costs",
         ["switches_per_second", "cpu_percent", "fetches_per_second", "rss_mib"],
@@ -259,7 +260,7 @@ class Bench:
         records = max(10_000, int(experiment.megabytes * 1e6 * self.args.scale / experiment.size))
         done = self.load(
             server, "produce", "--topic", self.topic_of(server.name), "--partitions", "4", "--record-size", str(experiment.size),
-            "--batch-bytes", "16384", "--compression", experiment.compression, "--compress-ratio", "4",
+            "--batch-bytes", "16384", "--compression", experiment.compression, "--compress-ratio", experiment.ratio,
             "--records", str(records), "--acks", "1", *TOPIC,
         )
         # The load ends with whole batches.
@@ -273,9 +274,10 @@ class Bench:
             "records": self.records, "from": "earliest", **FETCH,
         }, best="read")
         # The same records, whole, in every client.
-        first = self.sums.setdefault(server.name, (client, report["checksum"]))
-        if report["checksum"] != first[1]:
-            raise Failure(f"read other records than {first[0]}: checksum {report['checksum']}, not {first[1]}")
+        for sum_ in ("records", "bytes", "checksum"):
+            first = self.sums.setdefault((server.name, sum_), (client, report[sum_]))
+            if report[sum_] != first[1]:
+                raise Failure(f"read other records than {first[0]}: {sum_} {report[sum_]}, not {first[1]}")
         return report
 
     def prepare_write(self, server):
@@ -294,7 +296,7 @@ class Bench:
         self.load(server, "produce", "--topic", topic, "--partitions", "4", "--batch-bytes", "1000", "--records", "1", *TOPIC)
         try:
             before = self.load(server, "fetch", "--topic", topic)["records"]
-            size = server.log_bytes()
+            size = log_bytes(server, topic)
             report = self.client(client, server, "write", {
                 "topic": topic, "record-size": self.experiment.size, "records": self.records, "warmup-records": warmup,
                 "compression": self.experiment.compression, "payload": self.payload, **WRITE,
@@ -304,7 +306,7 @@ class Bench:
                 there = self.load(server, "fetch", "--topic", topic, "--connections", "4", "--verify", "crc")["records"] - before
                 if there != self.records + warmup:
                     raise Failure(f"{there} records are there, {self.records + warmup} were acknowledged")
-                ratio = (self.records + warmup) * self.experiment.size / max(1, server.log_bytes() - size)
+                ratio = (self.records + warmup) * self.experiment.size / max(1, log_bytes(server, topic) - size)
                 self.notes.append(f"{client} on {server.name}: {there} records read back; payload to log {ratio:.2f} : 1")
         finally:
             self.delete(server, topic)
@@ -319,3 +321,8 @@ class Bench:
             "topic": self.topic_of(server.name), "mode": self.mode(client), "max-records": 500, "idle": None,
             "warmup-seconds": self.seconds(3, 2), "seconds": self.seconds(10, 3), "from": "latest", **FETCH,
         })
+
+
+def log_bytes(server, topic):
+    """Bytes of the segments of a topic."""
+    return sum(path.stat().st_size for path in server.data.glob(f"{topic}-[0-9]*/*.log"))

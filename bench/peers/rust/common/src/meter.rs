@@ -149,7 +149,8 @@ impl Meter {
             phase: Phase::Waiting,
             begun,
             ended: None,
-            counters: Counters::default(),
+            // A window from the first poll counts from nothing.
+            counters: Counters { requests: Some(0), received: Some(0) },
             counters_after: Counters::default(),
             // Nothing is connected to a partition yet.
             kernel: Some(0),
