@@ -65,6 +65,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_same_ones_stay_as_in_the_other_peers() {
+        let mut pauser = Pauser::new(10, 9);
+        for wanted in [2, 2, 4, 1, 2, 0, 3, 9, 6, 7, 4, 8] {
+            pauser.draw();
+            assert_eq!(pauser.order[0], wanted);
+        }
+    }
+
+    #[test]
     fn as_many_stay_as_asked_for_and_only_changes_are_told() {
         let mut pauser = Pauser::new(10, 9);
         assert_eq!(pauser.draw().pause.len(), 9);
