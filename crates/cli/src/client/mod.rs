@@ -16,9 +16,13 @@ mod error;
 mod jaas;
 mod known;
 mod output;
+mod partitions;
+mod patterns;
 mod properties;
 mod security;
+mod session;
 mod text;
+pub mod time;
 
 use std::future::Future;
 use std::process::ExitCode;
@@ -27,7 +31,10 @@ pub use args::{ClientArgs, ClientConfig};
 pub use configs::{consumer_config, producer_config};
 pub use error::{CliError, EXIT_CODES, warn};
 pub use output::{Align, Out, Table};
+pub use partitions::{parse_partition, parse_partitions};
+pub use patterns::Patterns;
 pub use properties::Properties;
+pub use session::{Session, Tally};
 pub use text::parse_duration;
 
 /// Runs a command to its end: its errors go to stderr, and decide how the process ends.
