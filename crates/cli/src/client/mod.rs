@@ -11,6 +11,7 @@
 //! - [`Properties::report`], once everybody has asked, says on stderr what was given for nothing.
 
 mod args;
+#[allow(dead_code)]
 mod configs;
 mod error;
 mod jaas;
@@ -27,13 +28,13 @@ pub mod time;
 use std::future::Future;
 use std::process::ExitCode;
 
-pub use args::{ClientArgs, ClientConfig};
+pub use args::ClientArgs;
+#[allow(unused_imports)]
 pub use configs::{consumer_config, producer_config};
 pub use error::{CliError, EXIT_CODES, warn};
-pub use output::{Align, Out, Table};
+pub use output::{Align, Table};
 pub use partitions::{parse_partition, parse_partitions};
 pub use patterns::Patterns;
-pub use properties::Properties;
 pub use session::{Session, Tally};
 pub use text::parse_duration;
 

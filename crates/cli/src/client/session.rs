@@ -1,7 +1,6 @@
 //! A command under way: the cluster it is about, and where its output goes.
 
 use std::fmt::Display;
-use std::time::Duration;
 
 use thalweg::admin::{Admin, AdminConfig, AdminError};
 
@@ -23,7 +22,8 @@ impl Session {
     /// Reads the options and connects.
     pub async fn open(args: &ClientArgs) -> Result<Session, CliError> {
         let config = args.resolve()?;
-        let pause = |name, default| Ok::<_, CliError>(config.properties.millis(name)?.unwrap_or(default));
+        let pause =
+            |name, default| Ok::<_, CliError>(config.properties.millis(name)?.unwrap_or(default));
         let defaults = AdminConfig::default();
         let admin_config = AdminConfig {
             timeout: config.timeout,
@@ -38,11 +38,6 @@ impl Session {
     /// Whether JSON is wanted.
     pub fn json(&self) -> bool {
         self.config.json
-    }
-
-    /// How long one command tries.
-    pub fn timeout(&self) -> Duration {
-        self.config.timeout
     }
 }
 
