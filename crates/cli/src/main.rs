@@ -11,6 +11,7 @@ mod client;
 mod cluster;
 mod config;
 mod group;
+mod log;
 #[cfg(feature = "serve")]
 mod observe;
 #[cfg(feature = "serve")]
@@ -37,6 +38,8 @@ enum Command {
     Group(group::GroupArgs),
     /// Show brokers, features, the quorum and log directories; move partitions.
     Cluster(cluster::ClusterArgs),
+    /// Look into files of a log directory; delete records.
+    Log(log::LogArgs),
     /// Measure a Kafka cluster under load: produce, fetch, latency.
     Bench(bench::BenchArgs),
     /// Print a script that completes this command's arguments in a shell.
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Command::Config(args) => config::run(args),
         Command::Group(args) => group::run(args),
         Command::Cluster(args) => cluster::run(args),
+        Command::Log(args) => log::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Completions(args) => completions(&args),
     }
@@ -72,5 +76,15 @@ fn completions(args: &CompletionsArgs) -> ExitCode {
     match out.write_all(&script).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
         _ => ExitCode::SUCCESS,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_fit_together() {
+        Cli::command().debug_assert();
     }
 }

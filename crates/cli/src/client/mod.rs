@@ -32,7 +32,7 @@ pub use args::ClientArgs;
 #[allow(unused_imports)]
 pub use configs::{consumer_config, producer_config};
 pub use error::{CliError, EXIT_CODES, warn};
-pub use output::{Align, Table};
+pub use output::{Align, Out, Table};
 pub use partitions::{parse_partition, parse_partitions};
 pub use patterns::Patterns;
 pub use session::{Session, Tally};

@@ -56,6 +56,11 @@ impl Patterns {
         self.exact.iter()
     }
 
+    /// Whether a name stands there as it is.
+    pub fn is_exact(&self, name: &str) -> bool {
+        self.exact.contains(name)
+    }
+
     /// Whether a name is meant.
     pub fn matches(&self, name: &str) -> bool {
         self.exact.contains(name) || self.patterns.iter().any(|(_, regex)| regex.is_match(name))

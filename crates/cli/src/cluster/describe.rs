@@ -92,11 +92,11 @@ pub(super) struct UpdateArgs {
     #[arg(required = true, value_name = "FEATURE=LEVEL", value_parser = parse_level)]
     features: Vec<(String, i16)>,
     /// Go down, as long as nothing is lost by it
-    #[arg(long, conflicts_with = "r#unsafe")]
+    #[arg(long, conflicts_with = "is_unsafe")]
     downgrade: bool,
     /// Go down, whatever is lost by it
-    #[arg(long)]
-    r#unsafe: bool,
+    #[arg(long = "unsafe")]
+    is_unsafe: bool,
     /// Only say whether it could be done
     #[arg(long)]
     validate_only: bool,
@@ -110,7 +110,7 @@ fn parse_level(text: &str) -> Result<(String, i16), String> {
 }
 
 pub(super) async fn update(mut session: Session, args: UpdateArgs) -> Result<(), CliError> {
-    let upgrade = match (args.downgrade, args.r#unsafe) {
+    let upgrade = match (args.downgrade, args.is_unsafe) {
         (_, true) => UpgradeType::UnsafeDowngrade,
         (true, false) => UpgradeType::SafeDowngrade,
         (false, false) => UpgradeType::Upgrade,

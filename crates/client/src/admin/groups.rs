@@ -46,7 +46,7 @@ pub struct GroupListing {
     pub protocol: String,
     /// Its state; not told by brokers before 2.6.
     pub state: Option<String>,
-    /// Its type; not told by brokers before 3.8.
+    /// Its type: `Classic`, `Consumer`, `Share`, `Streams`; not told by brokers before 3.8.
     pub kind: Option<String>,
     /// The broker that told of it, its coordinator.
     pub coordinator: i32,
@@ -190,7 +190,7 @@ impl Admin {
             id: group.group_id,
             protocol: group.protocol_type,
             state: (version >= 4).then_some(group.group_state),
-            kind: (version >= 5).then_some(group.group_type),
+            kind: (version >= 5).then(|| capitalized(&group.group_type)),
             coordinator: broker,
         });
         Ok(listing.collect())
@@ -424,6 +424,12 @@ impl Admin {
         self.cluster.hint(&[], brokers);
         (found, answers)
     }
+}
+
+/// Brokers write types in lower case, and take them in any; Kafka's tools write them like this.
+fn capitalized(kind: &str) -> String {
+    let mut rest = kind.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }
 
 fn consumer_group(group: ConsumerGroup, coordinator: i32) -> GroupDescription {
