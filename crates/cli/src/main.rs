@@ -1,18 +1,23 @@
 //! The command `thalweg`.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 
 mod bench;
-// The commands that use all of it follow.
-#[allow(dead_code, unused_imports)]
 mod client;
+mod cluster;
+mod config;
+mod group;
+mod log;
 #[cfg(feature = "serve")]
 mod observe;
 mod records;
 #[cfg(feature = "serve")]
 mod serve;
+mod topic;
 
 #[derive(Parser)]
 #[command(name = "thalweg", version, about = "Event streaming that speaks Kafka")]
@@ -30,8 +35,29 @@ enum Command {
     Produce(Box<records::produce::ProduceArgs>),
     /// Read records: as they are, in any format, as JSON.
     Consume(Box<records::consume::ConsumeArgs>),
+    /// List, make, describe, change and delete topics.
+    Topic(topic::TopicArgs),
+    /// Show and change configs of topics, brokers, groups and client metrics.
+    Config(config::ConfigArgs),
+    /// List, describe and delete groups; reset their offsets.
+    Group(group::GroupArgs),
+    /// Show brokers, features, the quorum and log directories; move partitions.
+    Cluster(cluster::ClusterArgs),
+    /// Look into files of a log directory; delete records.
+    Log(log::LogArgs),
     /// Measure a Kafka cluster under load: produce, fetch, latency.
     Bench(bench::BenchArgs),
+    /// Print a script that completes this command's arguments in a shell.
+    ///
+    /// For bash: thalweg completions bash > ~/.local/share/bash-completion/completions/thalweg
+    Completions(CompletionsArgs),
+}
+
+#[derive(Args)]
+struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
 }
 
 fn main() -> ExitCode {
@@ -40,6 +66,32 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         Command::Produce(args) => records::produce::run(&args),
         Command::Consume(args) => records::consume::run(&args),
+        Command::Topic(args) => topic::run(args),
+        Command::Config(args) => config::run(args),
+        Command::Group(args) => group::run(args),
+        Command::Cluster(args) => cluster::run(args),
+        Command::Log(args) => log::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Completions(args) => completions(&args),
+    }
+}
+
+fn completions(args: &CompletionsArgs) -> ExitCode {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "thalweg", &mut script);
+    let mut out = std::io::stdout().lock();
+    match out.write_all(&script).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_fit_together() {
+        Cli::command().debug_assert();
     }
 }

@@ -151,6 +151,17 @@ impl Connection {
         raw::decode::<R>(self.addr(), &body, version)
     }
 
+    /// As [`Self::send`], in a version that the caller chose among those both sides speak.
+    pub(crate) async fn send_as<R: Request>(
+        &self,
+        request: &R,
+        version: i16,
+    ) -> Result<R::Response, Error> {
+        let frame = raw::encode(self.addr(), request, version, &self.handle.shared.options)?;
+        let body = self.send_frame(frame, R::API_KEY, version).await?;
+        raw::decode::<R>(self.addr(), &body, version)
+    }
+
     /// Sends a request frame built with [`pipeline::begin_request`] and waits for the body of its
     /// answer.
     pub async fn send_frame(

@@ -20,7 +20,7 @@ use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 
 /// Kind of coordinator: of a group.
-const GROUP: i8 = 0;
+pub(crate) const GROUP: i8 = 0;
 
 /// An offset that a group committed.
 #[derive(Clone, PartialEq, Eq, Debug)]

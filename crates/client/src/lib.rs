@@ -9,8 +9,8 @@
 //! - [`Cluster`]: finds brokers from bootstrap addresses, keeps metadata, opens connections when
 //!   they are first needed.
 //!
-//! On those stand [`Consumer`] and [`Producer`], and on these in turn [`stream`]: sources and sinks
-//! for `futures`, with demand that reaches down to the requests.
+//! On those stand [`Consumer`], [`Producer`] and [`Admin`](admin::Admin), and on the first two
+//! [`stream`]: sources and sinks for `futures`, with demand that reaches down to the requests.
 //!
 //! Messages are those of `thalweg_wire`; responses are decoded, but errors inside them are the
 //! caller's to judge.
@@ -30,6 +30,7 @@
 //! Connections are plaintext unless [`Options::security`] says otherwise. TLS is rustls on
 //! aws-lc-rs, behind the feature `tls`, which is on by default; it brings C and assembly.
 
+pub mod admin;
 mod auth;
 pub mod cluster;
 pub mod connection;
@@ -54,6 +55,7 @@ pub use crate::core::partition::{Position, TopicPartition};
 pub use crate::core::produce::{
     Acks, ProduceError, ProduceErrorKind, ProducerRecord, RecordMetadata,
 };
+pub use admin::{Admin, AdminConfig, AdminError};
 pub use cluster::Cluster;
 pub use connection::Connection;
 pub use consumer::{Consumer, ConsumerConfig, Rebalance, RebalanceListener};

@@ -27,6 +27,7 @@ mod disk;
 mod epochs;
 mod error;
 mod file_pool;
+pub mod files;
 mod find;
 mod flush;
 mod hints;

@@ -53,6 +53,16 @@ impl AbortedTxn {
     }
 }
 
+/// Reads all entries; also how many bytes are none.
+pub(crate) fn decode_all(bytes: &[u8]) -> Result<(Vec<AbortedTxn>, usize), String> {
+    let (entries, rest) = bytes.as_chunks::<LEN>();
+    let entry = |(at, entry): (usize, &[u8; LEN])| {
+        AbortedTxn::decode(entry).ok_or_else(|| format!("entry {at} has an unknown version"))
+    };
+    let all = entries.iter().enumerate().map(entry).collect::<Result<_, _>>()?;
+    Ok((all, rest.len()))
+}
+
 impl Segment {
     fn txn_index_path(&self) -> PathBuf {
         let mut path = self.file_path(names::TXN_INDEX);

@@ -65,6 +65,11 @@ pub fn warn(text: &str) {
     say("warning", text);
 }
 
+/// Says of one of several things that it failed.
+pub(super) fn say_error(text: &str) {
+    say("error", text);
+}
+
 /// Says why a command failed; how the process ends.
 pub(super) fn exit(result: Result<(), CliError>) -> ExitCode {
     match result {

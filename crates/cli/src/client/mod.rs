@@ -11,23 +11,31 @@
 //! - [`Properties::report`], once everybody has asked, says on stderr what was given for nothing.
 
 mod args;
+#[allow(dead_code)]
 mod configs;
 mod error;
 mod jaas;
 mod known;
 mod output;
+mod partitions;
+mod patterns;
 mod properties;
 mod security;
+mod session;
 mod text;
+pub mod time;
 
 use std::future::Future;
 use std::process::ExitCode;
 
 pub use args::{ClientArgs, ClientConfig};
+#[allow(unused_imports)]
 pub use configs::{consumer_config, producer_config};
 pub use error::{CliError, EXIT_CODES, warn};
 pub use output::{Align, Out, Table};
-pub use properties::Properties;
+pub use partitions::{parse_partition, parse_partitions};
+pub use patterns::Patterns;
+pub use session::{Session, Tally};
 pub use text::parse_duration;
 
 /// Runs a command to its end: its errors go to stderr, and decide how the process ends.

@@ -74,11 +74,6 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Whether it has no rows.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     fn write(&self, to: &mut impl Write) -> io::Result<()> {
         if self.rows.is_empty() {
             return Ok(());

@@ -100,6 +100,9 @@ pub(super) struct PollArgs {
     /// Length of the measurement.
     #[arg(long, value_parser = parse_seconds, required_unless_present = "records")]
     pub seconds: Option<Duration>,
+    /// Nothing is expected to come: what it costs to wait.
+    #[arg(long, requires = "seconds")]
+    pub idle: bool,
     /// Records after which it ends; then it begins with the first poll.
     #[arg(long, value_parser = parse_count, conflicts_with = "seconds")]
     pub records: Option<u64>,

@@ -17,7 +17,9 @@ use super::usage::Usage;
 /// Nothing comes any more.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Longest wait of one poll.
-const POLL: Duration = Duration::from_millis(100);
+const POLL: Duration = Duration::from_secs(1);
+/// The same where partitions are paused.
+const POLL_PAUSED: Duration = Duration::from_millis(100);
 
 /// What was read, each record looked at.
 #[derive(Default)]
@@ -35,8 +37,10 @@ impl Tally {
         self.records += 1;
         self.bytes += value.len() as u64;
         let first = u64::from(value.first().copied().unwrap_or_default());
-        let mixed = first ^ record.offset() as u64 ^ record.timestamp() as u64;
-        self.checksum = self.checksum.rotate_left(1) ^ mixed;
+        let place = record.offset() as u64 ^ (record.timestamp() as u64).rotate_left(24);
+        // The same for the same records, in whatever order their partitions come.
+        let mixed = first.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ place;
+        self.checksum = self.checksum.wrapping_add(mixed);
     }
 
     #[inline]
@@ -67,7 +71,7 @@ impl Window {
         set("records", tally.records.into());
         set("bytes", tally.bytes.into());
         set("polls", tally.polls.into());
-        set("checksum", tally.checksum.into());
+        set("checksum", format!("{:016x}", tally.checksum).into());
         set("fetches", (counts.requests - self.before.requests).into());
         set("bytes_received", (counts.bytes - self.before.bytes).into());
         set("batch_bytes", (counts.batch_bytes - self.before.batch_bytes).into());
@@ -120,7 +124,9 @@ pub async fn poll(cluster: Cluster, args: &PollArgs) -> Result<Map<String, Value
     let mut end = None;
     if args.records.is_none() {
         // From the first record on the warm-up counts, then the measurement.
-        tally.take(&consumer.poll(max).await?);
+        if !args.idle {
+            tally.take(&consumer.poll(max).await?);
+        }
         let warm = Instant::now() + args.warmup_seconds;
         while Instant::now() < warm {
             consumer.poll_timeout(max, POLL).await?;
@@ -204,7 +210,7 @@ pub async fn pause(cluster: Cluster, args: &PauseArgs) -> Result<Map<String, Val
                 paused[index] = false;
             }
         }
-        let records = consumer.poll_timeout(args.max_records as usize, POLL).await?;
+        let records = consumer.poll_timeout(args.max_records as usize, POLL_PAUSED).await?;
         tally.polls += 1;
         for record in &records {
             tally.look_at(&record);

@@ -23,6 +23,7 @@ use args::{ClientCommand, Common};
 /// Runs the command.
 pub fn run(args: &ClientArgs) -> Result<Outcome, BenchError> {
     let (common, experiment) = match &args.command {
+        ClientCommand::Poll(args) if args.idle => (&args.common, "idle"),
         ClientCommand::Poll(args) => (&args.common, "poll"),
         ClientCommand::Pause(args) => (&args.common, "pause"),
         ClientCommand::Write(args) => (&args.common, "write"),

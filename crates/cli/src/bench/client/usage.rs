@@ -29,8 +29,11 @@ impl Usage {
         let mut set = |name: &str, value: Value| into.insert(name.to_owned(), value);
         set("seconds", json!((now.at - self.at).as_secs_f64()));
         set("cpu_seconds", json!(now.cpu - self.cpu));
-        set("cpu_user", json!(now.ticks.0 - self.ticks.0));
-        set("cpu_sys", json!(now.ticks.1 - self.ticks.1));
+        // The ticks tell no more than how the whole is shared.
+        let (user, system) = (now.ticks.0 - self.ticks.0, now.ticks.1 - self.ticks.1);
+        let share = if user + system > 0.0 { user / (user + system) } else { 1.0 };
+        set("cpu_user", json!((now.cpu - self.cpu) * share));
+        set("cpu_sys", json!((now.cpu - self.cpu) * (1.0 - share)));
         set("voluntary_switches", json!(now.switches.saturating_sub(self.switches)));
         set("rss_peak_kib", json!(status_field("/proc/self/status", "VmHWM:")));
     }

@@ -65,7 +65,8 @@ pub async fn run(cluster: Cluster, args: &WriteArgs) -> Result<Map<String, Value
     set("mode", if args.idempotence { "idempotent" } else { "plain" }.into());
     set("records", args.records.into());
     set("bytes", (args.records * args.record_size as u64).into());
-    set("requests", (counts.requests - before.requests).into());
+    set("polls", Value::Null);
+    set("fetches", (counts.requests - before.requests).into());
     set("batches", (counts.batches - before.batches).into());
     set("batch_bytes", (counts.batch_bytes - before.batch_bytes).into());
     set("memory_peak", producer.memory_used().1.into());

@@ -1,0 +1,109 @@
+//! A command under way: the cluster it is about, and where its output goes.
+
+use std::fmt::Display;
+
+use thalweg::admin::{Admin, AdminConfig, AdminError};
+
+use super::args::{ClientArgs, ClientConfig};
+use super::error::{CliError, say_error};
+use super::output::Out;
+
+/// A command under way.
+pub struct Session {
+    /// What the options say.
+    pub config: ClientConfig,
+    /// Administers the cluster.
+    pub admin: Admin,
+    /// Where the output goes.
+    pub out: Out,
+}
+
+impl Session {
+    /// Reads the options and connects.
+    pub async fn open(args: &ClientArgs) -> Result<Session, CliError> {
+        let config = args.resolve()?;
+        let pause =
+            |name, default| Ok::<_, CliError>(config.properties.millis(name)?.unwrap_or(default));
+        let defaults = AdminConfig::default();
+        let admin_config = AdminConfig {
+            timeout: config.timeout,
+            retry_backoff: pause("retry.backoff.ms", defaults.retry_backoff)?,
+            retry_backoff_max: pause("retry.backoff.max.ms", defaults.retry_backoff_max)?,
+        };
+        config.properties.report();
+        let admin = Admin::new(config.connect().await?, admin_config);
+        Ok(Session { config, admin, out: Out::new() })
+    }
+
+    /// Whether JSON is wanted.
+    pub fn json(&self) -> bool {
+        self.config.json
+    }
+}
+
+impl From<AdminError> for CliError {
+    fn from(error: AdminError) -> CliError {
+        if error.is_not_found() {
+            return CliError::NotFound(error.to_string());
+        }
+        match error {
+            AdminError::Client(error) => CliError::Client(error),
+            error => CliError::Failed(error.to_string()),
+        }
+    }
+}
+
+/// Counts what was done and what failed, where several things were asked for.
+#[derive(Default)]
+pub struct Tally {
+    done: usize,
+    failed: Vec<String>,
+    is_missing: bool,
+    is_otherwise: bool,
+}
+
+impl Tally {
+    /// One that was done.
+    pub fn done(&mut self) {
+        self.done += 1;
+    }
+
+    /// One that failed.
+    pub fn failed(&mut self, item: impl Display, error: &AdminError) {
+        if error.is_not_found() {
+            self.is_missing = true;
+        } else {
+            self.is_otherwise = true;
+        }
+        self.failed.push(format!("{item}: {error}"));
+    }
+
+    /// Counts a result; gives what succeeded.
+    pub fn take<T>(&mut self, item: impl Display, result: Result<T, AdminError>) -> Option<T> {
+        match result {
+            Ok(value) => {
+                self.done();
+                Some(value)
+            }
+            Err(error) => {
+                self.failed(item, &error);
+                None
+            }
+        }
+    }
+
+    /// Says what failed, once the output is written.
+    pub fn conclude(self, out: Out) -> Result<(), CliError> {
+        out.finish()?;
+        let Some((last, others)) = self.failed.split_last() else { return Ok(()) };
+        for failure in others {
+            say_error(failure);
+        }
+        let last = last.clone();
+        Err(match (self.done, self.is_missing, self.is_otherwise) {
+            (0, true, false) => CliError::NotFound(last),
+            (0, ..) => CliError::Failed(last),
+            _ => CliError::Partly(last),
+        })
+    }
+}

@@ -1,0 +1,264 @@
+//! What the cluster says of itself.
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use thalweg::admin::{FeatureUpdate, Mode, QuorumReplica, UpgradeType};
+use thalweg_wire::ApiKey;
+
+use crate::client::time::format_datetime;
+use crate::client::{Align, CliError, Session, Table, Tally};
+
+#[derive(Args)]
+pub(super) struct DescribeArgs {
+    /// Also brokers that the controller takes for gone
+    #[arg(long)]
+    fenced: bool,
+}
+
+pub(super) async fn cluster(mut session: Session, args: DescribeArgs) -> Result<(), CliError> {
+    let cluster = session.admin.describe_cluster(args.fenced).await?;
+    if session.json() {
+        let brokers = cluster.brokers.iter().map(|broker| {
+            json!({
+                "broker": broker.id,
+                "host": broker.host,
+                "port": broker.port,
+                "rack": broker.rack,
+                "fenced": broker.is_fenced,
+            })
+        });
+        let brokers: Vec<Value> = brokers.collect();
+        session.out.json(&json!({
+            "cluster": cluster.id,
+            "controller": cluster.controller,
+            "brokers": brokers,
+        }))?;
+        return session.out.finish();
+    }
+    let controller = cluster.controller.map_or_else(|| "none".to_owned(), |id| id.to_string());
+    session.out.line(&format!("cluster {}  controller {controller}", cluster.id))?;
+    let mut table = Table::new([
+        ("BROKER", Align::Right),
+        ("HOST", Align::Left),
+        ("PORT", Align::Right),
+        ("RACK", Align::Left),
+        ("STATE", Align::Left),
+    ]);
+    for broker in cluster.brokers {
+        let state = if broker.is_fenced { "fenced" } else { "alive" };
+        table.row([
+            broker.id.to_string(),
+            broker.host,
+            broker.port.to_string(),
+            broker.rack.unwrap_or_default(),
+            state.to_owned(),
+        ]);
+    }
+    session.out.table(&table)?;
+    session.out.finish()
+}
+
+pub(super) async fn features(mut session: Session) -> Result<(), CliError> {
+    let features = session.admin.describe_features().await?;
+    if session.json() {
+        let mut all = Map::new();
+        for (name, range) in features.features {
+            let value = json!({
+                "level": range.level,
+                "min_supported": range.min_supported,
+                "max_supported": range.max_supported,
+            });
+            all.insert(name, value);
+        }
+        session.out.json(&json!({"epoch": features.epoch, "features": all}))?;
+        return session.out.finish();
+    }
+    let mut table =
+        Table::new([("FEATURE", Align::Left), ("LEVEL", Align::Right), ("SUPPORTED", Align::Left)]);
+    for (name, range) in features.features {
+        let supported = match (range.min_supported, range.max_supported) {
+            (Some(min), Some(max)) => format!("{min} to {max}"),
+            _ => String::new(),
+        };
+        table.row([name, range.level.map_or_else(String::new, |l| l.to_string()), supported]);
+    }
+    session.out.table(&table)?;
+    session.out.finish()
+}
+
+#[derive(Args)]
+pub(super) struct UpdateArgs {
+    /// Features and their new levels; 0 puts one out of use
+    #[arg(required = true, value_name = "FEATURE=LEVEL", value_parser = parse_level)]
+    features: Vec<(String, i16)>,
+    /// Go down, as long as nothing is lost by it
+    #[arg(long, conflicts_with = "is_unsafe")]
+    downgrade: bool,
+    /// Go down, whatever is lost by it
+    #[arg(long = "unsafe")]
+    is_unsafe: bool,
+    /// Only say whether it could be done
+    #[arg(long)]
+    validate_only: bool,
+}
+
+fn parse_level(text: &str) -> Result<(String, i16), String> {
+    let wrong = || format!("'{text}' is not feature=level");
+    let (name, level) = text.split_once('=').ok_or_else(wrong)?;
+    let level = level.parse().ok().filter(|level: &i16| *level >= 0).ok_or_else(wrong)?;
+    Ok((name.to_owned(), level))
+}
+
+pub(super) async fn update(mut session: Session, args: UpdateArgs) -> Result<(), CliError> {
+    let upgrade = match (args.downgrade, args.is_unsafe) {
+        (_, true) => UpgradeType::UnsafeDowngrade,
+        (true, false) => UpgradeType::SafeDowngrade,
+        (false, false) => UpgradeType::Upgrade,
+    };
+    let updates = args.features.iter().map(|(name, level)| FeatureUpdate {
+        name: name.clone(),
+        level: *level,
+        upgrade,
+    });
+    let mode = if args.validate_only { Mode::ValidateOnly } else { Mode::Apply };
+    let mut tally = Tally::default();
+    let mut all = Vec::new();
+    for (name, result) in session.admin.update_features(updates.collect(), mode).await {
+        let failure = result.as_ref().err().map(ToString::to_string);
+        let is_done = tally.take(format!("feature {name}"), result).is_some();
+        if is_done && !session.json() {
+            let verb = if args.validate_only { "could be changed" } else { "changed" };
+            session.out.line(&format!("{name} {verb}"))?;
+        }
+        all.push(json!({"feature": name, "ok": is_done, "error": failure}));
+    }
+    if session.json() {
+        session.out.json(&Value::Array(all))?;
+    }
+    tally.conclude(session.out)
+}
+
+pub(super) async fn quorum(mut session: Session) -> Result<(), CliError> {
+    let quorum = session.admin.describe_quorum().await?;
+    let end = quorum.voters.iter().find(|voter| voter.id == quorum.leader);
+    let end = end.map(|leader| leader.log_end_offset);
+    let lag = |replica: &QuorumReplica| {
+        let end = end.filter(|_| replica.log_end_offset >= 0)?;
+        Some(end.saturating_sub(replica.log_end_offset).max(0))
+    };
+    let both = || {
+        let voters = quorum.voters.iter().map(|replica| (replica, "voter"));
+        voters.chain(quorum.observers.iter().map(|replica| (replica, "observer")))
+    };
+    if session.json() {
+        let replicas = both().map(|(replica, role)| {
+            json!({
+                "id": replica.id,
+                "role": if replica.id == quorum.leader { "leader" } else { role },
+                "directory": replica.directory.to_string(),
+                "log_end_offset": replica.log_end_offset,
+                "lag": lag(replica),
+                "last_fetch": replica.last_fetch,
+                "last_caught_up": replica.last_caught_up,
+            })
+        });
+        let replicas: Vec<Value> = replicas.collect();
+        let nodes = quorum.nodes.iter().map(|node| {
+            let listeners = node
+                .listeners
+                .iter()
+                .map(|(name, host, port)| json!({"name": name, "host": host, "port": port}));
+            json!({"id": node.id, "listeners": listeners.collect::<Vec<_>>()})
+        });
+        session.out.json(&json!({
+            "leader": quorum.leader,
+            "epoch": quorum.leader_epoch,
+            "high_watermark": quorum.high_watermark,
+            "replicas": replicas,
+            "nodes": nodes.collect::<Vec<_>>(),
+        }))?;
+        return session.out.finish();
+    }
+    session.out.line(&format!(
+        "leader {}  epoch {}  high watermark {}",
+        quorum.leader, quorum.leader_epoch, quorum.high_watermark
+    ))?;
+    let mut table = Table::new([
+        ("NODE", Align::Right),
+        ("ROLE", Align::Left),
+        ("LOG-END", Align::Right),
+        ("LAG", Align::Right),
+        ("LAST-FETCH", Align::Left),
+        ("LAST-CAUGHT-UP", Align::Left),
+        ("DIRECTORY", Align::Left),
+    ]);
+    for (replica, role) in both() {
+        let time = |ms: Option<i64>| ms.map_or_else(String::new, format_datetime);
+        table.row([
+            replica.id.to_string(),
+            if replica.id == quorum.leader { "leader" } else { role }.to_owned(),
+            replica.log_end_offset.to_string(),
+            lag(replica).map_or_else(|| "?".to_owned(), |lag| lag.to_string()),
+            time(replica.last_fetch),
+            time(replica.last_caught_up),
+            replica.directory.to_string(),
+        ]);
+    }
+    session.out.table(&table)?;
+    session.out.finish()
+}
+
+#[derive(Args)]
+pub(super) struct BrokersArgs {
+    /// Brokers' ids [default: all that are alive]
+    #[arg(value_parser = clap::value_parser!(i32).range(0..))]
+    brokers: Vec<i32>,
+}
+
+pub(super) async fn brokers(mut session: Session, args: BrokersArgs) -> Result<(), CliError> {
+    let mut tally = Tally::default();
+    let mut all = Vec::new();
+    let mut missing = args.brokers.clone();
+    for (broker, result) in session.admin.broker_versions().await? {
+        missing.retain(|id| *id != broker);
+        if !args.brokers.is_empty() && !args.brokers.contains(&broker) {
+            continue;
+        }
+        let Some(versions) = tally.take(format!("broker {broker}"), result) else { continue };
+        let name = |api: &ApiKey| api.to_string();
+        if session.json() {
+            let mut apis = Map::new();
+            for (api, range) in &versions.apis {
+                let value = json!({"api": api.0, "min": range.start(), "max": range.end()});
+                apis.insert(name(api), value);
+            }
+            all.push(json!({"broker": broker, "address": versions.address, "apis": apis}));
+            continue;
+        }
+        session.out.line(&format!("broker {broker} at {}", versions.address))?;
+        let mut table = Table::new([
+            ("API", Align::Right),
+            ("NAME", Align::Left),
+            ("VERSIONS", Align::Left),
+            ("SPOKEN HERE", Align::Left),
+        ]);
+        for (api, range) in &versions.apis {
+            let ours = api.info().map(|info| info.max_stable_version);
+            table.row([
+                api.0.to_string(),
+                name(api),
+                format!("{} to {}", range.start(), range.end()),
+                ours.map_or_else(|| "no".to_owned(), |ours| format!("up to {ours}")),
+            ]);
+        }
+        session.out.table(&table)?;
+    }
+    if session.json() {
+        session.out.json(&Value::Array(all))?;
+    }
+    tally.conclude(session.out)?;
+    match missing.first() {
+        Some(id) => Err(CliError::NotFound(format!("there is no broker {id} alive"))),
+        None => Ok(()),
+    }
+}

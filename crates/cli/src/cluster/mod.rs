@@ -1,0 +1,69 @@
+//! `thalweg cluster`: brokers, features, the quorum, log directories, who has which partition.
+
+mod describe;
+mod log_dirs;
+mod replicas;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use crate::client::{ClientArgs, EXIT_CODES, Session};
+
+/// Options of `thalweg cluster`.
+#[derive(Args)]
+#[command(after_long_help = EXIT_CODES)]
+pub struct ClusterArgs {
+    #[command(flatten)]
+    client: ClientArgs,
+    #[command(subcommand)]
+    command: ClusterCommand,
+}
+
+#[derive(Subcommand)]
+enum ClusterCommand {
+    /// Show the cluster and its brokers.
+    Describe(describe::DescribeArgs),
+    /// Show features and their levels.
+    Features,
+    /// Change levels of features.
+    ///
+    /// Example: thalweg cluster update-features metadata.version=29 --validate-only
+    UpdateFeatures(describe::UpdateArgs),
+    /// Show the controllers' quorum.
+    Quorum,
+    /// Show which versions of which requests brokers speak.
+    Brokers(describe::BrokersArgs),
+    /// Show brokers' log directories.
+    LogDirs(log_dirs::LogDirsArgs),
+    /// Move a replica to another log directory of its broker.
+    MoveReplica(log_dirs::MoveArgs),
+    /// Give partitions to other brokers.
+    ///
+    /// Examples: thalweg cluster reassign --partition orders:0=2,3,1; thalweg cluster reassign
+    /// --file plan.json, a file as kafka-reassign-partitions.sh takes it
+    Reassign(replicas::ReassignArgs),
+    /// Show reassignments under way.
+    Reassignments(replicas::ReassignmentsArgs),
+    /// Elect leaders: the preferred ones, unless --unclean is given.
+    ElectLeaders(replicas::ElectArgs),
+}
+
+/// Runs `thalweg cluster`.
+pub fn run(args: ClusterArgs) -> ExitCode {
+    crate::client::run(async {
+        let session = Session::open(&args.client).await?;
+        match args.command {
+            ClusterCommand::Describe(args) => describe::cluster(session, args).await,
+            ClusterCommand::Features => describe::features(session).await,
+            ClusterCommand::UpdateFeatures(args) => describe::update(session, args).await,
+            ClusterCommand::Quorum => describe::quorum(session).await,
+            ClusterCommand::Brokers(args) => describe::brokers(session, args).await,
+            ClusterCommand::LogDirs(args) => log_dirs::show(session, args).await,
+            ClusterCommand::MoveReplica(args) => log_dirs::move_replica(session, args).await,
+            ClusterCommand::Reassign(args) => replicas::reassign(session, args).await,
+            ClusterCommand::Reassignments(args) => replicas::list(session, args).await,
+            ClusterCommand::ElectLeaders(args) => replicas::elect(session, args).await,
+        }
+    })
+}

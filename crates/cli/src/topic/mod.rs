@@ -1,0 +1,444 @@
+//! `thalweg topic`: topics are listed, made, described, changed and deleted.
+
+mod describe;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use thalweg::TopicPartition;
+use thalweg::admin::{AdminError, ConfigResource, Mode, NewPartitions, NewTopic, TopicRef};
+use thalweg_wire::{ErrorCode, Uuid};
+
+use crate::client::{Align, CliError, ClientArgs, EXIT_CODES, Patterns, Session, Table, Tally};
+use crate::config::ChangeArgs;
+
+/// Options of `thalweg topic`.
+#[derive(Args)]
+#[command(after_help = "\
+Names may have * and ?, quoted for the shell: thalweg topic list 'orders-*'", after_long_help = EXIT_CODES)]
+pub struct TopicArgs {
+    #[command(flatten)]
+    client: ClientArgs,
+    #[command(subcommand)]
+    command: TopicCommand,
+}
+
+#[derive(Subcommand)]
+enum TopicCommand {
+    /// List topics.
+    List(ListArgs),
+    /// Make topics.
+    ///
+    /// Example: thalweg topic create orders -p 12 -r 3 --config retention.ms=86400000
+    Create(CreateArgs),
+    /// Show topics with their partitions.
+    ///
+    /// Example: thalweg topic describe orders --offsets
+    Describe(describe::DescribeArgs),
+    /// Give a topic more partitions, or other configs.
+    ///
+    /// Example: thalweg topic alter orders -p 24 --set retention.ms=1000 --delete segment.bytes
+    Alter(AlterArgs),
+    /// Delete topics, with all records.
+    Delete(DeleteArgs),
+    /// Show who produces to a topic with sequence numbers, and transactions under way.
+    Producers(ProducersArgs),
+}
+
+#[derive(Args)]
+struct ListArgs {
+    /// Topics [default: all]
+    names: Vec<String>,
+    /// Also those whose whole name matches this regular expression
+    #[arg(long, value_name = "REGEX")]
+    regex: Vec<String>,
+    /// Also those that the cluster uses itself
+    #[arg(long)]
+    internal: bool,
+    /// With ids, partitions and replicas
+    #[arg(short, long)]
+    long: bool,
+}
+
+#[derive(Args)]
+struct CreateArgs {
+    /// Topics
+    #[arg(required = true)]
+    names: Vec<String>,
+    /// Number of partitions [default: the broker's num.partitions]
+    #[arg(short, long, value_parser = clap::value_parser!(i32).range(1..))]
+    partitions: Option<i32>,
+    /// Replicas of each [default: the broker's default.replication.factor]
+    #[arg(short, long, value_parser = clap::value_parser!(i16).range(1..))]
+    replication_factor: Option<i16>,
+    /// The brokers of each partition, instead: 1:2,2:3,3:1
+    #[arg(long, value_name = "ID:ID,...", conflicts_with_all = ["partitions", "replication_factor"], value_parser = parse_assignment)]
+    replica_assignment: Option<Assignment>,
+    /// A config; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair)]
+    config: Vec<(String, String)>,
+    /// Be content with a topic that is there already
+    #[arg(long)]
+    if_not_exists: bool,
+    /// Only say whether it could be done
+    #[arg(long)]
+    validate_only: bool,
+}
+
+#[derive(Args)]
+struct AlterArgs {
+    /// Topics
+    #[arg(required = true)]
+    names: Vec<String>,
+    /// How many partitions there are to be in the end
+    #[arg(short, long, value_parser = clap::value_parser!(i32).range(1..))]
+    partitions: Option<i32>,
+    /// The brokers of each new partition: 1:2,2:3
+    #[arg(long, value_name = "ID:ID,...", requires = "partitions", value_parser = parse_assignment)]
+    replica_assignment: Option<Assignment>,
+    #[command(flatten)]
+    changes: ChangeArgs,
+}
+
+#[derive(Args)]
+struct DeleteArgs {
+    /// Topics
+    names: Vec<String>,
+    /// Also those whose whole name matches this regular expression
+    #[arg(long, value_name = "REGEX")]
+    regex: Vec<String>,
+    /// By id, too
+    #[arg(long, value_name = "UUID", value_parser = parse_uuid)]
+    id: Vec<Uuid>,
+    /// Be content with a topic that is not there
+    #[arg(long)]
+    if_exists: bool,
+    /// Yes, all that patterns find
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(Args)]
+struct ProducersArgs {
+    /// Topic
+    name: String,
+    /// This partition only; may be repeated
+    #[arg(short, long, value_name = "INDEX", value_parser = clap::value_parser!(i32).range(0..))]
+    partition: Vec<i32>,
+}
+
+/// The brokers of each partition.
+#[derive(Clone, Debug)]
+struct Assignment(Vec<Vec<i32>>);
+
+fn parse_assignment(text: &str) -> Result<Assignment, String> {
+    let broker = |id: &str| {
+        let id = id.trim().parse::<i32>().ok().filter(|id| *id >= 0);
+        id.ok_or_else(|| format!("'{text}' is not a list of brokers as 1:2,2:3"))
+    };
+    let partition = |list: &str| list.split(':').map(broker).collect();
+    text.split(',').map(partition).collect::<Result<_, _>>().map(Assignment)
+}
+
+fn parse_uuid(text: &str) -> Result<Uuid, String> {
+    Uuid::parse(text).ok_or_else(|| format!("'{text}' is no id"))
+}
+
+/// `name=value`
+pub fn parse_pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.to_owned()))
+        }
+        _ => Err(format!("'{text}' is not name=value")),
+    }
+}
+
+/// Runs `thalweg topic`.
+pub fn run(args: TopicArgs) -> ExitCode {
+    crate::client::run(async {
+        let session = Session::open(&args.client).await?;
+        match args.command {
+            TopicCommand::List(args) => list(session, args).await,
+            TopicCommand::Create(args) => create(session, args).await,
+            TopicCommand::Describe(args) => describe::run(session, args).await,
+            TopicCommand::Alter(args) => alter(session, args).await,
+            TopicCommand::Delete(args) => delete(session, args).await,
+            TopicCommand::Producers(args) => producers(session, args).await,
+        }
+    })
+}
+
+async fn list(mut session: Session, args: ListArgs) -> Result<(), CliError> {
+    let patterns = Patterns::globs(&args.names, &args.regex)?;
+    let mut topics = session.admin.list_topics(true).await?;
+    topics.retain(|topic| {
+        let is_shown = args.internal || !topic.is_internal;
+        (patterns.is_empty() && is_shown)
+            || patterns.is_exact(&topic.name)
+            || (is_shown && patterns.matches(&topic.name))
+    });
+    let missing =
+        patterns.exact().find(|name| !topics.iter().any(|topic| topic.name == **name)).cloned();
+    let mut described = BTreeMap::new();
+    if args.long || session.json() {
+        let names = topics.iter().map(|topic| TopicRef::from(&*topic.name));
+        described = session.admin.describe_topics(names).await;
+    }
+    let mut tally = Tally::default();
+    let mut table = Table::new([
+        ("TOPIC", Align::Left),
+        ("PARTITIONS", Align::Right),
+        ("REPLICAS", Align::Right),
+        ("ID", Align::Left),
+    ]);
+    let mut all = Vec::new();
+    for topic in topics {
+        if !args.long && !session.json() {
+            session.out.line(&topic.name)?;
+            continue;
+        }
+        let Some(result) = described.remove(&TopicRef::from(&*topic.name)) else { continue };
+        let Some(found) = tally.take(&topic.name, result) else { continue };
+        let replicas = found.partitions.iter().map(|p| p.replicas.len()).max().unwrap_or(0);
+        let partitions = found.partitions.len();
+        table.row([
+            topic.name.clone(),
+            partitions.to_string(),
+            replicas.to_string(),
+            topic.id.to_string(),
+        ]);
+        all.push(json!({
+            "topic": topic.name,
+            "id": topic.id.to_string(),
+            "internal": topic.is_internal,
+            "partitions": partitions,
+            "replicas": replicas,
+        }));
+    }
+    match session.json() {
+        true => session.out.json(&Value::Array(all))?,
+        false => session.out.table(&table)?,
+    }
+    tally.conclude(session.out)?;
+    match missing {
+        Some(name) => Err(CliError::NotFound(format!("there is no topic {name}"))),
+        None => Ok(()),
+    }
+}
+
+async fn create(mut session: Session, args: CreateArgs) -> Result<(), CliError> {
+    let mut assignment = BTreeMap::new();
+    if let Some(Assignment(partitions)) = args.replica_assignment {
+        assignment.extend((0..).zip(partitions));
+    }
+    let topics = args.names.iter().map(|name| NewTopic {
+        name: name.clone(),
+        partitions: args.partitions,
+        replication_factor: args.replication_factor,
+        assignment: assignment.clone(),
+        configs: args.config.iter().cloned().collect(),
+    });
+    let mode = if args.validate_only { Mode::ValidateOnly } else { Mode::Apply };
+    let results = session.admin.create_topics(topics.collect(), mode).await;
+    let mut tally = Tally::default();
+    let mut all = Vec::new();
+    for (name, result) in results {
+        let is_there = result
+            .as_ref()
+            .is_err_and(|error| error.code() == Some(ErrorCode::TOPIC_ALREADY_EXISTS));
+        if is_there && args.if_not_exists {
+            tally.done();
+            all.push(json!({"topic": name, "created": false}));
+            if !session.json() {
+                session.out.line(&format!("{name} is there already"))?;
+            }
+            continue;
+        }
+        let failure = result.as_ref().err().map(ToString::to_string);
+        let Some(created) = tally.take(&name, result) else {
+            all.push(json!({"topic": name, "created": false, "error": failure}));
+            continue;
+        };
+        let count = |number: Option<String>| number.unwrap_or_else(|| "?".to_owned());
+        if !session.json() {
+            let verb = if args.validate_only { "could be created" } else { "created" };
+            session.out.line(&format!(
+                "{name} {verb}: partitions {}, replicas {}",
+                count(created.partitions.map(|n| n.to_string())),
+                count(created.replication_factor.map(|n| n.to_string())),
+            ))?;
+        }
+        all.push(json!({
+            "topic": name,
+            "created": !args.validate_only,
+            "id": created.id.to_string(),
+            "partitions": created.partitions,
+            "replicas": created.replication_factor,
+        }));
+    }
+    if session.json() {
+        session.out.json(&Value::Array(all))?;
+    }
+    tally.conclude(session.out)
+}
+
+/// The names that are meant, of the topics there are. What the cluster uses itself is meant where
+/// it is named, or where it is asked for.
+async fn select(
+    session: &Session,
+    names: &[String],
+    regexes: &[String],
+    internal: bool,
+) -> Result<BTreeSet<String>, CliError> {
+    let patterns = Patterns::globs(names, regexes)?;
+    if !patterns.is_empty() && !patterns.has_patterns() {
+        return Ok(patterns.exact().cloned().collect());
+    }
+    let topics = session.admin.list_topics(internal).await?;
+    let all: Vec<String> = topics.into_iter().map(|topic| topic.name).collect();
+    if patterns.is_empty() {
+        return Ok(all.into_iter().collect());
+    }
+    patterns.select(&all)
+}
+
+async fn alter(mut session: Session, args: AlterArgs) -> Result<(), CliError> {
+    let changes = args.changes.changes()?;
+    if args.partitions.is_none() && changes.is_empty() {
+        let usage = "nothing to change: --partitions, --set, --delete, --append, --subtract";
+        return Err(CliError::Usage(usage.into()));
+    }
+    let names = select(&session, &args.names, &[], false).await?;
+    let mode = args.changes.mode();
+    let mut tally = Tally::default();
+    let mut all = Vec::new();
+    if let Some(total) = args.partitions {
+        let assignments = args.replica_assignment.map(|Assignment(partitions)| partitions);
+        let more = names.iter().map(|name| NewPartitions {
+            topic: name.clone(),
+            total,
+            assignments: assignments.clone(),
+        });
+        let results = session.admin.create_partitions(more.collect(), mode).await;
+        for (name, result) in results {
+            let failure = result.as_ref().err().map(ToString::to_string);
+            if tally.take(format!("topic {name}"), result).is_some() && !session.json() {
+                session.out.line(&format!("{name}: {total} partitions"))?;
+            }
+            all.push(json!({"topic": name, "partitions": total, "error": failure}));
+        }
+    }
+    if !changes.is_empty() {
+        let changes =
+            names.iter().map(|name| (ConfigResource::topic(name), changes.clone())).collect();
+        let results = session.admin.alter_configs(changes, mode).await;
+        for (resource, result) in results {
+            let failure = result.as_ref().err().map(ToString::to_string);
+            if tally.take(&resource, result).is_some() && !session.json() {
+                session.out.line(&format!("{}: configs changed", resource.name))?;
+            }
+            all.push(json!({"topic": resource.name, "configs": true, "error": failure}));
+        }
+    }
+    if session.json() {
+        session.out.json(&Value::Array(all))?;
+    }
+    tally.conclude(session.out)
+}
+
+async fn delete(mut session: Session, args: DeleteArgs) -> Result<(), CliError> {
+    let patterns = Patterns::globs(&args.names, &args.regex)?;
+    let mut wanted: BTreeSet<TopicRef> = args.id.iter().copied().map(TopicRef::Id).collect();
+    if patterns.is_empty() && wanted.is_empty() {
+        return Err(CliError::Usage("which topics? Names, --regex or --id".into()));
+    }
+    if !patterns.is_empty() {
+        let names = match select(&session, &args.names, &args.regex, false).await {
+            Err(CliError::NotFound(_)) if args.if_exists => BTreeSet::new(),
+            names => names?,
+        };
+        if patterns.has_patterns() && !args.yes {
+            let listed: Vec<String> = names.into_iter().collect();
+            let reason = format!("this would delete {}: say --yes", listed.join(", "));
+            return Err(CliError::Usage(reason));
+        }
+        wanted.extend(names.into_iter().map(TopicRef::Name));
+    }
+    let mut tally = Tally::default();
+    let mut all = Vec::new();
+    for (topic, result) in session.admin.delete_topics(wanted).await {
+        let is_absent = result.as_ref().is_err_and(AdminError::is_not_found);
+        if is_absent && args.if_exists {
+            tally.done();
+            all.push(json!({"topic": topic.to_string(), "deleted": false}));
+            continue;
+        }
+        let failure = result.as_ref().err().map(ToString::to_string);
+        let deleted = tally.take(format!("topic {topic}"), result).is_some();
+        if deleted && !session.json() {
+            session.out.line(&format!("{topic} deleted"))?;
+        }
+        let mut value = json!({"topic": topic.to_string(), "deleted": deleted});
+        if let Some(failure) = failure {
+            value["error"] = json!(failure);
+        }
+        all.push(value);
+    }
+    if session.json() {
+        session.out.json(&Value::Array(all))?;
+    }
+    tally.conclude(session.out)
+}
+
+async fn producers(mut session: Session, args: ProducersArgs) -> Result<(), CliError> {
+    let mut partitions = args.partition;
+    if partitions.is_empty() {
+        let topic = TopicRef::from(&*args.name);
+        let mut described = session.admin.describe_topics([topic.clone()]).await;
+        let described = described
+            .remove(&topic)
+            .ok_or_else(|| CliError::Failed(format!("nothing is said of topic {}", args.name)))?;
+        partitions = described?.partitions.iter().map(|partition| partition.index).collect();
+    }
+    let partitions = partitions.into_iter().map(|index| TopicPartition::new(&*args.name, index));
+    let mut tally = Tally::default();
+    let mut table = Table::new([
+        ("PARTITION", Align::Right),
+        ("PRODUCER", Align::Right),
+        ("EPOCH", Align::Right),
+        ("LAST-SEQUENCE", Align::Right),
+        ("LAST-TIME", Align::Left),
+        ("TRANSACTION-START", Align::Right),
+    ]);
+    let mut all = Vec::new();
+    for (partition, result) in session.admin.describe_producers(partitions).await {
+        for producer in tally.take(&partition, result).unwrap_or_default() {
+            table.row([
+                partition.partition.to_string(),
+                producer.id.to_string(),
+                producer.epoch.to_string(),
+                producer.last_sequence.to_string(),
+                crate::client::time::format_datetime(producer.last_timestamp),
+                producer.transaction_start.map_or_else(String::new, |at| at.to_string()),
+            ]);
+            all.push(json!({
+                "topic": args.name,
+                "partition": partition.partition,
+                "producer_id": producer.id,
+                "epoch": producer.epoch,
+                "last_sequence": producer.last_sequence,
+                "last_timestamp": producer.last_timestamp,
+                "coordinator_epoch": producer.coordinator_epoch,
+                "transaction_start_offset": producer.transaction_start,
+            }));
+        }
+    }
+    match session.json() {
+        true => session.out.json(&Value::Array(all))?,
+        false => session.out.table(&table)?,
+    }
+    tally.conclude(session.out)
+}

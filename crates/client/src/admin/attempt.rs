@@ -1,0 +1,198 @@
+//! Asking again until everything is answered or time is over, and whom to ask.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::time::Duration;
+
+use thalweg_wire::{ApiKey, Request};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::{Admin, AdminError, Results};
+use crate::connection::Connection;
+use crate::core::partition::TopicPartition;
+use crate::error::Error;
+use crate::options;
+
+/// What one round of asking found.
+pub(super) type Answers<K, T> = Vec<(K, Result<T, AdminError>)>;
+
+/// The same answer for all.
+pub(super) fn for_all<K, T>(
+    items: impl IntoIterator<Item = K>,
+    error: impl Into<AdminError>,
+) -> Answers<K, T> {
+    let error = error.into();
+    items.into_iter().map(|item| (item, Err(error.clone()))).collect()
+}
+
+/// Runs all at the same time; they end when this is dropped.
+pub(super) async fn join<F>(asking: impl IntoIterator<Item = F>) -> Vec<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    let mut set: JoinSet<F::Output> = asking.into_iter().collect();
+    let mut found = Vec::with_capacity(set.len());
+    while let Some(done) = set.join_next().await {
+        // Without a result when the runtime shuts down: it is missing among the answers then.
+        found.extend(done);
+    }
+    found
+}
+
+/// The version in which a request goes to a broker; an error if `what` needs a later one.
+pub(super) fn at_least<R: Request>(
+    connection: &Connection,
+    needed: i16,
+    what: &'static str,
+) -> Result<i16, AdminError> {
+    let found = connection.version_of::<R>()?;
+    if found >= needed {
+        return Ok(found);
+    }
+    let addr = connection.addr().to_string();
+    Err(AdminError::Unsupported { what, api: R::API_KEY, needed, found, addr })
+}
+
+/// A time as requests have it.
+pub(super) fn millis(time: Duration) -> i32 {
+    i32::try_from(time.as_millis()).unwrap_or(i32::MAX)
+}
+
+impl Admin {
+    /// Asks for items, and again for those whose answer was that it is not the moment. `ask` gets
+    /// what is still open and the time left.
+    pub(super) async fn settle<K, T, F, Fut>(
+        &self,
+        api: ApiKey,
+        items: impl IntoIterator<Item = K>,
+        mut ask: F,
+    ) -> Results<K, T>
+    where
+        K: Ord + Clone,
+        F: FnMut(Vec<K>, Duration) -> Fut,
+        Fut: Future<Output = Answers<K, T>>,
+    {
+        let deadline = Instant::now() + self.config.timeout;
+        let mut open: BTreeMap<K, Option<AdminError>> =
+            items.into_iter().map(|item| (item, None)).collect();
+        let mut results = Results::new();
+        let mut attempt = 0;
+        while !open.is_empty() {
+            attempt += 1;
+            let asked: Vec<K> = open.keys().cloned().collect();
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Ok(answers) = timeout_at(deadline, ask(asked.clone(), left)).await else { break };
+            let mut silent: BTreeSet<K> = asked.into_iter().collect();
+            for (item, result) in answers {
+                // What was not asked for, or is answered twice, does not count.
+                if !silent.remove(&item) {
+                    continue;
+                }
+                match result {
+                    Err(error) if error.is_passing(attempt) => {
+                        open.insert(item, Some(error));
+                    }
+                    result => {
+                        open.remove(&item);
+                        results.insert(item, result);
+                    }
+                }
+            }
+            for item in silent {
+                open.remove(&item);
+                results.insert(item, Err(AdminError::Unanswered(api)));
+            }
+            if open.is_empty() {
+                break;
+            }
+            let pause =
+                options::backoff(self.config.retry_backoff, self.config.retry_backoff_max, attempt);
+            if Instant::now() + pause >= deadline {
+                break;
+            }
+            sleep_until(Instant::now() + pause).await;
+            // Whoever was to be asked may be somewhere else by now; if nobody answers, the next
+            // attempt says so.
+            let _ = timeout_at(deadline, self.cluster.refresh(&[])).await;
+        }
+        for (item, last) in open {
+            let late = AdminError::Timeout { after: self.config.timeout };
+            results.insert(item, Err(last.unwrap_or(late)));
+        }
+        results
+    }
+
+    /// The same for a request that is about one thing.
+    pub(super) async fn settle_one<T, F, Fut>(&self, api: ApiKey, ask: F) -> Result<T, AdminError>
+    where
+        F: Fn(Duration) -> Fut,
+        Fut: Future<Output = Result<T, AdminError>>,
+    {
+        let asked = |_, left| {
+            let asking = ask(left);
+            async move { vec![((), asking.await)] }
+        };
+        let answer = self.settle(api, [()], asked).await.remove(&());
+        answer.unwrap_or(Err(AdminError::Unanswered(api)))
+    }
+
+    /// The connection to the controller, or to a broker that passes on what is meant for it: with
+    /// KRaft that is any.
+    pub(super) async fn controller(&self) -> Result<Connection, Error> {
+        if let Some(id) = self.cluster.metadata().controller_id
+            && let Ok(connection) = self.cluster.broker(id).await
+        {
+            return Ok(connection);
+        }
+        self.cluster.any().await
+    }
+
+    /// The partitions by who leads them now, and what is known to have none.
+    pub(super) async fn by_leader<T>(
+        &self,
+        api: ApiKey,
+        partitions: Vec<TopicPartition>,
+    ) -> (BTreeMap<i32, Vec<TopicPartition>>, Answers<TopicPartition, T>) {
+        let topics: BTreeSet<&str> = partitions.iter().map(|p| &*p.topic).collect();
+        let topics: Vec<&str> = topics.into_iter().collect();
+        let (metadata, failed) = match self.cluster.refresh(&topics).await {
+            Ok(found) => found,
+            Err(error) => return (BTreeMap::new(), for_all(partitions, error)),
+        };
+        let failed: BTreeMap<String, _> = failed.into_iter().collect();
+        let mut leaders: BTreeMap<i32, Vec<TopicPartition>> = BTreeMap::new();
+        let mut answers = Vec::new();
+        for partition in partitions {
+            let refused = failed.get(&*partition.topic).copied();
+            let known = metadata.topics.get(&*partition.topic);
+            let is_there = known.is_some_and(|t| t.partitions.contains_key(&partition.partition));
+            let unknown = thalweg_wire::ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
+            match (refused, metadata.leader(&partition.topic, partition.partition)) {
+                (Some(code), _) => {
+                    let refused = AdminError::Refused { api, code, message: None };
+                    answers.push((partition, Err(refused)));
+                }
+                (None, Some(leader)) => leaders.entry(leader.id).or_default().push(partition),
+                (None, None) if is_there => answers.push((partition, Err(AdminError::NoLeader))),
+                (None, None) => {
+                    let refused = AdminError::Refused { api, code: unknown, message: None };
+                    answers.push((partition, Err(refused)));
+                }
+            }
+        }
+        (leaders, answers)
+    }
+}
+
+/// Partitions by topic, as requests have them.
+pub(super) fn by_topic(
+    partitions: impl IntoIterator<Item = TopicPartition>,
+) -> BTreeMap<String, Vec<i32>> {
+    let mut topics: BTreeMap<String, Vec<i32>> = BTreeMap::new();
+    for partition in partitions {
+        topics.entry(partition.topic.to_string()).or_default().push(partition.partition);
+    }
+    topics
+}
