@@ -226,7 +226,7 @@ async fn a_flow_ends_at_the_first_record_that_fails() {
         let record = OwnedProducerRecord { partition, ..OwnedProducerRecord::new("t", "v") };
         Ok::<_, Error>((record, number))
     }));
-    let flow = stream::flow(&producer, ProducerSettings::default(), records);
+    let flow = stream::producer_flow(&producer, ProducerSettings::default(), records);
     let all: Vec<_> = soon(flow.map(|done| done.map(|done| done.pass_through)).collect()).await;
     assert_eq!(all.len(), 5);
     assert!(all[..4].iter().zip(0..).all(|(done, at)| done.as_ref().unwrap() == &at));

@@ -6,7 +6,7 @@
 //! - A partition is given up when the application is done with what it was handed of it, or at the
 //!   deadline; what was acknowledged until then is committed first.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
@@ -152,7 +152,8 @@ impl Hub {
         let mut state = self.lock();
         let found = partitions.iter().filter_map(|partition| state.sessions.get(partition));
         let found: Vec<_> = found.cloned().collect();
-        state.fresh.retain(|fresh| !found.iter().any(|session| Arc::ptr_eq(fresh, session)));
+        let gone = addresses(&found);
+        state.fresh.retain(|fresh| !gone.contains(&Arc::as_ptr(fresh)));
         drop(state);
         for session in &found {
             session.end();
@@ -170,8 +171,9 @@ impl Hub {
             if state.sessions.get(&session.partition).is_some_and(is_this) {
                 state.sessions.remove(&session.partition);
             }
-            state.dirty.retain(|dirty| !Arc::ptr_eq(dirty, session));
         }
+        let gone = addresses(sessions);
+        state.dirty.retain(|dirty| !gone.contains(&Arc::as_ptr(dirty)));
     }
 
     /// Lets go of the partitions that a source had for itself. What it handed out can still be
@@ -442,8 +444,9 @@ impl Hub {
         if let Some(offsets) = &self.offsets {
             match offsets.assigned(partitions).await {
                 Ok(found) => {
+                    let assigned: BTreeSet<&TopicPartition> = partitions.iter().collect();
                     for (partition, position) in found {
-                        if partitions.contains(&partition) {
+                        if assigned.contains(&partition) {
                             rebalance.seek(&partition, position);
                         }
                     }
@@ -456,6 +459,11 @@ impl Hub {
         }
         self.open(partitions.iter().cloned());
     }
+}
+
+/// Tells sessions from each other.
+fn addresses(sessions: &[Arc<Session>]) -> HashSet<*const Session> {
+    sessions.iter().map(Arc::as_ptr).collect()
 }
 
 /// Sessions with something to commit, which go back where they were.

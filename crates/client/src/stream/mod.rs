@@ -59,7 +59,7 @@
 //! | `Committer.sink`, `Committer.batchFlow` | [`Committer::sink`], [`Committer::run`], [`Committer::flow`] |
 //! | `CommitDelivery.WaitForAck`, `SendAndForget` | [`CommitDelivery`] |
 //! | `Producer.plainSink` | [`plain_sink`] |
-//! | `Producer.flow` | [`flow`] |
+//! | `Producer.flow` | [`producer_flow`] |
 //! | `Producer.flexiFlow`, `ProducerMessage.single`, `multi`, `passThrough` | [`flexi_flow`], [`Envelope::single`], [`multi`](Envelope::multi), [`pass_through`](Envelope::pass_through) |
 //! | `Producer.committableSink` | [`committable_sink`] |
 //! | `Consumer.Control.stop`, `shutdown`, `drainAndShutdown`, `isShutdown`, `metrics` | [`Control`] |
@@ -136,7 +136,7 @@ pub use ordered::{MapOrderedBy, map_ordered_by};
 pub use partitioned::{PartitionSource, PartitionedSource};
 pub use produce::{
     CommittableSink, FlexiFlow, ProducerSettings, ProducerSink, Singles, committable_sink,
-    flexi_flow, flow, plain_sink,
+    flexi_flow, plain_sink, producer_flow,
 };
 pub use restart::{RestartSettings, RestartSource, with_backoff};
 pub use settings::{ConsumerSettings, Offset, Subscription};

@@ -55,7 +55,7 @@ where
 }
 
 /// As [`flexi_flow`], for one record each.
-pub fn flow<St, P, E>(
+pub fn producer_flow<St, P, E>(
     producer: &Producer,
     settings: ProducerSettings,
     records: St,
@@ -300,7 +300,7 @@ impl<St, P, E> fmt::Debug for FlexiFlow<St, P, E> {
     }
 }
 
-/// Records as envelopes; see [`flow`].
+/// Records as envelopes; see [`producer_flow`].
 pub struct Singles<St> {
     records: Pin<Box<St>>,
 }
