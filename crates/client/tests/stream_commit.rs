@@ -116,6 +116,27 @@ async fn what_a_dropped_committer_took_is_committed_all_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_nobody_waits_for_comes_all_the_same() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["v"; 3], Compression::None).await;
+    let cluster = cluster(&bench).await;
+    let mut source = stream::committable_source(&cluster, grouped(), topic()).unwrap();
+    for offset in 1..=3 {
+        let message = soon(source.next()).await.unwrap().unwrap();
+        // Dropped before it is sent, or before it is answered.
+        let mut commit = Box::pin(message.offset.commit());
+        assert!(futures_util::poll!(&mut commit).is_pending());
+        drop(commit);
+        soon(async {
+            while committed(&bench, 1).await != [offset] {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_error_of_the_stream_comes_behind_what_was_before_it() {
     let bench = Bench::with(1).await;
     bench.produce(0, &["a", "b", "poison", "d"], Compression::None).await;

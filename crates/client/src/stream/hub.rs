@@ -29,6 +29,9 @@ use crate::options;
 /// Of the time for a hand-over what is kept for the commit at its end.
 const COMMIT_SHARE: u32 = 5;
 
+/// Longest pause before a commit that nobody waits for is tried again.
+const RETRY_MAX: Duration = Duration::from_secs(10);
+
 pub(super) struct Hub {
     pub handle: ConsumerHandle,
     pub has_group: bool,
@@ -260,6 +263,7 @@ impl Hub {
     pub async fn flush(&self) -> Result<(), Error> {
         let (pause, limit) = self.handle.retries();
         let deadline = Instant::now() + limit;
+        let _again = Again { hub: self, pause };
         loop {
             match self.flush_once().await {
                 Err(error) if is_passing(&error) && Instant::now() + pause < deadline => {
@@ -292,6 +296,7 @@ impl Hub {
 
     /// Commits whatever is due, forever.
     async fn commit_what_is_due(&self) {
+        let mut failures = 0u32;
         loop {
             let at = self.lock().commit_at;
             match at {
@@ -304,10 +309,14 @@ impl Hub {
                 }
                 Some(_) => {
                     self.lock().commit_at = None;
-                    if let Err(error) = self.flush_once().await {
-                        tracing::warn!(%error, "offsets could not be committed yet");
-                        let (pause, _) = self.handle.retries();
-                        self.commit_within(pause);
+                    match self.flush_once().await {
+                        Ok(()) => failures = 0,
+                        Err(error) => {
+                            tracing::warn!(%error, "offsets could not be committed yet");
+                            failures = failures.saturating_add(1);
+                            let (pause, _) = self.handle.retries();
+                            self.commit_within(options::backoff(pause, RETRY_MAX, failures));
+                        }
                     }
                 }
             }
@@ -464,6 +473,20 @@ impl Hub {
 /// Tells sessions from each other.
 fn addresses(sessions: &[Arc<Session>]) -> HashSet<*const Session> {
     sessions.iter().map(Arc::as_ptr).collect()
+}
+
+/// A flush that was dropped or failed: what it leaves is committed before long.
+struct Again<'a> {
+    hub: &'a Hub,
+    pause: Duration,
+}
+
+impl Drop for Again<'_> {
+    fn drop(&mut self) {
+        if !self.hub.lock().dirty.is_empty() {
+            self.hub.commit_within(self.pause);
+        }
+    }
 }
 
 /// Sessions with something to commit, which go back where they were.
