@@ -15,8 +15,6 @@ use thalweg::stream::{
 };
 use thalweg::{ConsumerConfig, Error, Producer, ProducerConfig};
 use thalweg_records::Compression;
-use thalweg_wire::messages::CreateTopicsRequest;
-use thalweg_wire::messages::create_topics_request::CreatableTopic;
 
 const LIMIT: Duration = Duration::from_secs(10);
 const LONG: Duration = Duration::from_secs(3_600);
@@ -162,20 +160,6 @@ async fn an_error_of_the_stream_comes_behind_what_was_before_it() {
     assert_eq!(committed(&bench, 1).await, [2]);
 }
 
-async fn create(bench: &Bench, name: &str, partitions: i32) {
-    let request = CreateTopicsRequest {
-        topics: vec![CreatableTopic {
-            name: name.into(),
-            num_partitions: partitions,
-            replication_factor: 1,
-            ..Default::default()
-        }],
-        timeout_ms: 10_000,
-        ..Default::default()
-    };
-    bench.connection.send(&request).await.unwrap();
-}
-
 async fn producer(bench: &Bench, buffer_memory: usize) -> Producer {
     let config = ProducerConfig {
         buffer_memory,
@@ -189,7 +173,7 @@ async fn producer(bench: &Bench, buffer_memory: usize) -> Producer {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flow_keeps_the_order_and_passes_on_what_came_along() {
     let bench = Bench::with(1).await;
-    create(&bench, "out", 3).await;
+    bench.create("out", 3).await;
     // Room for a few records only.
     let producer = producer(&bench, 4_000).await;
     let envelopes = futures_util::stream::iter((0..300u32).map(|number| {
@@ -257,7 +241,7 @@ async fn a_flow_ends_at_the_first_record_that_fails() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn records_go_from_topic_to_topic_and_are_committed_then() {
     let bench = Bench::with(2).await;
-    create(&bench, "out", 2).await;
+    bench.create("out", 2).await;
     for partition in 0..2 {
         bench.produce(partition, &["a", "drop", "b"], Compression::Lz4).await;
     }
