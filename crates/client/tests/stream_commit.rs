@@ -135,6 +135,42 @@ async fn a_commit_that_nobody_waits_for_comes_all_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_is_left_alone_holds_up_nobody() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["v"; 4], Compression::None).await;
+    let cluster = cluster(&bench).await;
+    let mut source = stream::committable_source(&cluster, grouped(), topic()).unwrap();
+    let mut kept = Vec::new();
+    for _ in 0..2 {
+        let message = soon(source.next()).await.unwrap().unwrap();
+        let mut commit = Box::pin(message.offset.commit());
+        assert!(futures_util::poll!(&mut commit).is_pending());
+        // Neither dropped nor looked at again.
+        kept.push(commit);
+    }
+    let message = soon(source.next()).await.unwrap().unwrap();
+    soon(message.offset.commit()).await.unwrap();
+    assert_eq!(committed(&bench, 1).await, [3]);
+    // The same with a source that is left in the middle of one.
+    drop(source);
+    let mut source = stream::at_most_once_source(&cluster, grouped(), topic()).unwrap();
+    let control = source.control();
+    let began = std::time::Instant::now();
+    soon(async {
+        while control.metrics().fetched.records == 0 {
+            drop(futures_util::poll!(source.next()));
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    control.shutdown(LIMIT).await;
+    assert!(began.elapsed() < LIMIT / 2, "{:?}", began.elapsed());
+    for commit in kept {
+        soon(commit).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_error_of_the_stream_comes_behind_what_was_before_it() {
     let bench = Bench::with(1).await;
     bench.produce(0, &["a", "b", "poison", "d"], Compression::None).await;

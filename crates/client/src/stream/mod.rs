@@ -70,6 +70,12 @@
 //! | `stop-timeout`, `wait-close-partition` | [`ConsumerSettings::stop_timeout`], [`ConsumerSettings::hand_over_max`] |
 //! | `Transactional.source`, `sink` | not yet |
 //!
+//! # Examples
+//! There is one for each pattern among the crate's examples: `stream_plain`, `stream_committable`,
+//! `stream_at_most_once`, `stream_partitioned`, `stream_manual_offsets`, `stream_copy`
+//! (committable sink), `stream_transform` (flexi flow, restarts), `stream_parallel` (order per key),
+//! `stream_shared`; `stream_integration` takes any broker through most of it.
+//!
 //! ```no_run
 //! use futures_util::TryStreamExt;
 //! use std::time::Duration;
