@@ -258,6 +258,37 @@ fn tp_of(topic: &str, partition: i32) -> thalweg::TopicPartition {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flow_that_is_left_alone_holds_up_no_other() {
+    let bench = Bench::with(1).await;
+    let config = ProducerConfig {
+        buffer_memory: 3_000,
+        batch_size: 3_000,
+        linger: Duration::from_millis(100),
+        ..ProducerConfig::default()
+    };
+    let producer = Producer::new(cluster(&bench).await, config).unwrap();
+    let records = |count: u32| {
+        let record = |number| (OwnedProducerRecord::new("t", "v".repeat(1_000)), number);
+        futures_util::stream::iter((0..count).map(move |number| Ok::<_, Error>(record(number))))
+    };
+    let settings = ProducerSettings::default();
+    let mut left: Vec<_> =
+        (0..3).map(|_| stream::producer_flow(&producer, settings, records(5))).collect();
+    for flow in &mut left {
+        // All but the first find no room, and are not polled again.
+        assert!(futures_util::poll!(flow.next()).is_pending());
+    }
+    let quick = stream::producer_flow(&producer, settings, records(20));
+    let sent: Vec<_> = soon(quick.try_collect::<Vec<_>>()).await.unwrap();
+    assert_eq!(sent.len(), 20);
+    for flow in left {
+        let sent: Vec<u32> =
+            soon(flow.map_ok(|done| done.pass_through).try_collect()).await.unwrap();
+        assert_eq!(sent, [0, 1, 2, 3, 4]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flow_ends_at_the_first_record_that_fails() {
     let bench = Bench::with(1).await;
     let producer = producer(&bench, 100_000).await;

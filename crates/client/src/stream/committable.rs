@@ -69,8 +69,8 @@ impl CommittableOffset {
         if !self.acknowledge() {
             return Err(revoked());
         }
-        hub.flush().await?;
-        if session.is_committed(offset) { Ok(()) } else { Err(revoked()) }
+        let flushed = hub.flush().await;
+        if session.is_committed(offset) { Ok(()) } else { flushed.and_then(|()| Err(revoked())) }
     }
 
     /// Says whether the partition is still held.
