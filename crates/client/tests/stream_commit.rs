@@ -272,6 +272,10 @@ async fn a_flow_that_is_left_alone_holds_up_no_other() {
         futures_util::stream::iter((0..count).map(move |number| Ok::<_, Error>(record(number))))
     };
     let settings = ProducerSettings::default();
+    // The topic is known from here on: what is waited for is room.
+    let first: Vec<_> =
+        soon(stream::producer_flow(&producer, settings, records(1)).try_collect()).await.unwrap();
+    assert_eq!(first.len(), 1);
     let mut left: Vec<_> =
         (0..3).map(|_| stream::producer_flow(&producer, settings, records(5))).collect();
     for flow in &mut left {

@@ -123,7 +123,7 @@ pub enum Reading {
     Polls,
     /// By [`Fetcher::take`], and a failure is reported once.
     Stream,
-    /// By [`Fetcher::take_from`], each partition on its own, and likewise.
+    /// By `Fetcher::take_from`, each partition on its own, and likewise.
     Partitions,
 }
 
@@ -583,7 +583,7 @@ impl Fetcher {
         std::mem::take(&mut self.kicks)
     }
 
-    /// Those to be woken, who waited in [`Self::take_from`].
+    /// Those to be woken, who waited in `take_from`.
     pub fn take_wakers(&mut self) -> Vec<Waker> {
         std::mem::take(&mut self.wakers)
     }
