@@ -30,7 +30,8 @@ use tokio::task::JoinHandle;
 const PARTITIONS: i32 = 6;
 const LIMIT: Duration = Duration::from_secs(60);
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+/// What went wrong.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 type Seen = Arc<Mutex<BTreeMap<(i32, i64), u32>>>;
 
 struct Trial {
@@ -54,6 +55,15 @@ async fn main() -> Result<(), Failure> {
         _ => GroupProtocol::default(),
     };
     let records = args.get(2).map_or(Ok(60_000), |records| records.parse())?;
+    run(bootstrap, group_protocol, records).await
+}
+
+/// All of it, against one broker.
+pub async fn run(
+    bootstrap: &str,
+    group_protocol: GroupProtocol,
+    records: usize,
+) -> Result<(), Failure> {
     let stamp = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis();
     let cluster = Cluster::connect(bootstrap, Options::default()).await?;
     let trial = Trial {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use support::{Bench, cluster, committed, earliest, grouped, soon, topic, tp};
-use thalweg::stream::{self, ConsumerSettings, PartitionSource, PartitionedSource, Subscription};
+use thalweg::stream::{self, PartitionSource, PartitionedSource, Subscription};
 use thalweg::{ConsumerConfig, Error, Position, TopicPartition};
 use thalweg_records::Compression;
 
@@ -220,6 +220,48 @@ async fn a_partition_that_is_not_read_costs_its_share_and_delays_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_source_that_nobody_polls_fetches_its_share_and_then_nothing() {
+    let bench = Bench::with(2).await;
+    let value = "v".repeat(10_000);
+    for partition in 0..2 {
+        for _ in 0..30 {
+            bench.produce(partition, &[value.as_str(); 10], Compression::None).await;
+        }
+    }
+    let config = ConsumerConfig { max_partition_fetch_bytes: 150_000, ..grouped() };
+    let cluster = cluster(&bench).await;
+    let mut source = stream::committable_source(&cluster, config, topic()).unwrap();
+    let control = source.control();
+    soon(source.next()).await.unwrap().unwrap();
+    let settled = || async {
+        let mut last = control.metrics().fetched;
+        loop {
+            tokio::time::sleep(Duration::from_millis(600)).await;
+            let now = control.metrics().fetched;
+            if now == last {
+                return now;
+            }
+            last = now;
+        }
+    };
+    let full = soon(settled()).await;
+    // Twice what is asked for at a time, and what was taken, of each.
+    assert!(full.batch_bytes <= 2 * 3 * 150_000 + 400_000, "{full:?}");
+    // A little less than what is asked for at a time, and nothing is asked for yet.
+    for _ in 0..3 {
+        soon(source.next()).await.unwrap().unwrap();
+    }
+    assert_eq!(soon(settled()).await.requests, full.requests);
+    // What is there comes without another request, and with more of them all of it once.
+    for _ in 4..600 {
+        soon(source.next()).await.unwrap().unwrap();
+    }
+    let end = control.metrics().fetched;
+    assert_eq!((end.records, end.discarded_bytes), (600, 0));
+    assert!(end.batch_bytes < 2 * 30 * 101_000, "{end:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_is_dropped_comes_again_where_it_stopped() {
     let bench = Bench::with(1).await;
     bench.produce(0, &["a", "b", "c", "d", "e"], Compression::Lz4).await;
@@ -320,6 +362,13 @@ async fn a_partition_waits_for_what_is_in_hands_before_it_goes() {
         }
     })
     .await;
+    // Whatever comes, nothing more of it is handed out here.
+    bench.produce(ended, &["d"], Compression::None).await;
+    let old = before.get_mut(&ended).unwrap();
+    for _ in 0..3 {
+        assert!(soon(old.next()).await.is_none());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     // But the other member does not get it as long as a record of it is being worked on.
     let waited = tokio::time::timeout(Duration::from_millis(300), second.next()).await;
     assert!(waited.is_err());
@@ -331,8 +380,6 @@ async fn a_partition_waits_for_what_is_in_hands_before_it_goes() {
         assert_eq!(message.record.offset(), 1);
     }
     drop(message);
-    // And no longer than that is allowed.
-    let _ = ConsumerSettings::from(grouped()).hand_over_max;
     soon(second.control().shutdown(LIMIT)).await;
     soon(first.control().shutdown(LIMIT)).await;
 }

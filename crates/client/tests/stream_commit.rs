@@ -15,8 +15,6 @@ use thalweg::stream::{
 };
 use thalweg::{ConsumerConfig, Error, Producer, ProducerConfig};
 use thalweg_records::Compression;
-use thalweg_wire::messages::CreateTopicsRequest;
-use thalweg_wire::messages::create_topics_request::CreatableTopic;
 
 const LIMIT: Duration = Duration::from_secs(10);
 const LONG: Duration = Duration::from_secs(3_600);
@@ -116,6 +114,63 @@ async fn what_a_dropped_committer_took_is_committed_all_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_nobody_waits_for_comes_all_the_same() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["v"; 3], Compression::None).await;
+    let cluster = cluster(&bench).await;
+    let mut source = stream::committable_source(&cluster, grouped(), topic()).unwrap();
+    for offset in 1..=3 {
+        let message = soon(source.next()).await.unwrap().unwrap();
+        // Dropped before it is sent, or before it is answered.
+        let mut commit = Box::pin(message.offset.commit());
+        assert!(futures_util::poll!(&mut commit).is_pending());
+        drop(commit);
+        soon(async {
+            while committed(&bench, 1).await != [offset] {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_is_left_alone_holds_up_nobody() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["v"; 4], Compression::None).await;
+    let cluster = cluster(&bench).await;
+    let mut source = stream::committable_source(&cluster, grouped(), topic()).unwrap();
+    let mut kept = Vec::new();
+    for _ in 0..2 {
+        let message = soon(source.next()).await.unwrap().unwrap();
+        let mut commit = Box::pin(message.offset.commit());
+        assert!(futures_util::poll!(&mut commit).is_pending());
+        // Neither dropped nor looked at again.
+        kept.push(commit);
+    }
+    let message = soon(source.next()).await.unwrap().unwrap();
+    soon(message.offset.commit()).await.unwrap();
+    assert_eq!(committed(&bench, 1).await, [3]);
+    // The same with a source that is left in the middle of one.
+    drop(source);
+    let mut source = stream::at_most_once_source(&cluster, grouped(), topic()).unwrap();
+    let control = source.control();
+    let began = std::time::Instant::now();
+    soon(async {
+        while control.metrics().fetched.records == 0 {
+            drop(futures_util::poll!(source.next()));
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    control.shutdown(LIMIT).await;
+    assert!(began.elapsed() < LIMIT / 2, "{:?}", began.elapsed());
+    for commit in kept {
+        soon(commit).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_error_of_the_stream_comes_behind_what_was_before_it() {
     let bench = Bench::with(1).await;
     bench.produce(0, &["a", "b", "poison", "d"], Compression::None).await;
@@ -141,20 +196,6 @@ async fn an_error_of_the_stream_comes_behind_what_was_before_it() {
     assert_eq!(committed(&bench, 1).await, [2]);
 }
 
-async fn create(bench: &Bench, name: &str, partitions: i32) {
-    let request = CreateTopicsRequest {
-        topics: vec![CreatableTopic {
-            name: name.into(),
-            num_partitions: partitions,
-            replication_factor: 1,
-            ..Default::default()
-        }],
-        timeout_ms: 10_000,
-        ..Default::default()
-    };
-    bench.connection.send(&request).await.unwrap();
-}
-
 async fn producer(bench: &Bench, buffer_memory: usize) -> Producer {
     let config = ProducerConfig {
         buffer_memory,
@@ -168,7 +209,7 @@ async fn producer(bench: &Bench, buffer_memory: usize) -> Producer {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flow_keeps_the_order_and_passes_on_what_came_along() {
     let bench = Bench::with(1).await;
-    create(&bench, "out", 3).await;
+    bench.create("out", 3).await;
     // Room for a few records only.
     let producer = producer(&bench, 4_000).await;
     let envelopes = futures_util::stream::iter((0..300u32).map(|number| {
@@ -217,6 +258,41 @@ fn tp_of(topic: &str, partition: i32) -> thalweg::TopicPartition {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flow_that_is_left_alone_holds_up_no_other() {
+    let bench = Bench::with(1).await;
+    let config = ProducerConfig {
+        buffer_memory: 3_000,
+        batch_size: 3_000,
+        linger: Duration::from_millis(100),
+        ..ProducerConfig::default()
+    };
+    let producer = Producer::new(cluster(&bench).await, config).unwrap();
+    let records = |count: u32| {
+        let record = |number| (OwnedProducerRecord::new("t", "v".repeat(1_000)), number);
+        futures_util::stream::iter((0..count).map(move |number| Ok::<_, Error>(record(number))))
+    };
+    let settings = ProducerSettings::default();
+    // The topic is known from here on: what is waited for is room.
+    let first: Vec<_> =
+        soon(stream::producer_flow(&producer, settings, records(1)).try_collect()).await.unwrap();
+    assert_eq!(first.len(), 1);
+    let mut left: Vec<_> =
+        (0..3).map(|_| stream::producer_flow(&producer, settings, records(5))).collect();
+    for flow in &mut left {
+        // All but the first find no room, and are not polled again.
+        assert!(futures_util::poll!(flow.next()).is_pending());
+    }
+    let quick = stream::producer_flow(&producer, settings, records(20));
+    let sent: Vec<_> = soon(quick.try_collect::<Vec<_>>()).await.unwrap();
+    assert_eq!(sent.len(), 20);
+    for flow in left {
+        let sent: Vec<u32> =
+            soon(flow.map_ok(|done| done.pass_through).try_collect()).await.unwrap();
+        assert_eq!(sent, [0, 1, 2, 3, 4]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flow_ends_at_the_first_record_that_fails() {
     let bench = Bench::with(1).await;
     let producer = producer(&bench, 100_000).await;
@@ -226,7 +302,7 @@ async fn a_flow_ends_at_the_first_record_that_fails() {
         let record = OwnedProducerRecord { partition, ..OwnedProducerRecord::new("t", "v") };
         Ok::<_, Error>((record, number))
     }));
-    let flow = stream::flow(&producer, ProducerSettings::default(), records);
+    let flow = stream::producer_flow(&producer, ProducerSettings::default(), records);
     let all: Vec<_> = soon(flow.map(|done| done.map(|done| done.pass_through)).collect()).await;
     assert_eq!(all.len(), 5);
     assert!(all[..4].iter().zip(0..).all(|(done, at)| done.as_ref().unwrap() == &at));
@@ -236,7 +312,7 @@ async fn a_flow_ends_at_the_first_record_that_fails() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn records_go_from_topic_to_topic_and_are_committed_then() {
     let bench = Bench::with(2).await;
-    create(&bench, "out", 2).await;
+    bench.create("out", 2).await;
     for partition in 0..2 {
         bench.produce(partition, &["a", "drop", "b"], Compression::Lz4).await;
     }

@@ -56,7 +56,7 @@ impl CommittableOffset {
 
     /// Commits it, and waits until the coordinator has it. That costs a request unless others
     /// commit at the same time; a [`Committer`](super::Committer) does it for many at once. If the
-    /// future is dropped it is committed with what comes next.
+    /// future is dropped it is committed soon, without anybody waiting.
     ///
     /// # Errors
     /// [`Error::Revoked`] when the partition was given up before; others when the coordinator
@@ -69,8 +69,8 @@ impl CommittableOffset {
         if !self.acknowledge() {
             return Err(revoked());
         }
-        hub.flush().await?;
-        if session.is_committed(offset) { Ok(()) } else { Err(revoked()) }
+        let flushed = hub.flush().await;
+        if session.is_committed(offset) { Ok(()) } else { flushed.and_then(|()| Err(revoked())) }
     }
 
     /// Says whether the partition is still held.
@@ -157,7 +157,7 @@ impl CommittableOffsetBatch {
     ///
     /// # Errors
     /// As for [`CommittableOffset::commit`]; the other partitions' offsets are committed then, or
-    /// will be with what comes next.
+    /// will be soon.
     pub async fn commit(self) -> Result<(), Error> {
         let offsets: Vec<_> = self.offsets.into_values().collect();
         let mut revoked = None;

@@ -59,7 +59,7 @@
 //! | `Committer.sink`, `Committer.batchFlow` | [`Committer::sink`], [`Committer::run`], [`Committer::flow`] |
 //! | `CommitDelivery.WaitForAck`, `SendAndForget` | [`CommitDelivery`] |
 //! | `Producer.plainSink` | [`plain_sink`] |
-//! | `Producer.flow` | [`flow`] |
+//! | `Producer.flow` | [`producer_flow`] |
 //! | `Producer.flexiFlow`, `ProducerMessage.single`, `multi`, `passThrough` | [`flexi_flow`], [`Envelope::single`], [`multi`](Envelope::multi), [`pass_through`](Envelope::pass_through) |
 //! | `Producer.committableSink` | [`committable_sink`] |
 //! | `Consumer.Control.stop`, `shutdown`, `drainAndShutdown`, `isShutdown`, `metrics` | [`Control`] |
@@ -69,6 +69,12 @@
 //! | `mapAsync` per partition or key (`groupBy`) | [`map_ordered_by`] |
 //! | `stop-timeout`, `wait-close-partition` | [`ConsumerSettings::stop_timeout`], [`ConsumerSettings::hand_over_max`] |
 //! | `Transactional.source`, `sink` | not yet |
+//!
+//! # Examples
+//! There is one for each pattern among the crate's examples: `stream_plain`, `stream_committable`,
+//! `stream_at_most_once`, `stream_partitioned`, `stream_manual_offsets`, `stream_copy`
+//! (committable sink), `stream_transform` (flexi flow, restarts), `stream_parallel` (order per key),
+//! `stream_shared`; `stream_integration` takes any broker through most of it.
 //!
 //! ```no_run
 //! use futures_util::TryStreamExt;
@@ -136,7 +142,7 @@ pub use ordered::{MapOrderedBy, map_ordered_by};
 pub use partitioned::{PartitionSource, PartitionedSource};
 pub use produce::{
     CommittableSink, FlexiFlow, ProducerSettings, ProducerSink, Singles, committable_sink,
-    flexi_flow, flow, plain_sink,
+    flexi_flow, plain_sink, producer_flow,
 };
 pub use restart::{RestartSettings, RestartSource, with_backoff};
 pub use settings::{ConsumerSettings, Offset, Subscription};

@@ -6,16 +6,18 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use futures_core::stream::Stream;
 use futures_sink::Sink;
 use smallvec::SmallVec;
+use tokio::task::JoinHandle;
 
 use super::committable::Committable;
 use super::committer::{Batches, CommitterSettings};
 use super::envelope::{Envelope, OwnedProducerRecord, Results};
-use crate::core::produce::{ProduceError, RecordMetadata};
+use crate::core::produce::{ProduceError, ProduceErrorKind, RecordMetadata};
 use crate::error::Error;
 use crate::producer::{Delivery, Producer, TrySendError};
 
@@ -55,7 +57,7 @@ where
 }
 
 /// As [`flexi_flow`], for one record each.
-pub fn flow<St, P, E>(
+pub fn producer_flow<St, P, E>(
     producer: &Producer,
     settings: ProducerSettings,
     records: St,
@@ -106,7 +108,41 @@ struct Partial<P> {
     entry: Entry<P>,
 }
 
-type SendLater = Pin<Box<dyn Future<Output = Result<Delivery, ProduceError>> + Send>>;
+/// A record that waits for room, in a task of its own: a flow that nobody polls must not be the one
+/// that is told of room which others wait for. Ends when this is dropped.
+struct SendLater {
+    task: JoinHandle<Result<Delivery, ProduceError>>,
+    topic: Arc<str>,
+}
+
+impl SendLater {
+    fn begin(producer: Producer, record: OwnedProducerRecord) -> SendLater {
+        let topic = Arc::clone(&record.topic);
+        let task = tokio::spawn(async move {
+            let headers = record.headers();
+            producer.send(record.borrow(&headers)).await
+        });
+        SendLater { task, topic }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Delivery, ProduceError>> {
+        Pin::new(&mut self.task).poll(cx).map(|sent| {
+            // The runtime is going down, and the producer with it.
+            let closed = |_| ProduceError {
+                topic: Arc::clone(&self.topic),
+                partition: None,
+                kind: ProduceErrorKind::Closed,
+            };
+            sent.map_err(closed)?
+        })
+    }
+}
+
+impl Drop for SendLater {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
 
 struct Entry<P> {
     deliveries: SmallVec<[Delivery; 1]>,
@@ -143,7 +179,7 @@ impl<P> Sending<P> {
         loop {
             let sent = match &mut partial.waiting {
                 Some(waiting) => {
-                    let sent = ready!(waiting.as_mut().poll(cx));
+                    let sent = ready!(waiting.poll(cx));
                     partial.waiting = None;
                     sent
                 }
@@ -155,7 +191,8 @@ impl<P> Sending<P> {
                         Err(TrySendError::Failed(error)) => Err(error),
                         Err(TrySendError::Full | TrySendError::NotReady) => {
                             drop(headers);
-                            partial.waiting = Some(later(self.producer.clone(), record));
+                            let waiting = SendLater::begin(self.producer.clone(), record);
+                            partial.waiting = Some(waiting);
                             continue;
                         }
                     }
@@ -216,13 +253,6 @@ impl<P> Sending<P> {
         let is_done = sent.is_ready() && if all { self.is_empty() } else { self.has_room() };
         if is_done { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
-}
-
-fn later(producer: Producer, record: OwnedProducerRecord) -> SendLater {
-    Box::pin(async move {
-        let headers = record.headers();
-        producer.send(record.borrow(&headers)).await
-    })
 }
 
 impl<P> fmt::Debug for Sending<P> {
@@ -300,7 +330,7 @@ impl<St, P, E> fmt::Debug for FlexiFlow<St, P, E> {
     }
 }
 
-/// Records as envelopes; see [`flow`].
+/// Records as envelopes; see [`producer_flow`].
 pub struct Singles<St> {
     records: Pin<Box<St>>,
 }

@@ -25,11 +25,20 @@ pub struct Bench {
 
 impl Bench {
     pub async fn with(partitions: i32) -> Bench {
-        let broker = TestBroker::start().await;
+        Bench::on(TestBroker::start().await, partitions).await
+    }
+
+    pub async fn on(broker: TestBroker, partitions: i32) -> Bench {
         let connection = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
+        let mut bench = Bench { broker, connection, topic: Uuid::ZERO };
+        bench.topic = bench.create("t", partitions).await;
+        bench
+    }
+
+    pub async fn create(&self, name: &str, partitions: i32) -> Uuid {
         let request = CreateTopicsRequest {
             topics: vec![CreatableTopic {
-                name: "t".into(),
+                name: name.into(),
                 num_partitions: partitions,
                 replication_factor: 1,
                 ..Default::default()
@@ -37,8 +46,7 @@ impl Bench {
             timeout_ms: 10_000,
             ..Default::default()
         };
-        let topic = connection.send(&request).await.unwrap().topics[0].topic_id;
-        Bench { broker, connection, topic }
+        self.connection.send(&request).await.unwrap().topics[0].topic_id
     }
 
     pub async fn produce(&self, partition: i32, values: &[&str], codec: Compression) {

@@ -6,25 +6,28 @@
 //! - A partition is given up when the application is done with what it was handed of it, or at the
 //!   deadline; what was acknowledged until then is committed first.
 
-use std::collections::{HashMap, VecDeque};
+mod commits;
+mod rebalance;
+
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::manual::ManualOffsets;
 use super::session::Session;
 use super::settings::ConsumerSettings;
-use crate::consumer::{
-    Consumer, ConsumerHandle, ListenerFuture, Rebalance, RebalanceListener, is_passing,
-};
-use crate::coordinator::CommittedOffset;
+use crate::consumer::{Consumer, ConsumerHandle};
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 use crate::options;
+use commits::{Commits, Outcome};
+use rebalance::Listener;
 
 /// Of the time for a hand-over what is kept for the commit at its end.
 const COMMIT_SHARE: u32 = 5;
@@ -39,9 +42,9 @@ pub(super) struct Hub {
     offsets: Option<Arc<dyn ManualOffsets>>,
     state: Mutex<State>,
     is_stopped: AtomicBool,
-    /// Whose turn it is to commit.
-    turn: tokio::sync::Mutex<()>,
+    committed: watch::Sender<Outcome>,
     commit_due: Notify,
+    runtime: Handle,
     end: watch::Sender<Option<End>>,
     is_done: watch::Sender<bool>,
 }
@@ -54,6 +57,7 @@ struct State {
     /// Those with something to commit.
     dirty: Vec<Arc<Session>>,
     commit_at: Option<Instant>,
+    commits: Commits,
     /// Why the sources end.
     error: Option<Error>,
 }
@@ -84,12 +88,13 @@ impl Hub {
             offsets,
             state: Mutex::default(),
             is_stopped: AtomicBool::new(false),
-            turn: tokio::sync::Mutex::new(()),
+            committed: watch::Sender::new((0, None)),
             commit_due: Notify::new(),
+            runtime: Handle::current(),
             end: watch::Sender::new(None),
             is_done: watch::Sender::new(false),
         });
-        consumer.set_listener(Listener { hub: Arc::downgrade(&hub) });
+        consumer.set_listener(Listener::new(&hub));
         hub
     }
 
@@ -152,7 +157,8 @@ impl Hub {
         let mut state = self.lock();
         let found = partitions.iter().filter_map(|partition| state.sessions.get(partition));
         let found: Vec<_> = found.cloned().collect();
-        state.fresh.retain(|fresh| !found.iter().any(|session| Arc::ptr_eq(fresh, session)));
+        let gone = addresses(&found);
+        state.fresh.retain(|fresh| !gone.contains(&Arc::as_ptr(fresh)));
         drop(state);
         for session in &found {
             session.end();
@@ -170,8 +176,9 @@ impl Hub {
             if state.sessions.get(&session.partition).is_some_and(is_this) {
                 state.sessions.remove(&session.partition);
             }
-            state.dirty.retain(|dirty| !Arc::ptr_eq(dirty, session));
         }
+        let gone = addresses(sessions);
+        state.dirty.retain(|dirty| !gone.contains(&Arc::as_ptr(dirty)));
     }
 
     /// Lets go of the partitions that a source had for itself. What it handed out can still be
@@ -234,81 +241,6 @@ impl Hub {
                 Poll::Ready(Some(error))
             }
             Poll::Pending => self.poll_over(),
-        }
-    }
-
-    pub fn note_dirty(&self, session: &Arc<Session>) {
-        self.lock().dirty.push(Arc::clone(session));
-    }
-
-    /// Has what is acknowledged committed within `time`, without anybody waiting.
-    pub fn commit_within(&self, time: Duration) {
-        let at = Instant::now() + options::bounded(time);
-        let mut state = self.lock();
-        if state.commit_at.is_none_or(|known| at < known) {
-            state.commit_at = Some(at);
-            drop(state);
-            self.commit_due.notify_one();
-        }
-    }
-
-    /// Commits what was acknowledged up to now, and waits until the coordinator has it. What a
-    /// rebalance is in the way of is tried again; what belongs to partitions that are gone is left
-    /// to those who have them now. May be dropped at any time: what was not committed will be.
-    pub async fn flush(&self) -> Result<(), Error> {
-        let (pause, limit) = self.handle.retries();
-        let deadline = Instant::now() + limit;
-        loop {
-            match self.flush_once().await {
-                Err(error) if is_passing(&error) && Instant::now() + pause < deadline => {
-                    tracing::debug!(%error, "a commit is tried again");
-                    tokio::time::sleep(pause).await;
-                }
-                result => return result,
-            }
-        }
-    }
-
-    async fn flush_once(&self) -> Result<(), Error> {
-        let _turn = self.turn.lock().await;
-        let sessions = std::mem::take(&mut self.lock().dirty);
-        let mut dirty = Dirty { hub: self, sessions };
-        let offsets: Vec<_> = dirty.sessions.iter().map(|session| session.to_commit()).collect();
-        let wanted: Vec<(TopicPartition, CommittedOffset)> = dirty
-            .sessions
-            .iter()
-            .zip(&offsets)
-            .filter_map(|(session, offset)| Some((session.partition.clone(), offset.clone()?)))
-            .collect();
-        if !wanted.is_empty() {
-            self.handle.commit(wanted).await?;
-        }
-        let mut offsets = offsets.into_iter();
-        dirty.sessions.retain(|session| session.note_committed(offsets.next().flatten().as_ref()));
-        Ok(())
-    }
-
-    /// Commits whatever is due, forever.
-    async fn commit_what_is_due(&self) {
-        loop {
-            let at = self.lock().commit_at;
-            match at {
-                None => self.commit_due.notified().await,
-                Some(at) if at > Instant::now() => {
-                    tokio::select! {
-                        () = sleep_until(at) => {}
-                        () = self.commit_due.notified() => {}
-                    }
-                }
-                Some(_) => {
-                    self.lock().commit_at = None;
-                    if let Err(error) = self.flush_once().await {
-                        tracing::warn!(%error, "offsets could not be committed yet");
-                        let (pause, _) = self.handle.retries();
-                        self.commit_within(pause);
-                    }
-                }
-            }
         }
     }
 
@@ -394,82 +326,11 @@ impl Hub {
         }
         consumer.close(deadline.saturating_duration_since(Instant::now())).await;
     }
-
-    /// Gives partitions up: waits for what is in the application's hands, then commits.
-    async fn hand_over(&self, rebalance: &Rebalance) {
-        let sessions = self.end_sessions(rebalance.partitions());
-        tokio::select! {
-            () = self.settle_and_commit(&sessions, rebalance) => {}
-            () = self.handle.until_lost(rebalance.partitions()) => {}
-        }
-        self.close_sessions(&sessions);
-    }
-
-    async fn settle_and_commit(&self, sessions: &[Arc<Session>], rebalance: &Rebalance) {
-        let now = Instant::now();
-        let deadline = rebalance.deadline().map_or(now, Instant::from);
-        let left = deadline.saturating_duration_since(now);
-        let settle_by = now + (left - left / COMMIT_SHARE).min(self.hand_over_max);
-        let settled = async {
-            for session in sessions {
-                session.settled().await;
-            }
-        };
-        tokio::select! {
-            () = settled => {}
-            () = self.until_quick(), if !self.is_quick() => {}
-            () = std::future::ready(()), if self.is_quick() => {}
-            () = sleep_until(settle_by) => {
-                let count = sessions.len();
-                tracing::warn!(count, "partitions are given up with records under way");
-            }
-        }
-        if let Some(offsets) = &self.offsets {
-            let hook = offsets.revoked(rebalance.partitions());
-            if timeout_at(deadline, hook).await.is_err() {
-                tracing::warn!("the hook for revoked partitions took too long");
-            }
-        }
-        match timeout_at(deadline, self.flush()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "partitions are given up uncommitted"),
-            Err(_) => tracing::warn!("partitions were not committed in time"),
-        }
-    }
-
-    async fn take_over(self: &Arc<Self>, rebalance: &Rebalance) {
-        let partitions = rebalance.partitions();
-        if let Some(offsets) = &self.offsets {
-            match offsets.assigned(partitions).await {
-                Ok(found) => {
-                    for (partition, position) in found {
-                        if partitions.contains(&partition) {
-                            rebalance.seek(&partition, position);
-                        }
-                    }
-                }
-                Err(source) => {
-                    let what = "asking for the offsets of assigned partitions".into();
-                    return self.fail(Error::Callback { what, source: source.into() });
-                }
-            }
-        }
-        self.open(partitions.iter().cloned());
-    }
 }
 
-/// Sessions with something to commit, which go back where they were.
-struct Dirty<'a> {
-    hub: &'a Hub,
-    sessions: Vec<Arc<Session>>,
-}
-
-impl Drop for Dirty<'_> {
-    fn drop(&mut self) {
-        if !self.sessions.is_empty() {
-            self.hub.lock().dirty.append(&mut self.sessions);
-        }
-    }
+/// Tells sessions from each other.
+fn addresses(sessions: &[Arc<Session>]) -> HashSet<*const Session> {
+    sessions.iter().map(Arc::as_ptr).collect()
 }
 
 /// Whatever ends the task: nothing more is handed out, and nobody waits for it.
@@ -482,39 +343,5 @@ impl Drop for Finish<'_> {
         self.0.close_sessions(&sessions);
         self.0.lock().fresh.clear();
         self.0.is_done.send_replace(true);
-    }
-}
-
-struct Listener {
-    hub: Weak<Hub>,
-}
-
-impl RebalanceListener for Listener {
-    fn assigned<'a>(&'a self, rebalance: &'a Rebalance) -> ListenerFuture<'a> {
-        Box::pin(async {
-            if let Some(hub) = self.hub.upgrade() {
-                hub.take_over(rebalance).await;
-            }
-        })
-    }
-
-    fn revoked<'a>(&'a self, rebalance: &'a Rebalance) -> ListenerFuture<'a> {
-        Box::pin(async {
-            if let Some(hub) = self.hub.upgrade() {
-                hub.hand_over(rebalance).await;
-            }
-        })
-    }
-
-    fn lost<'a>(&'a self, rebalance: &'a Rebalance) -> ListenerFuture<'a> {
-        Box::pin(async {
-            if let Some(hub) = self.hub.upgrade() {
-                let sessions = hub.end_sessions(rebalance.partitions());
-                hub.close_sessions(&sessions);
-                if let Some(offsets) = &hub.offsets {
-                    offsets.revoked(rebalance.partitions()).await;
-                }
-            }
-        })
     }
 }

@@ -1,0 +1,168 @@
+//! Commits, one after the other.
+//!
+//! They are made by a task of their own, so that it does not matter whether those who wait for one
+//! go on waiting. What is acknowledged while one is under way goes with the next one, whoever
+//! asked for it: there is one task at most.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+use super::Hub;
+use crate::consumer::is_passing;
+use crate::coordinator::CommittedOffset;
+use crate::core::partition::TopicPartition;
+use crate::error::Error;
+use crate::options;
+use crate::stream::session::Session;
+
+/// Longest pause before a commit that failed is tried again without being asked for.
+const RETRY_MAX: Duration = Duration::from_secs(10);
+
+/// Which commits are wanted, begun, and over. They are numbered from 1.
+#[derive(Default)]
+pub(super) struct Commits {
+    wanted: u64,
+    begun: u64,
+    is_running: bool,
+    /// Failures in a row.
+    failures: u32,
+}
+
+/// The last commit that is over: its number, and why it failed.
+pub(super) type Outcome = (u64, Option<Error>);
+
+impl Hub {
+    pub fn note_dirty(&self, session: &Arc<Session>) {
+        self.lock().dirty.push(Arc::clone(session));
+    }
+
+    /// Has what is acknowledged committed within `time`, without anybody waiting.
+    pub fn commit_within(&self, time: Duration) {
+        let at = Instant::now() + options::bounded(time);
+        let mut state = self.lock();
+        if state.commit_at.is_none_or(|known| at < known) {
+            state.commit_at = Some(at);
+            drop(state);
+            self.commit_due.notify_one();
+        }
+    }
+
+    /// Commits what was acknowledged up to now, and waits until the coordinator has it. What a
+    /// rebalance is in the way of is tried again; what belongs to partitions that are gone is left
+    /// to those who have them now. Goes on when this is dropped.
+    pub async fn flush(self: &Arc<Self>) -> Result<(), Error> {
+        let mut outcomes = self.committed.subscribe();
+        let number = {
+            let mut state = self.lock();
+            let commits = &mut state.commits;
+            // One that has begun may have left out what was acknowledged since.
+            let number = commits.begun + 1;
+            commits.wanted = number;
+            if !std::mem::replace(&mut commits.is_running, true) {
+                self.runtime.spawn(Arc::clone(self).commit_what_is_wanted());
+            }
+            number
+        };
+        // The sender is part of this.
+        match outcomes.wait_for(|(over, _)| *over >= number).await {
+            Ok(outcome) => outcome.1.clone().map_or(Ok(()), Err),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Until nobody wants another one.
+    async fn commit_what_is_wanted(self: Arc<Self>) {
+        loop {
+            let number = {
+                let commits = &mut self.lock().commits;
+                if commits.wanted <= commits.begun {
+                    commits.is_running = false;
+                    return;
+                }
+                commits.begun += 1;
+                commits.begun
+            };
+            let failed = self.commit_patiently().await.err();
+            let failures = {
+                let commits = &mut self.lock().commits;
+                commits.failures = if failed.is_some() { commits.failures + 1 } else { 0 };
+                commits.failures
+            };
+            if failures > 0 {
+                let (pause, _) = self.handle.retries();
+                self.commit_within(options::backoff(pause, RETRY_MAX, failures));
+            }
+            self.committed.send_replace((number, failed));
+        }
+    }
+
+    async fn commit_patiently(&self) -> Result<(), Error> {
+        let (pause, limit) = self.handle.retries();
+        let deadline = Instant::now() + limit;
+        loop {
+            match self.commit_once().await {
+                Err(error) if is_passing(&error) && Instant::now() + pause < deadline => {
+                    tracing::debug!(%error, "a commit is tried again");
+                    tokio::time::sleep(pause).await;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn commit_once(&self) -> Result<(), Error> {
+        let sessions = std::mem::take(&mut self.lock().dirty);
+        let mut dirty = Dirty { hub: self, sessions };
+        let offsets: Vec<_> = dirty.sessions.iter().map(|session| session.to_commit()).collect();
+        let wanted: Vec<(TopicPartition, CommittedOffset)> = dirty
+            .sessions
+            .iter()
+            .zip(&offsets)
+            .filter_map(|(session, offset)| Some((session.partition.clone(), offset.clone()?)))
+            .collect();
+        if !wanted.is_empty() {
+            self.handle.commit(wanted).await?;
+        }
+        let mut offsets = offsets.into_iter();
+        dirty.sessions.retain(|session| session.note_committed(offsets.next().flatten().as_ref()));
+        Ok(())
+    }
+
+    /// Commits whatever is due, forever.
+    pub(super) async fn commit_what_is_due(self: &Arc<Self>) {
+        loop {
+            let at = self.lock().commit_at;
+            match at {
+                None => self.commit_due.notified().await,
+                Some(at) if at > Instant::now() => {
+                    tokio::select! {
+                        () = sleep_until(at) => {}
+                        () = self.commit_due.notified() => {}
+                    }
+                }
+                Some(_) => {
+                    self.lock().commit_at = None;
+                    if let Err(error) = self.flush().await {
+                        tracing::warn!(%error, "offsets could not be committed yet");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Sessions with something to commit, which go back where they were.
+struct Dirty<'a> {
+    hub: &'a Hub,
+    sessions: Vec<Arc<Session>>,
+}
+
+impl Drop for Dirty<'_> {
+    fn drop(&mut self) {
+        if !self.sessions.is_empty() {
+            self.hub.lock().dirty.append(&mut self.sessions);
+        }
+    }
+}

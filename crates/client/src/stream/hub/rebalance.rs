@@ -1,0 +1,118 @@
+//! Partitions that come and go.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Weak};
+
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::{COMMIT_SHARE, Hub};
+use crate::consumer::{ListenerFuture, Rebalance, RebalanceListener};
+use crate::core::partition::TopicPartition;
+use crate::error::Error;
+use crate::stream::session::Session;
+
+impl Hub {
+    /// Gives partitions up: waits for what is in the application's hands, then commits.
+    async fn hand_over(self: &Arc<Self>, rebalance: &Rebalance) {
+        let sessions = self.end_sessions(rebalance.partitions());
+        tokio::select! {
+            () = self.settle_and_commit(&sessions, rebalance) => {}
+            () = self.handle.until_lost(rebalance.partitions()) => {}
+        }
+        self.close_sessions(&sessions);
+    }
+
+    async fn settle_and_commit(self: &Arc<Self>, sessions: &[Arc<Session>], rebalance: &Rebalance) {
+        let now = Instant::now();
+        let deadline = rebalance.deadline().map_or(now, Instant::from);
+        let left = deadline.saturating_duration_since(now);
+        let settle_by = now + (left - left / COMMIT_SHARE).min(self.hand_over_max);
+        let settled = async {
+            for session in sessions {
+                session.settled().await;
+            }
+        };
+        tokio::select! {
+            () = settled => {}
+            () = self.until_quick(), if !self.is_quick() => {}
+            () = std::future::ready(()), if self.is_quick() => {}
+            () = sleep_until(settle_by) => {
+                let count = sessions.len();
+                tracing::warn!(count, "partitions are given up with records under way");
+            }
+        }
+        if let Some(offsets) = &self.offsets {
+            let hook = offsets.revoked(rebalance.partitions());
+            if timeout_at(deadline, hook).await.is_err() {
+                tracing::warn!("the hook for revoked partitions took too long");
+            }
+        }
+        match timeout_at(deadline, self.flush()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "partitions are given up uncommitted"),
+            Err(_) => tracing::warn!("partitions were not committed in time"),
+        }
+    }
+
+    async fn take_over(self: &Arc<Self>, rebalance: &Rebalance) {
+        let partitions = rebalance.partitions();
+        if let Some(offsets) = &self.offsets {
+            match offsets.assigned(partitions).await {
+                Ok(found) => {
+                    let assigned: BTreeSet<&TopicPartition> = partitions.iter().collect();
+                    for (partition, position) in found {
+                        if assigned.contains(&partition) {
+                            rebalance.seek(&partition, position);
+                        }
+                    }
+                }
+                Err(source) => {
+                    let what = "asking for the offsets of assigned partitions".into();
+                    return self.fail(Error::Callback { what, source: source.into() });
+                }
+            }
+        }
+        self.open(partitions.iter().cloned());
+    }
+}
+
+/// Tells a hub what its consumer's group decides.
+pub(super) struct Listener {
+    hub: Weak<Hub>,
+}
+
+impl Listener {
+    pub fn new(hub: &Arc<Hub>) -> Listener {
+        Listener { hub: Arc::downgrade(hub) }
+    }
+}
+
+impl RebalanceListener for Listener {
+    fn assigned<'a>(&'a self, rebalance: &'a Rebalance) -> ListenerFuture<'a> {
+        Box::pin(async {
+            if let Some(hub) = self.hub.upgrade() {
+                hub.take_over(rebalance).await;
+            }
+        })
+    }
+
+    fn revoked<'a>(&'a self, rebalance: &'a Rebalance) -> ListenerFuture<'a> {
+        Box::pin(async {
+            if let Some(hub) = self.hub.upgrade() {
+                hub.hand_over(rebalance).await;
+            }
+        })
+    }
+
+    fn lost<'a>(&'a self, rebalance: &'a Rebalance) -> ListenerFuture<'a> {
+        Box::pin(async {
+            if let Some(hub) = self.hub.upgrade() {
+                let sessions = hub.end_sessions(rebalance.partitions());
+                hub.close_sessions(&sessions);
+                if let Some(offsets) = &hub.offsets {
+                    offsets.revoked(rebalance.partitions()).await;
+                }
+            }
+        })
+    }
+}
