@@ -171,26 +171,31 @@ pub fn put_record<'a>(
     value: Option<&[u8]>,
     headers: impl Iterator<Item = HeaderRef<'a>> + Clone,
 ) {
-    let bytes_len = |bytes: Option<&[u8]>| {
-        let len = bytes.map_or(0, <[u8]>::len);
-        len + varint::len_i32(length_field(bytes))
-    };
     let mut count = 0i32;
-    let mut len = 1
-        + varint::len_i64(timestamp_delta)
-        + varint::len_i32(offset_delta)
-        + bytes_len(key)
-        + bytes_len(value);
+    let mut of_headers = 0;
     for (key, value) in headers.clone() {
         count += 1;
-        len += bytes_len(Some(key)) + bytes_len(value);
+        of_headers += field_len(Some(key)) + field_len(value);
     }
-    len += varint::len_i32(count);
-    varint::put_i32(out, i32::try_from(len).unwrap_or(i32::MAX));
-    out.push(0);
-    varint::put_i64(out, timestamp_delta);
-    varint::put_i32(out, offset_delta);
-    put_bytes(out, key);
+    let len = 1
+        + varint::len_i64(timestamp_delta)
+        + varint::len_i32(offset_delta)
+        + field_len(key)
+        + field_len(value)
+        + varint::len_i32(count)
+        + of_headers;
+    // What stands before the key goes in at once.
+    let mut head = Head::default();
+    head.put_i32(i32::try_from(len).unwrap_or(i32::MAX));
+    // Attributes, of which none is defined.
+    head.put(0);
+    head.put(varint::zigzag_64(timestamp_delta));
+    head.put_i32(offset_delta);
+    head.put_i32(length_field(key));
+    out.extend_from_slice(head.bytes());
+    if let Some(key) = key {
+        out.extend_from_slice(key);
+    }
     put_bytes(out, value);
     varint::put_i32(out, count);
     for (key, value) in headers {
@@ -199,10 +204,53 @@ pub fn put_record<'a>(
     }
 }
 
+/// The beginning of a record: three numbers of 32 bits at most, one of 64, and a byte.
+#[derive(Default)]
+struct Head {
+    bytes: [u8; 3 * varint::MAX_LEN_32 + varint::MAX_LEN_64 + 1],
+    len: usize,
+}
+
+impl Head {
+    /// Adds an unsigned varint. Most of them take one byte.
+    #[inline]
+    fn put(&mut self, mut value: u64) {
+        loop {
+            let more = value >= 0x80;
+            // There is room for the longest.
+            if let Some(place) = self.bytes.get_mut(self.len) {
+                *place = (value as u8 & 0x7f) | (u8::from(more) << 7);
+                self.len += 1;
+            }
+            if !more {
+                return;
+            }
+            value >>= 7;
+        }
+    }
+
+    #[inline]
+    fn put_i32(&mut self, value: i32) {
+        self.put(u64::from(varint::zigzag_32(value)));
+    }
+
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+#[inline]
+fn field_len(bytes: Option<&[u8]>) -> usize {
+    bytes.map_or(0, <[u8]>::len) + varint::len_i32(length_field(bytes))
+}
+
+#[inline]
 fn length_field(bytes: Option<&[u8]>) -> i32 {
     bytes.map_or(-1, |bytes| i32::try_from(bytes.len()).unwrap_or(i32::MAX))
 }
 
+#[inline]
 fn put_bytes(out: &mut Vec<u8>, bytes: Option<&[u8]>) {
     varint::put_i32(out, length_field(bytes));
     out.extend_from_slice(bytes.unwrap_or_default());

@@ -132,7 +132,8 @@ impl Shared {
 
     /// Milliseconds since this consumer began.
     pub fn now_ms(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+        let since = self.began.elapsed();
+        since.as_secs().saturating_mul(1_000) + u64::from(since.subsec_millis())
     }
 
     /// When `ms` of [`Self::now_ms`] is.

@@ -129,7 +129,9 @@ impl Producer {
     pub async fn send(&self, record: ProducerRecord<'_>) -> Result<Delivery, ProduceError> {
         // Whoever sends in a loop lets the tasks run that take batches away: on the same thread they
         // would not get their turn before there is no room.
-        tokio::task::coop::consume_budget().await;
+        if self.shared().is_others_turn() {
+            tokio::task::yield_now().await;
+        }
         match self.shared().append(&record) {
             Ok(ticket) => Ok(Delivery { ticket }),
             Err(refused) => self.send_later(&record, refused).await,

@@ -229,6 +229,12 @@ impl Sender {
         self.counts
     }
 
+    /// Batches begun so far.
+    #[inline]
+    pub fn batches_begun(&self) -> u64 {
+        self.next_batch
+    }
+
     /// Batches taken in and not settled.
     pub fn outstanding(&self) -> usize {
         self.outstanding
