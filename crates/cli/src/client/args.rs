@@ -73,7 +73,7 @@ impl ClientArgs {
             (None, None) => std::env::var(BOOTSTRAP_ENV)
                 .ok()
                 .filter(|list| !list.is_empty())
-                .map_or_else(|| BOOTSTRAP.to_owned(), |list| list),
+                .unwrap_or_else(|| BOOTSTRAP.to_owned()),
         };
         let mut options = security::options(&properties)?;
         if let Some(id) = &self.client_id {
