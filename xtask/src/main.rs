@@ -2,6 +2,7 @@
 
 mod codegen;
 mod conformance;
+mod cores;
 mod differences;
 mod schemas;
 mod setup;
@@ -22,6 +23,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             client suites against kafka, thalweg or both; with
                             two brokers what they showed is compared
   soak [MINUTES]            one directory, every codec, kind stops and kills in turn
+  soak cores [SEEDS [FILE]] the client's cores, in so many interleavings [a million]; result to FILE
                             (default 60 minutes)
   tidy                      house rules
   deny                      licences, bans, sources and advisories, by cargo-deny";
@@ -37,6 +39,9 @@ fn main() -> ExitCode {
         ["setup"] => setup::run(&root).map(drop),
         ["test"] => test::run(&root, false),
         ["test", "--quick"] => test::run(&root, true),
+        ["soak", "cores"] => cores::run(&root, 1_000_000, None),
+        ["soak", "cores", seeds] => cores(&root, seeds, None),
+        ["soak", "cores", seeds, file] => cores(&root, seeds, Some(file)),
         ["soak"] => soak(&root, "60"),
         ["soak", minutes] => soak(&root, minutes),
         ["tidy"] => tidy::run(&root),
@@ -107,6 +112,11 @@ fn soak(root: &Path, minutes: &str) -> Result<(), String> {
     let minutes = minutes.parse().map_err(|e| format!("soak: {e}"))?;
     let binary = test::build(&setup::run(root)?)?;
     soak::run(root, &binary, minutes)
+}
+
+fn cores(root: &Path, seeds: &str, file: Option<&str>) -> Result<(), String> {
+    let seeds = seeds.parse().map_err(|e| format!("soak cores: {e}"))?;
+    cores::run(root, seeds, file.map(Path::new))
 }
 
 /// cargo-deny, built once into `.cache/` because Debian has none; that takes some minutes.

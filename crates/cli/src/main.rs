@@ -14,6 +14,7 @@ mod group;
 mod log;
 #[cfg(feature = "serve")]
 mod observe;
+mod records;
 #[cfg(feature = "serve")]
 mod serve;
 mod topic;
@@ -30,6 +31,10 @@ enum Command {
     /// Run a broker.
     #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),
+    /// Write records: lines, files, JSON.
+    Produce(Box<records::produce::ProduceArgs>),
+    /// Read records: as they are, in any format, as JSON.
+    Consume(Box<records::consume::ConsumeArgs>),
     /// List, make, describe, change and delete topics.
     Topic(topic::TopicArgs),
     /// Show and change configs of topics, brokers, groups and client metrics.
@@ -59,6 +64,8 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args),
+        Command::Produce(args) => records::produce::run(&args),
+        Command::Consume(args) => records::consume::run(&args),
         Command::Topic(args) => topic::run(args),
         Command::Config(args) => config::run(args),
         Command::Group(args) => group::run(args),

@@ -4,6 +4,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use thalweg_wire::{ApiKey, ErrorCode, Writer};
@@ -14,6 +15,9 @@ use crate::core::login::{self, Login, LoginError, Progress};
 use crate::core::sasl::{RANDOM_LEN, SaslError};
 use crate::error::{AuthenticationError, Error};
 use crate::options::{Options, SaslOptions};
+
+/// Shortest session that is believed.
+const LIFETIME_MIN: Duration = Duration::from_millis(100);
 
 /// Whoever drives a connection, as far as a login needs him. Nothing else may be sent between the
 /// first request of a login and its last answer; what was sent before may still be answered.
@@ -75,6 +79,8 @@ impl Session {
             let progress;
             (login, progress) = respond(login, body, &addr).await?;
             if let Progress::Done(lifetime) = progress.map_err(failed)? {
+                // Less would be nothing but logging in.
+                let lifetime = lifetime.map(|time| time.max(LIFETIME_MIN));
                 let now = Instant::now();
                 let after = |time| now.checked_add(time);
                 self.ends_at = lifetime.and_then(after);

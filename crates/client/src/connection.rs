@@ -27,6 +27,9 @@ use crate::error::Error;
 use crate::options::Options;
 use crate::raw::{self, Parts, RawConnection, RawReceiver, RawSender};
 
+/// More requests in flight than anybody needs.
+const IN_FLIGHT_MAX: usize = 1 << 16;
+
 type Reply = oneshot::Sender<Result<Bytes, Error>>;
 
 /// A shared connection; clones are handles to the same one.
@@ -69,6 +72,15 @@ struct Outgoing {
     version: i16,
     /// `None` for a request that is not answered (Produce with acks=0).
     reply: Option<Reply>,
+    /// Told when it is written: its time runs from then on.
+    written: Option<oneshot::Sender<()>>,
+}
+
+impl Outgoing {
+    /// Whether nobody waits for it any more.
+    fn is_given_up(&self) -> bool {
+        self.reply.as_ref().is_some_and(Reply::is_closed)
+    }
 }
 
 impl Connection {
@@ -80,16 +92,17 @@ impl Connection {
     /// Takes over a raw connection on which nothing is in flight.
     pub fn drive(raw: RawConnection, options: &Options) -> Connection {
         let addr = raw.addr().clone();
+        let in_flight = options.max_in_flight.clamp(1, IN_FLIGHT_MAX);
         let Parts { sender, receiver, versions, pipeline, session } = raw.into_parts();
         let state = State { pipeline, waiting: VecDeque::new(), over: None };
         let shared = Arc::new(Shared {
             addr,
             versions,
             options: options.clone(),
-            room: Semaphore::new(options.max_in_flight.max(1)),
+            room: Semaphore::new(in_flight),
             state: Mutex::new(state),
         });
-        let (requests, outgoing) = mpsc::channel(options.max_in_flight.max(1));
+        let (requests, outgoing) = mpsc::channel(in_flight);
         let tasks = [
             tokio::spawn(Sending { shared: shared.clone(), sender }.run(outgoing, session))
                 .abort_handle(),
@@ -169,19 +182,26 @@ impl Connection {
         after: Duration,
     ) -> Result<Bytes, Error> {
         let (reply, answer) = oneshot::channel();
-        let outgoing = Outgoing { frame, api, version, reply: Some(reply) };
-        let wait = async {
-            self.handle.requests.send(outgoing).await.map_err(|_| self.reason())?;
-            answer.await.unwrap_or_else(|_| Err(self.reason()))
+        let (written, is_written) = oneshot::channel();
+        let reply = Some(reply);
+        let outgoing = Outgoing { frame, api, version, reply, written: Some(written) };
+        let late = || {
+            let addr = self.addr().clone();
+            Error::Timeout { addr, what: api.to_string(), after }
         };
-        let shared = &self.handle.shared;
-        match timeout(after, wait).await {
-            Ok(answer) => answer,
+        let queue = async {
+            self.handle.requests.send(outgoing).await.map_err(|_| self.reason())?;
+            // It is dropped unwritten only with the connection, whose end the answer tells.
+            drop(is_written.await);
+            Ok::<(), Error>(())
+        };
+        // Behind others it may wait as long, and be given up; that is no fault of the connection's.
+        timeout(after, queue).await.map_err(|_| late())??;
+        match timeout(after, answer).await {
+            Ok(answer) => answer.unwrap_or_else(|_| Err(self.reason())),
             Err(_) => {
-                let addr = shared.addr.clone();
-                let error = Error::Timeout { addr, what: api.to_string(), after };
-                self.handle.end(error.clone());
-                Err(error)
+                self.handle.end(late());
+                Err(late())
             }
         }
     }
@@ -193,7 +213,7 @@ impl Connection {
         api: ApiKey,
         version: i16,
     ) -> Result<(), Error> {
-        let outgoing = Outgoing { frame, api, version, reply: None };
+        let outgoing = Outgoing { frame, api, version, reply: None, written: None };
         self.handle.requests.send(outgoing).await.map_err(|_| self.reason())
     }
 
@@ -272,6 +292,10 @@ impl Sending {
             // Logging in takes room itself, and it may be due once others were waited for.
             self.renew(session).await?;
             self.wait_for_room().await?;
+            if request.is_given_up() {
+                self.shared.room.add_permits(1);
+                return Ok(());
+            }
             if !session.is_due() {
                 return self.write(request).await;
             }
@@ -321,7 +345,11 @@ impl Sending {
             };
             pipeline::set_correlation_id(request.frame.inline_mut(), correlation_id);
         }
-        self.sender.send_segments(&request.frame).await
+        let sent = self.sender.send_segments(&request.frame).await;
+        if let Some(written) = request.written {
+            let _ = written.send(());
+        }
+        sent
     }
 }
 
@@ -333,7 +361,7 @@ impl Ask for Sending {
     async fn ask(&mut self, frame: Writer, api: ApiKey, version: i16) -> Result<Bytes, Error> {
         self.wait_for_room().await?;
         let (reply, answer) = oneshot::channel();
-        self.write(Outgoing { frame, api, version, reply: Some(reply) }).await?;
+        self.write(Outgoing { frame, api, version, reply: Some(reply), written: None }).await?;
         answer.await.unwrap_or_else(|_| Err(self.shared.reason()))
     }
 }

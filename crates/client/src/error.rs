@@ -155,6 +155,17 @@ pub enum Error {
         /// The code.
         code: ErrorCode,
     },
+    /// An offset belongs to a partition that was given up.
+    #[error("{0} was given up before this: its records are another member's to commit")]
+    Revoked(Box<TopicPartition>),
+    /// An application's own callback failed.
+    #[error("{what} failed: {source}")]
+    Callback {
+        /// Which.
+        what: Arc<str>,
+        /// Why.
+        source: Arc<dyn std::error::Error + Send + Sync>,
+    },
     /// This consumer is out of its group for good.
     #[error("out of the group: {0}")]
     Membership(Box<GroupError>),
@@ -240,6 +251,8 @@ impl Error {
             | Error::Version { .. }
             | Error::Authentication { .. }
             | Error::Config { .. }
+            | Error::Revoked(_)
+            | Error::Callback { .. }
             | Error::Membership(_)
             | Error::BadAddress(_) => false,
         }

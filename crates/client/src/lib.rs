@@ -9,7 +9,8 @@
 //! - [`Cluster`]: finds brokers from bootstrap addresses, keeps metadata, opens connections when
 //!   they are first needed.
 //!
-//! On those stand [`Consumer`], [`Producer`] and [`Admin`](admin::Admin).
+//! On those stand [`Consumer`], [`Producer`] and [`Admin`](admin::Admin), and on the first two
+//! [`stream`]: sources and sinks for `futures`, with demand that reaches down to the requests.
 //!
 //! Messages are those of `thalweg_wire`; responses are decoded, but errors inside them are the
 //! caller's to judge.
@@ -41,11 +42,14 @@ mod offsets;
 pub mod options;
 pub mod producer;
 pub mod raw;
+pub mod stream;
 #[cfg(feature = "tls")]
 mod tls;
 mod transport;
 
-pub use crate::core::fetch::{ConsumerRecord, IsolationLevel, OffsetReset, OwnedRecord, Records};
+pub use crate::core::fetch::{
+    ConsumerRecord, IsolationLevel, OffsetReset, OwnedRecord, Records, SharedRecord,
+};
 pub use crate::core::group::{Assignor, GroupProtocol, GroupStatus};
 pub use crate::core::partition::{Position, TopicPartition};
 pub use crate::core::produce::{

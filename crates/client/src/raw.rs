@@ -16,7 +16,7 @@ use crate::core::pipeline::{self, Pipeline};
 use crate::core::versions::Step;
 use crate::core::{ApiVersions, FrameBuffer, Negotiation};
 use crate::error::Error;
-use crate::options::Options;
+use crate::options::{Options, bounded};
 use crate::transport::{self, ReadHalf, WriteHalf};
 
 /// A connection on which the broker's versions are known, and on which this client is logged in if
@@ -49,10 +49,10 @@ impl RawConnection {
     /// again at once would be of no use.
     pub async fn open(addr: &str, options: &Options) -> Result<RawConnection, Error> {
         let addr: Arc<str> = addr.into();
-        let after = options.connect_timeout;
+        let after = bounded(options.connect_timeout);
         let until = Instant::now() + after;
         let late = |what: &str| Error::Timeout { addr: addr.clone(), what: what.to_owned(), after };
-        let stream = timeout_at(until, transport::connect(&addr));
+        let stream = timeout_at(until, transport::connect(&addr, until));
         let stream = stream.await.map_err(|_| late("connecting"))??;
         let halves = timeout_at(until, transport::secure(stream, &addr, options));
         let halves = halves.await.map_err(|_| late("TLS"))??;

@@ -10,6 +10,7 @@ use thalweg_wire::{Segment, Writer};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::{Instant, timeout};
 #[cfg(feature = "tls")]
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
@@ -111,12 +112,25 @@ impl AsyncWrite for WriteHalf {
     }
 }
 
-/// Connects over TCP, without delay of small writes.
-pub(crate) async fn connect(addr: &Arc<str>) -> Result<TcpStream, Error> {
+/// Connects over TCP, without delay of small writes. A name may stand for several addresses: each
+/// of them gets a share of the time, so that one that does not answer leaves some for the others.
+pub(crate) async fn connect(addr: &Arc<str>, until: Instant) -> Result<TcpStream, Error> {
     let failed = |source| Error::Connect { addr: addr.clone(), source: Arc::new(source) };
-    let stream = TcpStream::connect(&**addr).await.map_err(failed)?;
-    stream.set_nodelay(true).map_err(failed)?;
-    Ok(stream)
+    let found: Vec<_> = tokio::net::lookup_host(&**addr).await.map_err(failed)?.collect();
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for (at, address) in found.iter().enumerate() {
+        let left = u32::try_from(found.len() - at).unwrap_or(u32::MAX);
+        let share = until.saturating_duration_since(Instant::now()) / left;
+        match timeout(share, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => {
+                stream.set_nodelay(true).map_err(failed)?;
+                return Ok(stream);
+            }
+            Ok(Err(error)) => last = error,
+            Err(_) => last = io::Error::new(io::ErrorKind::TimedOut, "no answer"),
+        }
+    }
+    Err(failed(last))
 }
 
 /// Protects a stream as the options say.

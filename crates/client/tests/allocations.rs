@@ -8,8 +8,12 @@ mod support;
 
 use std::sync::mpsc;
 
-use support::{Bench, earliest, soon, tp};
-use thalweg::{Cluster, Consumer, Options};
+use std::pin::Pin;
+
+use futures_util::{Stream, StreamExt};
+use support::{Bench, earliest, grouped, soon, tp};
+use thalweg::stream::{self, Subscription};
+use thalweg::{Cluster, Consumer, Error, Options};
 use thalweg_records::Compression;
 
 const BATCHES: usize = 60;
@@ -64,6 +68,69 @@ fn a_record_read_allocates_nothing() {
             eprintln!("{codec:?}: {allocations} for {measured} records in {polls} polls");
             // A few for each fetch and one for each compressed batch, none for polls or records.
             assert!(allocations < measured as u64 / 100, "{codec:?}: {allocations}");
+        });
+        drop(stop);
+        thread.join().unwrap();
+    }
+}
+
+/// What is left of a source when only its counts matter: of records, and bytes of values.
+type Counts = Pin<Box<dyn Stream<Item = Result<(usize, usize), Error>>>>;
+
+/// Every kind of source, by name.
+async fn sources(cluster: &Cluster) -> Vec<(&'static str, Counts)> {
+    let topic = || Subscription::assignment_with_offset([(tp(0), 0)]);
+    let value = |record: &thalweg::SharedRecord| record.value().map_or(0, <[u8]>::len);
+    let plain = stream::plain_source(cluster, earliest(), topic()).unwrap();
+    let plain = plain.map(move |record| record.map(|record| (1, value(&record))));
+    let committable = stream::committable_source(cluster, grouped(), topic()).unwrap();
+    let committable =
+        committable.map(move |message| message.map(|message| (1, value(&message.record))));
+    let batches = stream::committable_source(cluster, grouped(), topic()).unwrap().batches(500);
+    let batches = batches.map(|batch| {
+        let records = batch?.records;
+        let bytes = records.iter().map(|record| record.value().map_or(0, <[u8]>::len)).sum();
+        Ok((records.len(), bytes))
+    });
+    let mut source = stream::committable_partitioned_source(cluster, grouped(), topic()).unwrap();
+    let (_, partition) = soon(source.next()).await.unwrap().unwrap();
+    let partition = partition.map(move |message| {
+        // As long as this is there, the source is.
+        let _ = &source;
+        message.map(|message| (1, value(&message.record)))
+    });
+    vec![
+        ("plain", Box::pin(plain)),
+        ("committable", Box::pin(committable)),
+        ("batches", Box::pin(batches)),
+        ("partition", Box::pin(partition)),
+    ]
+}
+
+#[test]
+fn a_record_of_a_stream_allocates_nothing_either() {
+    for codec in [Compression::None, Compression::Lz4] {
+        let (address, stop, thread) = broker(codec);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let cluster = Cluster::connect(&address, Options::default()).await.unwrap();
+            for (name, mut source) in sources(&cluster).await {
+                let (mut read, mut bytes, mut begun) = (0, 0, 0);
+                while read < BATCHES * IN_BATCH {
+                    let (records, of_values) = soon(source.next()).await.unwrap().unwrap();
+                    read += records;
+                    bytes += of_values;
+                    if begun == 0 && read >= 5 * IN_BATCH {
+                        begun = counted::here();
+                    }
+                }
+                let allocations = counted::here() - begun;
+                let measured = read - 5 * IN_BATCH;
+                assert_eq!(bytes, BATCHES * IN_BATCH * 100);
+                eprintln!("{codec:?}, {name}: {allocations} for {measured} records");
+                // One for each take of up to 500, and a few for each fetch.
+                assert!(allocations < measured as u64 / 60, "{codec:?}, {name}: {allocations}");
+            }
         });
         drop(stop);
         thread.join().unwrap();

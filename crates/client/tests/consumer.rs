@@ -235,3 +235,31 @@ async fn it_says_why_nothing_comes() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_resumed_does_not_wait_for_what_the_broker_holds_back() {
+    let bench = Bench::with(3).await;
+    let config = ConsumerConfig { fetch_max_wait: Duration::from_secs(600), ..earliest() };
+    let mut consumer = bench.consumer(config).await;
+    consumer.assign((0..3).map(|partition| (tp(partition), None))).unwrap();
+    consumer.pause([&tp(1)]);
+    consumer.pause([&tp(2)]);
+    // Until the broker holds a request for the one that is not paused.
+    while consumer.counts().requests == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    for _ in 0..3 {
+        for partition in [1, 2] {
+            bench.produce(partition, &["x"], Compression::None).await;
+            consumer.resume([&tp(partition)]);
+            assert_eq!(read(&mut consumer, 1).await.len(), 1);
+            consumer.pause([&tp(partition)]);
+        }
+    }
+    let counts = consumer.counts();
+    assert_eq!((counts.records, counts.discarded_bytes), (6, 0));
+    // The first one is still held back.
+    assert!(counts.aside >= 6 && counts.requests == counts.aside + 1, "{counts:?}");
+    // One that came back empty may have been on its way when the record was written, no more.
+    assert!(counts.aside <= 12, "{counts:?}");
+}

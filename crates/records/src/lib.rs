@@ -17,6 +17,7 @@ pub mod batch;
 pub mod builder;
 pub mod checksum;
 pub mod codec;
+mod quick;
 pub mod record;
 pub mod validate;
 

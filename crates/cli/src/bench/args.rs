@@ -22,6 +22,8 @@ pub(super) enum BenchCommand {
     /// Produce at a rate and fetch at the same time: how long a record takes to be acknowledged,
     /// and how long to reach a consumer.
     Latency(LatencyArgs),
+    /// What this client's consumer and producer cost: polls, pauses, writes.
+    Client(super::client::ClientArgs),
     /// Serve produce and fetch with as little as can be done: a reference for the others.
     #[command(hide = true)]
     Floor(FloorArgs),
@@ -255,7 +257,7 @@ pub(super) struct FloorArgs {
 }
 
 /// A number of bytes: 16384, 16k, 1m.
-fn parse_size(text: &str) -> Result<usize, String> {
+pub(super) fn parse_size(text: &str) -> Result<usize, String> {
     let bytes = parse_count_by(text, 1024)?;
     match usize::try_from(bytes) {
         Ok(bytes @ 1..=0x4000_0000) => Ok(bytes),
@@ -263,7 +265,7 @@ fn parse_size(text: &str) -> Result<usize, String> {
     }
 }
 
-fn parse_size_i32(text: &str) -> Result<i32, String> {
+pub(super) fn parse_size_i32(text: &str) -> Result<i32, String> {
     match parse_count_by(text, 1024)?.try_into() {
         Ok(bytes @ 0..) => Ok(bytes),
         _ => Err("must be between 0 and 2g bytes".into()),
@@ -271,7 +273,7 @@ fn parse_size_i32(text: &str) -> Result<i32, String> {
 }
 
 /// A number of records: 1000, 10k, 5m.
-fn parse_count(text: &str) -> Result<u64, String> {
+pub(super) fn parse_count(text: &str) -> Result<u64, String> {
     match parse_count_by(text, 1000)? {
         0 => Err("must be above 0".into()),
         count => Ok(count),
@@ -301,7 +303,7 @@ fn parse_positive(text: &str) -> Result<f64, String> {
     }
 }
 
-fn parse_seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.0..=86_400.0 * 365.0).contains(&seconds) => {
             Ok(Duration::from_secs_f64(seconds))
@@ -310,11 +312,11 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-fn parse_compression(text: &str) -> Result<Compression, String> {
+pub(super) fn parse_compression(text: &str) -> Result<Compression, String> {
     Compression::from_name(text).ok_or_else(|| "must be none, gzip, snappy, lz4 or zstd".into())
 }
 
-fn parse_acks(text: &str) -> Result<i16, String> {
+pub(super) fn parse_acks(text: &str) -> Result<i16, String> {
     match text {
         "0" => Ok(0),
         "1" => Ok(1),

@@ -9,6 +9,7 @@
 //! run could not begin; 130 interrupted.
 
 mod args;
+mod client;
 mod data;
 mod fetch;
 mod floor;
@@ -72,6 +73,7 @@ pub fn run(args: BenchArgs) -> ExitCode {
         BenchCommand::Produce(args) => produce::run(&args),
         BenchCommand::Fetch(args) => fetch::run(&args),
         BenchCommand::Latency(args) => latency::run(&args),
+        BenchCommand::Client(args) => client::run(&args),
         BenchCommand::Floor(args) => floor::run(&args),
     };
     match outcome {

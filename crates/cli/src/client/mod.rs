@@ -28,7 +28,7 @@ pub mod time;
 use std::future::Future;
 use std::process::ExitCode;
 
-pub use args::ClientArgs;
+pub use args::{ClientArgs, ClientConfig};
 #[allow(unused_imports)]
 pub use configs::{consumer_config, producer_config};
 pub use error::{CliError, EXIT_CODES, warn};

@@ -151,7 +151,7 @@ pub(super) async fn settle(shared: &Arc<Shared>) -> Result<bool, Error> {
 }
 
 /// Whether an error says only that the member is on its way to another generation.
-pub(super) fn is_passing(error: &Error) -> bool {
+pub(crate) fn is_passing(error: &Error) -> bool {
     matches!(
         error,
         Error::Group {

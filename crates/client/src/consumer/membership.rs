@@ -135,6 +135,9 @@ fn advance(shared: &Arc<Shared>, line: &Line, asked: &mut JoinSet<Outcome>) -> O
         shared.arrived.notify_one();
         shared.errand.notify_one();
     }
+    if has_events {
+        shared.rebalanced.notify_one();
+    }
     for task in tasks {
         match task {
             Task::Ask(action) => ask(shared, action, line, asked),

@@ -1,10 +1,12 @@
 //! A consumer: polls that cost nothing when there is something, nothing fetched twice, one limit on
 //! memory.
 
+mod aside;
 mod commit;
 mod config;
 mod errands;
 mod group;
+mod handle;
 mod listener;
 mod membership;
 mod receiver;
@@ -18,13 +20,15 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+pub(crate) use commit::is_passing;
 pub use config::ConsumerConfig;
+pub(crate) use handle::ConsumerHandle;
 pub use listener::{ListenerFuture, Rebalance, RebalanceListener};
 pub use why::Why;
 
 use crate::cluster::Cluster;
 use crate::coordinator::CommittedOffset;
-use crate::core::fetch::{Budget, FetchCounts, Fetcher, OffsetReset, Records};
+use crate::core::fetch::{Budget, FetchCounts, Fetcher, OffsetReset, Reading, Records};
 use crate::core::group::{GroupProtocol, GroupStatus, Member, Subscription};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
@@ -171,9 +175,12 @@ impl Consumer {
     /// As [`Self::poll`], but returns without records when none came in time.
     pub async fn poll_timeout(&mut self, max: usize, limit: Duration) -> Result<Records, Error> {
         let records = self.try_poll(max)?;
+        if !records.is_empty() || max == 0 {
+            return Ok(records);
+        }
         let waits = self.hearing.is_some()
             || self.shared.with_group(|group, _| group.is_waiting_for_listener()) == Some(true);
-        if !records.is_empty() || max == 0 || (limit.is_zero() && !waits) {
+        if limit.is_zero() && !waits {
             return Ok(records);
         }
         match tokio::time::timeout(limit, self.poll(max)).await {
@@ -191,7 +198,6 @@ impl Consumer {
         if self.hearing.is_some() {
             return Ok(Records::default());
         }
-        let now = self.shared.now_ms();
         self.shared.with(|state| {
             if let Some(error) = state.errors.pop_front() {
                 return Err(error);
@@ -199,7 +205,7 @@ impl Consumer {
             if let Some(group) = &mut state.group {
                 // What earlier polls gave is done with.
                 state.fetcher.acknowledge();
-                group.polled(now);
+                group.polled(self.shared.now_ms());
                 if group.is_waiting_for_listener() {
                     return Ok(Records::default());
                 }
@@ -248,6 +254,30 @@ impl Consumer {
             let Some(Hearing { event, .. }) = self.hearing.take() else { return };
             self.shared.with_group(|group, fetcher| group.heard(fetcher, &event));
         }
+    }
+
+    /// Keeps the member in its group, and lets the listener hear of what it has to, for as long as
+    /// this is polled: records are taken elsewhere, by a [`ConsumerHandle`].
+    pub(crate) async fn attend(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        shared.with_group(|group, _| group.in_poll = true);
+        let _in_poll = InPoll(&shared);
+        loop {
+            let now = shared.now_ms();
+            shared.with_group(|group, _| group.polled(now));
+            self.hear().await;
+            shared.rebalanced.notified().await;
+        }
+    }
+
+    /// Takes records, commits and asks while another task looks after this.
+    pub(crate) fn handle(&self) -> ConsumerHandle {
+        ConsumerHandle::new(Arc::clone(&self.shared))
+    }
+
+    /// Says how records will be taken; before there is any partition.
+    pub(crate) fn set_reading(&mut self, reading: Reading) {
+        self.shared.with(|state| state.fetcher.set_reading(reading));
     }
 
     /// Joins the group of [`ConsumerConfig::group_id`] and reads what it assigns of these topics,
@@ -394,14 +424,7 @@ impl Consumer {
     /// What it is doing, or waiting for: its membership, each partition, its memory. For logs, and
     /// for finding out why nothing comes.
     pub fn why(&self) -> Why {
-        let state = self.shared.lock();
-        let budget = state.fetcher.budget();
-        let member = state.group.as_ref().and_then(|group| group.member.as_ref());
-        Why {
-            group: member.map(Member::why),
-            partitions: state.fetcher.statuses(),
-            budget: (budget.used(), budget.limit()),
-        }
+        self.handle().why()
     }
 
     /// For each partition the first record that is not older than a time, in milliseconds since
@@ -414,7 +437,7 @@ impl Consumer {
         &self,
         wanted: impl IntoIterator<Item = (TopicPartition, i64)>,
     ) -> Result<Vec<(TopicPartition, Option<FoundOffset>)>, Error> {
-        let found = self.look_up(wanted.into_iter().collect()).await?;
+        let found = self.handle().look_up(wanted.into_iter().collect()).await?;
         let some = |found: FoundOffset| (found.offset >= 0).then_some(found);
         Ok(found.into_iter().map(|(partition, found)| (partition, some(found))).collect())
     }
@@ -428,7 +451,7 @@ impl Consumer {
         partitions: &[TopicPartition],
     ) -> Result<Vec<(TopicPartition, i64)>, Error> {
         let wanted = partitions.iter().map(|partition| (partition.clone(), offsets::EARLIEST));
-        let found = self.look_up(wanted.collect()).await?;
+        let found = self.handle().look_up(wanted.collect()).await?;
         Ok(found.into_iter().map(|(partition, found)| (partition, found.offset)).collect())
     }
 
@@ -442,24 +465,8 @@ impl Consumer {
         partitions: &[TopicPartition],
     ) -> Result<Vec<(TopicPartition, i64)>, Error> {
         let wanted = partitions.iter().map(|partition| (partition.clone(), offsets::LATEST));
-        let found = self.look_up(wanted.collect()).await?;
+        let found = self.handle().look_up(wanted.collect()).await?;
         Ok(found.into_iter().map(|(partition, found)| (partition, found.offset)).collect())
-    }
-
-    async fn look_up(
-        &self,
-        wanted: Vec<(TopicPartition, i64)>,
-    ) -> Result<Vec<(TopicPartition, FoundOffset)>, Error> {
-        let config = &self.shared.config;
-        let deadline = tokio::time::Instant::now() + config.default_api_timeout;
-        offsets::look_up_all(
-            &self.shared.cluster,
-            wanted,
-            config.isolation_level,
-            config.retry_backoff,
-            deadline,
-        )
-        .await
     }
 
     /// Leaves the group: hands everything over, with a commit if [`ConsumerConfig::auto_commit`] is

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
@@ -31,7 +32,9 @@ pub(super) struct Shared {
     pub config: ConsumerConfig,
     state: Mutex<State>,
     /// The application waits for records or an error.
-    pub arrived: Notify,
+    pub arrived: Arrivals,
+    /// The listener has something to hear.
+    pub rebalanced: Notify,
     /// There is something to look after.
     pub errand: Arc<Notify>,
     sources: Mutex<HashMap<i32, Source>>,
@@ -54,8 +57,47 @@ pub(super) struct State {
     pub subscription: Option<Subscription>,
 }
 
+/// Tells whoever waits for records, as a future or as a stream, that there may be some.
+#[derive(Default)]
+pub(super) struct Arrivals {
+    notify: Notify,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Arrivals {
+    pub fn notify_one(&self) {
+        self.notify.notify_one();
+        let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    pub async fn notified(&self) {
+        self.notify.notified().await;
+    }
+
+    /// Has `waker` woken once by what comes from now on. Look again after this.
+    pub fn wait(&self, waker: &Waker) {
+        let mut known = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *known {
+            Some(known) => known.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+    }
+}
+
+/// Tells the task that fetches from a broker something.
+#[derive(Default)]
+pub(super) struct Wake {
+    /// There may be something to ask.
+    pub look: Notify,
+    /// There is something that the request under way does not ask for.
+    pub late: Notify,
+}
+
 struct Source {
-    wake: Arc<Notify>,
+    wake: Arc<Wake>,
     task: JoinHandle<()>,
 }
 
@@ -79,7 +121,8 @@ impl Shared {
                 coordinator: None,
                 subscription: None,
             }),
-            arrived: Notify::new(),
+            arrived: Arrivals::default(),
+            rebalanced: Notify::new(),
             errand,
             sources: Mutex::default(),
             runtime: Handle::current(),
@@ -106,12 +149,17 @@ impl Shared {
     pub fn with<T>(self: &Arc<Self>, act: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
         let result = act(&mut state);
-        let kicks = match state.fetcher.has_kicks() {
-            true => state.fetcher.take_kicks(),
-            false => return result,
-        };
+        if !state.fetcher.has_signals() {
+            return result;
+        }
+        let kicks = state.fetcher.take_kicks();
+        let late = state.fetcher.take_late();
+        let wakers = state.fetcher.take_wakers();
         drop(state);
-        self.kick(kicks);
+        for waker in wakers {
+            waker.wake();
+        }
+        self.kick(kicks, late);
         result
     }
 
@@ -151,11 +199,14 @@ impl Shared {
         self.arrived.notify_one();
     }
 
-    fn kick(self: &Arc<Self>, brokers: Vec<i32>) {
+    fn kick(self: &Arc<Self>, brokers: Vec<i32>, late: Vec<i32>) {
+        if brokers.is_empty() && late.is_empty() {
+            return;
+        }
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         for broker in brokers {
             let source = sources.entry(broker).or_insert_with(|| {
-                let wake = Arc::new(Notify::new());
+                let wake = Arc::new(Wake::default());
                 let task = self.runtime.spawn(source::run(
                     Arc::downgrade(self),
                     broker,
@@ -163,7 +214,13 @@ impl Shared {
                 ));
                 Source { wake, task }
             });
-            source.wake.notify_one();
+            source.wake.look.notify_one();
+        }
+        for broker in late {
+            // A broker that owes an answer has a task.
+            if let Some(source) = sources.get(&broker) {
+                source.wake.late.notify_one();
+            }
         }
     }
 

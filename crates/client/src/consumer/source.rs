@@ -1,26 +1,30 @@
 //! Fetching from one broker: one connection of its own, one request in flight, no hand-off to any
-//! other task between socket and buffer.
+//! other task between socket and buffer. While the broker holds a request back, [`aside`] asks for
+//! what that request does not.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use thalweg_wire::messages::FetchRequest;
-use thalweg_wire::{ApiKey, Writer};
-use tokio::sync::Notify;
-use tokio::time::{Instant, timeout, timeout_at};
+use thalweg_wire::{ApiKey, DecodeError, EncodeError, Writer};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
+use super::aside::Aside;
 use super::receiver::Receiver;
-use super::shared::{DISTRUST_PAUSE, Shared};
+use super::shared::{DISTRUST_PAUSE, Shared, Wake};
 use crate::auth::{Ask, Session};
 use crate::core::ApiVersions;
-use crate::core::fetch::Budget;
+use crate::core::fetch::{Accepted, Budget, Planned};
 use crate::core::pipeline::{self, Pipeline};
 use crate::error::Error;
 use crate::raw::{Parts, RawConnection, RawSender};
 
+/// A request that takes so long to be answered is one that the broker holds back.
+const HELD_BACK: Duration = Duration::from_millis(10);
+
 /// A connection that fetches.
-struct Link {
+pub(super) struct Link {
     sender: RawSender,
     receiver: Receiver,
     budget: Arc<Budget>,
@@ -32,20 +36,21 @@ struct Link {
 }
 
 /// Fetches from `broker` for as long as the consumer lives.
-pub(super) async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Notify>) {
+pub(super) async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Wake>) {
+    let mut aside = Aside::new(broker);
     let mut link = None;
     let mut failures = 0;
     let mut frame = Writer::new();
     loop {
         let Some(shared) = shared.upgrade() else { return };
-        match fetch(&shared, broker, &mut link, &mut frame).await {
+        match fetch(&shared, broker, &mut link, &mut frame, &wake, &mut aside).await {
             Ok(true) => failures = 0,
             Ok(false) => {
                 let retry = shared.lock().fetcher.next_retry().map(|at| shared.instant_of(at));
                 drop(shared);
                 match retry {
-                    Some(at) => drop(timeout_at(at.into(), wake.notified()).await),
-                    None => wake.notified().await,
+                    Some(at) => drop(timeout_at(at.into(), wake.look.notified()).await),
+                    None => wake.look.notified().await,
                 }
             }
             Err(error) => {
@@ -79,6 +84,8 @@ async fn fetch(
     broker: i32,
     link: &mut Option<Link>,
     frame: &mut Writer,
+    wake: &Wake,
+    aside: &mut Aside,
 ) -> Result<bool, Error> {
     let now = shared.now_ms();
     if link.is_none() {
@@ -88,57 +95,50 @@ async fn fetch(
         *link = Some(Link::open(shared, broker).await?);
     }
     let Some(link) = link else { return Ok(false) };
-    let options = shared.cluster.options();
-    if link.session.is_due() {
-        // Nothing is in flight here, so that it can be done on this connection, and the broker
-        // keeps the fetch session.
-        link.log_in_again(options.request_timeout).await?;
-    }
+    link.log_in_if_due(shared).await?;
     frame.clear();
     let now = shared.now_ms();
+    let id = &shared.cluster.options().client_id;
     let planned = shared
-        .with(|state| state.fetcher.plan(broker, now, link.version, &options.client_id, frame))
-        .map_err(|source| Error::Encode {
-            addr: Arc::clone(&link.addr),
-            api: ApiKey::FETCH,
-            version: link.version,
-            source,
-        })?;
+        .with(|state| state.fetcher.plan(broker, now, link.version, id, frame))
+        .map_err(|source| link.cannot_encode(source))?;
     let Some(mut planned) = planned else { return Ok(false) };
-    let correlation_id = link.pipeline.enter(ApiKey::FETCH, link.version);
-    pipeline::set_correlation_id(frame.inline_mut(), correlation_id);
-    link.sender.send(frame.inline()).await?;
-    let after = options.request_timeout.saturating_add(shared.config.fetch_max_wait);
-    let body =
-        timeout(after, link.receiver.next(&mut planned.reservation)).await.map_err(|_| {
-            Error::Timeout { addr: Arc::clone(&link.addr), what: "Fetch".into(), after }
-        })??;
-    let (_, body_at) = link
-        .pipeline
-        .accept(&body)
-        .map_err(|source| Error::Pipeline { addr: Arc::clone(&link.addr), source })?;
-    let body = body.slice(body_at..);
+    let begun = Instant::now();
+    let body = {
+        let answer = link.exchange(shared, frame, &mut planned);
+        tokio::pin!(answer);
+        let mut is_late = false;
+        loop {
+            tokio::select! {
+                biased;
+                body = &mut answer => break body?,
+                () = wake.late.notified(), if !is_late => is_late = true,
+                () = sleep_until(begun + HELD_BACK), if is_late => {
+                    is_late = false;
+                    aside.wake(shared);
+                }
+            }
+        }
+    };
     let now = shared.now_ms();
     let accepted = shared
         .with(|state| state.fetcher.accept(broker, &body, link.version, now))
-        .map_err(|source| Error::Decode {
-            addr: Arc::clone(&link.addr),
-            api: ApiKey::FETCH,
-            version: link.version,
-            source,
-        })?;
+        .map_err(|source| link.cannot_decode(source))?;
     drop((body, planned));
     shared.after_answer(&accepted);
-    if accepted.throttle_ms > 0 {
-        // The broker asks to be left alone (KIP-219).
-        let pause = Duration::from_millis(accepted.throttle_ms);
-        tokio::time::sleep_until(Instant::now() + pause).await;
-    }
+    rest(&accepted).await;
     Ok(true)
 }
 
+/// Leaves the broker alone for as long as it asks for that (KIP-219).
+pub(super) async fn rest(accepted: &Accepted) {
+    if accepted.throttle_ms > 0 {
+        tokio::time::sleep(Duration::from_millis(accepted.throttle_ms)).await;
+    }
+}
+
 impl Link {
-    async fn open(shared: &Shared, broker: i32) -> Result<Link, Error> {
+    pub async fn open(shared: &Shared, broker: i32) -> Result<Link, Error> {
         let address = shared.cluster.address(broker)?;
         let options = shared.cluster.options();
         let connection = RawConnection::open(&address, options).await?;
@@ -148,6 +148,55 @@ impl Link {
         let budget = Arc::clone(shared.lock().fetcher.budget());
         let receiver = Receiver::new(receiver, Arc::clone(&budget), options.max_response_bytes);
         Ok(Link { sender, receiver, budget, pipeline, versions, version, session, addr })
+    }
+
+    /// What the broker speaks of Fetch.
+    pub fn version(&self) -> i16 {
+        self.version
+    }
+
+    /// Sends a request and waits for its answer's body.
+    pub async fn exchange(
+        &mut self,
+        shared: &Shared,
+        frame: &mut Writer,
+        planned: &mut Planned,
+    ) -> Result<Bytes, Error> {
+        let correlation_id = self.pipeline.enter(ApiKey::FETCH, self.version);
+        pipeline::set_correlation_id(frame.inline_mut(), correlation_id);
+        self.sender.send(frame.inline()).await?;
+        let options = shared.cluster.options();
+        let after = options.request_timeout.saturating_add(shared.config.fetch_max_wait);
+        let late = |_| {
+            let addr = Arc::clone(&self.addr);
+            Error::Timeout { addr, what: ApiKey::FETCH.to_string(), after }
+        };
+        let next = timeout(after, self.receiver.next(&mut planned.reservation));
+        let body = next.await.map_err(late)??;
+        let (_, body_at) = self
+            .pipeline
+            .accept(&body)
+            .map_err(|source| Error::Pipeline { addr: Arc::clone(&self.addr), source })?;
+        Ok(body.slice(body_at..))
+    }
+
+    pub fn cannot_encode(&self, source: EncodeError) -> Error {
+        let (addr, version) = (Arc::clone(&self.addr), self.version);
+        Error::Encode { addr, api: ApiKey::FETCH, version, source }
+    }
+
+    pub fn cannot_decode(&self, source: DecodeError) -> Error {
+        let (addr, version) = (Arc::clone(&self.addr), self.version);
+        Error::Decode { addr, api: ApiKey::FETCH, version, source }
+    }
+
+    /// Logs in again when it is time to. Nothing may be in flight: then it can be done on this
+    /// connection, and the broker keeps the fetch session.
+    pub async fn log_in_if_due(&mut self, shared: &Shared) -> Result<(), Error> {
+        match self.session.is_due() {
+            true => self.log_in_again(shared.cluster.options().request_timeout).await,
+            false => Ok(()),
+        }
     }
 
     async fn log_in_again(&mut self, after: Duration) -> Result<(), Error> {

@@ -10,6 +10,8 @@ pub mod partition;
 pub mod pipeline;
 pub mod produce;
 pub mod sasl;
+#[cfg(test)]
+mod seeds;
 pub mod versions;
 
 pub use frame::{FrameBuffer, FrameError};

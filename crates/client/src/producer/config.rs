@@ -6,7 +6,7 @@ use thalweg_records::CompressionSpec;
 
 use crate::core::produce::{Acks, ProduceSettings, Sealer};
 use crate::error::Error;
-use crate::options::{self, Options};
+use crate::options::{self, Options, bounded};
 
 /// Requests under way to one broker beyond which brokers lose track of what is a repetition.
 const IN_FLIGHT_IDEMPOTENT_MAX: usize = 5;
@@ -52,6 +52,9 @@ pub struct ProducerConfig {
     pub max_block: Duration,
     /// Age at which metadata is asked for again (`metadata.max.age.ms`); 5 minutes.
     pub metadata_max_age: Duration,
+    /// How long metadata of a topic are kept up to date after the last record for it
+    /// (`metadata.max.idle.ms`); 5 minutes.
+    pub metadata_max_idle: Duration,
     /// Whether records without a key go rather to partitions whose brokers keep up
     /// (`partitioner.adaptive.partitioning.enable`); yes.
     pub adaptive_partitioning: bool,
@@ -79,6 +82,7 @@ impl Default for ProducerConfig {
             retry_backoff_max: Duration::from_secs(1),
             max_block: Duration::from_secs(60),
             metadata_max_age: Duration::from_secs(300),
+            metadata_max_idle: Duration::from_secs(300),
             adaptive_partitioning: true,
             ignore_keys: false,
             auto_create_topics: true,
@@ -96,8 +100,9 @@ impl ProducerConfig {
             &mut self.retry_backoff_max,
             &mut self.max_block,
             &mut self.metadata_max_age,
+            &mut self.metadata_max_idle,
         ] {
-            *time = options::bounded(*time);
+            *time = bounded(*time);
         }
         self
     }
@@ -146,7 +151,6 @@ impl ProducerConfig {
         Sealer::default()
             .check(self.compression)
             .map_err(|error| wrong("compression.type", format!("cannot be used: {error}")))?;
-        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX / 4);
         Ok(ProduceSettings {
             acks: self.acks,
             is_idempotent: self.enable_idempotence,
@@ -163,4 +167,9 @@ impl ProducerConfig {
             ignores_keys: self.ignore_keys,
         })
     }
+}
+
+/// In milliseconds.
+pub(super) fn ms(time: Duration) -> u64 {
+    u64::try_from(bounded(time).as_millis()).unwrap_or(u64::MAX / 4)
 }

@@ -8,6 +8,8 @@ use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::InitProducerIdRequest;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::config::ms;
+use super::link::DISTRUST_PAUSE;
 use super::shared::Shared;
 use crate::core::produce::ProduceErrorKind;
 use crate::error::Error;
@@ -16,22 +18,31 @@ use crate::error::Error;
 const WATCH_MIN: Duration = Duration::from_millis(10);
 const WATCH_MAX: Duration = Duration::from_secs(1);
 
+/// The cluster does not take this client for who it says it is, or the other way round.
+struct Refused;
+
 /// Asks for what is to be known, until it is aborted.
 pub(super) async fn run(shared: Arc<Shared>) {
-    let mut refreshed = Instant::now();
+    let mut refreshed = None;
     let mut failures = 0u32;
     loop {
-        let (knows, has_id) = tokio::join!(metadata(&shared, &mut refreshed), producer_id(&shared));
-        if knows && has_id {
-            failures = 0;
-            let again = refreshed + shared.config.metadata_max_age;
-            drop(timeout_at(again, shared.errand.notified()).await);
-            continue;
+        let (metadata, id) = tokio::join!(metadata(&shared, &mut refreshed), producer_id(&shared));
+        match metadata.and_then(|knows| id.map(|has_id| knows && has_id)) {
+            Ok(true) => {
+                failures = 0;
+                let since = refreshed.unwrap_or_else(Instant::now);
+                let again = since + shared.config.metadata_max_age;
+                drop(timeout_at(again, shared.errand.notified()).await);
+            }
+            Ok(false) => {
+                failures += 1;
+                // What is missing was just asked for; only a topic that was not makes this go
+                // faster.
+                drop(timeout(shared.config.backoff(failures), shared.asked.notified()).await);
+            }
+            // Whoever is refused is not to hammer at the door, whatever is asked for meanwhile.
+            Err(Refused) => tokio::time::sleep(DISTRUST_PAUSE).await,
         }
-        failures += 1;
-        let pause = shared.config.backoff(failures);
-        // What is missing was just asked for; only a topic that was not makes this go faster.
-        drop(timeout(pause, shared.asked.notified()).await);
     }
 }
 
@@ -48,28 +59,37 @@ pub(super) async fn watch(shared: Arc<Shared>) {
 }
 
 /// Asks for metadata, if that is wanted; says whether all that is wanted is known.
-async fn metadata(shared: &Arc<Shared>, refreshed: &mut Instant) -> bool {
-    let is_old = refreshed.elapsed() >= shared.config.metadata_max_age;
+async fn metadata(shared: &Arc<Shared>, refreshed: &mut Option<Instant>) -> Result<bool, Refused> {
+    let is_old = refreshed.is_some_and(|at| at.elapsed() >= shared.config.metadata_max_age);
+    let since_ms = shared.now_ms().saturating_sub(ms(shared.config.metadata_max_idle));
     let mut names: Vec<String> = Vec::new();
     let is_wanted = {
         let mut state = shared.lock();
         let now = std::time::Instant::now();
         state.wanted.retain(|_, wanted| wanted.until > now);
         names.extend(state.wanted.keys().cloned());
-        names.extend(state.sender.topic_names().map(|name| name.to_string()));
+        names.extend(state.sender.topic_names(since_ms).map(|name| name.to_string()));
         // What somebody waits for is asked for again, but for what will not change.
         let waits = state.wanted.values().any(|w| w.code.is_none_or(ErrorCode::is_retriable));
         state.sender.take_wants_metadata() || state.sender.lacks_leader() || waits || is_old
     };
+    if names.is_empty() {
+        *refreshed = Some(Instant::now());
+    }
     if !is_wanted || names.is_empty() {
-        return true;
+        return Ok(true);
+    }
+    // Answers that say little new do not come faster by being asked for again at once.
+    if let Some(at) = *refreshed {
+        let soonest = at + shared.config.backoff(1);
+        drop(timeout_at(soonest, shared.asked.notified()).await);
     }
     names.sort_unstable();
     names.dedup();
     let topics: Vec<&str> = names.iter().map(String::as_str).collect();
     let create = shared.config.auto_create_topics;
     let answer = shared.cluster.refresh_or_create(&topics, create).await;
-    *refreshed = Instant::now();
+    *refreshed = Some(Instant::now());
     let is_known = match answer {
         Ok((metadata, failed)) => shared.with(|state| {
             let now = shared.now_ms();
@@ -87,18 +107,22 @@ async fn metadata(shared: &Arc<Shared>, refreshed: &mut Instant) -> bool {
         }),
         Err(error) => {
             tracing::warn!(%error, "metadata could not be asked for");
-            shared.lock().sender.want_metadata();
+            shared.lock().sender.metadata_failed(error.to_string().into());
+            if error.is_authentication() {
+                shared.changed.notify_waiters();
+                return Err(Refused);
+            }
             false
         }
     };
     shared.changed.notify_waiters();
-    is_known
+    Ok(is_known)
 }
 
 /// Asks for a producer id, if there is none; says whether that is settled.
-async fn producer_id(shared: &Arc<Shared>) -> bool {
+async fn producer_id(shared: &Arc<Shared>) -> Result<bool, Refused> {
     if !shared.lock().sender.wants_producer_id() {
-        return true;
+        return Ok(true);
     }
     let request = InitProducerIdRequest {
         transactional_id: None,
@@ -114,17 +138,17 @@ async fn producer_id(shared: &Arc<Shared>) -> bool {
                 let now = shared.now_ms();
                 state.sender.set_producer_id(answer.producer_id, answer.producer_epoch, now);
             });
-            return true;
+            return Ok(true);
         }
-        Ok(answer) if answer.error_code.is_retriable() => return false,
+        Ok(answer) if answer.error_code.is_retriable() => return Ok(false),
         Ok(answer) => answer.error_code,
         Err(Error::Version { .. }) => ErrorCode::UNSUPPORTED_VERSION,
         Err(error) => {
             tracing::warn!(%error, "a producer id could not be asked for");
-            return false;
+            return if error.is_authentication() { Err(Refused) } else { Ok(false) };
         }
     };
     shared.with(|state| state.sender.give_up(ProduceErrorKind::NoProducerId(refused)));
     shared.room.notify_waiters();
-    true
+    Ok(true)
 }

@@ -18,13 +18,13 @@ use super::shared::Shared;
 use crate::auth::{Ask, Session};
 use crate::core::ApiVersions;
 use crate::core::pipeline::{self, Pipeline};
-use crate::core::produce::{Sealer, Shipment};
+use crate::core::produce::{Acks, Sealer, Shipment};
 use crate::error::Error;
 use crate::options::bounded;
 use crate::raw::{Parts, RawConnection, RawReceiver, RawSender};
 
 /// Pause before a broker is tried again that does not trust this client, or the other way round.
-const DISTRUST_PAUSE: Duration = Duration::from_secs(10);
+pub(super) const DISTRUST_PAUSE: Duration = Duration::from_secs(10);
 /// Bytes that are compressed and given checksums before other tasks get their turn.
 const SEAL_AT_ONCE: usize = 256 << 10;
 
@@ -72,13 +72,22 @@ pub(super) async fn run(shared: Arc<Shared>, broker: i32, wake: Arc<Notify>) {
             continue;
         }
         match serve(&shared, broker, &wake, &mut workshop, &mut failures).await {
-            Ok(()) if !shared.lock().sender.has_work(broker) => continue,
-            Ok(()) => tracing::debug!(broker, "the connection for producing was closed"),
+            Ok(()) => {
+                tracing::debug!(broker, "the connection for producing was closed");
+                // Where nothing is acknowledged, that is how a broker says that it is not the one.
+                if shared.config.acks == Acks::None {
+                    shared.with(|state| state.sender.want_metadata());
+                }
+                if !shared.lock().sender.has_work(broker) {
+                    continue;
+                }
+            }
             Err(error) => {
                 tracing::debug!(broker, %error, "producing failed");
                 // The batches in it are sent again, and may need another header.
                 workshop.frame.clear();
-                shared.with(|state| state.sender.disconnected(broker, shared.now_ms()));
+                let trouble: Arc<str> = error.to_string().into();
+                shared.with(|state| state.sender.disconnected(broker, trouble, shared.now_ms()));
                 if error.is_authentication() {
                     tracing::error!(broker, %error, "this producer is refused");
                     tokio::time::sleep(DISTRUST_PAUSE).await;

@@ -27,6 +27,9 @@ use crate::core::produce::{
 use crate::error::Error;
 use shared::{Shared, Wanted};
 
+/// How long a topic is asked for at least, once somebody wanted to send to it.
+const WANTED_MIN: Duration = Duration::from_secs(60);
+
 /// Writes records. Clones are handles to the same producer, which ends with the last of them;
 /// [`Self::close`] or [`Self::flush`] first, or what is not acknowledged yet is given up.
 ///
@@ -146,7 +149,9 @@ impl Producer {
                 self.want(record.topic, Instant::now() + max_block);
                 Err(TrySendError::NotReady)
             }
-            Err(refused) => Err(TrySendError::Failed(Sender::error_of(&record, refused))),
+            Err(refused) => {
+                Err(TrySendError::Failed(self.shared().lock().sender.error_of(&record, refused)))
+            }
         }
     }
 
@@ -204,12 +209,12 @@ impl Producer {
                 Refused::For(_) => false,
             };
             if !in_time {
-                let mut error = Sender::error_of(record, refused);
+                let mut error = shared.lock().sender.error_of(record, refused);
                 match &mut error.kind {
                     ProduceErrorKind::Full { waited_ms } => {
                         *waited_ms = began.elapsed().as_millis() as u64;
                     }
-                    ProduceErrorKind::UnknownTopic { code: of } => *of = code,
+                    ProduceErrorKind::UnknownTopic { code: of, .. } => *of = code,
                     _ => {}
                 }
                 return Err(error);
@@ -219,6 +224,8 @@ impl Producer {
 
     /// Has metadata of a topic asked for, until then; gives how often any were asked for so far.
     fn want(&self, topic: &str, until: Instant) -> u64 {
+        // Who does not wait comes back: by then it should be known.
+        let until = until.max(Instant::now() + WANTED_MIN);
         self.shared().with(|state| {
             if !state.sender.knows(topic) {
                 let asked = &self.shared().asked;

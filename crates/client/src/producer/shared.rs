@@ -134,7 +134,8 @@ impl Shared {
         }
         let wake = Arc::new(Notify::new());
         tasks.links.insert(broker, Arc::clone(&wake));
-        tasks.all.push(self.runtime.spawn(link::run(Arc::clone(self), broker, wake)));
+        let task = self.watched(link::run(Arc::clone(self), broker, wake));
+        tasks.all.push(self.runtime.spawn(task));
     }
 
     fn tasks(&self) -> MutexGuard<'_, Tasks> {
@@ -142,10 +143,23 @@ impl Shared {
     }
 
     /// Runs a task for as long as the producer lives.
-    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+    pub fn spawn(self: &Arc<Self>, task: impl Future<Output = ()> + Send + 'static) {
+        let task = self.watched(task);
         let mut tasks = self.tasks();
         if !tasks.is_over {
             tasks.all.push(self.runtime.spawn(task));
+        }
+    }
+
+    /// Nobody waits for ever for what a task that broke down would have done.
+    fn watched(
+        self: &Arc<Self>,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let watch = Watch(Arc::clone(self));
+        async move {
+            let _watch = watch;
+            task.await;
         }
     }
 
@@ -163,6 +177,10 @@ impl Shared {
 
     /// Ends everything: tasks, batches, and those who wait.
     pub fn stop(self: &Arc<Self>) {
+        self.end(ProduceErrorKind::Closed);
+    }
+
+    fn end(self: &Arc<Self>, why: ProduceErrorKind) {
         let mut tasks = self.tasks();
         tasks.is_over = true;
         for task in tasks.all.drain(..) {
@@ -171,11 +189,21 @@ impl Shared {
         tasks.links.clear();
         drop(tasks);
         self.with(|state| {
-            state.is_closing = true;
-            state.sender.give_up(ProduceErrorKind::Closed);
+            state.sender.give_up(why);
         });
         self.room.notify_waiters();
         self.changed.notify_waiters();
+    }
+}
+
+/// Goes with a task.
+struct Watch(Arc<Shared>);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.end(ProduceErrorKind::Broken);
+        }
     }
 }
 

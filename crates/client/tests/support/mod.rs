@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use thalweg::stream::{MetadataClient, Subscription};
 use thalweg::{
     Cluster, Connection, Consumer, ConsumerConfig, OffsetReset, Options, TopicPartition,
 };
@@ -82,4 +83,29 @@ pub fn earliest() -> ConsumerConfig {
 
 pub async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), future).await.expect("too slow")
+}
+
+/// A member of a group that hears of rebalances soon.
+pub fn grouped() -> ConsumerConfig {
+    ConsumerConfig {
+        group_id: Some("g".into()),
+        heartbeat_interval: Duration::from_millis(50),
+        ..earliest()
+    }
+}
+
+pub fn topic() -> Subscription {
+    Subscription::topics(["t"])
+}
+
+pub async fn cluster(bench: &Bench) -> Cluster {
+    Cluster::connect(&bench.broker.bootstrap(), Options::default()).await.unwrap()
+}
+
+/// What the group has committed of the first partitions; -1 for nothing.
+pub async fn committed(bench: &Bench, partitions: i32) -> Vec<i64> {
+    let client = MetadataClient::create(cluster(bench).await, grouped()).unwrap();
+    let partitions: Vec<TopicPartition> = (0..partitions).map(tp).collect();
+    let found = soon(client.committed(&partitions)).await.unwrap();
+    found.into_iter().map(|(_, found)| found.map_or(-1, |found| found.position.offset)).collect()
 }

@@ -8,6 +8,7 @@ use thalweg_wire::varint;
 use super::STEP_BYTES;
 use super::failure::{Failure, Reason};
 use super::tally::{Sum, Tally};
+use crate::quick::{next_u32, span};
 use crate::record::{ReadError, RecordContext, RecordFault};
 
 /// A zig-zag varint at `at`, which is moved behind it; `None` when it is broken, or so close to the
@@ -50,34 +51,6 @@ fn quick_skip(bytes: &[u8], at: &mut usize) -> Option<i32> {
     }
     *at = to;
     Some(len)
-}
-
-/// A varint of at most three bytes at the low end of `word`, which is shifted down; its bytes are
-/// added to `at`.
-#[inline(always)]
-fn next_u32(word: &mut u64, at: &mut usize) -> Option<u32> {
-    let bits = *word as u32;
-    if bits & 0x80 == 0 {
-        *word >>= 8;
-        *at += 1;
-        Some(bits & 0x7f)
-    } else if bits & 0x8000 == 0 {
-        *word >>= 16;
-        *at += 2;
-        Some((bits & 0x7f) | ((bits >> 1) & 0x3f80))
-    } else if bits & 0x80_0000 == 0 {
-        *word >>= 24;
-        *at += 3;
-        Some((bits & 0x7f) | ((bits >> 1) & 0x3f80) | ((bits >> 2) & 0x1f_c000))
-    } else {
-        None
-    }
-}
-
-/// Bytes that a zig-zag length stands for; none for null.
-#[inline(always)]
-fn span(zigzag: u32) -> usize {
-    if zigzag & 1 == 0 { (zigzag >> 1) as usize } else { 0 }
 }
 
 /// The usual record at the beginning of `rest`, added to `sum`; what follows it. `None` for all others:

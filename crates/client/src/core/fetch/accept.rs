@@ -6,15 +6,21 @@ use std::sync::atomic::AtomicUsize;
 use bytes::Bytes;
 use thalweg_records::BatchView;
 use thalweg_records::batch::{BatchError, frame_len};
-use thalweg_wire::messages::fetch_response::{FetchResponseView, PartitionDataView};
+use thalweg_wire::messages::fetch_response::{
+    FetchResponseView, FetchableTopicResponseView, NodeEndpointView, PartitionDataView,
+};
 use thalweg_wire::{DecodeError, ErrorCode, Reader};
 
 use super::buffer::{Fault, Fetched, Frame};
 use super::cursor::{self, Cursor};
 use super::error::PartitionErrorKind;
+use super::session::Asked;
 use super::{FetchCounts, Fetcher, OffsetReset, Phase, Slot};
 use crate::core::metadata::Leader;
 use crate::core::partition::{Position, TopicPartition};
+
+/// Version from which topics go by their ids.
+const FIRST_WITH_IDS: i16 = 13;
 
 /// Where a broker listens, as another one says (KIP-951).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,6 +54,24 @@ pub struct Accepted {
     pub throttle_ms: u64,
 }
 
+/// What an answer says of one partition.
+pub(super) struct Part<'a> {
+    pub data: &'a PartitionDataView<'a>,
+    /// What it answers.
+    pub asked: Option<Asked>,
+    /// All of the answer.
+    pub body: &'a Bytes,
+    pub frame: &'a Arc<Frame>,
+    pub now_ms: u64,
+}
+
+/// Whether an answer's end points can be used.
+pub(super) fn endpoint(node: NodeEndpointView<'_>) -> Option<Endpoint> {
+    let port = u16::try_from(node.port).ok()?;
+    let (host, rack) = (node.host.to_owned(), node.rack.map(str::to_owned));
+    Some(Endpoint { id: node.node_id, host, port, rack })
+}
+
 impl Fetcher {
     /// Takes in the answer of a broker to what [`Self::plan`] wrote: the frame's body, in the same
     /// version.
@@ -66,6 +90,8 @@ impl Fetcher {
         accepted.throttle_ms = u64::try_from(response.throttle_time_ms).unwrap_or(0);
         if let Some(source) = self.sources.get_mut(&broker) {
             source.in_flight = false;
+            source.rounds += 1;
+            source.window.answered(body.len(), now_ms);
             match response.error_code {
                 ErrorCode::NONE => source.session.answered(response.session_id),
                 code => {
@@ -83,26 +109,32 @@ impl Fetcher {
                 }
             }
         }
-        for node in response.node_endpoints {
-            let Ok(port) = u16::try_from(node.port) else { continue };
-            let (host, rack) = (node.host.to_owned(), node.rack.map(str::to_owned));
-            accepted.endpoints.push(Endpoint { id: node.node_id, host, port, rack });
-        }
+        accepted.endpoints.extend(response.node_endpoints.into_iter().filter_map(endpoint));
         for topic in response.responses {
             for data in topic.partitions {
-                let index = data.partition_index;
-                let slot = if version >= 13 {
-                    self.by_id.get(&(topic.topic_id, index))
-                } else {
-                    self.by_name.get(&TopicPartition::new(topic.topic, index))
-                };
-                // One that was given up meanwhile.
-                let Some(&slot) = slot else { continue };
-                self.accept_partition(broker, slot, &data, body, &frame, now_ms, &mut accepted);
+                // One that was given up meanwhile is not there.
+                let slot = self.slot_of(&topic, data.partition_index, version);
+                let Some(slot) = slot else { continue };
+                let asked = self.told(broker, slot);
+                let part = Part { data: &data, asked, body, frame: &frame, now_ms };
+                self.accept_partition(slot, &part, &mut accepted);
             }
         }
         self.kick(broker);
         Ok(accepted)
+    }
+
+    /// The partition that a part of an answer is about.
+    pub(super) fn slot_of(
+        &self,
+        topic: &FetchableTopicResponseView<'_>,
+        index: i32,
+        version: i16,
+    ) -> Option<Slot> {
+        if version >= FIRST_WITH_IDS {
+            return self.by_id.get(&(topic.topic_id, index)).copied();
+        }
+        self.by_name.get(&TopicPartition::new(topic.topic, index)).copied()
     }
 
     /// The connection to a broker is gone, or never came about.
@@ -128,24 +160,24 @@ impl Fetcher {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn accept_partition(
+    /// What a broker was told of a partition with the request that it answers.
+    fn told(&self, broker: i32, slot: Slot) -> Option<Asked> {
+        let cursor = self.cursors[slot as usize].as_ref()?;
+        self.sources.get(&broker)?.session.told(&cursor.partition).copied()
+    }
+
+    pub(super) fn accept_partition(
         &mut self,
-        broker: i32,
         slot: Slot,
-        data: &PartitionDataView<'_>,
-        body: &Bytes,
-        frame: &Arc<Frame>,
-        now_ms: u64,
+        part: &Part<'_>,
         accepted: &mut Accepted,
     ) {
+        let &Part { data, asked, body, frame, now_ms } = part;
         let Some(cursor) = self.cursors[slot as usize].as_mut() else { return };
-        let session = self.sources.get(&broker).map(|source| &source.session);
-        let told = session.and_then(|session| session.told(&cursor.partition));
         // It may have been sought elsewhere meanwhile. If it was paused, what comes is kept.
         let is_current = cursor.phase == Phase::Fetching
-            && told.is_some_and(|told| {
-                told.offset == cursor.fetch_at.offset && told.topic_id == cursor.topic_id
+            && asked.is_some_and(|asked| {
+                asked.offset == cursor.fetch_at.offset && asked.topic_id == cursor.topic_id
             });
         let records = data.records.unwrap_or_default();
         if data.error_code != ErrorCode::NONE {
@@ -157,7 +189,7 @@ impl Fetcher {
                     self.delayed.insert(entry);
                 }
                 if cursor.error().is_some() {
-                    self.failed.push_back(slot);
+                    self.note_failed(slot);
                 }
                 self.touch(slot);
             }
@@ -168,6 +200,7 @@ impl Fetcher {
             self.counts.discarded_bytes += whole as u64;
             return;
         }
+        cursor.is_stale = false;
         cursor.high_watermark = data.high_watermark;
         cursor.last_stable_offset = data.last_stable_offset;
         cursor.log_start_offset = data.log_start_offset;
@@ -176,7 +209,7 @@ impl Fetcher {
             truncated(cursor, agrees_to, data.diverging_epoch.epoch, self.settings.reset);
             if cursor.error().is_some() {
                 accepted.has_errors = true;
-                self.failed.push_back(slot);
+                self.note_failed(slot);
             }
             return self.touch(slot);
         }
@@ -191,7 +224,7 @@ impl Fetcher {
             // No batch begins here, and none ever will.
             cursor.fail(PartitionErrorKind::Fault(Fault::Batch(broken)));
             accepted.has_errors = true;
-            self.failed.push_back(slot);
+            self.note_failed(slot);
             return self.touch(slot);
         }
         let (whole, last) = complete(records);
@@ -209,11 +242,8 @@ impl Fetcher {
         }
         take_in(cursor, data, whole, last, body, frame, &mut self.counts);
         if whole > 0 {
-            if !cursor.queued {
-                cursor.queued = true;
-                self.ready.push_back(slot);
-            }
             accepted.has_records |= cursor.is_deliverable();
+            self.note_ready(slot);
             self.touch(slot);
         } else if cursor.ask_at_least > 0 {
             self.touch(slot);

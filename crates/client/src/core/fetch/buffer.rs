@@ -160,16 +160,16 @@ impl Open {
         let mut count = 0;
         let mut next = offset;
         while taken < self.context.count && count < max {
-            let (record, len) =
-                self.context.read(&self.records[at..]).map_err(|broken| fault(broken.into()))?;
+            let (found, len) =
+                self.context.step(&self.records[at..]).map_err(|broken| fault(broken.into()))?;
             at += len;
             taken += 1;
-            if record.offset < offset {
+            if found < offset {
                 start = at;
                 continue;
             }
             count += 1;
-            next = record.offset.saturating_add(1);
+            next = found.saturating_add(1);
         }
         let is_last = taken == self.context.count;
         if is_last && at != self.records.len() {
@@ -271,6 +271,7 @@ impl Buffer {
                         context,
                         count: cut.count,
                         leader_epoch,
+                        next_offset: cut.next,
                     }));
                 }
                 pass(position, open.next_offset, leader_epoch);

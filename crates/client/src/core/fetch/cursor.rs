@@ -1,6 +1,7 @@
 //! One partition that is being read.
 
 use std::sync::Arc;
+use std::task::Waker;
 
 use thalweg_wire::Uuid;
 
@@ -44,15 +45,25 @@ pub(super) struct Cursor {
     pub replica: Option<(i32, u64)>,
     /// The broker whose session it is part of.
     pub source: Option<i32>,
+    /// It is asked for aside.
+    pub aside: bool,
+    /// The round of its broker in which there is nothing more to be had aside.
+    pub aside_round: u64,
     /// Not asked for before this time.
     pub retry_at: Option<u64>,
     /// Bytes to ask for at least: a batch that did not fit before.
     pub ask_at_least: usize,
+    /// Whoever takes its records on their own, and waits for some.
+    pub waker: Option<Waker>,
+    /// Its failure was reported.
+    pub is_reported: bool,
     /// Is in the queue of those with records.
     pub queued: bool,
     /// Is in the list of those of which sessions have to hear.
     pub dirty: bool,
     pub high_watermark: i64,
+    /// The watermarks may be old: it was not asked for since it was paused, or moved.
+    pub is_stale: bool,
     pub last_stable_offset: i64,
     pub log_start_offset: i64,
 }
@@ -74,10 +85,15 @@ impl Cursor {
             replica: None,
             source: None,
             retry_at: None,
+            aside: false,
+            aside_round: u64::MAX,
             ask_at_least: 0,
+            waker: None,
+            is_reported: false,
             queued: false,
             dirty: false,
             high_watermark: -1,
+            is_stale: true,
             last_stable_offset: -1,
             log_start_offset: -1,
         }
@@ -122,6 +138,7 @@ impl Cursor {
         self.phase = Phase::Fetching;
         self.ask_at_least = 0;
         self.retry_at = None;
+        self.is_stale = true;
     }
 
     /// Moves to `to`, within what is buffered where it is there.
@@ -153,13 +170,22 @@ impl Cursor {
     pub fn fail_without_reset(&mut self) -> bool {
         let fails = self.phase == Phase::Reset(OffsetReset::None);
         if fails {
-            self.phase = Phase::Failed(PartitionErrorKind::NoOffset);
+            self.fail(PartitionErrorKind::NoOffset);
         }
         fails
     }
 
     pub fn fail(&mut self, kind: PartitionErrorKind) {
         self.phase = Phase::Failed(kind);
+        self.is_reported = false;
+    }
+
+    /// Somebody waits for it to have something.
+    pub fn wait(&mut self, waker: &Waker) {
+        match &mut self.waker {
+            Some(known) => known.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
     }
 
     pub fn error(&self) -> Option<PartitionError> {
@@ -181,6 +207,7 @@ impl Cursor {
                     // What the old leader said of replicas and waiting is void.
                     self.replica = None;
                     self.retry_at = None;
+                    self.is_stale = true;
                 }
             }
         }
@@ -202,6 +229,7 @@ impl Cursor {
             && self.phase == Phase::Fetching
             && self.is_deliverable()
             && self.retry_at.is_none()
+            && !self.aside
     }
 
     /// The next records, `max` at most, for take `number`.

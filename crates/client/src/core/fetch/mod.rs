@@ -4,8 +4,9 @@
 //! Invariants:
 //! - No complete batch is asked for twice, however often a partition is paused, resumed, or sought
 //!   within what is buffered: a partition is asked for from the end of what it has buffered.
-//! - A partition buffers at most twice what one request asks of it, and all of them together fit
-//!   the budget, so that one that nobody reads never holds up another.
+//! - A partition buffers at most twice what one request asks of it, and all of them together two
+//!   thirds of the budget, so that one that nobody reads never holds up another; the rest is for
+//!   what the application holds.
 //! - A session (KIP-227) outlives pausing: partitions come and go within it.
 //! - Nothing of a partition leaves while it is paused, held or gone.
 //! - Work follows what changed: an answer that concerns one of ten thousand partitions costs one.
@@ -13,6 +14,7 @@
 //! Time is passed in, as milliseconds of any monotonic clock.
 
 mod accept;
+mod aside;
 pub mod budget;
 mod buffer;
 mod cursor;
@@ -23,9 +25,11 @@ mod session;
 mod status;
 #[cfg(test)]
 mod tests;
+mod window;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::task::Waker;
 
 use thalweg_records::codec::Decompressor;
 use thalweg_wire::Uuid;
@@ -35,14 +39,17 @@ pub use budget::Budget;
 pub use buffer::Fault;
 pub use error::{PartitionError, PartitionErrorKind};
 pub use plan::Planned;
-pub use records::{ConsumerRecord, OwnedRecord, Records};
+pub(crate) use records::{Chunk, SharedChunk};
+pub use records::{ConsumerRecord, OwnedRecord, Records, SharedRecord};
 pub use status::PartitionStatus;
 
 use crate::core::metadata::{Leader, Metadata};
 use crate::core::partition::{Position, TopicPartition};
+use aside::Aside;
 use buffer::{Decoding, Next};
 use cursor::{Cursor, Phase};
 use session::Session;
+use window::Window;
 
 /// Where to begin when there is no offset, or one that the log does not have
 /// (`auto.offset.reset`).
@@ -112,16 +119,35 @@ impl Default for FetchSettings {
     }
 }
 
+/// How what was fetched is handed out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reading {
+    /// By [`Fetcher::take`], whose caller hears of a failed partition again and again.
+    #[default]
+    Polls,
+    /// By [`Fetcher::take`], and a failure is reported once.
+    Stream,
+    /// By [`Fetcher::take_from`], each partition on its own, and likewise.
+    Partitions,
+}
+
 /// A place in the table of partitions.
 type Slot = u32;
+
+/// Keys are what the application reads: nobody else chooses them.
+type Map<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 /// What is fetched from one broker.
 #[derive(Debug, Default)]
 struct Source {
     session: Session,
     in_flight: bool,
-    /// Is in [`Fetcher::kicks`].
+    /// The broker's task was told that there may be something, and has not looked yet.
     kicked: bool,
+    window: Window,
+    /// Answers so far.
+    rounds: u64,
+    aside: Aside,
 }
 
 /// Counts since the beginning.
@@ -129,6 +155,8 @@ struct Source {
 pub struct FetchCounts {
     /// Requests written.
     pub requests: u64,
+    /// Those of them that were asked while another was held back.
+    pub aside: u64,
     /// Bytes of answers.
     pub bytes: u64,
     /// Complete batches' bytes that were taken in.
@@ -150,9 +178,9 @@ pub struct Fetcher {
     decoding: Decoding,
     cursors: Vec<Option<Cursor>>,
     vacant: Vec<Slot>,
-    by_name: HashMap<Arc<TopicPartition>, Slot>,
-    by_id: HashMap<(Uuid, i32), Slot>,
-    sources: HashMap<i32, Source>,
+    by_name: Map<Arc<TopicPartition>, Slot>,
+    by_id: Map<(Uuid, i32), Slot>,
+    sources: Map<i32, Source>,
     /// Partitions with records to hand out, whose turn it is first.
     ready: VecDeque<Slot>,
     /// Partitions with an error to report.
@@ -165,6 +193,11 @@ pub struct Fetcher {
     delayed: BTreeSet<(u64, Slot)>,
     /// Brokers for which there may be something to do.
     kicks: Vec<i32>,
+    /// Brokers that should be asked while they still owe an answer.
+    late: Vec<i32>,
+    reading: Reading,
+    /// Those who waited for a partition of which there is something now.
+    wakers: Vec<Waker>,
     /// Number of the last take.
     takes: u64,
     counts: FetchCounts,
@@ -186,15 +219,18 @@ impl Fetcher {
             decoding,
             cursors: Vec::new(),
             vacant: Vec::new(),
-            by_name: HashMap::new(),
-            by_id: HashMap::new(),
-            sources: HashMap::new(),
+            by_name: Map::default(),
+            by_id: Map::default(),
+            sources: Map::default(),
             ready: VecDeque::new(),
             failed: VecDeque::new(),
             has_failed: false,
             dirty: Vec::new(),
             delayed: BTreeSet::new(),
             kicks: Vec::new(),
+            late: Vec::new(),
+            reading: Reading::Polls,
+            wakers: Vec::new(),
             takes: 1,
             counts: FetchCounts::default(),
         }
@@ -214,6 +250,11 @@ impl Fetcher {
     pub fn counts(&self) -> FetchCounts {
         let sessions = self.sources.values().map(|source| source.session.begun).sum();
         FetchCounts { sessions, ..self.counts }
+    }
+
+    /// Says how records will be taken; before there is any partition.
+    pub fn set_reading(&mut self, reading: Reading) {
+        self.reading = reading;
     }
 
     /// The partitions, in no order.
@@ -266,7 +307,7 @@ impl Fetcher {
         };
         self.by_name.insert(partition, slot);
         if is_failed {
-            self.failed.push_back(slot);
+            self.note_failed(slot);
         }
         self.touch(slot);
     }
@@ -322,7 +363,10 @@ impl Fetcher {
 
     /// Ends a pause.
     pub fn resume(&mut self, partition: &TopicPartition) -> bool {
-        self.change(partition, |cursor| cursor.paused = false)
+        self.change(partition, |cursor| {
+            cursor.is_stale |= cursor.paused;
+            cursor.paused = false;
+        })
     }
 
     /// Whether a partition is paused.
@@ -467,7 +511,7 @@ impl Fetcher {
             match next {
                 Ok(Next::Chunk(chunk)) => {
                     self.counts.records += chunk.count as u64;
-                    out.push(chunk);
+                    out.push(self.lightened(chunk));
                 }
                 Ok(Next::Turn) => self.ready.rotate_left(1),
                 Ok(Next::Empty) => {
@@ -478,7 +522,7 @@ impl Fetcher {
                     self.ready.pop_front();
                     cursor.queued = false;
                     cursor.fail(PartitionErrorKind::Fault(fault));
-                    self.failed.push_back(slot);
+                    self.note_failed(slot);
                     if out.is_empty() {
                         return self.report_failure();
                     }
@@ -487,6 +531,54 @@ impl Fetcher {
             self.touch_if_hungry(slot);
         }
         Ok(())
+    }
+
+    /// Hands out up to `max` records of one partition, all of one batch. `None` when there is
+    /// nothing, or nothing may be handed out: then `waker` is told when that changes. Needs
+    /// [`Reading::Partitions`].
+    pub(crate) fn take_from(
+        &mut self,
+        partition: &TopicPartition,
+        max: usize,
+        waker: &Waker,
+    ) -> Result<Option<Chunk>, PartitionError> {
+        let Some(&slot) = self.by_name.get(partition) else { return Ok(None) };
+        let Some(cursor) = self.cursors[slot as usize].as_mut() else { return Ok(None) };
+        let mut taken = None;
+        while cursor.is_deliverable() && taken.is_none() && max > 0 {
+            if let Some(error) = cursor.error() {
+                if std::mem::replace(&mut cursor.is_reported, true) {
+                    break;
+                }
+                return Err(error);
+            }
+            match cursor.next_records(self.takes, max, &mut self.decoding) {
+                Ok(Next::Chunk(chunk)) => taken = Some(chunk),
+                Ok(Next::Turn) => {}
+                Ok(Next::Empty) => break,
+                Err(fault) => cursor.fail(PartitionErrorKind::Fault(fault)),
+            }
+        }
+        if taken.is_none() {
+            cursor.wait(waker);
+        }
+        self.touch_if_hungry(slot);
+        self.counts.records += taken.as_ref().map_or(0, |chunk| chunk.count as u64);
+        Ok(taken.map(|chunk| self.lightened(chunk)))
+    }
+
+    /// Records of a stream may be held for long. Once memory is scarce they are handed out with
+    /// bytes of their own: else a few of them could keep whole answers, and so what others need.
+    fn lightened(&self, mut chunk: Chunk) -> Chunk {
+        let scarce = match self.reading {
+            Reading::Polls => 0,
+            Reading::Stream => self.budget.limit() / 4,
+            Reading::Partitions => self.budget.limit() / 2,
+        };
+        if self.budget.room() < scarce {
+            chunk.bytes = self.budget.share(chunk.bytes.to_vec());
+        }
+        chunk
     }
 
     /// Whether a partition has something to hand out.
@@ -502,17 +594,17 @@ impl Fetcher {
 
     /// Brokers for which [`Self::plan`] may have a request now.
     pub fn take_kicks(&mut self) -> Vec<i32> {
-        for id in &self.kicks {
-            if let Some(source) = self.sources.get_mut(id) {
-                source.kicked = false;
-            }
-        }
         std::mem::take(&mut self.kicks)
     }
 
-    /// Whether [`Self::take_kicks`] has something.
-    pub fn has_kicks(&self) -> bool {
-        !self.kicks.is_empty()
+    /// Those to be woken, who waited in [`Self::take_from`].
+    pub fn take_wakers(&mut self) -> Vec<Waker> {
+        std::mem::take(&mut self.wakers)
+    }
+
+    /// Whether [`Self::take_kicks`], [`Self::take_wakers`] or [`Self::take_late`] has something.
+    pub fn has_signals(&self) -> bool {
+        !self.kicks.is_empty() || !self.wakers.is_empty() || !self.late.is_empty()
     }
 
     /// There is room in the budget again.
@@ -527,12 +619,19 @@ impl Fetcher {
     fn report_failure(&mut self) -> Result<(), PartitionError> {
         for _ in 0..self.failed.len() {
             let Some(slot) = self.failed.pop_front() else { break };
-            let Some(cursor) = self.cursors[slot as usize].as_ref() else { continue };
+            let Some(cursor) = self.cursors[slot as usize].as_mut() else { continue };
             if let Some(error) = cursor.error() {
-                self.failed.push_back(slot);
+                if self.reading == Reading::Polls {
+                    self.failed.push_back(slot);
+                } else if cursor.is_reported {
+                    continue;
+                }
                 if cursor.is_deliverable() {
+                    cursor.is_reported = true;
                     self.has_failed = true;
                     return Err(error);
+                } else if self.reading != Reading::Polls {
+                    self.failed.push_back(slot);
                 }
             }
         }
@@ -544,8 +643,35 @@ impl Fetcher {
             && self.cursors[slot as usize].as_ref().is_some_and(|c| c.error().is_some())
             && !self.failed.contains(&slot)
         {
+            self.note_failed(slot);
+        }
+    }
+
+    /// A partition has failed: somebody has to hear of it.
+    fn note_failed(&mut self, slot: Slot) {
+        if self.reading == Reading::Partitions {
+            self.wake(slot);
+        } else {
             self.failed.push_back(slot);
         }
+    }
+
+    /// A partition has something to hand out.
+    fn note_ready(&mut self, slot: Slot) {
+        if self.reading == Reading::Partitions {
+            return self.wake(slot);
+        }
+        if let Some(cursor) = self.cursors[slot as usize].as_mut()
+            && !cursor.queued
+        {
+            cursor.queued = true;
+            self.ready.push_back(slot);
+        }
+    }
+
+    fn wake(&mut self, slot: Slot) {
+        let cursor = self.cursors[slot as usize].as_mut();
+        self.wakers.extend(cursor.and_then(|cursor| cursor.waker.take()));
     }
 
     fn cursor(&self, partition: &TopicPartition) -> Option<&Cursor> {
@@ -557,9 +683,9 @@ impl Fetcher {
         let Some(&slot) = self.by_name.get(partition) else { return false };
         let Some(cursor) = self.cursors[slot as usize].as_mut() else { return false };
         change(cursor);
-        if cursor.is_deliverable() && !cursor.buffer.is_empty() && !cursor.queued {
-            cursor.queued = true;
-            self.ready.push_back(slot);
+        let is_ready = !cursor.buffer.is_empty() || self.reading == Reading::Partitions;
+        if cursor.is_deliverable() && is_ready {
+            self.note_ready(slot);
         }
         self.touch(slot);
         true
@@ -574,16 +700,16 @@ impl Fetcher {
         }
         if let Some(broker) = cursor.broker() {
             self.kick(broker);
+            self.note_late(broker, slot);
         }
     }
 
     /// As [`Self::touch`], when a partition has used up so much that it wants more.
     fn touch_if_hungry(&mut self, slot: Slot) {
-        let ask = self.ask();
         if let Some(cursor) = self.cursors[slot as usize].as_ref()
             && cursor.source.is_none()
             && !cursor.dirty
-            && cursor.is_hungry(ask)
+            && cursor.is_hungry(self.ask())
         {
             self.touch(slot);
         }
@@ -597,10 +723,10 @@ impl Fetcher {
         }
     }
 
-    /// Bytes that one request asks of a partition: what is set, or an equal share of half the
+    /// Bytes that one request asks of a partition: what is set, or an equal share of a third of the
     /// budget where that is less.
     fn ask(&self) -> usize {
-        let share = self.budget.limit() / (2 * self.by_name.len().max(1));
+        let share = self.budget.limit() / (3 * self.by_name.len().max(1));
         let set = usize::try_from(self.settings.partition_max_bytes).unwrap_or(1);
         set.min(share).max(1)
     }

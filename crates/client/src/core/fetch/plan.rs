@@ -8,7 +8,7 @@ use thalweg_wire::{ApiKey, Uuid, Writer};
 
 use super::budget::Reservation;
 use super::session::{Asked, ByPartition};
-use super::{Fetcher, IsolationLevel, Slot};
+use super::{FetchSettings, Fetcher, IsolationLevel, Slot};
 use crate::core::pipeline;
 
 /// Room in the budget below which nothing is asked for, unless that is all a partition asks.
@@ -36,10 +36,12 @@ impl Fetcher {
         frame: &mut Writer,
     ) -> Result<Option<Planned>, thalweg_wire::EncodeError> {
         self.settle(now_ms);
+        self.heard(broker);
         if self.sources.get(&broker).is_none_or(|s| s.in_flight || s.session.len() == 0) {
             return Ok(None);
         }
-        let Some(reservation) = self.reserve(broker) else { return Ok(None) };
+        let partitions = self.sources.get(&broker).map_or(0, |source| source.session.len());
+        let Some(reservation) = self.reserve(broker, partitions) else { return Ok(None) };
         let settings = &self.settings;
         let Some(source) = self.sources.get_mut(&broker) else { return Ok(None) };
         pipeline::begin_request(frame, ApiKey::FETCH, version, client_id)?;
@@ -47,20 +49,15 @@ impl Fetcher {
         let request = FetchRequestRef {
             max_wait_ms: settings.max_wait_ms,
             min_bytes: settings.min_bytes,
-            max_bytes: i32::try_from(reservation.bytes()).unwrap_or(i32::MAX),
-            isolation_level: match settings.isolation {
-                IsolationLevel::ReadUncommitted => 0,
-                IsolationLevel::ReadCommitted => 1,
-            },
             session_id: source.session.id,
             session_epoch: source.session.epoch,
-            rack_id: &settings.rack,
-            ..FetchRequestRef::default()
+            ..settings.request(reservation.bytes())
         };
         write(request, named, forgotten, version, frame)?;
         frame.end_frame()?;
         source.session.sent();
         source.in_flight = true;
+        source.window.asked(reservation.bytes(), now_ms);
         self.counts.requests += 1;
         Ok(Some(Planned { reservation }))
     }
@@ -68,7 +65,17 @@ impl Fetcher {
     /// Whether [`Self::plan`] would find partitions to ask `broker` for.
     pub fn wants(&mut self, broker: i32, now_ms: u64) -> bool {
         self.settle(now_ms);
+        self.heard(broker);
         self.sources.get(&broker).is_some_and(|source| source.session.len() > 0)
+    }
+
+    /// A broker's task looks: what is told from here on it has to be told of.
+    fn heard(&mut self, broker: i32) {
+        if let Some(source) = self.sources.get_mut(&broker)
+            && std::mem::take(&mut source.kicked)
+        {
+            self.kicks.retain(|kicked| *kicked != broker);
+        }
     }
 
     /// When a partition that waits is to be asked for again.
@@ -128,16 +135,16 @@ impl Fetcher {
         self.kick(broker);
     }
 
-    /// Reserves what the next answer of a broker may bring.
-    fn reserve(&mut self, broker: i32) -> Option<Reservation> {
-        let session = &self.sources.get(&broker)?.session;
+    /// Reserves what the next answer of a broker about so many partitions may bring.
+    pub(super) fn reserve(&mut self, broker: i32, partitions: usize) -> Option<Reservation> {
+        let source = self.sources.get(&broker)?;
         let active = self.sources.values().filter(|s| s.session.len() > 0).count().max(1);
         let limit = self.budget.limit();
-        let wanted = session
-            .len()
+        let wanted = partitions
             .saturating_mul(self.ask())
             .min(usize::try_from(self.settings.max_bytes).unwrap_or(1))
             .min(limit / active)
+            .min(source.window.bytes())
             .max(1);
         let enough = wanted.min(ROOM_MIN);
         if self.budget.room() < enough {
@@ -161,8 +168,23 @@ impl Fetcher {
     }
 }
 
+impl FetchSettings {
+    /// What all requests have in common.
+    pub(super) fn request(&self, max_bytes: usize) -> FetchRequestRef<'_> {
+        FetchRequestRef {
+            max_bytes: i32::try_from(max_bytes).unwrap_or(i32::MAX),
+            isolation_level: match self.isolation {
+                IsolationLevel::ReadUncommitted => 0,
+                IsolationLevel::ReadCommitted => 1,
+            },
+            rack_id: &self.rack,
+            ..FetchRequestRef::default()
+        }
+    }
+}
+
 /// Writes the request's body. Both lists come sorted by topic, so that each topic is one piece.
-fn write(
+pub(super) fn write(
     request: FetchRequestRef<'_>,
     named: &ByPartition<Asked>,
     forgotten: &ByPartition<Uuid>,

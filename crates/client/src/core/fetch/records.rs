@@ -7,7 +7,7 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 use thalweg_records::record::{Headers, Record, RecordContext};
 
-use crate::core::partition::TopicPartition;
+use crate::core::partition::{Position, TopicPartition};
 
 /// Records of one batch, in order, behind each other in `bytes`. All of them were read once when
 /// they were cut out, so reading them again cannot fail.
@@ -18,6 +18,8 @@ pub(crate) struct Chunk {
     pub context: RecordContext,
     pub count: usize,
     pub leader_epoch: i32,
+    /// Where the next record after these may be.
+    pub next_offset: i64,
 }
 
 /// Records that a consumer was given: views that keep the fetched bytes alive, and in the
@@ -202,6 +204,159 @@ impl<'a> ConsumerRecord<'a> {
 impl fmt::Debug for ConsumerRecord<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.partition, self.offset())
+    }
+}
+
+/// A record that can be kept and passed on: a cheap view like [`ConsumerRecord`] that shares the
+/// fetched bytes, which count against the consumer's budget until the last such record of a batch
+/// is gone. Making one takes no memory: there is one allocation for all that were taken of a batch
+/// together.
+#[derive(Clone)]
+pub struct SharedRecord {
+    chunk: Arc<Chunk>,
+    /// Where it begins.
+    at: usize,
+}
+
+impl SharedRecord {
+    /// The record, decoded: whoever looks at several parts of it does so once.
+    #[inline]
+    pub fn view(&self) -> ConsumerRecord<'_> {
+        let rest = self.chunk.bytes.get(self.at..).unwrap_or_default();
+        // It was read before it was handed out.
+        let record = self.chunk.context.read(rest).map_or_else(|_| nothing(), |(record, _)| record);
+        let Chunk { partition, leader_epoch, .. } = &*self.chunk;
+        ConsumerRecord { partition, leader_epoch: *leader_epoch, record }
+    }
+
+    /// Its topic.
+    pub fn topic(&self) -> &str {
+        &self.chunk.partition.topic
+    }
+
+    /// Its partition's index.
+    pub fn partition(&self) -> i32 {
+        self.chunk.partition.partition
+    }
+
+    /// Its topic and partition.
+    pub fn topic_partition(&self) -> &TopicPartition {
+        &self.chunk.partition
+    }
+
+    /// Its offset.
+    pub fn offset(&self) -> i64 {
+        self.view().offset()
+    }
+
+    /// Milliseconds since 1970; -1 for none.
+    pub fn timestamp(&self) -> i64 {
+        self.view().timestamp()
+    }
+
+    /// Its key; `None` is null.
+    pub fn key(&self) -> Option<&[u8]> {
+        self.view().key()
+    }
+
+    /// Its value; `None` is null, a tombstone on compacted topics.
+    pub fn value(&self) -> Option<&[u8]> {
+        self.view().value()
+    }
+
+    /// Its headers, in the producer's order.
+    pub fn headers(&self) -> Headers<'_> {
+        self.view().headers()
+    }
+
+    /// Leader epoch of its batch; -1 where the broker does not keep it.
+    pub fn leader_epoch(&self) -> i32 {
+        self.chunk.leader_epoch
+    }
+
+    /// Its value without a copy: it shares the fetched bytes as the record does.
+    pub fn value_bytes(&self) -> Option<Bytes> {
+        self.value().map(|value| self.chunk.bytes.slice_ref(value))
+    }
+
+    /// Its key, likewise.
+    pub fn key_bytes(&self) -> Option<Bytes> {
+        self.key().map(|key| self.chunk.bytes.slice_ref(key))
+    }
+
+    /// A copy that keeps nothing else in memory, nor counts against the budget.
+    pub fn to_owned(&self) -> OwnedRecord {
+        self.view().to_owned()
+    }
+}
+
+impl fmt::Debug for SharedRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.view().fmt(f)
+    }
+}
+
+fn nothing<'a>() -> Record<'a> {
+    Record {
+        offset: -1,
+        timestamp: -1,
+        key: None,
+        value: None,
+        headers: Headers::default(),
+        size: 0,
+    }
+}
+
+/// The records of a chunk one after the other, as views that share it.
+pub(crate) struct SharedChunk {
+    chunk: Arc<Chunk>,
+    at: usize,
+    left: usize,
+}
+
+impl SharedChunk {
+    pub fn new(chunk: Chunk) -> SharedChunk {
+        let left = chunk.count;
+        SharedChunk { chunk: Arc::new(chunk), at: 0, left }
+    }
+
+    /// What is left of it, and where the record behind that would be; `None` when nothing is.
+    pub fn rest(self) -> Option<(Chunk, Position)> {
+        let SharedChunk { chunk, at, left } = self;
+        let behind = Position { offset: chunk.next_offset, leader_epoch: chunk.leader_epoch };
+        let bytes = chunk.bytes.slice(at.min(chunk.bytes.len())..);
+        (left > 0).then(|| (Chunk { bytes, count: left, ..(*chunk).clone() }, behind))
+    }
+
+    /// The next record, and where the one behind it would be.
+    #[inline]
+    pub fn next(&mut self) -> Option<(SharedRecord, Position)> {
+        self.left = self.left.checked_sub(1)?;
+        let (record, len) = self.chunk.context.read(self.chunk.bytes.get(self.at..)?).ok()?;
+        let leader_epoch = self.chunk.leader_epoch;
+        // Behind the last one there may be a gap, where the log was compacted.
+        let is_last = self.left == 0;
+        let next = if is_last { self.chunk.next_offset } else { record.offset.saturating_add(1) };
+        let behind = Position { offset: next, leader_epoch };
+        let shared = SharedRecord { chunk: Arc::clone(&self.chunk), at: self.at };
+        self.at += len;
+        Some((shared, behind))
+    }
+}
+
+impl Records {
+    /// The last record, as one that can be kept.
+    pub(crate) fn last(&self) -> Option<SharedRecord> {
+        let chunk = Arc::new(self.chunks.last()?.clone());
+        let mut at = 0;
+        for _ in 1..chunk.count {
+            at += chunk.context.read(chunk.bytes.get(at..)?).ok()?.1;
+        }
+        Some(SharedRecord { chunk, at })
+    }
+
+    pub(crate) fn into_chunks(self) -> impl Iterator<Item = Chunk> {
+        self.chunks.into_iter()
     }
 }
 

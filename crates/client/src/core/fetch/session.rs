@@ -89,6 +89,11 @@ impl Session {
         self.told.get(partition)
     }
 
+    /// What is wanted and was not told: what the request under way does not ask for.
+    pub fn untold(&self) -> impl Iterator<Item = (&Arc<TopicPartition>, &Asked)> {
+        self.named.iter()
+    }
+
     /// Partitions that are wanted.
     pub fn len(&self) -> usize {
         self.wanted.len()

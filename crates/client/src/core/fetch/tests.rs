@@ -1,6 +1,6 @@
 //! A fetcher against logs in memory, with a broker that keeps sessions as Kafka's does.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -139,20 +139,27 @@ impl Cluster {
         r.tags(None, |_, _| Ok(false)).unwrap();
         let request = FetchRequest::decode(&mut r, VERSION).unwrap();
         assert_eq!(r.remaining(), 0);
-        let id = if request.session_epoch == 0 {
+        let is_loose = request.session_epoch == -1;
+        let id = if is_loose {
+            0
+        } else if request.session_epoch == 0 {
             self.full_requests += 1;
             self.next_session += 1;
             self.next_session
         } else {
             request.session_id
         };
-        if request.session_epoch != 0 && !self.sessions.contains_key(&(broker, id)) {
+        if request.session_epoch > 0 && !self.sessions.contains_key(&(broker, id)) {
             return encode(&FetchResponse {
                 error_code: ErrorCode::FETCH_SESSION_ID_NOT_FOUND,
                 ..FetchResponse::default()
             });
         }
-        let (epoch, asked) = self.sessions.entry((broker, id)).or_default();
+        let mut loose = (-1, BTreeMap::new());
+        let (epoch, asked) = match is_loose {
+            true => &mut loose,
+            false => self.sessions.entry((broker, id)).or_default(),
+        };
         assert_eq!(*epoch, request.session_epoch, "epochs follow each other");
         *epoch += 1;
         for topic in &request.topics {
@@ -421,6 +428,45 @@ fn without_a_hint_it_waits_and_asks_for_metadata() {
 }
 
 #[test]
+fn what_is_resumed_while_a_request_is_held_back_is_asked_for_aside() {
+    let mut cluster = Cluster::with(2, 1);
+    let mut fetcher = fetcher(FetchSettings::default(), 1 << 20);
+    for index in [0, 1] {
+        fetcher.add(tp(index), Some(Position::at(0)));
+    }
+    fetcher.update_leaders(&cluster.metadata());
+    fetcher.pause(&tp(1));
+    let mut flights = Flights::default();
+    flights.send(&mut fetcher, &mut cluster, 0);
+    cluster.logs.get_mut(&1).unwrap().append(&["a"], BatchOptions::default(), Compression::None);
+    flights.send_aside(&mut fetcher, &mut cluster, 0);
+    assert_eq!(flights.0.len(), 1, "nobody wants anything");
+    fetcher.resume(&tp(1));
+    flights.send_aside(&mut fetcher, &mut cluster, 0);
+    assert_eq!(flights.0.len(), 2);
+    // While it is asked for aside, the session does not ask for it.
+    flights.land(&mut fetcher, 0, 0, false);
+    flights.send(&mut fetcher, &mut cluster, 0);
+    flights.land(&mut fetcher, 0, 0, false);
+    assert_eq!(take(&mut fetcher, 9), owned(&[(1, 0, "a")]));
+    // There is nothing more, as is known; when it is not, it is asked once.
+    for _ in 0..3 {
+        flights.send_aside(&mut fetcher, &mut cluster, 0);
+        flights.land(&mut fetcher, 0, 1, false);
+        assert_eq!(flights.0.len(), 1);
+        fetcher.pause(&tp(1));
+        fetcher.resume(&tp(1));
+    }
+    assert_eq!((flights.0.len(), fetcher.counts().aside), (1, 2));
+    // The session takes over.
+    flights.land(&mut fetcher, 0, 0, false);
+    cluster.logs.get_mut(&1).unwrap().append(&["b"], BatchOptions::default(), Compression::None);
+    flights.send(&mut fetcher, &mut cluster, 0);
+    flights.land(&mut fetcher, 0, 0, false);
+    assert_eq!(take(&mut fetcher, 9), owned(&[(1, 1, "b")]));
+}
+
+#[test]
 fn offsets_out_of_range_go_by_the_reset_policy() {
     for (reset, fails) in [(OffsetReset::None, true), (OffsetReset::Earliest, false)] {
         let mut cluster = Cluster::with(1, 1);
@@ -563,10 +609,11 @@ fn sessions_outlive_pausing_and_are_begun_again_when_lost() {
 
 /// Requests that are answered already, with answers that are still on their way.
 #[derive(Default)]
-struct Flights(Vec<Flight>);
+struct Flights(Vec<Flight>, BTreeSet<i32>);
 
 struct Flight {
     broker: i32,
+    is_aside: bool,
     body: Bytes,
     _room: Planned,
 }
@@ -577,14 +624,29 @@ impl Flights {
         fetcher.settle(now);
         fetcher.kick_all();
         for broker in fetcher.take_kicks() {
-            if self.0.iter().any(|flight| flight.broker == broker) {
+            if self.0.iter().any(|flight| flight.broker == broker && !flight.is_aside) {
                 continue;
             }
             let mut frame = Writer::new();
             let planned = fetcher.plan(broker, now, VERSION, "test", &mut frame).unwrap();
             let Some(planned) = planned else { continue };
             let body = cluster.answer(broker, &frame.to_vec());
-            self.0.push(Flight { broker, body, _room: planned });
+            self.0.push(Flight { broker, is_aside: false, body, _room: planned });
+        }
+    }
+
+    /// Asks brokers that owe an answer, where that is said to be of use; elsewhere it is not.
+    fn send_aside(&mut self, fetcher: &mut Fetcher, cluster: &mut Cluster, now: u64) {
+        fetcher.settle(now);
+        self.1.extend(fetcher.take_late());
+        for broker in [1, 2] {
+            let is_late = self.1.remove(&broker);
+            let mut frame = Writer::new();
+            let planned = fetcher.plan_aside(broker, now, VERSION, "test", &mut frame).unwrap();
+            let Some(planned) = planned else { continue };
+            assert!(is_late, "nobody was told that broker {broker} is to be asked");
+            let body = cluster.answer(broker, &frame.to_vec());
+            self.0.push(Flight { broker, is_aside: true, body, _room: planned });
         }
     }
 
@@ -593,18 +655,26 @@ impl Flights {
         if self.0.is_empty() {
             return;
         }
-        let flight = self.0.swap_remove(which % self.0.len());
-        if lost {
-            fetcher.disconnected(flight.broker, now);
-        } else {
-            let body = fetcher.budget().share(flight.body.to_vec());
-            fetcher.accept(flight.broker, &body, VERSION, now).unwrap();
+        let flight = match which {
+            which if which < self.0.len() => self.0.swap_remove(which),
+            _ => return,
+        };
+        let body = fetcher.budget().share(flight.body.to_vec());
+        match (flight.is_aside, lost) {
+            (false, true) => fetcher.disconnected(flight.broker, now),
+            (true, true) => fetcher.aside_failed(flight.broker),
+            (false, false) => {
+                fetcher.accept(flight.broker, &body, VERSION, now).unwrap();
+            }
+            (true, false) => {
+                fetcher.accept_aside(flight.broker, &body, VERSION, now).unwrap();
+            }
         }
     }
 }
 
 /// Pauses, resumes, seeks in the buffer, takes, appends and moves of leaders in every order.
-fn run_seed(seed: u64) {
+fn run_seed(seed: u64) -> FetchCounts {
     let mut rng = Rng(seed);
     let partitions = 1 + rng.below(6) as i32;
     let mut cluster = Cluster::with(partitions, 2);
@@ -625,7 +695,7 @@ fn run_seed(seed: u64) {
     for _ in 0..120 {
         let index = rng.below(partitions as u64) as i32;
         let at = index as usize;
-        match rng.below(12) {
+        match rng.below(13) {
             0 | 1 => {
                 let log = cluster.logs.get_mut(&index).unwrap();
                 let count = 1 + rng.below(5);
@@ -661,6 +731,7 @@ fn run_seed(seed: u64) {
                 pinned.clear();
             }
             8 => flights.send(&mut fetcher, &mut cluster, now),
+            10 => flights.send_aside(&mut fetcher, &mut cluster, now),
             9 => {
                 let lost = rng.below(10) == 0;
                 flights.land(&mut fetcher, now, rng.below(2) as usize, lost);
@@ -693,6 +764,9 @@ fn run_seed(seed: u64) {
     }
     pinned.clear();
     for _ in 0..400 {
+        if cluster.logs.iter().all(|(index, log)| next[*index as usize] == log.end) {
+            break;
+        }
         now += 200;
         pump(&mut fetcher, &mut cluster, now);
         for record in take(&mut fetcher, 50) {
@@ -713,12 +787,177 @@ fn run_seed(seed: u64) {
     let peak = fetcher.budget().peak();
     let bound = budget_bytes + 2 * batch_max.max(700) + 1024;
     assert!(peak <= bound, "seed {seed}: peak {peak} of {bound}");
-    drop(fetcher);
+    counts
 }
 
 #[test]
 fn any_order_of_events_keeps_the_promises() {
+    let mut aside = 0;
+    crate::core::seeds::run("fetch", 300, 40, |seed| aside += run_seed(seed).aside);
+    assert!(aside > 100, "{aside} requests aside");
+}
+
+/// Notes that it was woken.
+#[derive(Default)]
+struct Woken(std::sync::atomic::AtomicBool);
+
+impl std::task::Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, std::sync::atomic::Ordering::SeqCst);
+    }
+}
+
+/// Takes of single partitions, in every order; the first of them is hardly ever read, and a few
+/// of its records are held all the time.
+fn run_seed_apart(seed: u64) {
+    let mut rng = Rng(seed);
+    let partitions = 2 + rng.below(8) as usize;
+    let mut cluster = Cluster::with(partitions as i32, 2);
+    let settings = FetchSettings { partition_max_bytes: 700, ..FetchSettings::default() };
+    let mut fetcher = fetcher(settings, 8 << 10);
+    fetcher.set_reading(Reading::Partitions);
+    for index in 0..partitions {
+        fetcher.add(tp(index as i32), Some(Position::at(0)));
+    }
+    fetcher.update_leaders(&cluster.metadata());
+    let woken: Vec<Arc<Woken>> = (0..partitions).map(|_| Arc::default()).collect();
+    let wakers: Vec<Waker> = woken.iter().map(|woken| Waker::from(Arc::clone(woken))).collect();
+    let mut waits = vec![false; partitions];
+    let mut paused = vec![false; partitions];
+    let mut next = vec![0i64; partitions];
+    let mut held = VecDeque::new();
+    let mut take_from = |fetcher: &mut Fetcher, at: usize, next: &mut [i64], max: usize| {
+        let taken = fetcher.take_from(&tp(at as i32), max, &wakers[at]).unwrap();
+        let Some(chunk) = taken else { return 0 };
+        let count = chunk.count;
+        assert!(count <= max, "seed {seed}");
+        let mut shared = SharedChunk::new(chunk);
+        while let Some((record, behind)) = shared.next() {
+            assert_eq!(record.offset(), next[at], "seed {seed}: partition {at}");
+            assert_eq!(record.partition(), at as i32);
+            next[at] = behind.offset;
+            if at == 0 {
+                held.push_back(record);
+                held.truncate(3);
+            }
+        }
+        count
+    };
+    let mut flights = Flights::default();
+    let mut now = 0;
+    for _ in 0..150 {
+        let at = rng.below(partitions as u64) as usize;
+        match rng.below(10) {
+            0 | 1 => {
+                let log = cluster.logs.get_mut(&(at as i32)).unwrap();
+                let value = "v".repeat(rng.below(100) as usize);
+                let values = vec![&*value; 1 + rng.below(4) as usize];
+                let codec = if rng.below(2) == 0 { Compression::None } else { Compression::Lz4 };
+                log.append(&values, BatchOptions::default(), codec);
+            }
+            2 => paused[at] = fetcher.pause(&tp(at as i32)),
+            3 => paused[at] = !fetcher.resume(&tp(at as i32)),
+            4 | 5 => flights.send(&mut fetcher, &mut cluster, now),
+            6 => flights.land(&mut fetcher, now, rng.below(2) as usize, rng.below(20) == 0),
+            _ if at == 0 && rng.below(6) > 0 => {}
+            _ => {
+                let taken = take_from(&mut fetcher, at, &mut next, 1 + rng.below(4) as usize);
+                assert!(taken == 0 || !paused[at], "seed {seed}: a record of a paused partition");
+                waits[at] = taken == 0;
+                if taken == 0 {
+                    woken[at].0.store(false, std::sync::atomic::Ordering::SeqCst);
+                }
+            }
+        }
+        now += rng.below(100);
+        fetcher.take_wakers().into_iter().for_each(Waker::wake);
+        for at in (0..partitions).filter(|at| waits[*at]) {
+            let cursor = fetcher.cursor(&tp(at as i32)).unwrap();
+            let has_some = cursor.is_deliverable() && !cursor.buffer.is_empty();
+            let is_woken = woken[at].0.load(std::sync::atomic::Ordering::SeqCst);
+            assert!(!has_some || is_woken, "seed {seed}: nobody reads partition {at}");
+        }
+    }
+    while !flights.0.is_empty() {
+        flights.land(&mut fetcher, now, 0, false);
+    }
+    for index in 0..partitions {
+        fetcher.resume(&tp(index as i32));
+    }
+    // All others come to their ends while nobody reads the first, then the first does.
+    for range in [1..partitions, 0..partitions] {
+        for _ in 0..100 {
+            now += 200;
+            pump(&mut fetcher, &mut cluster, now);
+            for at in range.clone() {
+                while take_from(&mut fetcher, at, &mut next, 3) > 0 {}
+            }
+        }
+        for at in range {
+            let end = cluster.logs[&(at as i32)].end;
+            assert_eq!(next[at], end, "seed {seed}: partition {at}");
+        }
+    }
+    let counts = fetcher.counts();
+    let there: u64 = cluster.logs.values().flat_map(|l| &l.batches).map(|b| b.len() as u64).sum();
+    assert!(counts.batch_bytes <= there, "seed {seed}: {there} bytes, fetched {counts:?}");
+    assert_eq!(fetcher.ready.len() + fetcher.failed.len(), 0, "seed {seed}: queues nobody reads");
+}
+
+#[test]
+fn partitions_are_read_apart_in_any_order_of_events() {
     for seed in 0..300 {
-        run_seed(seed);
+        run_seed_apart(seed);
+    }
+}
+
+#[test]
+fn a_failure_is_told_once_to_whoever_reads_the_partition() {
+    for reading in [Reading::Partitions, Reading::Stream] {
+        let mut cluster = Cluster::with(2, 1);
+        for index in 0..2 {
+            let log = cluster.logs.get_mut(&index).unwrap();
+            log.append(&["a"], BatchOptions::default(), Compression::None);
+            log.append(&["b"], BatchOptions::default(), Compression::None);
+        }
+        let log = cluster.logs.get_mut(&0).unwrap();
+        let mut broken = log.batches[1].to_vec();
+        *broken.last_mut().unwrap() ^= 1;
+        log.batches[1] = broken.into();
+        let mut fetcher = fetcher(FetchSettings::default(), 1 << 20);
+        fetcher.set_reading(reading);
+        for index in 0..2 {
+            fetcher.add(tp(index), Some(Position::at(0)));
+        }
+        fetcher.update_leaders(&cluster.metadata());
+        pump(&mut fetcher, &mut cluster, 0);
+        let waker = Waker::noop();
+        let (mut records, mut errors) = (0, Vec::new());
+        for round in 0..20 {
+            if reading == Reading::Stream {
+                let mut out = Records::default();
+                match fetcher.take(10, &mut out) {
+                    Ok(()) => records += out.len(),
+                    Err(error) => errors.push(error),
+                }
+            } else {
+                match fetcher.take_from(&tp(round % 2), 10, waker) {
+                    Ok(taken) => records += taken.map_or(0, |chunk| chunk.count),
+                    Err(error) => errors.push(error),
+                }
+            }
+        }
+        assert_eq!((records, errors.len()), (3, 1), "{reading:?}: {errors:?}");
+        assert_eq!((&errors[0].partition, errors[0].offset), (&tp(0), 1));
+        // Moved behind it, it goes on.
+        fetcher.seek(&tp(0), Position::at(2));
+        let log = cluster.logs.get_mut(&0).unwrap();
+        log.append(&["c"], BatchOptions::default(), Compression::None);
+        pump(&mut fetcher, &mut cluster, 1_000);
+        let count = match reading {
+            Reading::Stream => take(&mut fetcher, 10).len(),
+            _ => fetcher.take_from(&tp(0), 10, waker).unwrap().map_or(0, |chunk| chunk.count),
+        };
+        assert_eq!(count, 1, "{reading:?}");
     }
 }

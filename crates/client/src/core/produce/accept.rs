@@ -38,6 +38,7 @@ impl Sender {
         let mut accepted = Accepted::default();
         let Some(outbox) = self.outboxes.get_mut(&broker) else { return Ok(accepted) };
         let mut request = outbox.requests.pop_front().unwrap_or_default();
+        outbox.trouble = None;
         let throttle_ms = u64::try_from(response.throttle_time_ms).unwrap_or(0);
         outbox.throttled_until_ms = outbox.throttled_until_ms.max(now_ms + throttle_ms);
         for node in response.node_endpoints {
@@ -92,10 +93,12 @@ impl Sender {
     }
 
     /// The connection to a broker is gone, or never came about.
-    pub fn disconnected(&mut self, broker: i32, now_ms: u64) {
+    /// `trouble` says why.
+    pub fn disconnected(&mut self, broker: i32, trouble: Arc<str>, now_ms: u64) {
         self.wants_metadata = true;
         self.errand = true;
         let Some(outbox) = self.outboxes.get_mut(&broker) else { return };
+        outbox.trouble = Some(trouble);
         for (slot, key) in std::mem::take(&mut outbox.requests).into_iter().flatten() {
             if let Some(batch) = self.partitions[slot as usize].landed(key) {
                 self.retry(slot, batch, ErrorCode::NETWORK_EXCEPTION, now_ms);
@@ -191,7 +194,8 @@ impl Sender {
         batch.last_error = Some(code);
         let is_over = batch.attempts > self.settings.retries || batch.outcome.is_settled();
         if is_over {
-            let kind = expired(&batch, now_ms);
+            let trouble = self.trouble_of(slot);
+            let kind = expired(&batch, trouble, now_ms);
             return self.abandon(slot, batch, kind, Vec::new());
         }
         let pause_ms = self.backoff_ms(batch.attempts);
@@ -257,13 +261,14 @@ impl Sender {
     pub fn expire(&mut self, now_ms: u64) -> bool {
         for slot in 0..self.partitions.len() as Slot {
             let after_ms = self.settings.delivery_timeout_ms;
+            let trouble = self.trouble_of(slot);
             let is_old = |batch: &Batch| now_ms.saturating_sub(batch.created_ms) >= after_ms;
             let partition = &mut self.partitions[slot as usize];
             // What is under way stays until its fate is known, but nobody waits any longer.
             for batch in partition.in_flight.iter().filter(|batch| is_old(batch)) {
                 let failure = super::outcome::Failure {
                     partition: Arc::clone(&partition.name),
-                    kind: expired(batch, now_ms),
+                    kind: expired(batch, trouble.clone(), now_ms),
                     records: Vec::new(),
                 };
                 batch.outcome.settle(Settled::Failed(failure), &mut self.wakers);
@@ -272,7 +277,7 @@ impl Sender {
             while let Some(batch) = self.partitions[slot as usize].queue.pop_front_if(|b| is_old(b))
             {
                 has_expired = true;
-                let kind = expired(&batch, now_ms);
+                let kind = expired(&batch, trouble.clone(), now_ms);
                 self.abandon(slot, batch, kind, Vec::new());
             }
             if has_expired {
@@ -282,13 +287,22 @@ impl Sender {
         self.is_unwatched = self.outstanding == 0;
         !self.is_unwatched
     }
+
+    /// What keeps a partition's batches from being acknowledged, as far as is known.
+    fn trouble_of(&self, slot: Slot) -> Option<Arc<str>> {
+        match self.partitions[slot as usize].leader {
+            Some(leader) => self.outboxes.get(&leader.id)?.trouble.clone(),
+            None => self.trouble.clone(),
+        }
+    }
 }
 
-fn expired(batch: &Batch, now_ms: u64) -> ProduceErrorKind {
+fn expired(batch: &Batch, trouble: Option<Arc<str>>, now_ms: u64) -> ProduceErrorKind {
     ProduceErrorKind::Expired {
         after_ms: now_ms.saturating_sub(batch.created_ms),
         attempts: batch.attempts,
         last: batch.last_error,
+        trouble,
     }
 }
 

@@ -29,12 +29,20 @@ impl Sender {
         &mut self,
         record: &ProducerRecord<'_>,
         timestamp: i64,
-        now_ms: impl FnOnce() -> u64,
+        now_ms: impl Fn() -> u64,
     ) -> Result<Ticket, Refused> {
         let bytes = record.bytes_max();
         self.check(bytes, timestamp)?;
         let topic = self.topic_of(record.topic).ok_or(Refused::UnknownTopic)?;
+        let before = self.topics[topic].sticky.current();
         let (slot, is_sticky) = self.place_of(topic, record, bytes)?;
+        if is_sticky && before != self.topics[topic].sticky.current() {
+            // What was left is as full as it gets.
+            let left = before.and_then(|at| self.topics[topic].partitions.get(at as usize));
+            if let Some(&left) = left {
+                self.close_last(left, now_ms());
+            }
+        }
         let mut began_ms = None;
         let last = self.partitions[slot as usize].queue.back_mut();
         let batch = match last {
@@ -141,6 +149,7 @@ impl Sender {
             self.hurry(now_ms);
             return Err(Refused::Full);
         };
+        self.topics[topic].used_ms = now_ms;
         let key = BatchKey { id: self.next_batch, part: 0 };
         self.next_batch += 1;
         self.outstanding += 1;
@@ -233,10 +242,12 @@ impl Sender {
     }
 
     /// The error that a refusal is, for whoever does not want to wait.
-    pub fn error_of(record: &ProducerRecord<'_>, refused: Refused) -> ProduceError {
+    pub fn error_of(&self, record: &ProducerRecord<'_>, refused: Refused) -> ProduceError {
         let kind = match refused {
             Refused::Full => ProduceErrorKind::Full { waited_ms: 0 },
-            Refused::UnknownTopic => ProduceErrorKind::UnknownTopic { code: None },
+            Refused::UnknownTopic => {
+                ProduceErrorKind::UnknownTopic { code: None, trouble: self.trouble.clone() }
+            }
             Refused::NoSuchPartition(count) => ProduceErrorKind::NoSuchPartition { count },
             Refused::For(kind) => kind,
         };

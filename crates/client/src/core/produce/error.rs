@@ -61,10 +61,12 @@ pub enum ProduceErrorKind {
         count: usize,
     },
     /// Nothing is known of the topic: it does not exist, or nobody could be asked in time.
-    #[error("nothing is known of the topic{}", because(*.code))]
+    #[error("nothing is known of the topic{}{}", because(*.code), saying(.trouble))]
     UnknownTopic {
         /// What the broker says of it.
         code: Option<ErrorCode>,
+        /// Why nobody could be asked.
+        trouble: Option<Arc<str>>,
     },
     /// As much as fits `buffer.memory` waits to be acknowledged, and did so for `max.block.ms`.
     #[error("no room in buffer.memory within {waited_ms} ms")]
@@ -73,7 +75,11 @@ pub enum ProduceErrorKind {
         waited_ms: u64,
     },
     /// The record was not acknowledged within `delivery.timeout.ms`, or not after `retries`.
-    #[error("not acknowledged within {after_ms} ms, sent {attempts} times{}", because(*.last))]
+    #[error(
+        "not acknowledged within {after_ms} ms, sent {attempts} times{}{}",
+        because(*.last),
+        saying(.trouble)
+    )]
     Expired {
         /// Milliseconds since its batch was begun.
         after_ms: u64,
@@ -81,6 +87,8 @@ pub enum ProduceErrorKind {
         attempts: u32,
         /// What a broker said last.
         last: Option<ErrorCode>,
+        /// Why its broker, or any, cannot be reached.
+        trouble: Option<Arc<str>>,
     },
     /// The broker refuses.
     #[error("the broker answers {}{}", code_name(*.code), saying(.message))]
@@ -93,6 +101,9 @@ pub enum ProduceErrorKind {
     /// The producer cannot go on: the cluster gives it no producer id.
     #[error("no producer id: {}", code_name(*.0))]
     NoProducerId(ErrorCode),
+    /// A task of the producer broke down, which is a fault in this client.
+    #[error("the producer broke down; what it was doing is in the log of the program")]
+    Broken,
     /// The producer was closed first.
     #[error("the producer was closed")]
     Closed,
@@ -103,7 +114,7 @@ impl ProduceErrorKind {
     pub fn is_retriable(&self) -> bool {
         match self {
             ProduceErrorKind::Full { .. } | ProduceErrorKind::Expired { .. } => true,
-            ProduceErrorKind::UnknownTopic { code } => code.is_none_or(ErrorCode::is_retriable),
+            ProduceErrorKind::UnknownTopic { code, .. } => code.is_none_or(ErrorCode::is_retriable),
             ProduceErrorKind::Broker { code, .. } => code.is_retriable(),
             _ => false,
         }

@@ -169,6 +169,8 @@ pub struct Sender {
     producer_id: Option<(i64, i16)>,
     /// Why there will never be a producer id.
     over: Option<ProduceErrorKind>,
+    /// Why metadata could not be asked for the last time.
+    trouble: Option<Arc<str>>,
     /// Batches taken in and not settled.
     outstanding: usize,
     /// Brokers for which there may be something to do.
@@ -207,6 +209,7 @@ impl Sender {
             wants_metadata: false,
             wants_producer_id: false,
             is_unwatched: true,
+            trouble: None,
             counts: ProduceCounts::default(),
         }
     }
@@ -253,6 +256,13 @@ impl Sender {
 
     /// Asks for metadata, for a topic that is not known here.
     pub fn want_metadata(&mut self) {
+        self.wants_metadata = true;
+        self.errand = true;
+    }
+
+    /// Takes over that nobody could be asked for metadata.
+    pub fn metadata_failed(&mut self, trouble: Arc<str>) {
+        self.trouble = Some(trouble);
         self.wants_metadata = true;
         self.errand = true;
     }

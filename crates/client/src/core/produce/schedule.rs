@@ -5,6 +5,7 @@
 //! [`Sender::reschedule`].
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use super::batch::BatchKey;
 use super::partition::{Rules, Turn};
@@ -32,6 +33,8 @@ pub(super) struct Outbox {
     pub throttled_until_ms: u64,
     /// Until when the broker's task sleeps, should nobody kick it; 0 while it does not.
     pub sleeps_until_ms: u64,
+    /// Why the last connection ended, while no other has brought an answer.
+    pub trouble: Option<Arc<str>>,
 }
 
 impl Sender {
@@ -182,6 +185,7 @@ impl Default for Outbox {
             throttled_until_ms: 0,
             // Nobody is there yet: the first kick makes somebody.
             sleeps_until_ms: u64::MAX,
+            trouble: None,
         }
     }
 }

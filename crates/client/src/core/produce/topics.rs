@@ -7,6 +7,7 @@ use thalweg_records::Compression;
 use thalweg_wire::Uuid;
 
 use super::batch::headroom;
+use super::error::ProduceErrorKind;
 use super::partition::{Partition, Sequencing};
 use super::partitioner::{Load, Sticky};
 use super::schedule::Place;
@@ -27,6 +28,8 @@ pub(super) struct Topic {
     pub sticky: Sticky,
     /// What compression is expected to leave of a batch, 1 for all of it.
     pub ratio: f32,
+    /// When the last batch was begun.
+    pub used_ms: u64,
 }
 
 impl Topic {
@@ -59,9 +62,16 @@ impl Topic {
 }
 
 impl Sender {
-    /// The topics that are produced to.
-    pub fn topic_names(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.topics.iter().map(|topic| &topic.name)
+    /// The topics that were produced to since `since_ms`, and those with records to be sent.
+    pub fn topic_names(&self, since_ms: u64) -> impl Iterator<Item = &Arc<str>> {
+        let in_use = move |topic: &&Topic| {
+            topic.used_ms >= since_ms
+                || topic.partitions.iter().any(|&slot| {
+                    let partition = &self.partitions[slot as usize];
+                    !partition.queue.is_empty() || !partition.in_flight.is_empty()
+                })
+        };
+        self.topics.iter().filter(in_use).map(|topic| &topic.name)
     }
 
     /// Whether a topic's partitions are known.
@@ -86,9 +96,11 @@ impl Sender {
                     partitions: Vec::new(),
                     sticky: Sticky::default(),
                     ratio: 1.0,
+                    used_ms: now_ms,
                 });
             }
         }
+        self.trouble = None;
         for at in 0..self.topics.len() {
             let known = metadata.topics.get(&*self.topics[at].name);
             match known {
@@ -129,6 +141,25 @@ impl Sender {
             if !is_older {
                 self.set_leader(slot, of.leader, now_ms);
             }
+        }
+        if is_another {
+            self.shrink(at, known.partitions.len(), now_ms);
+        }
+    }
+
+    /// A topic that was created again may have fewer partitions: what was meant for the others has
+    /// nowhere to go.
+    fn shrink(&mut self, at: usize, count: usize, now_ms: u64) {
+        let topic = &mut self.topics[at];
+        topic.sticky = Sticky::default();
+        if topic.partitions.len() <= count {
+            return;
+        }
+        for slot in topic.partitions.split_off(count) {
+            for batch in std::mem::take(&mut self.partitions[slot as usize].queue) {
+                self.fail(slot, batch, ProduceErrorKind::NoSuchPartition { count }, Vec::new());
+            }
+            self.set_leader(slot, None, now_ms);
         }
     }
 

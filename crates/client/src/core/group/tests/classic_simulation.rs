@@ -78,7 +78,7 @@ impl Coordinator for ClassicCoordinator {
 
 #[test]
 fn groups_settle_and_no_partition_has_two_owners() {
-    run_seeds(SEEDS, ClassicCoordinator::new);
+    run_seeds("classic group", SEEDS, ClassicCoordinator::new);
 }
 
 fn submission(request: GroupRequest, random: u64) -> Submission {

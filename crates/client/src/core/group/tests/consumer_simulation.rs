@@ -74,5 +74,5 @@ impl Coordinator for ConsumerCoordinator {
 
 #[test]
 fn groups_settle_and_no_partition_has_two_owners() {
-    run_seeds(SEEDS, ConsumerCoordinator::default);
+    run_seeds("consumer group", SEEDS, ConsumerCoordinator::default);
 }

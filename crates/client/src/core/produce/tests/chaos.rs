@@ -173,40 +173,45 @@ fn check(seed: u64, sim: &mut Sim, sent: Vec<(Option<i32>, Ticket)>, weather: We
     }
 }
 
-fn runs(seeds: std::ops::Range<u64>, weather: Weather) -> ProduceCounts {
+fn runs(family: &str, usual: u64, share: u64, weather: Weather) -> ProduceCounts {
     let mut all = ProduceCounts::default();
-    for seed in seeds {
+    crate::core::seeds::run(family, usual, share, |seed| {
         let counts = run(seed, weather);
         all.retries += counts.retries;
         all.splits += counts.splits;
         all.epoch_bumps += counts.epoch_bumps;
-    }
+    });
     all
 }
 
 #[test]
 fn in_calm_weather_nothing_is_repeated() {
-    let counts = runs(0..8, CALM);
+    let counts = runs("produce: calm", 8, 2, CALM);
     assert_eq!((counts.retries, counts.splits, counts.epoch_bumps), (0, 0, 0));
 }
 
 #[test]
 fn errors_and_lost_answers() {
-    let counts = runs(100..120, Weather { errors: 6, breaks: 60, ..CALM });
+    let counts = runs("produce: errors", 20, 7, Weather { errors: 6, breaks: 60, ..CALM });
     assert!(counts.retries > 300, "{counts:?}");
     assert_eq!(counts.epoch_bumps, 0, "nothing was given up");
 }
 
 #[test]
 fn leaders_move() {
-    let counts = runs(200..220, Weather { errors: 20, breaks: 150, moves: 40, ..CALM });
+    let counts = runs(
+        "produce: leaders move",
+        20,
+        7,
+        Weather { errors: 20, breaks: 150, moves: 40, ..CALM },
+    );
     assert!(counts.retries > 300, "{counts:?}");
 }
 
 #[test]
 fn batches_that_are_too_large_become_two() {
     let weather = Weather { errors: 30, breaks: 200, max_message_bytes: 260, ..CALM };
-    let counts = runs(300..315, weather);
+    let counts = runs("produce: splits", 15, 7, weather);
     assert!(counts.splits > 200, "{counts:?}");
 }
 
@@ -220,6 +225,6 @@ fn what_is_given_up_leaves_no_gap_and_no_double() {
         fatal: 15,
         max_message_bytes: 300,
     };
-    let counts = runs(400..420, weather);
+    let counts = runs("produce: given up", 20, 7, weather);
     assert!(counts.epoch_bumps > 100, "{counts:?}");
 }

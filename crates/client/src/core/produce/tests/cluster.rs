@@ -333,7 +333,7 @@ impl Sim {
         line.answers.clear();
         line.asleep = None;
         self.zombies.extend(line.requests.drain(..).map(|request| (broker, request)));
-        self.sender.disconnected(broker, self.now);
+        self.sender.disconnected(broker, "lost".into(), self.now);
         self.signals();
     }
 

@@ -263,7 +263,7 @@ fn a_record_that_no_broker_takes_in_time_expires() {
         sim.now += 1;
     }
     let kind = failed(&mut ticket);
-    let ProduceErrorKind::Expired { after_ms: 500, attempts, last } = kind else {
+    let ProduceErrorKind::Expired { after_ms: 500, attempts, last, .. } = kind else {
         panic!("{kind}")
     };
     assert!((2..=6).contains(&attempts), "{attempts} attempts with doubling pauses");
@@ -447,4 +447,68 @@ fn topics_of_the_same_name_are_told_apart() {
     let shipment = sim.sender.drain(1, now).expect("something to send");
     assert_eq!(shipment.partitions(), 1);
     assert_eq!(sim.sender.counts().epoch_bumps, 1, "sequences begin anew");
+}
+
+#[test]
+fn a_topic_that_comes_back_with_fewer_partitions_has_no_others() {
+    let mut sim = sim(ProduceSettings { linger_ms: 0, ..ProduceSettings::default() });
+    sim.send(Some(0), b"a").unwrap();
+    sim.settle(100);
+    let mut lost = sim.send(Some(2), b"b").unwrap();
+    let mut metadata = crate::core::Metadata::default();
+    let leader = Some(Leader { id: 1, epoch: 0 });
+    let partition = crate::core::metadata::Partition { leader, replicas: vec![], isr: vec![] };
+    let topic = crate::core::metadata::Topic {
+        id: thalweg_wire::Uuid::from_u128(1),
+        internal: false,
+        partitions: [(0, partition)].into(),
+    };
+    metadata.topics.insert("t".into(), topic);
+    sim.sender.update_metadata(&metadata, [], sim.now);
+    assert_eq!(failed(&mut lost), ProduceErrorKind::NoSuchPartition { count: 1 });
+    assert_eq!(sim.send(Some(2), b"c").unwrap_err(), Refused::NoSuchPartition(1));
+    for _ in 0..50 {
+        // Records without a key find the one that is left.
+        sim.send(None, b"d").unwrap();
+    }
+    assert_eq!(sim.sender.outstanding(), 1);
+}
+
+#[test]
+fn a_full_batch_of_records_without_keys_does_not_linger() {
+    let settings =
+        ProduceSettings { batch_size: 300, linger_ms: 10_000, ..ProduceSettings::default() };
+    let mut sim = Sim::new(settings, 1 << 20, 8, 1);
+    let mut tickets: Vec<_> = (0..40).map(|_| sim.send(None, &[b'x'; 100]).unwrap()).collect();
+    while sim.turn(1) {
+        sim.process(1, &mut fine);
+        sim.deliver(1);
+    }
+    let open = tickets.iter_mut().filter_map(|ticket| outcome(ticket).is_none().then_some(()));
+    assert!(open.count() <= 2, "only those of the batch that has room");
+}
+
+#[test]
+fn a_record_that_expires_tells_why_nobody_took_it() {
+    let settings =
+        ProduceSettings { delivery_timeout_ms: 500, linger_ms: 0, ..ProduceSettings::default() };
+    let mut sim = sim(settings);
+    let mut ticket = sim.send(Some(0), b"a").unwrap();
+    sim.turn(1);
+    sim.disconnect(1);
+    sim.now += 600;
+    sim.sender.expire(sim.now);
+    let kind = failed(&mut ticket);
+    assert!(kind.to_string().ends_with(": lost"), "{kind}");
+}
+
+#[test]
+fn topics_that_are_not_used_are_not_asked_for() {
+    let mut sim = sim(ProduceSettings { linger_ms: 0, ..ProduceSettings::default() });
+    sim.now = 1_000;
+    sim.send(Some(0), b"a").unwrap();
+    assert_eq!(sim.sender.topic_names(2_000).count(), 1, "it has something to send");
+    sim.settle(100);
+    assert_eq!(sim.sender.topic_names(1_000).count(), 1);
+    assert_eq!(sim.sender.topic_names(2_000).count(), 0);
 }

@@ -1,0 +1,168 @@
+//! Options of `thalweg bench client`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use thalweg_records::Compression;
+
+use super::super::args::{
+    From, parse_acks, parse_compression, parse_count, parse_seconds, parse_size, parse_size_i32,
+};
+
+/// Options of `thalweg bench client`.
+#[derive(Args)]
+pub struct ClientArgs {
+    #[command(subcommand)]
+    pub(super) command: ClientCommand,
+}
+
+#[derive(Subcommand)]
+pub(super) enum ClientCommand {
+    /// Read a topic with polls of a few records, or of many (KAFKA-20535).
+    Poll(PollArgs),
+    /// Pause all partitions but one, another one before each poll (KAFKA-7548).
+    Pause(PauseArgs),
+    /// Write records as fast as the producer takes them.
+    Write(WriteArgs),
+}
+
+/// How the consumer comes by its partitions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum Mode {
+    /// All of the topic's, without a group.
+    Assign,
+    /// As the only member of a new classic group.
+    Classic,
+    /// As the only member of a new group of KIP-848.
+    Consumer,
+}
+
+impl Mode {
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Assign => "assign",
+            Mode::Classic => "classic",
+            Mode::Consumer => "consumer",
+        }
+    }
+}
+
+/// What all three have in common.
+#[derive(Args, Clone)]
+pub(super) struct Common {
+    /// Brokers to begin with: host:port,host:port.
+    #[arg(long, default_value = "127.0.0.1:9092")]
+    pub bootstrap: String,
+    /// Topic; it must be there.
+    #[arg(long, default_value = "bench")]
+    pub topic: String,
+    /// Threads of the runtime; with 1 everything runs on one.
+    #[arg(long, default_value = "1", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: u32,
+}
+
+/// How the consumer fetches.
+#[derive(Args, Clone)]
+pub(super) struct Fetching {
+    /// Bytes that make the broker answer at once (fetch.min.bytes).
+    #[arg(long, default_value = "1", value_parser = parse_size_i32)]
+    pub fetch_min_bytes: i32,
+    /// Longest wait of the broker for them (fetch.max.wait.ms).
+    #[arg(long, default_value = "500", value_parser = clap::value_parser!(u32))]
+    pub fetch_max_wait_ms: u32,
+    /// Bytes of one partition in one answer (max.partition.fetch.bytes).
+    #[arg(long, default_value = "1m", value_parser = parse_size_i32)]
+    pub max_partition_fetch_bytes: i32,
+    /// Bytes fetched and held at most.
+    #[arg(long, default_value = "64m", value_parser = parse_size)]
+    pub fetch_budget: usize,
+}
+
+#[derive(Args)]
+pub(super) struct PollArgs {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub fetching: Fetching,
+    /// How the consumer comes by its partitions.
+    #[arg(long, value_enum, default_value = "assign")]
+    pub mode: Mode,
+    /// Records of one poll (max.poll.records).
+    #[arg(long, default_value = "500", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_records: u32,
+    /// Where to begin.
+    #[arg(long, value_enum, default_value = "earliest")]
+    pub from: From,
+    /// Time from the first record to the begin of the measurement.
+    #[arg(long, default_value = "0", value_parser = parse_seconds)]
+    pub warmup_seconds: Duration,
+    /// Length of the measurement.
+    #[arg(long, value_parser = parse_seconds, required_unless_present = "records")]
+    pub seconds: Option<Duration>,
+    /// Nothing is expected to come: what it costs to wait.
+    #[arg(long, requires = "seconds")]
+    pub idle: bool,
+    /// Records after which it ends; then it begins with the first poll.
+    #[arg(long, value_parser = parse_count, conflicts_with = "seconds")]
+    pub records: Option<u64>,
+}
+
+#[derive(Args)]
+pub(super) struct PauseArgs {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub fetching: Fetching,
+    /// Partitions that are read, from the first on.
+    #[arg(long, default_value = "10", value_parser = clap::value_parser!(u32).range(1..=10000))]
+    pub partitions: u32,
+    /// How many of them are paused during each poll.
+    #[arg(long, default_value = "9", value_parser = clap::value_parser!(u32))]
+    pub paused: u32,
+    /// Records of one poll.
+    #[arg(long, default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_records: u32,
+    /// Time before the measurement.
+    #[arg(long, default_value = "1", value_parser = parse_seconds)]
+    pub warmup_seconds: Duration,
+    /// Length of the measurement.
+    #[arg(long, default_value = "10", value_parser = parse_seconds)]
+    pub seconds: Duration,
+}
+
+#[derive(Args)]
+pub(super) struct WriteArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// Bytes of a record's value.
+    #[arg(long, default_value = "1024", value_parser = parse_size)]
+    pub record_size: usize,
+    /// Records that are measured.
+    #[arg(long, value_parser = parse_count)]
+    pub records: u64,
+    /// Records before that.
+    #[arg(long, default_value = "0", value_parser = clap::value_parser!(u64))]
+    pub warmup_records: u64,
+    /// none, gzip, snappy, lz4 or zstd (compression.type).
+    #[arg(long, default_value = "none", value_parser = parse_compression)]
+    pub compression: Compression,
+    /// Time for a batch to fill (linger.ms).
+    #[arg(long, default_value = "5")]
+    pub linger_ms: u64,
+    /// Bytes of a batch (batch.size).
+    #[arg(long, default_value = "16384", value_parser = parse_size)]
+    pub batch_size: usize,
+    /// Bytes that wait to be acknowledged (buffer.memory).
+    #[arg(long, default_value = "32m", value_parser = parse_size)]
+    pub buffer_memory: usize,
+    /// 0, 1 or all (acks).
+    #[arg(long, default_value = "all", value_parser = parse_acks)]
+    pub acks: i16,
+    /// Whether batches are numbered (enable.idempotence).
+    #[arg(long, default_value = "true", action = clap::ArgAction::Set)]
+    pub idempotence: bool,
+    /// File of values, one behind the other, that are sent in turn.
+    #[arg(long)]
+    pub payload: PathBuf,
+}

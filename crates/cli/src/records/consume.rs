@@ -1,0 +1,322 @@
+//! `thalweg consume`.
+
+use std::collections::HashMap;
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use thalweg::{
+    Cluster, Consumer, ConsumerConfig, ConsumerRecord, OffsetReset, Records, TopicPartition,
+};
+
+use super::bounds::{self, PLACES, Place};
+use super::envelope;
+use super::format::{Format, TOKENS};
+use super::progress::Progress;
+use crate::client::{self, CliError, ClientArgs, ClientConfig, EXIT_CODES, consumer_config};
+
+/// Records of one poll.
+const AT_ONCE: usize = 500;
+/// How often it is looked whether the end is reached, when no records come.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Output is handed over once it is so long, or when nothing more is there.
+const WRITE_AT: usize = 64 << 10;
+
+const EXAMPLES: &str = "\
+Examples:
+  thalweg consume orders -o beginning -e            all there is, then stop
+  thalweg consume orders -o -10 -f '%p:%o %k=%s\\n'  the last ten of each partition, then what comes
+  thalweg consume orders -o @-15m --json            the last quarter of an hour, and on, as JSON
+  thalweg consume -G billing '^orders.*'            as a member of a group, all topics that match";
+
+fn after_help() -> String {
+    format!("{EXAMPLES}\n\n{TOKENS}\n\n{PLACES}\n\n{EXIT_CODES}")
+}
+
+/// Options of `thalweg consume`.
+#[derive(clap::Args)]
+#[command(after_help = after_help())]
+pub struct ConsumeArgs {
+    /// Topics; with --group also a pattern that begins with ^
+    #[arg(required = true, value_name = "TOPIC")]
+    topics: Vec<String>,
+    /// Only these partitions
+    #[arg(short, long, value_delimiter = ',', value_name = "N,...", conflicts_with = "group")]
+    #[arg(value_parser = clap::value_parser!(i32).range(0..))]
+    partition: Vec<i32>,
+    /// Where to begin [default: end, or stored in a group]
+    #[arg(short, long, value_name = "PLACE", allow_hyphen_values = true)]
+    offset: Option<Place>,
+    /// Where to stop: a place before which records are printed
+    #[arg(long, value_name = "PLACE", allow_hyphen_values = true, conflicts_with = "exit")]
+    until: Option<Place>,
+    /// Stop where the topic ends now
+    #[arg(short, long)]
+    exit: bool,
+    /// Stop after so many records
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Be a member of this group, and commit [default: group.id]
+    #[arg(short = 'G', long, value_name = "ID")]
+    group: Option<String>,
+    /// How a record is printed; see below
+    #[arg(short, long, value_name = "FORMAT", conflicts_with_all = ["key_delimiter", "json"])]
+    format: Option<String>,
+    /// Print the key, and this behind it
+    #[arg(short = 'K', long, value_name = "TEXT", allow_hyphen_values = true)]
+    key_delimiter: Option<String>,
+    /// What ends a record
+    #[arg(
+        short = 'D',
+        long,
+        value_name = "TEXT",
+        default_value = "\\n",
+        allow_hyphen_values = true
+    )]
+    delimiter: String,
+    /// What stands for a null key or value [default: nothing with -K or alone, NULL in a format]
+    #[arg(short = 'Z', long, value_name = "TEXT", allow_hyphen_values = true)]
+    null: Option<String>,
+    /// Show no progress
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// Runs the command.
+pub fn run(args: &ConsumeArgs) -> ExitCode {
+    client::run(consume(args))
+}
+
+/// How records are printed.
+enum Print {
+    Format(Format),
+    Json,
+}
+
+impl Print {
+    fn of(args: &ConsumeArgs) -> Result<Print, CliError> {
+        if args.client.json {
+            return Ok(Print::Json);
+        }
+        let null = |default: &'static str| args.null.as_deref().unwrap_or(default).to_owned();
+        let format = match &args.format {
+            Some(format) => Format::parse(format, &null("NULL")),
+            None => Format::plain(args.key_delimiter.as_deref(), &args.delimiter, &null("")),
+        };
+        format.map(Print::Format).map_err(CliError::Usage)
+    }
+
+    fn write(&self, record: &ConsumerRecord<'_>, to: &mut Vec<u8>) {
+        match self {
+            Print::Format(format) => format.write(record, to),
+            Print::Json => envelope::write(record, to),
+        }
+    }
+}
+
+/// What goes to standard output.
+#[derive(Default)]
+struct Output {
+    bytes: Vec<u8>,
+}
+
+impl Output {
+    fn flush(&mut self) -> Result<(), CliError> {
+        let mut stdout = std::io::stdout().lock();
+        let done = stdout.write_all(&self.bytes).and_then(|()| stdout.flush());
+        self.bytes.clear();
+        done.map_err(|error| CliError::output(&error))
+    }
+}
+
+/// What is left to be done.
+struct Task {
+    print: Print,
+    output: Output,
+    /// Records at and behind these are not printed.
+    ends: HashMap<TopicPartition, i64>,
+    has_ends: bool,
+    left: Option<u64>,
+    records: u64,
+    bytes: u64,
+    /// Records between begin and end, where both are known.
+    total: Option<u64>,
+}
+
+async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
+    let print = Print::of(args)?;
+    let config = args.client.resolve()?;
+    let mut settings = consumer_config(&config.properties, ConsumerConfig::default())?;
+    if let Some(group) = &args.group {
+        settings.group_id = Some(group.clone());
+    }
+    let is_member = args.group.is_some();
+    settings.auto_offset_reset = match args.offset {
+        Some(Place::Beginning) => OffsetReset::Earliest,
+        Some(Place::End) => OffsetReset::Latest,
+        Some(Place::Stored) | None => settings.auto_offset_reset,
+        Some(_) if is_member => {
+            let why = "a member of a group begins at stored, beginning or end (where nothing is \
+                       stored); `thalweg group reset-offsets` changes what is stored";
+            return Err(CliError::Usage(why.to_owned()));
+        }
+        Some(_) => settings.auto_offset_reset,
+    };
+    if args.offset == Some(Place::Stored) && settings.group_id.is_none() {
+        return Err(CliError::Usage("what is stored is a group's: --group or group.id".into()));
+    }
+    config.properties.report();
+    let cluster = config.connect().await?;
+    let (topics, pattern) = topics(args, is_member)?;
+    let partitions = partitions(&cluster, &topics, &args.partition, &config).await?;
+    let mut consumer = Consumer::new(cluster, settings)?;
+    let until = if args.exit { Some(Place::End) } else { args.until };
+    let mut task = Task {
+        print,
+        output: Output::default(),
+        ends: HashMap::new(),
+        has_ends: until.is_some(),
+        left: args.count,
+        records: 0,
+        bytes: 0,
+        total: None,
+    };
+    if let Some(until) = until {
+        if pattern.is_some() {
+            let why = "where the topics of a pattern end is not known before they are assigned";
+            return Err(CliError::Usage(why.to_owned()));
+        }
+        task.ends = bounds::offsets(&consumer, &partitions, until).await?;
+    }
+    match (&pattern, is_member) {
+        (Some(pattern), _) => consumer.subscribe_pattern(pattern)?,
+        (None, true) => consumer.subscribe(topics.iter().map(String::as_str))?,
+        (None, false) => {
+            let place = args.offset.unwrap_or(Place::End);
+            let begins = bounds::offsets(&consumer, &partitions, place).await?;
+            let span = |(partition, end): (&TopicPartition, &i64)| {
+                Some(u64::try_from(end - begins.get(partition)?).unwrap_or(0))
+            };
+            if task.has_ends && place != Place::Stored {
+                task.total = Some(task.ends.iter().filter_map(span).sum());
+            }
+            let all = partitions.iter().map(|p| (p.clone(), bounds::begin(&begins, p)));
+            consumer.assign(all)?;
+        }
+    }
+    let result = task.run(&mut consumer, args).await;
+    if result.is_ok() {
+        consumer.close(config.timeout).await;
+    }
+    result
+}
+
+impl Task {
+    async fn run(&mut self, consumer: &mut Consumer, args: &ConsumeArgs) -> Result<(), CliError> {
+        let is_wanted = !args.quiet && !std::io::stdout().is_terminal();
+        let mut progress = Progress::new(is_wanted, self.left.or(self.total));
+        let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
+        while self.left != Some(0) && !self.is_done(consumer) {
+            let max = self.left.map_or(AT_ONCE, |left| left.min(AT_ONCE as u64) as usize);
+            let records = match consumer.try_poll(max)? {
+                records if records.is_empty() => {
+                    self.output.flush()?;
+                    tokio::select! {
+                        polled = consumer.poll_timeout(max, LOOK_EVERY) => polled?,
+                        _ = &mut interrupted => break,
+                    }
+                }
+                records => {
+                    // Whoever has records all the time heeds Ctrl-C, too.
+                    tokio::task::consume_budget().await;
+                    records
+                }
+            };
+            self.take(&records, consumer)?;
+            progress.update(self.records, self.bytes, self.records);
+        }
+        self.output.flush()
+    }
+
+    fn take(&mut self, records: &Records, consumer: &Consumer) -> Result<(), CliError> {
+        for (partition, records) in records.by_partition() {
+            let end = self.ends.get(partition).copied().unwrap_or(i64::MAX);
+            for record in records {
+                if record.offset() >= end {
+                    // What comes behind the end is nobody's business here.
+                    consumer.pause([partition]);
+                    break;
+                }
+                self.print.write(&record, &mut self.output.bytes);
+                self.records += 1;
+                self.bytes += record.value().map_or(0, <[u8]>::len) as u64;
+                self.left = self.left.map(|left| left.saturating_sub(1));
+            }
+            if self.output.bytes.len() >= WRITE_AT {
+                self.output.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether everything that was asked for is there: every partition stands at its end, or
+    /// behind it.
+    fn is_done(&self, consumer: &Consumer) -> bool {
+        if !self.has_ends {
+            return false;
+        }
+        let assigned = consumer.assignment();
+        let stands_at_end = |partition: &TopicPartition| {
+            let end = self.ends.get(partition).copied().unwrap_or(i64::MAX);
+            consumer.position(partition).is_some_and(|position| position.offset >= end)
+        };
+        !assigned.is_empty() && assigned.iter().all(stands_at_end)
+    }
+}
+
+/// The topics, or the pattern.
+fn topics(args: &ConsumeArgs, is_member: bool) -> Result<(Vec<String>, Option<String>), CliError> {
+    let (patterns, names): (Vec<&String>, Vec<&String>) =
+        args.topics.iter().partition(|topic| topic.starts_with('^'));
+    match patterns.as_slice() {
+        [] => Ok((names.into_iter().cloned().collect(), None)),
+        _ if !is_member => Err(CliError::Usage("a pattern is for members of a --group".into())),
+        [pattern] if names.is_empty() => {
+            let whole = pattern.trim_start_matches('^').trim_end_matches('$');
+            Ok((Vec::new(), Some(whole.to_owned())))
+        }
+        _ => Err(CliError::Usage("a pattern stands alone: a|b matches either".into())),
+    }
+}
+
+/// All partitions of the topics, or those of them that were asked for.
+async fn partitions(
+    cluster: &Cluster,
+    topics: &[String],
+    wanted: &[i32],
+    config: &ClientConfig,
+) -> Result<Vec<TopicPartition>, CliError> {
+    let names: Vec<&str> = topics.iter().map(String::as_str).collect();
+    let asked = tokio::time::timeout(config.timeout, cluster.refresh(&names)).await;
+    let late = |_| CliError::Failed("metadata did not come in time".into());
+    let (metadata, failed) = asked.map_err(late)??;
+    let mut all = Vec::new();
+    for topic in topics {
+        let Some(known) = metadata.topics.get(topic) else {
+            let code = failed.iter().find(|(name, _)| name == topic).map(|(_, code)| *code);
+            let why = code.map_or_else(|| "nobody knows it".into(), thalweg::error::code_name);
+            return Err(CliError::NotFound(format!("topic {topic}: {why}")));
+        };
+        let missing = wanted.iter().find(|index| !known.partitions.contains_key(index));
+        if let Some(index) = missing {
+            let count = known.partitions.len();
+            let text = format!("topic {topic} has no partition {index}, but {count} partitions");
+            return Err(CliError::NotFound(text));
+        }
+        let indexes = known.partitions.keys().filter(|at| wanted.is_empty() || wanted.contains(at));
+        all.extend(indexes.map(|&index| TopicPartition::new(topic.as_str(), index)));
+    }
+    Ok(all)
+}

@@ -1,0 +1,10 @@
+//! `thalweg produce` and `thalweg consume`: records from lines and files, and records as lines, as
+//! people know it from kcat.
+
+mod bounds;
+pub mod consume;
+mod envelope;
+mod format;
+mod input;
+pub mod produce;
+mod progress;

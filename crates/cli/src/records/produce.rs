@@ -1,0 +1,384 @@
+//! `thalweg produce`.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::future::Future;
+use std::io::Read;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::process::ExitCode;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use thalweg::{Delivery, ProduceError, Producer, ProducerConfig, ProducerRecord};
+
+use super::envelope;
+use super::format::unescape;
+use super::input::{self, Block, find};
+use super::progress::Progress;
+use crate::client::{self, CliError, ClientArgs, EXIT_CODES, producer_config, warn};
+
+/// Records that are not acknowledged and whose fate is still to be looked at.
+const WAITING_MAX: usize = 100_000;
+/// Failures that are told one by one.
+const TOLD_MAX: u64 = 10;
+
+const EXAMPLES: &str = "\
+Examples:
+  echo hello | thalweg produce greetings
+  thalweg produce orders -K : < orders.txt            key:value on each line
+  thalweg produce pictures -k logo --file logo.png    a whole file as one record
+  thalweg consume a -o beginning -e --json | thalweg produce b --json     a copy";
+
+fn after_help() -> String {
+    format!("{EXAMPLES}\n\n{EXIT_CODES}")
+}
+
+/// Options of `thalweg produce`.
+#[derive(clap::Args)]
+#[command(after_help = after_help())]
+pub struct ProduceArgs {
+    /// Topic
+    topic: String,
+    /// Files to read, each as one record with --file [default: standard input]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Each file is one record, whatever is in it
+    #[arg(long, requires = "paths", conflicts_with_all = ["json", "delimiter", "key_delimiter"])]
+    file: bool,
+    /// Partition [default: by the key, or whichever is free]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..))]
+    partition: Option<i32>,
+    /// Key of every record
+    #[arg(short, long, value_name = "TEXT", conflicts_with_all = ["key_delimiter", "json"])]
+    key: Option<String>,
+    /// What stands between key and value; a record without it has no key
+    #[arg(
+        short = 'K',
+        long,
+        value_name = "TEXT",
+        conflicts_with = "json",
+        allow_hyphen_values = true
+    )]
+    key_delimiter: Option<String>,
+    /// What ends a record
+    #[arg(
+        short = 'D',
+        long,
+        value_name = "TEXT",
+        default_value = "\\n",
+        allow_hyphen_values = true
+    )]
+    delimiter: String,
+    /// A header of every record. May be repeated
+    #[arg(short = 'H', long = "header", value_name = "NAME=VALUE", allow_hyphen_values = true)]
+    headers: Vec<String>,
+    /// Timestamp of every record, in ms since 1970 [default: now]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(i64).range(0..))]
+    timestamp: Option<i64>,
+    /// Empty keys and values are null
+    #[arg(short = 'Z', long)]
+    null: bool,
+    /// With --json: write each record to the partition that it names
+    #[arg(long, requires = "json", conflicts_with = "partition")]
+    keep_partitions: bool,
+    /// none, gzip, snappy, lz4 or zstd [default: compression.type, then none]
+    #[arg(short = 'z', long, value_name = "CODEC")]
+    compression: Option<String>,
+    /// 0, 1 or all [default: acks, then all]
+    #[arg(long, value_name = "ACKS")]
+    acks: Option<String>,
+    /// Stop after so many records
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Print partition and offset of each record
+    #[arg(short, long)]
+    verbose: bool,
+    /// Show no progress
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// Runs the command.
+pub fn run(args: &ProduceArgs) -> ExitCode {
+    client::run(produce(args))
+}
+
+async fn produce(args: &ProduceArgs) -> Result<(), CliError> {
+    let recipe = Recipe::of(args)?;
+    let mut config = args.client.resolve()?;
+    for (name, value) in [("compression.type", &args.compression), ("acks", &args.acks)] {
+        if let Some(value) = value {
+            config.properties.set(name, value);
+        }
+    }
+    let settings = producer_config(&config.properties, ProducerConfig::default())?;
+    let record_max = settings.max_request_size;
+    config.properties.report();
+    let sources = Sources::of(args, record_max)?;
+    let cluster = config.connect().await?;
+    let producer = Producer::new(cluster, settings)?;
+    let mut run = Run {
+        producer: &producer,
+        recipe,
+        sent: Sent { is_verbose: args.verbose, ..Sent::default() },
+        left: args.count,
+        progress: Progress::new(!args.quiet && !args.verbose, sources.total),
+        bytes: 0,
+        records: 0,
+    };
+    let result = match args.file {
+        true => run.files(&args.paths).await,
+        false => run.stream(sources, unescape(&args.delimiter).map_err(CliError::Usage)?).await,
+    };
+    let Run { mut sent, records, progress, .. } = run;
+    producer.flush().await;
+    drop(progress);
+    sent.settle();
+    producer.close(Duration::ZERO).await;
+    result?;
+    sent.result(records)
+}
+
+/// What makes a record of bytes.
+struct Recipe {
+    topic: String,
+    partition: Option<i32>,
+    key: Option<Vec<u8>>,
+    key_delimiter: Option<Vec<u8>>,
+    headers: Vec<(String, String)>,
+    timestamp: Option<i64>,
+    null: bool,
+    json: bool,
+    keep_partitions: bool,
+}
+
+impl Recipe {
+    fn of(args: &ProduceArgs) -> Result<Recipe, CliError> {
+        let headers = args.headers.iter().map(|header| {
+            let (name, value) = header
+                .split_once('=')
+                .ok_or_else(|| CliError::Usage(format!("header '{header}' is not name=value")))?;
+            Ok((name.to_owned(), value.to_owned()))
+        });
+        let key_delimiter = args.key_delimiter.as_deref().map(unescape).transpose();
+        let key_delimiter = key_delimiter.map_err(CliError::Usage)?;
+        if key_delimiter.as_ref().is_some_and(Vec::is_empty) || args.delimiter.is_empty() {
+            return Err(CliError::Usage("a delimiter is empty".into()));
+        }
+        Ok(Recipe {
+            topic: args.topic.clone(),
+            partition: args.partition,
+            key: args.key.clone().map(String::into_bytes),
+            key_delimiter,
+            headers: headers.collect::<Result<_, CliError>>()?,
+            timestamp: args.timestamp,
+            null: args.null,
+            json: args.client.json,
+            keep_partitions: args.keep_partitions,
+        })
+    }
+
+    /// Bytes, or null where empty ones are.
+    fn filled<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        (!(self.null && bytes.is_empty())).then_some(bytes)
+    }
+}
+
+/// What is to be read, one behind the other.
+struct Sources {
+    all: Vec<Box<dyn Read + Send>>,
+    /// Bytes of all of it, where that is known.
+    total: Option<u64>,
+    record_max: usize,
+}
+
+impl Sources {
+    fn of(args: &ProduceArgs, record_max: usize) -> Result<Sources, CliError> {
+        let mut sources = Sources { all: Vec::new(), total: None, record_max };
+        if args.paths.is_empty() {
+            sources.all.push(Box::new(std::io::stdin()));
+            return Ok(sources);
+        }
+        let mut total = 0;
+        for path in &args.paths {
+            let failed = |error| CliError::NotFound(format!("{}: {error}", path.display()));
+            let file = File::open(path).map_err(failed)?;
+            total += file.metadata().map_err(failed)?.len();
+            sources.all.push(Box::new(file));
+        }
+        sources.total = Some(total);
+        Ok(sources)
+    }
+}
+
+struct Run<'a> {
+    producer: &'a Producer,
+    recipe: Recipe,
+    sent: Sent,
+    left: Option<u64>,
+    progress: Progress,
+    bytes: u64,
+    records: u64,
+}
+
+impl Run<'_> {
+    /// Files that are a record each.
+    async fn files(&mut self, paths: &[PathBuf]) -> Result<(), CliError> {
+        for path in paths.iter().take(self.left.map_or(usize::MAX, |left| left as usize)) {
+            let failed = |error| CliError::NotFound(format!("{}: {error}", path.display()));
+            let value = std::fs::read(path).map_err(failed)?;
+            self.send(&value).await?;
+        }
+        Ok(())
+    }
+
+    /// Records from streams.
+    async fn stream(&mut self, sources: Sources, delimiter: Vec<u8>) -> Result<(), CliError> {
+        let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
+        for source in sources.all {
+            let mut blocks = input::read(source, delimiter.clone(), sources.record_max);
+            loop {
+                let block = tokio::select! {
+                    biased;
+                    block = blocks.recv() => block,
+                    _ = &mut interrupted => return Ok(()),
+                };
+                let Some(block) = block else { break };
+                let failed = |error| CliError::Failed(format!("cannot read the input: {error}"));
+                if !self.block(&block.map_err(failed)?).await? {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the records of a block; says whether more are wanted.
+    async fn block(&mut self, block: &Block) -> Result<bool, CliError> {
+        for record in block.records() {
+            if self.left == Some(0) {
+                return Ok(false);
+            }
+            self.send(record).await?;
+        }
+        self.bytes += block.read;
+        self.progress.update(self.records, self.bytes, self.bytes);
+        Ok(self.left != Some(0))
+    }
+
+    /// Sends one record. What is wrong with it alone is no reason to stop.
+    async fn send(&mut self, bytes: &[u8]) -> Result<(), CliError> {
+        self.left = self.left.map(|left| left.saturating_sub(1));
+        self.records += 1;
+        let recipe = &self.recipe;
+        let envelope;
+        let mut record = ProducerRecord {
+            topic: &recipe.topic,
+            partition: recipe.partition,
+            key: recipe.key.as_deref().and_then(|key| recipe.filled(key)),
+            value: recipe.filled(bytes),
+            headers: &[],
+            timestamp: recipe.timestamp,
+        };
+        let fixed = recipe.headers.iter();
+        let mut headers: Vec<(&[u8], Option<&[u8]>)> =
+            fixed.map(|(name, value)| (name.as_bytes(), Some(value.as_bytes()))).collect();
+        if recipe.json {
+            match envelope::read(bytes) {
+                Ok(read) => envelope = read,
+                Err(why) => {
+                    let number = self.records;
+                    self.sent.failed(&format!("record {number}: {why}"));
+                    return Ok(());
+                }
+            }
+            record.key = envelope.key.as_deref();
+            record.value = envelope.payload.as_deref();
+            record.timestamp = recipe.timestamp.or(envelope.ts);
+            if recipe.keep_partitions {
+                record.partition = envelope.partition;
+            }
+            let named = envelope.headers.iter();
+            headers.extend(named.map(|(name, value)| (name.as_slice(), value.as_deref())));
+        } else if let Some(between) = &recipe.key_delimiter {
+            let at = find(bytes, between);
+            record.key = at.and_then(|at| recipe.filled(&bytes[..at]));
+            record.value = recipe.filled(&bytes[at.map_or(0, |at| at + between.len())..]);
+        }
+        record.headers = &headers;
+        match self.producer.send(record).await {
+            Ok(delivery) => self.sent.push(delivery, self.producer).await,
+            Err(error) if is_of_the_record(&error) => {
+                let number = self.records;
+                self.sent.failed(&format!("record {number}: {error}"));
+            }
+            Err(error) => return Err(CliError::Client(error.into())),
+        }
+        Ok(())
+    }
+}
+
+/// Whether another record may fare better.
+fn is_of_the_record(error: &ProduceError) -> bool {
+    use thalweg::ProduceErrorKind::{NoSuchPartition, TooLarge};
+    matches!(error.kind, TooLarge { .. } | NoSuchPartition { .. })
+}
+
+/// What was sent, in order, and what became of it.
+#[derive(Default)]
+struct Sent {
+    waiting: VecDeque<Delivery>,
+    failures: u64,
+    is_verbose: bool,
+}
+
+impl Sent {
+    async fn push(&mut self, delivery: Delivery, producer: &Producer) {
+        self.waiting.push_back(delivery);
+        if self.waiting.len().is_multiple_of(1_024) {
+            self.settle();
+        }
+        if self.waiting.len() >= WAITING_MAX {
+            producer.flush().await;
+            self.settle();
+        }
+    }
+
+    /// Looks at those from the front whose fate is known.
+    fn settle(&mut self) {
+        let mut context = Context::from_waker(Waker::noop());
+        while let Some(first) = self.waiting.front_mut() {
+            let Poll::Ready(fate) = Pin::new(first).poll(&mut context) else { return };
+            self.waiting.pop_front();
+            match fate {
+                Ok(at) if self.is_verbose => {
+                    use std::io::Write as _;
+                    // Without a stderr there is nobody to tell.
+                    let mut stderr = std::io::stderr();
+                    let _ = writeln!(stderr, "partition {}, offset {}", at.partition, at.offset);
+                }
+                Ok(_) => {}
+                Err(error) => self.failed(&error.to_string()),
+            }
+        }
+    }
+
+    fn failed(&mut self, why: &str) {
+        self.failures += 1;
+        if self.failures <= TOLD_MAX {
+            warn(why);
+        }
+    }
+
+    fn result(&self, records: u64) -> Result<(), CliError> {
+        let text = format!("{} of {records} records were not written", self.failures);
+        match self.failures {
+            0 => Ok(()),
+            failures if failures == records => Err(CliError::Failed(text)),
+            _ => Err(CliError::Partly(text)),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! `thalweg produce` and `thalweg consume` against `thalweg serve`, each in a process of its own.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const THALWEG: &str = env!("CARGO_BIN_EXE_thalweg");
+
+/// A broker in a process of its own, with its directory.
+struct Broker {
+    child: Child,
+    address: String,
+    dir: PathBuf,
+}
+
+impl Broker {
+    fn start(name: &str) -> Broker {
+        let dir =
+            std::env::temp_dir().join(format!("thalweg-records-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        let mut child = Command::new(THALWEG)
+            .args(["serve", "--listen", "127.0.0.1:0", "--log-level", "error"])
+            .args(["--set", "num.partitions=3", "--data"])
+            .arg(&dir)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.split("PLAINTEXT://").nth(1).unwrap().split(' ').next().unwrap();
+        Broker { child, address: address.trim().to_owned(), dir }
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(THALWEG);
+        command.args(words).args(["-b", &self.address]).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command with `input` on its standard input.
+    fn run(&self, words: &[&str], input: &str) -> Output {
+        let mut child = self
+            .command(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let bytes = input.as_bytes().to_vec();
+        // It may end without reading all of it.
+        let writer = std::thread::spawn(move || drop(stdin.write_all(&bytes)));
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        output
+    }
+
+    /// Runs a command that must end well; what it printed.
+    fn ok(&self, words: &[&str], input: &str) -> String {
+        let output = self.run(words, input);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words:?}: {} {stderr}", output.status);
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs a command that must fail; its exit code and what it said.
+    fn fails(&self, words: &[&str], input: &str) -> (i32, String) {
+        let output = self.run(words, input);
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn lines_go_in_and_come_out() {
+    let broker = Broker::start("lines");
+    broker.ok(&["produce", "t", "-p", "1"], "one\ntwo\n\nfour");
+    assert_eq!(broker.ok(&["consume", "t", "-o", "beginning", "-e"], ""), "one\ntwo\n\nfour\n");
+    // Places, and where to stop.
+    let consume = |words: &[&str]| broker.ok(&[&["consume", "t", "-p", "1"], words].concat(), "");
+    assert_eq!(consume(&["-o", "-2", "-e"]), "\nfour\n");
+    assert_eq!(consume(&["-o", "1", "-c", "1"]), "two\n");
+    assert_eq!(consume(&["-o", "beginning", "--until", "2"]), "one\ntwo\n");
+    assert_eq!(consume(&["-o", "@-1h", "-e"]), "one\ntwo\n\nfour\n");
+    assert_eq!(consume(&["-o", "end", "-e"]), "");
+    assert_eq!(consume(&["-o", "beginning", "-e", "-D", "\\x00;"]), "one\0;two\0;\0;four\0;");
+    let format = "%t %p %o %k %K %s %S %h%%\\n";
+    let expected = "t 1 0 NULL -1 one 3 %\nt 1 1 NULL -1 two 3 %\n";
+    assert_eq!(consume(&["-o", "0", "-c", "2", "-f", format]), expected);
+}
+
+#[test]
+fn keys_headers_nulls_and_timestamps() {
+    let broker = Broker::start("keys");
+    let produce =
+        ["produce", "t", "-K", ":", "-Z", "-p", "0", "-H", "a=1", "-H", "b=", "-z", "lz4"];
+    broker.ok(&[&produce[..], &["--timestamp", "1234"]].concat(), "k:v\nno key\n:\nx:y:z\n");
+    let format = "%k=%s,%S,%T,%h|";
+    let printed = broker.ok(&["consume", "t", "-p", "0", "-o", "0", "-e", "-f", format], "");
+    let expected = "k=v,1,1234,a=1,b=|NULL=no key,6,1234,a=1,b=|NULL=NULL,-1,1234,a=1,b=|\
+                    x=y:z,3,1234,a=1,b=|";
+    assert_eq!(printed, expected);
+    assert_eq!(
+        broker.ok(&["consume", "t", "-o", "0", "-e", "-K", "->", "-Z", "<null>"], ""),
+        "k->v\n<null>->no key\n<null>-><null>\nx->y:z\n"
+    );
+    // The same keys go where Java's producer puts them.
+    broker.ok(&["produce", "keyed", "-K", ":"], "a:1\nb:2\nc:3\nd:4\n");
+    let placed = broker.ok(&["consume", "keyed", "-o", "0", "-e", "-f", "%k%p\\n"], "");
+    assert_eq!(sorted(&placed), ["a1", "b2", "c1", "d2"]);
+}
+
+#[test]
+fn json_goes_out_and_in_again_without_a_loss() {
+    let broker = Broker::start("json");
+    let lines = [
+        r#"{"key":"k","payload":"v","headers":["h","1","n",null],"ts":77,"partition":2}"#,
+        r#"{"payload":{"a":1},"partition":1}"#,
+        r#"{"key":"AP8=","key_encoding":"base64","payload":null,"partition":0}"#,
+    ];
+    broker.ok(&["produce", "a", "--json", "--keep-partitions"], &lines.join("\n"));
+    let first = broker.ok(&["consume", "a", "-o", "beginning", "-e", "--json"], "");
+    broker.ok(&["produce", "b", "--json", "--keep-partitions"], &first);
+    let second = broker.ok(&["consume", "b", "-o", "beginning", "-e", "--json"], "");
+    assert_eq!(sorted(&first.replace("\"a\"", "\"b\"")), sorted(&second));
+    let records: Vec<Value> =
+        sorted(&first).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(records.len(), 3);
+    assert_eq!(records[0]["key_encoding"], "base64");
+    assert_eq!(records[1]["payload"], "{\"a\":1}");
+    assert_eq!(records[2]["headers"], serde_json::json!(["h", "1", "n", null]));
+    assert_eq!(records[2]["ts"], 77);
+    // A line that is none does not keep the others from being written.
+    let (code, said) = broker.fails(&["produce", "a", "--json"], "{\"payload\":\"x\"}\nnonsense\n");
+    assert_eq!(code, 3);
+    assert!(said.contains("record 2:") && said.contains("1 of 2 records"), "{said}");
+}
+
+#[test]
+fn files_are_records() {
+    let broker = Broker::start("files");
+    let path = broker.dir.join("picture");
+    std::fs::write(&path, "a\nb\n").unwrap();
+    let path = path.to_str().unwrap();
+    broker.ok(&["produce", "t", "-k", "logo", "--file", path, path, "-p", "0"], "");
+    broker.ok(&["produce", "t", path, "-p", "0"], "");
+    let printed = broker.ok(&["consume", "t", "-o", "0", "-e", "-f", "%k:%s;"], "");
+    assert_eq!(printed, "logo:a\nb\n;logo:a\nb\n;NULL:a;NULL:b;");
+}
+
+#[test]
+fn a_group_goes_on_where_it_was() {
+    let broker = Broker::start("group");
+    let all: String = (0..1_000).map(|n| format!("{n}\n")).collect();
+    broker.ok(&["produce", "t"], &all);
+    let consume = ["consume", "t", "-G", "g", "-o", "beginning"];
+    let mut seen = broker.ok(&[&consume[..], &["-c", "400"]].concat(), "");
+    assert_eq!(seen.lines().count(), 400);
+    let rest = broker.ok(&[&consume[..], &["-e", "-X", "group.protocol=classic"]].concat(), "");
+    assert_eq!(rest.lines().count(), 600);
+    seen.push_str(&rest);
+    assert_eq!(sorted(&seen), sorted(&all));
+}
+
+#[test]
+fn what_is_typed_is_sent_at_once() {
+    let broker = Broker::start("typed");
+    let mut producer =
+        broker.command(&["produce", "t", "-p", "0"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = producer.stdin.take().unwrap();
+    stdin.write_all(b"first\n").unwrap();
+    let mut consumer = broker.command(&["consume", "t", "-p", "0", "-o", "beginning"]);
+    consumer.stdout(Stdio::piped()).stderr(Stdio::null());
+    // The topic is made by the first record.
+    let begun = Instant::now();
+    let (mut child, mut lines) = loop {
+        let mut child = consumer.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        lines.read_line(&mut line).unwrap();
+        if line == "first\n" {
+            break (child, lines);
+        }
+        child.wait().unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(60), "'{line}'");
+    };
+    stdin.write_all(b"second\n").unwrap();
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    assert_eq!(line, "second\n");
+    drop(stdin);
+    assert!(producer.wait().unwrap().success());
+    // Nobody reads any more: no reason to complain.
+    drop(lines);
+    broker.ok(&["produce", "t", "-p", "0"], &"x\n".repeat(100_000));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    let broker = Broker::start("wrong");
+    broker.ok(&["produce", "t"], "x\n");
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["consume", "nothing", "-e"], 4, "topic nothing"),
+        (&["consume", "t", "-p", "7", "-e"], 4, "no partition 7"),
+        (&["consume", "t", "-o", "somewhere"], 2, "no place"),
+        (&["consume", "t", "-f", "%z"], 2, "%z means nothing"),
+        (&["consume", "t", "-o", "stored"], 2, "--group"),
+        (&["consume", "^t"], 2, "--group"),
+        (&["produce", "t", "-p", "7"], 1, "3 partitions"),
+        (&["produce", "t", "/nowhere"], 4, "/nowhere"),
+        (&["produce", "t", "-z", "brotli"], 2, "brotli"),
+    ];
+    for (words, expected, text) in cases {
+        let (code, said) = broker.fails(words, "x\n");
+        assert_eq!(code, expected, "{words:?}: {said}");
+        assert!(said.contains(text), "{words:?}: {said}");
+    }
+    let unreachable = Command::new(THALWEG)
+        .args(["consume", "t", "-e", "-b", "127.0.0.1:1", "--timeout", "2"])
+        .output()
+        .unwrap();
+    assert_eq!(unreachable.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&unreachable.stderr).contains("127.0.0.1:1"));
+}

@@ -1,0 +1,49 @@
+//! At least once: works on the records of topics and commits each when it is done with, until
+//! interrupted; then finishes what is under way, commits it and leaves.
+//!
+//! ```sh
+//! cargo run -p thalweg --example stream_committable -- 127.0.0.1:9092 my-group orders
+//! ```
+
+#![allow(clippy::print_stdout)]
+
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use thalweg::stream::{self, Committer, CommitterSettings, Subscription};
+use thalweg::{Cluster, ConsumerConfig, Error, OffsetReset, Options};
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [bootstrap, group, topics @ ..] = args.as_slice() else {
+        eprintln!("usage: stream_committable BOOTSTRAP GROUP TOPIC...");
+        std::process::exit(2);
+    };
+    let cluster = Cluster::connect(bootstrap, Options::default()).await?;
+    let config = ConsumerConfig {
+        group_id: Some(group.clone()),
+        auto_offset_reset: OffsetReset::Earliest,
+        ..ConsumerConfig::default()
+    };
+    let topics = Subscription::topics(topics.iter().map(String::as_str));
+    let source = stream::committable_source(&cluster, config, topics)?;
+    let control = source.control();
+    let running = tokio::spawn(async move {
+        let done = source.and_then(|message| async move {
+            let value = message.record.value().unwrap_or_default();
+            println!("{:?}: {}", message.record, String::from_utf8_lossy(value));
+            Ok(message.offset)
+        });
+        let settings =
+            CommitterSettings { max_interval: Duration::from_secs(1), ..Default::default() };
+        Committer::new(settings).run(done).await
+    });
+    tokio::signal::ctrl_c().await.ok();
+    match control.drain_and_shutdown(running, Duration::from_secs(30)).await {
+        Some(Ok(count)) => println!("{} records committed", count?),
+        Some(Err(lost)) => println!("the work ended early: {lost}"),
+        None => println!("what was under way took too long"),
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! Asking a broker for what the request that it holds back does not ask for, on a connection of its
+//! own, which is opened when it is first needed. See `core::fetch::aside`.
+
+use std::sync::{Arc, Weak};
+
+use thalweg_wire::Writer;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use super::shared::Shared;
+use super::source::{Link, rest};
+use crate::error::Error;
+
+/// The task that asks, once there is one.
+pub(super) struct Aside {
+    broker: i32,
+    wake: Arc<Notify>,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Aside {
+    pub fn new(broker: i32) -> Aside {
+        Aside { broker, wake: Arc::default(), task: None }
+    }
+
+    /// There is something to ask.
+    pub fn wake(&mut self, shared: &Arc<Shared>) {
+        self.wake.notify_one();
+        self.task.get_or_insert_with(|| {
+            tokio::spawn(run(Arc::downgrade(shared), self.broker, Arc::clone(&self.wake)))
+        });
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Notify>) {
+    let mut link = None;
+    let mut failures = 0;
+    let mut frame = Writer::new();
+    loop {
+        wake.notified().await;
+        let Some(shared) = shared.upgrade() else { return };
+        match ask(&shared, broker, &mut link, &mut frame).await {
+            Ok(()) => failures = 0,
+            Err(error) => {
+                // The session asks for it in its time. That the broker closed a connection that
+                // was not used for long is nothing to speak of.
+                link = None;
+                failures += 1;
+                tracing::debug!(broker, %error, "fetching aside failed");
+                shared.with(|state| state.fetcher.aside_failed(broker));
+                let pause = shared.config.backoff(failures);
+                drop(shared);
+                tokio::time::sleep(pause).await;
+            }
+        }
+    }
+}
+
+/// Asks as long as there is something to ask.
+async fn ask(
+    shared: &Arc<Shared>,
+    broker: i32,
+    link: &mut Option<Link>,
+    frame: &mut Writer,
+) -> Result<(), Error> {
+    loop {
+        if link.is_none() {
+            *link = Some(Link::open(shared, broker).await?);
+        }
+        let Some(link) = link else { return Ok(()) };
+        link.log_in_if_due(shared).await?;
+        frame.clear();
+        let (now, version) = (shared.now_ms(), link.version());
+        let id = &shared.cluster.options().client_id;
+        let planned = shared
+            .with(|state| state.fetcher.plan_aside(broker, now, version, id, frame))
+            .map_err(|source| link.cannot_encode(source))?;
+        let Some(mut planned) = planned else { return Ok(()) };
+        let body = link.exchange(shared, frame, &mut planned).await?;
+        let now = shared.now_ms();
+        let accepted = shared
+            .with(|state| state.fetcher.accept_aside(broker, &body, version, now))
+            .map_err(|source| link.cannot_decode(source))?;
+        drop((body, planned));
+        shared.after_answer(&accepted);
+        rest(&accepted).await;
+    }
+}

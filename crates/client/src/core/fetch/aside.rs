@@ -1,0 +1,202 @@
+//! Asking a broker while it still owes an answer.
+//!
+//! A request for partitions that have nothing new is held back by the broker, for
+//! `fetch.max.wait.ms` at most. A partition that is resumed meanwhile, or whose buffer is used up,
+//! would wait as long, though there is data: brokers look at one request of a connection at a time.
+//! So these partitions are asked for aside, on another connection, without a session, and without
+//! waiting. The Java client lets them wait.
+//!
+//! Invariants:
+//! - A partition is asked for either aside or in the session, never both: nothing comes twice.
+//! - One request aside per broker. For each partition one at most comes back empty between two
+//!   answers of the session.
+
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use bytes::Bytes;
+use thalweg_wire::messages::fetch_request::FetchRequestRef;
+use thalweg_wire::messages::fetch_response::FetchResponseView;
+use thalweg_wire::{ApiKey, DecodeError, EncodeError, ErrorCode, Reader, Writer};
+
+use super::accept::{Accepted, Part, endpoint};
+use super::buffer::Frame;
+use super::cursor::Cursor;
+use super::plan::{Planned, write};
+use super::session::{Asked, ByPartition};
+use super::{Fetcher, Slot, Source};
+use crate::core::pipeline;
+
+/// The epoch of a request that belongs to no session.
+const NO_SESSION: i32 = -1;
+
+/// What is asked of a broker aside.
+#[derive(Debug, Default)]
+pub(super) struct Aside {
+    in_flight: bool,
+    /// Somebody was told that there may be something, and has not looked yet.
+    kicked: bool,
+    asked: ByPartition<Asked>,
+}
+
+impl Fetcher {
+    /// Notes that a partition wants something of a broker that does not answer just now.
+    pub(super) fn note_late(&mut self, broker: i32, slot: Slot) {
+        let Some(source) = self.sources.get(&broker) else { return };
+        if !source.in_flight || source.aside.in_flight || source.aside.kicked {
+            return;
+        }
+        let Some(cursor) = self.cursors[slot as usize].as_ref() else { return };
+        if is_worthwhile(cursor, source)
+            && cursor.is_hungry(self.ask())
+            && let Some(source) = self.sources.get_mut(&broker)
+        {
+            source.aside.kicked = true;
+            self.late.push(broker);
+        }
+    }
+
+    /// Brokers for which [`Self::plan_aside`] may have a request, once the one under way has taken
+    /// so long that it must have been held back.
+    pub fn take_late(&mut self) -> Vec<i32> {
+        mem::take(&mut self.late)
+    }
+
+    /// Writes a request to `broker` for what the request under way does not ask for. `None` when
+    /// there is none under way, or nothing to ask. The answer goes to [`Self::accept_aside`].
+    pub fn plan_aside(
+        &mut self,
+        broker: i32,
+        now_ms: u64,
+        version: i16,
+        client_id: &str,
+        frame: &mut Writer,
+    ) -> Result<Option<Planned>, EncodeError> {
+        self.settle(now_ms);
+        let Some(source) = self.sources.get_mut(&broker) else { return Ok(None) };
+        source.aside.kicked = false;
+        if !source.in_flight || source.aside.in_flight {
+            return Ok(None);
+        }
+        let source = &*source;
+        let mut asked: ByPartition<Asked> = ByPartition::new();
+        for (partition, wanted) in source.session.untold() {
+            let slot = self.by_name.get(partition);
+            let cursor = slot.and_then(|&slot| self.cursors[slot as usize].as_ref());
+            if cursor.is_some_and(|cursor| is_worthwhile(cursor, source)) {
+                asked.insert(Arc::clone(partition), *wanted);
+            }
+        }
+        if asked.is_empty() {
+            return Ok(None);
+        }
+        let Some(reservation) = self.reserve(broker, asked.len()) else { return Ok(None) };
+        pipeline::begin_request(frame, ApiKey::FETCH, version, client_id)?;
+        let request = FetchRequestRef {
+            max_wait_ms: 0,
+            min_bytes: 0,
+            session_id: 0,
+            session_epoch: NO_SESSION,
+            ..self.settings.request(reservation.bytes())
+        };
+        write(request, &asked, &ByPartition::new(), version, frame)?;
+        frame.end_frame()?;
+        let Some(source) = self.sources.get_mut(&broker) else { return Ok(None) };
+        for partition in asked.keys() {
+            source.session.set(partition, None);
+            let slot = self.by_name.get(partition);
+            if let Some(cursor) = slot.and_then(|&slot| self.cursors[slot as usize].as_mut()) {
+                cursor.source = None;
+                cursor.aside = true;
+            }
+        }
+        source.aside.in_flight = true;
+        source.aside.asked = asked;
+        self.counts.requests += 1;
+        self.counts.aside += 1;
+        Ok(Some(Planned { reservation }))
+    }
+
+    /// Takes in the answer of a broker to what [`Self::plan_aside`] wrote.
+    pub fn accept_aside(
+        &mut self,
+        broker: i32,
+        body: &Bytes,
+        version: i16,
+        now_ms: u64,
+    ) -> Result<Accepted, DecodeError> {
+        self.counts.bytes += body.len() as u64;
+        let frame = Arc::new(Frame { len: body.len(), buffered: AtomicUsize::new(0) });
+        let mut accepted = Accepted::default();
+        // In two walks: nothing of an answer that breaks off is used.
+        let response = FetchResponseView::parse(&mut Reader::new(body), version)?;
+        accepted.throttle_ms = u64::try_from(response.throttle_time_ms).unwrap_or(0);
+        let asked = self.end_aside(broker);
+        if response.error_code == ErrorCode::NONE {
+            accepted.endpoints.extend(response.node_endpoints.into_iter().filter_map(endpoint));
+            for topic in response.responses {
+                for data in topic.partitions {
+                    let slot = self.slot_of(&topic, data.partition_index, version);
+                    let Some(slot) = slot else { continue };
+                    let cursor = self.cursors[slot as usize].as_ref();
+                    let asked = cursor.and_then(|cursor| asked.get(&cursor.partition)).copied();
+                    let part = Part { data: &data, asked, body, frame: &frame, now_ms };
+                    self.accept_partition(slot, &part, &mut accepted);
+                }
+            }
+        }
+        self.go_on(broker, &asked);
+        Ok(accepted)
+    }
+
+    /// What was asked aside will not be answered.
+    pub fn aside_failed(&mut self, broker: i32) {
+        let asked = self.end_aside(broker);
+        if let Some(source) = self.sources.get_mut(&broker) {
+            source.aside.kicked = false;
+        }
+        self.go_on(broker, &asked);
+    }
+
+    fn end_aside(&mut self, broker: i32) -> ByPartition<Asked> {
+        let Some(source) = self.sources.get_mut(&broker) else { return ByPartition::new() };
+        source.aside.in_flight = false;
+        mem::take(&mut source.aside.asked)
+    }
+
+    /// What was asked aside may be asked for in the session again.
+    fn go_on(&mut self, broker: i32, asked: &ByPartition<Asked>) {
+        let round = self.sources.get(&broker).map_or(0, |source| source.rounds);
+        for (partition, asked) in asked {
+            let Some(&slot) = self.by_name.get(partition) else { continue };
+            let Some(cursor) = self.cursors[slot as usize].as_mut() else { continue };
+            if mem::take(&mut cursor.aside) {
+                if cursor.fetch_at.offset == asked.offset {
+                    cursor.aside_round = round;
+                }
+                self.touch(slot);
+            }
+        }
+        // Others may have come to want something meanwhile.
+        if let Some(source) = self.sources.get_mut(&broker)
+            && source.in_flight
+            && !mem::replace(&mut source.aside.kicked, true)
+        {
+            self.late.push(broker);
+        }
+    }
+}
+
+/// Whether asking is likely to bring something that the request under way does not: there is more,
+/// or nobody knows.
+fn is_worthwhile(cursor: &Cursor, source: &Source) -> bool {
+    let is_asked = || {
+        source.session.told(&cursor.partition).is_some_and(|told| {
+            told.offset == cursor.fetch_at.offset && told.topic_id == cursor.topic_id
+        })
+    };
+    cursor.aside_round != source.rounds
+        && (cursor.is_stale || cursor.high_watermark > cursor.fetch_at.offset)
+        && !is_asked()
+}

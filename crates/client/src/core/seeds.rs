@@ -1,0 +1,25 @@
+//! How many seeds a simulation runs: a few in every test run, and as many as `cargo xtask soak
+//! cores` says. A seed is one interleaving of at least fifty events.
+
+use std::io::Write;
+
+/// Runs a family's seeds: `usual` of them, or its `share` in percent of `THALWEG_SEEDS`.
+/// `THALWEG_SEED` runs that one alone. Those that were run are written to `THALWEG_SEEDS_REPORT`.
+pub(crate) fn run(family: &str, usual: u64, share: u64, mut one: impl FnMut(u64)) {
+    let number = |name: &str| {
+        let text = std::env::var(name).ok()?;
+        Some(text.parse::<u64>().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
+    };
+    if let Some(seed) = number("THALWEG_SEED") {
+        return one(seed);
+    }
+    let count = number("THALWEG_SEEDS").map_or(usual, |all| (all * share).div_ceil(100));
+    for seed in 0..count {
+        one(seed);
+    }
+    if let Ok(path) = std::env::var("THALWEG_SEEDS_REPORT") {
+        let mut report = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+        // In one write: other families write, too.
+        report.write_all(format!("{family} {count}\n").as_bytes()).unwrap();
+    }
+}

@@ -1,0 +1,145 @@
+//! Stopping what runs, from outside of it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::hub::Hub;
+use super::metadata::MetadataClient;
+use crate::consumer::Why;
+use crate::core::fetch::FetchCounts;
+use crate::core::partition::TopicPartition;
+use crate::error::Error;
+use crate::options;
+
+/// Controls the consumer behind a source. Clones control the same one.
+#[derive(Clone)]
+pub struct Control {
+    hub: Arc<Hub>,
+}
+
+/// What a source's consumer has done and is doing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SourceMetrics {
+    /// Counts since the beginning: requests, bytes, records taken.
+    pub fetched: FetchCounts,
+    /// Bytes that count against the budget now, and the most that ever did.
+    pub budget_used: (usize, usize),
+    /// For each partition, in order, the records between its position and its end, as of the last
+    /// answer.
+    pub lags: Vec<(TopicPartition, Option<i64>)>,
+}
+
+impl Control {
+    pub(super) fn new(hub: Arc<Hub>) -> Control {
+        Control { hub }
+    }
+
+    /// Hands no more records out: every stream of the source ends. The consumer stays a member of
+    /// its group, so that what was handed out can be acknowledged; fetching stops.
+    pub fn stop(&self) {
+        self.hub.stop();
+    }
+
+    /// Stops, waits until `completion` (the application's own end, such as the task that runs the
+    /// stream) and what was handed out is acknowledged or dropped, commits, and leaves the group:
+    /// nothing is lost, and nothing comes twice. All of it takes `limit` at most; what is missing
+    /// then is read again by others. Gives what `completion` gave, if it was in time.
+    ///
+    /// If the future is dropped before `completion` is over the source stays stopped; afterwards
+    /// the rest goes on in the background.
+    pub async fn drain_and_shutdown<F: Future>(
+        &self,
+        completion: F,
+        limit: Duration,
+    ) -> Option<F::Output> {
+        let deadline = Instant::now() + options::bounded(limit);
+        self.stop();
+        let completed = timeout_at(deadline, completion).await.ok();
+        let is_quick = completed.is_none();
+        self.hub.end(deadline.saturating_duration_since(Instant::now()), is_quick);
+        self.hub.done().await;
+        completed
+    }
+
+    /// This and what runs the stream together, to be ended together later.
+    pub fn draining<F: Future>(self, completion: F) -> DrainingControl<F> {
+        DrainingControl { control: self, completion }
+    }
+
+    /// Stops, commits what was acknowledged, and leaves the group, without waiting for what is
+    /// still in the application's hands: that will be read again. Takes `limit` at most. The rest
+    /// goes on in the background if the future is dropped.
+    pub async fn shutdown(&self, limit: Duration) {
+        self.stop();
+        self.hub.end(limit, true);
+        self.hub.done().await;
+    }
+
+    /// Waits until the consumer is gone, by whatever ended it.
+    pub async fn is_shutdown(&self) {
+        self.hub.done().await;
+    }
+
+    /// Commits what was acknowledged so far, now.
+    ///
+    /// # Errors
+    /// When the coordinator refuses, or cannot be asked in time.
+    pub async fn commit(&self) -> Result<(), Error> {
+        self.hub.flush().await
+    }
+
+    /// What the consumer has done.
+    pub fn metrics(&self) -> SourceMetrics {
+        let handle = &self.hub.handle;
+        let mut partitions = handle.partitions();
+        partitions.sort_unstable();
+        SourceMetrics {
+            fetched: handle.counts(),
+            budget_used: handle.budget_used(),
+            lags: partitions.into_iter().map(|p| (p.clone(), handle.lag(&p))).collect(),
+        }
+    }
+
+    /// What the consumer is doing, or waiting for.
+    pub fn why(&self) -> Why {
+        self.hub.handle.why()
+    }
+
+    /// Asks for topics, offsets and what is committed, with the source's consumer.
+    pub fn metadata_client(&self) -> MetadataClient {
+        MetadataClient::new(self.hub.handle.clone())
+    }
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_stopped = self.hub.is_stopped();
+        let is_shutdown = self.hub.is_done();
+        f.debug_struct("Control")
+            .field("is_stopped", &is_stopped)
+            .field("is_shutdown", &is_shutdown)
+            .finish()
+    }
+}
+
+/// A source's control, and what tells that its stream has run to the end.
+#[derive(Debug)]
+pub struct DrainingControl<F> {
+    control: Control,
+    completion: F,
+}
+
+impl<F: Future> DrainingControl<F> {
+    /// See [`Control::drain_and_shutdown`].
+    pub async fn drain_and_shutdown(self, limit: Duration) -> Option<F::Output> {
+        self.control.drain_and_shutdown(self.completion, limit).await
+    }
+
+    /// The control alone.
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+}

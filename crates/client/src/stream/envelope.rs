@@ -1,0 +1,111 @@
+//! What is produced, with what travels along.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use smallvec::SmallVec;
+use thalweg_records::builder::HeaderRef;
+
+use crate::core::fetch::OwnedRecord;
+use crate::core::produce::{ProducerRecord, RecordMetadata};
+
+/// A record to be sent, with bytes of its own or shared ones: those of a record that was read can
+/// be passed on without a copy ([`SharedRecord::value_bytes`](crate::SharedRecord::value_bytes)).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct OwnedProducerRecord {
+    /// The topic's name.
+    pub topic: Arc<str>,
+    /// The partition; without one the key decides, or, without a key, the producer.
+    pub partition: Option<i32>,
+    /// The key; `None` is null.
+    pub key: Option<Bytes>,
+    /// The value; `None` is null, a tombstone on compacted topics.
+    pub value: Option<Bytes>,
+    /// Headers, in order.
+    pub headers: Vec<(Bytes, Option<Bytes>)>,
+    /// Milliseconds since 1970; without one the time at which the record is handed over.
+    pub timestamp: Option<i64>,
+}
+
+/// Headers as a producer takes them.
+pub(super) type HeaderRefs<'a> = SmallVec<[HeaderRef<'a>; 4]>;
+
+impl OwnedProducerRecord {
+    /// A record with a value and nothing else.
+    pub fn new(topic: impl Into<Arc<str>>, value: impl Into<Bytes>) -> OwnedProducerRecord {
+        let value = Some(value.into());
+        OwnedProducerRecord { topic: topic.into(), value, ..OwnedProducerRecord::default() }
+    }
+
+    /// The same with a key.
+    pub fn with_key(mut self, key: impl Into<Bytes>) -> OwnedProducerRecord {
+        self.key = Some(key.into());
+        self
+    }
+
+    pub(super) fn headers(&self) -> HeaderRefs<'_> {
+        self.headers.iter().map(|(key, value)| (&key[..], value.as_deref())).collect()
+    }
+
+    pub(super) fn borrow<'a>(&'a self, headers: &'a [HeaderRef<'a>]) -> ProducerRecord<'a> {
+        ProducerRecord {
+            topic: &self.topic,
+            partition: self.partition,
+            key: self.key.as_deref(),
+            value: self.value.as_deref(),
+            headers,
+            timestamp: self.timestamp,
+        }
+    }
+}
+
+impl OwnedRecord {
+    /// The same record, for a topic: with its key, value, headers and time.
+    pub fn to_topic(self, topic: impl Into<Arc<str>>) -> OwnedProducerRecord {
+        OwnedProducerRecord {
+            topic: topic.into(),
+            partition: None,
+            key: self.key,
+            value: self.value,
+            headers: self.headers,
+            timestamp: u64::try_from(self.timestamp).ok().map(|_| self.timestamp),
+        }
+    }
+}
+
+/// Records to be produced for one thing that came in, and that thing, or what is left of it, which
+/// comes out when all of them are acknowledged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Envelope<P> {
+    pub(super) records: SmallVec<[OwnedProducerRecord; 1]>,
+    pub(super) pass_through: P,
+}
+
+impl<P> Envelope<P> {
+    /// One record.
+    pub fn single(record: OwnedProducerRecord, pass_through: P) -> Envelope<P> {
+        Envelope { records: SmallVec::from_buf([record]), pass_through }
+    }
+
+    /// Any number of records, to whichever topics.
+    pub fn multi(
+        records: impl IntoIterator<Item = OwnedProducerRecord>,
+        pass_through: P,
+    ) -> Envelope<P> {
+        Envelope { records: records.into_iter().collect(), pass_through }
+    }
+
+    /// No record: keeps its place in the order, and that is all.
+    pub fn pass_through(pass_through: P) -> Envelope<P> {
+        Envelope { records: SmallVec::new(), pass_through }
+    }
+}
+
+/// What became of an [`Envelope`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Results<P> {
+    /// Where each of its records lies, in their order.
+    pub metadata: SmallVec<[RecordMetadata; 1]>,
+    /// What came with them.
+    pub pass_through: P,
+}

@@ -1,0 +1,520 @@
+//! What the streams of one consumer have in common, and the task that looks after it.
+//!
+//! Invariants:
+//! - Commits go out one after the other, so that what is committed never goes back; those who wait
+//!   for their turn are committed together.
+//! - A partition is given up when the application is done with what it was handed of it, or at the
+//!   deadline; what was acknowledged until then is committed first.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::manual::ManualOffsets;
+use super::session::Session;
+use super::settings::ConsumerSettings;
+use crate::consumer::{
+    Consumer, ConsumerHandle, ListenerFuture, Rebalance, RebalanceListener, is_passing,
+};
+use crate::coordinator::CommittedOffset;
+use crate::core::partition::TopicPartition;
+use crate::error::Error;
+use crate::options;
+
+/// Of the time for a hand-over what is kept for the commit at its end.
+const COMMIT_SHARE: u32 = 5;
+
+pub(super) struct Hub {
+    pub handle: ConsumerHandle,
+    pub has_group: bool,
+    /// How often what plain sources handed out is committed.
+    pub auto_commit: Option<Duration>,
+    hand_over_max: Duration,
+    stop_timeout: Duration,
+    offsets: Option<Arc<dyn ManualOffsets>>,
+    state: Mutex<State>,
+    is_stopped: AtomicBool,
+    /// Whose turn it is to commit.
+    turn: tokio::sync::Mutex<()>,
+    commit_due: Notify,
+    end: watch::Sender<Option<End>>,
+    is_done: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct State {
+    sessions: HashMap<TopicPartition, Arc<Session>>,
+    /// Those of which a stream is to be handed out.
+    fresh: VecDeque<Arc<Session>>,
+    /// Those with something to commit.
+    dirty: Vec<Arc<Session>>,
+    commit_at: Option<Instant>,
+    /// Why the sources end.
+    error: Option<Error>,
+}
+
+/// How this is to end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct End {
+    deadline: Instant,
+    /// Nobody waits for what is in the application's hands.
+    is_quick: bool,
+}
+
+impl Hub {
+    /// Begins to look after a consumer, which has neither a subscription nor partitions yet. The
+    /// caller gives it such before it lets go of it.
+    pub fn new(
+        consumer: &mut Consumer,
+        settings: &ConsumerSettings,
+        auto_commit: Option<Duration>,
+        offsets: Option<Arc<dyn ManualOffsets>>,
+    ) -> Arc<Hub> {
+        let hub = Arc::new(Hub {
+            handle: consumer.handle(),
+            has_group: settings.consumer.group_id.is_some(),
+            auto_commit,
+            hand_over_max: options::bounded(settings.hand_over_max),
+            stop_timeout: options::bounded(settings.stop_timeout),
+            offsets,
+            state: Mutex::default(),
+            is_stopped: AtomicBool::new(false),
+            turn: tokio::sync::Mutex::new(()),
+            commit_due: Notify::new(),
+            end: watch::Sender::new(None),
+            is_done: watch::Sender::new(false),
+        });
+        consumer.set_listener(Listener { hub: Arc::downgrade(&hub) });
+        hub
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a session for each of these partitions, which are assigned.
+    pub fn open(self: &Arc<Self>, partitions: impl IntoIterator<Item = TopicPartition>) {
+        let mut state = self.lock();
+        if self.is_stopped() {
+            drop(state);
+            return self.handle.pause(&partitions.into_iter().collect::<Vec<_>>());
+        }
+        let mut ended = Vec::new();
+        for partition in partitions {
+            let session = Arc::new(Session::new(partition.clone(), Arc::downgrade(self)));
+            state.fresh.push_back(Arc::clone(&session));
+            ended.extend(state.sessions.insert(partition, session));
+        }
+        drop(state);
+        for session in ended {
+            session.close();
+        }
+        self.handle.wake();
+    }
+
+    /// Begins a session for a source of its own, unless there is one already.
+    pub fn open_apart(self: &Arc<Self>, partition: &TopicPartition) -> Option<Arc<Session>> {
+        let mut state = self.lock();
+        if self.is_stopped() || state.sessions.contains_key(partition) {
+            return None;
+        }
+        let session = Arc::new(Session::new(partition.clone(), Arc::downgrade(self)));
+        state.sessions.insert(partition.clone(), Arc::clone(&session));
+        Some(session)
+    }
+
+    pub fn session(&self, partition: &TopicPartition) -> Option<Arc<Session>> {
+        self.lock().sessions.get(partition).cloned()
+    }
+
+    /// A partition whose stream is to be handed out.
+    pub fn next_fresh(&self) -> Option<Arc<Session>> {
+        self.lock().fresh.pop_front()
+    }
+
+    /// A partition whose stream was dropped is handed out again, from where that one stopped.
+    pub fn give_back(&self, session: &Arc<Session>) {
+        let mut state = self.lock();
+        if session.is_open() && !self.is_stopped() {
+            state.fresh.push_back(Arc::clone(session));
+            drop(state);
+            self.handle.wake();
+        }
+    }
+
+    /// Ends the sessions of partitions, which remain here until they are closed.
+    fn end_sessions(&self, partitions: &[TopicPartition]) -> Vec<Arc<Session>> {
+        let mut state = self.lock();
+        let found = partitions.iter().filter_map(|partition| state.sessions.get(partition));
+        let found: Vec<_> = found.cloned().collect();
+        state.fresh.retain(|fresh| !found.iter().any(|session| Arc::ptr_eq(fresh, session)));
+        drop(state);
+        for session in &found {
+            session.end();
+        }
+        found
+    }
+
+    fn close_sessions(&self, sessions: &[Arc<Session>]) {
+        for session in sessions {
+            session.close();
+        }
+        let mut state = self.lock();
+        for session in sessions {
+            let is_this = |known: &Arc<Session>| Arc::ptr_eq(known, session);
+            if state.sessions.get(&session.partition).is_some_and(is_this) {
+                state.sessions.remove(&session.partition);
+            }
+            state.dirty.retain(|dirty| !Arc::ptr_eq(dirty, session));
+        }
+    }
+
+    /// Lets go of the partitions that a source had for itself. What it handed out can still be
+    /// acknowledged.
+    pub fn let_go(&self, sessions: &[Arc<Session>]) {
+        let mut state = self.lock();
+        for session in sessions {
+            state.sessions.remove(&session.partition);
+        }
+        drop(state);
+        for session in sessions {
+            session.end();
+            self.handle.remove(&session.partition);
+        }
+    }
+
+    fn all_sessions(&self) -> Vec<Arc<Session>> {
+        self.lock().sessions.values().cloned().collect()
+    }
+
+    /// Hands nothing more out: every stream ends.
+    pub fn stop(&self) {
+        let state = self.lock();
+        if self.is_stopped.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        drop(state);
+        let partitions = self.handle.partitions();
+        self.handle.pause(&partitions);
+        for session in self.all_sessions() {
+            session.end();
+        }
+        self.handle.wake();
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::SeqCst)
+    }
+
+    fn fail(&self, error: Error) {
+        self.lock().error = Some(error);
+        self.stop();
+    }
+
+    /// Whether the sources are over: then with an error or without.
+    pub fn poll_over(&self) -> Poll<Option<Error>> {
+        match self.is_stopped() {
+            true => Poll::Ready(self.lock().error.take()),
+            false => Poll::Pending,
+        }
+    }
+
+    /// Waits for an error that concerns no single partition, or for the end.
+    pub fn poll_error(&self, cx: &Context<'_>) -> Poll<Option<Error>> {
+        match self.handle.poll_error(cx) {
+            Poll::Ready(error) => {
+                if matches!(error, Error::Membership(_)) {
+                    self.stop();
+                }
+                Poll::Ready(Some(error))
+            }
+            Poll::Pending => self.poll_over(),
+        }
+    }
+
+    pub fn note_dirty(&self, session: &Arc<Session>) {
+        self.lock().dirty.push(Arc::clone(session));
+    }
+
+    /// Has what is acknowledged committed within `time`, without anybody waiting.
+    pub fn commit_within(&self, time: Duration) {
+        let at = Instant::now() + options::bounded(time);
+        let mut state = self.lock();
+        if state.commit_at.is_none_or(|known| at < known) {
+            state.commit_at = Some(at);
+            drop(state);
+            self.commit_due.notify_one();
+        }
+    }
+
+    /// Commits what was acknowledged up to now, and waits until the coordinator has it. What a
+    /// rebalance is in the way of is tried again; what belongs to partitions that are gone is left
+    /// to those who have them now. May be dropped at any time: what was not committed will be.
+    pub async fn flush(&self) -> Result<(), Error> {
+        let (pause, limit) = self.handle.retries();
+        let deadline = Instant::now() + limit;
+        loop {
+            match self.flush_once().await {
+                Err(error) if is_passing(&error) && Instant::now() + pause < deadline => {
+                    tracing::debug!(%error, "a commit is tried again");
+                    tokio::time::sleep(pause).await;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn flush_once(&self) -> Result<(), Error> {
+        let _turn = self.turn.lock().await;
+        let sessions = std::mem::take(&mut self.lock().dirty);
+        let mut dirty = Dirty { hub: self, sessions };
+        let offsets: Vec<_> = dirty.sessions.iter().map(|session| session.to_commit()).collect();
+        let wanted: Vec<(TopicPartition, CommittedOffset)> = dirty
+            .sessions
+            .iter()
+            .zip(&offsets)
+            .filter_map(|(session, offset)| Some((session.partition.clone(), offset.clone()?)))
+            .collect();
+        if !wanted.is_empty() {
+            self.handle.commit(wanted).await?;
+        }
+        let mut offsets = offsets.into_iter();
+        dirty.sessions.retain(|session| session.note_committed(offsets.next().flatten().as_ref()));
+        Ok(())
+    }
+
+    /// Commits whatever is due, forever.
+    async fn commit_what_is_due(&self) {
+        loop {
+            let at = self.lock().commit_at;
+            match at {
+                None => self.commit_due.notified().await,
+                Some(at) if at > Instant::now() => {
+                    tokio::select! {
+                        () = sleep_until(at) => {}
+                        () = self.commit_due.notified() => {}
+                    }
+                }
+                Some(_) => {
+                    self.lock().commit_at = None;
+                    if let Err(error) = self.flush_once().await {
+                        tracing::warn!(%error, "offsets could not be committed yet");
+                        let (pause, _) = self.handle.retries();
+                        self.commit_within(pause);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn all_settled(&self) {
+        for session in self.all_sessions() {
+            session.settled().await;
+        }
+    }
+
+    /// Ends everything; what was asked for first counts, unless this is sooner.
+    pub fn end(&self, limit: Duration, is_quick: bool) {
+        let deadline = Instant::now() + options::bounded(limit);
+        self.end.send_modify(|end| match end {
+            Some(known) => {
+                known.deadline = known.deadline.min(deadline);
+                known.is_quick |= is_quick;
+            }
+            none => *none = Some(End { deadline, is_quick }),
+        });
+    }
+
+    /// As [`Self::end`], when the application has dropped its source.
+    pub fn end_dropped(&self) {
+        self.stop();
+        self.end(self.stop_timeout, false);
+    }
+
+    /// Waits until the consumer is gone.
+    pub async fn done(&self) {
+        // The sender is part of this.
+        drop(self.is_done.subscribe().wait_for(|is_done| *is_done).await);
+    }
+
+    pub fn is_done(&self) -> bool {
+        *self.is_done.borrow()
+    }
+
+    fn is_quick(&self) -> bool {
+        self.end.borrow().is_some_and(|end| end.is_quick)
+    }
+
+    async fn until_quick(&self) {
+        let quick = |end: &Option<End>| end.is_some_and(|end| end.is_quick);
+        drop(self.end.subscribe().wait_for(quick).await);
+    }
+
+    /// Looks after the consumer until it is to end.
+    pub async fn run(self: Arc<Self>, mut consumer: Consumer) {
+        let _finish = Finish(&self);
+        let mut ends = self.end.subscribe();
+        tokio::select! {
+            () = consumer.attend() => {}
+            () = self.commit_what_is_due() => {}
+            _ = ends.wait_for(Option::is_some) => {}
+        }
+        self.stop();
+        // It is still a member: what is in the application's hands can be committed.
+        loop {
+            let Some(end) = *ends.borrow_and_update() else { break };
+            let left = end.deadline.saturating_duration_since(Instant::now());
+            let settle_by = end.deadline - left / COMMIT_SHARE;
+            tokio::select! {
+                () = consumer.attend() => {}
+                () = self.commit_what_is_due() => {}
+                () = self.all_settled() => break,
+                () = self.until_quick() => break,
+                () = sleep_until(settle_by) => break,
+                _ = ends.changed() => {}
+            }
+        }
+        // What was waited for up to here is not waited for again when the group is left.
+        self.end(Duration::MAX, true);
+        let deadline = self.end.borrow().map_or_else(Instant::now, |end| end.deadline);
+        let left = deadline.saturating_duration_since(Instant::now());
+        let flushed = tokio::select! {
+            flushed = timeout_at(deadline - left / COMMIT_SHARE, self.flush()) => flushed,
+            () = consumer.attend() => Ok(Ok(())),
+        };
+        match flushed {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "what was acknowledged is not committed"),
+            Err(_) => tracing::warn!("what was acknowledged was not committed in time"),
+        }
+        consumer.close(deadline.saturating_duration_since(Instant::now())).await;
+    }
+
+    /// Gives partitions up: waits for what is in the application's hands, then commits.
+    async fn hand_over(&self, rebalance: &Rebalance) {
+        let sessions = self.end_sessions(rebalance.partitions());
+        tokio::select! {
+            () = self.settle_and_commit(&sessions, rebalance) => {}
+            () = self.handle.until_lost(rebalance.partitions()) => {}
+        }
+        self.close_sessions(&sessions);
+    }
+
+    async fn settle_and_commit(&self, sessions: &[Arc<Session>], rebalance: &Rebalance) {
+        let now = Instant::now();
+        let deadline = rebalance.deadline().map_or(now, Instant::from);
+        let left = deadline.saturating_duration_since(now);
+        let settle_by = now + (left - left / COMMIT_SHARE).min(self.hand_over_max);
+        let settled = async {
+            for session in sessions {
+                session.settled().await;
+            }
+        };
+        tokio::select! {
+            () = settled => {}
+            () = self.until_quick(), if !self.is_quick() => {}
+            () = std::future::ready(()), if self.is_quick() => {}
+            () = sleep_until(settle_by) => {
+                let count = sessions.len();
+                tracing::warn!(count, "partitions are given up with records under way");
+            }
+        }
+        if let Some(offsets) = &self.offsets {
+            let hook = offsets.revoked(rebalance.partitions());
+            if timeout_at(deadline, hook).await.is_err() {
+                tracing::warn!("the hook for revoked partitions took too long");
+            }
+        }
+        match timeout_at(deadline, self.flush()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "partitions are given up uncommitted"),
+            Err(_) => tracing::warn!("partitions were not committed in time"),
+        }
+    }
+
+    async fn take_over(self: &Arc<Self>, rebalance: &Rebalance) {
+        let partitions = rebalance.partitions();
+        if let Some(offsets) = &self.offsets {
+            match offsets.assigned(partitions).await {
+                Ok(found) => {
+                    for (partition, position) in found {
+                        if partitions.contains(&partition) {
+                            rebalance.seek(&partition, position);
+                        }
+                    }
+                }
+                Err(source) => {
+                    let what = "asking for the offsets of assigned partitions".into();
+                    return self.fail(Error::Callback { what, source: source.into() });
+                }
+            }
+        }
+        self.open(partitions.iter().cloned());
+    }
+}
+
+/// Sessions with something to commit, which go back where they were.
+struct Dirty<'a> {
+    hub: &'a Hub,
+    sessions: Vec<Arc<Session>>,
+}
+
+impl Drop for Dirty<'_> {
+    fn drop(&mut self) {
+        if !self.sessions.is_empty() {
+            self.hub.lock().dirty.append(&mut self.sessions);
+        }
+    }
+}
+
+/// Whatever ends the task: nothing more is handed out, and nobody waits for it.
+struct Finish<'a>(&'a Arc<Hub>);
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+        let sessions = self.0.all_sessions();
+        self.0.close_sessions(&sessions);
+        self.0.lock().fresh.clear();
+        self.0.is_done.send_replace(true);
+    }
+}
+
+struct Listener {
+    hub: Weak<Hub>,
+}
+
+impl RebalanceListener for Listener {
+    fn assigned<'a>(&'a self, rebalance: &'a Rebalance) -> ListenerFuture<'a> {
+        Box::pin(async {
+            if let Some(hub) = self.hub.upgrade() {
+                hub.take_over(rebalance).await;
+            }
+        })
+    }
+
+    fn revoked<'a>(&'a self, rebalance: &'a Rebalance) -> ListenerFuture<'a> {
+        Box::pin(async {
+            if let Some(hub) = self.hub.upgrade() {
+                hub.hand_over(rebalance).await;
+            }
+        })
+    }
+
+    fn lost<'a>(&'a self, rebalance: &'a Rebalance) -> ListenerFuture<'a> {
+        Box::pin(async {
+            if let Some(hub) = self.hub.upgrade() {
+                let sessions = hub.end_sessions(rebalance.partitions());
+                hub.close_sessions(&sessions);
+                if let Some(offsets) = &hub.offsets {
+                    offsets.revoked(rebalance.partitions()).await;
+                }
+            }
+        })
+    }
+}

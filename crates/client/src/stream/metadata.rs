@@ -1,0 +1,134 @@
+//! Questions about topics and offsets.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use crate::cluster::Cluster;
+use crate::consumer::{Consumer, ConsumerHandle};
+use crate::coordinator::CommittedOffset;
+use crate::core::partition::TopicPartition;
+use crate::error::Error;
+use crate::offsets::{EARLIEST, FoundOffset, LATEST};
+
+use super::settings::ConsumerSettings;
+
+/// Asks a cluster about topics, partitions and offsets.
+#[derive(Clone)]
+pub struct MetadataClient {
+    handle: ConsumerHandle,
+    /// Where it is not a source's: kept alive, and never locked.
+    _consumer: Option<Arc<Mutex<Consumer>>>,
+}
+
+impl MetadataClient {
+    /// With a consumer of its own, which reads nothing. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// [`Error::Config`] when settings make no sense.
+    pub fn create(
+        cluster: Cluster,
+        settings: impl Into<ConsumerSettings>,
+    ) -> Result<MetadataClient, Error> {
+        let consumer = Consumer::new(cluster, settings.into().consumer)?;
+        let handle = consumer.handle();
+        Ok(MetadataClient { handle, _consumer: Some(Arc::new(Mutex::new(consumer))) })
+    }
+
+    pub(super) fn new(handle: ConsumerHandle) -> MetadataClient {
+        MetadataClient { handle, _consumer: None }
+    }
+
+    /// All topics that this client may see, each with its partitions in order.
+    ///
+    /// # Errors
+    /// When no broker answers.
+    pub async fn list_topics(&self) -> Result<BTreeMap<String, Vec<i32>>, Error> {
+        let (metadata, _) = self.handle.cluster().refresh_all().await?;
+        let partitions = metadata.topics.iter().map(|(name, topic)| {
+            let mut partitions: Vec<i32> = topic.partitions.keys().copied().collect();
+            partitions.sort_unstable();
+            (name.clone(), partitions)
+        });
+        Ok(partitions.collect())
+    }
+
+    /// A topic's partitions, in order.
+    ///
+    /// # Errors
+    /// [`Error::Topic`] when it is not there.
+    pub async fn partitions_for(&self, topic: &str) -> Result<Vec<i32>, Error> {
+        let (metadata, failed) = self.handle.cluster().refresh(&[topic]).await?;
+        if let Some((topic, code)) = failed.into_iter().next() {
+            return Err(Error::Topic { topic: topic.into(), code });
+        }
+        let topic = metadata.topics.get(topic);
+        let mut partitions: Vec<i32> =
+            topic.map(|topic| topic.partitions.keys().copied().collect()).unwrap_or_default();
+        partitions.sort_unstable();
+        Ok(partitions)
+    }
+
+    /// The first offset of each partition.
+    ///
+    /// # Errors
+    /// As [`Consumer::offsets_for_times`].
+    pub async fn beginning_offsets(
+        &self,
+        partitions: &[TopicPartition],
+    ) -> Result<Vec<(TopicPartition, i64)>, Error> {
+        self.ends(partitions, EARLIEST).await
+    }
+
+    /// The offset behind the last record of each partition that this client may read.
+    ///
+    /// # Errors
+    /// As [`Consumer::offsets_for_times`].
+    pub async fn end_offsets(
+        &self,
+        partitions: &[TopicPartition],
+    ) -> Result<Vec<(TopicPartition, i64)>, Error> {
+        self.ends(partitions, LATEST).await
+    }
+
+    async fn ends(
+        &self,
+        partitions: &[TopicPartition],
+        which: i64,
+    ) -> Result<Vec<(TopicPartition, i64)>, Error> {
+        let wanted = partitions.iter().map(|partition| (partition.clone(), which)).collect();
+        let found = self.handle.look_up(wanted).await?;
+        Ok(found.into_iter().map(|(partition, found)| (partition, found.offset)).collect())
+    }
+
+    /// For each partition the first record that is not older than a time, in milliseconds since
+    /// 1970; `None` where there is none.
+    ///
+    /// # Errors
+    /// As [`Consumer::offsets_for_times`].
+    pub async fn offsets_for_times(
+        &self,
+        wanted: impl IntoIterator<Item = (TopicPartition, i64)>,
+    ) -> Result<Vec<(TopicPartition, Option<FoundOffset>)>, Error> {
+        let found = self.handle.look_up(wanted.into_iter().collect()).await?;
+        let some = |found: FoundOffset| (found.offset >= 0).then_some(found);
+        Ok(found.into_iter().map(|(partition, found)| (partition, some(found))).collect())
+    }
+
+    /// What the group has committed for partitions.
+    ///
+    /// # Errors
+    /// [`Error::Group`] when the coordinator refuses; [`Error::Config`] without a group.
+    pub async fn committed(
+        &self,
+        partitions: &[TopicPartition],
+    ) -> Result<Vec<(TopicPartition, Option<CommittedOffset>)>, Error> {
+        self.handle.committed(partitions).await
+    }
+}
+
+impl fmt::Debug for MetadataClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MetadataClient").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,78 @@
+//! What all sources do alike: hand things out, one reader at a time.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use super::hub::Hub;
+use super::session::Session;
+use super::shape::Shape;
+use crate::core::fetch::{Records, SharedRecord};
+use crate::core::partition::Position;
+
+/// How a source hands out what it has taken.
+pub(super) struct Reading<S> {
+    pub hub: Arc<Hub>,
+    pub shape: S,
+    /// What was handed out last and is done with when more is asked for.
+    last: Option<(Arc<Session>, Position)>,
+}
+
+impl<S: Shape> Reading<S> {
+    pub fn new(hub: Arc<Hub>, shape: S) -> Reading<S> {
+        Reading { hub, shape, last: None }
+    }
+
+    /// Whether sessions have to count what is handed out.
+    pub fn tracks(&self) -> bool {
+        S::HAS_OFFSET || self.hub.auto_commit.is_some()
+    }
+
+    /// More is asked for.
+    pub fn begin(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some((session, behind)) = self.last.take() {
+            session.acknowledge_at(behind);
+            session.release();
+            if let Some(interval) = self.hub.auto_commit {
+                self.hub.commit_within(interval);
+            }
+        }
+        // Whoever reads in a loop lets the tasks run that fetch.
+        ready!(tokio::task::coop::poll_proceed(cx)).made_progress();
+        Poll::Ready(())
+    }
+
+    pub fn item(
+        &mut self,
+        record: SharedRecord,
+        behind: Position,
+        session: &Arc<Session>,
+    ) -> S::Item {
+        self.remember(behind, session);
+        self.shape.item(record, behind, session)
+    }
+
+    pub fn batch(
+        &mut self,
+        records: Records,
+        behind: Position,
+        session: &Arc<Session>,
+    ) -> S::Batch {
+        self.remember(behind, session);
+        self.shape.batch(records, behind, session)
+    }
+
+    fn remember(&mut self, behind: Position, session: &Arc<Session>) {
+        if !S::HAS_OFFSET && self.hub.auto_commit.is_some() {
+            self.last = Some((Arc::clone(session), behind));
+        }
+    }
+}
+
+impl<S> Drop for Reading<S> {
+    fn drop(&mut self) {
+        // Nobody knows what became of it: it is not acknowledged.
+        if let Some((session, _)) = self.last.take() {
+            session.release();
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! One assignment of one partition: what was taken of it, handed out, acknowledged and committed.
+//!
+//! Invariants:
+//! - Once a session was ended no record of it is handed out: both happen under its lock.
+//! - What is committed was acknowledged, and it never goes back.
+//! - A session that is closed takes no acknowledgement: the partition may be another member's.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+
+use tokio::sync::Notify;
+
+use super::hub::Hub;
+use crate::consumer::ConsumerHandle;
+use crate::coordinator::CommittedOffset;
+use crate::core::fetch::{Records, SharedChunk, SharedRecord};
+use crate::core::partition::{Position, TopicPartition};
+use crate::error::Error;
+
+/// Records taken of a partition at a time, of one batch.
+pub(super) const TAKE_MAX: usize = 500;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Records are handed out.
+    Open,
+    /// None are any more; what was can be acknowledged.
+    Ended,
+    /// The partition is given up.
+    Closed,
+}
+
+/// See the module.
+pub struct Session {
+    pub(super) partition: TopicPartition,
+    hub: Weak<Hub>,
+    state: Mutex<State>,
+    /// What the application was handed and has neither acknowledged nor dropped.
+    outstanding: AtomicUsize,
+    /// Somebody waits for that to be zero.
+    is_awaited: AtomicBool,
+    settled: Notify,
+}
+
+struct State {
+    phase: Phase,
+    /// Taken, and not handed out.
+    stash: Option<SharedChunk>,
+    /// To be reported, behind records that came before.
+    error: Option<Error>,
+    handed: Option<Position>,
+    acknowledged: Option<CommittedOffset>,
+    committed: i64,
+    /// The hub knows that there is something to commit.
+    is_dirty: bool,
+    waker: Option<Waker>,
+}
+
+impl Session {
+    pub(super) fn new(partition: TopicPartition, hub: Weak<Hub>) -> Session {
+        Session {
+            partition,
+            hub,
+            state: Mutex::new(State {
+                phase: Phase::Open,
+                stash: None,
+                error: None,
+                handed: None,
+                acknowledged: None,
+                committed: -1,
+                is_dirty: false,
+                waker: None,
+            }),
+            outstanding: AtomicUsize::new(0),
+            is_awaited: AtomicBool::new(false),
+            settled: Notify::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn hub(&self) -> Option<Arc<Hub>> {
+        self.hub.upgrade()
+    }
+
+    /// The next record for the one stream of this partition; `None` once it ended. With `tracks` it
+    /// is the application's until [`Self::release`].
+    pub(super) fn poll_record(
+        &self,
+        handle: &ConsumerHandle,
+        tracks: bool,
+        cx: &Context<'_>,
+    ) -> Poll<Option<Result<(SharedRecord, Position), Error>>> {
+        let mut state = self.lock();
+        loop {
+            if state.phase != Phase::Open {
+                return Poll::Ready(None);
+            }
+            if let Some(stash) = &mut state.stash {
+                if let Some((record, behind)) = stash.next() {
+                    self.hand(&mut state, behind, tracks);
+                    return Poll::Ready(Some(Ok((record, behind))));
+                }
+                state.stash = None;
+            }
+            match self.poll_stash(&mut state, handle, TAKE_MAX, cx) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    /// As [`Self::poll_record`], for up to `max` records at once; never none.
+    pub(super) fn poll_records(
+        &self,
+        handle: &ConsumerHandle,
+        max: usize,
+        tracks: bool,
+        cx: &Context<'_>,
+    ) -> Poll<Option<Result<(Records, Position), Error>>> {
+        let mut state = self.lock();
+        let mut records = Records::default();
+        let mut end = None;
+        while state.phase == Phase::Open && records.len() < max {
+            if let Some((chunk, behind)) = state.stash.take().and_then(SharedChunk::rest) {
+                records.push(chunk);
+                end = Some(behind);
+                continue;
+            }
+            match self.poll_stash(&mut state, handle, max - records.len(), cx) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) if end.is_none() => return Poll::Ready(Some(Err(error))),
+                Poll::Ready(Err(error)) => {
+                    state.error = Some(error);
+                    break;
+                }
+                Poll::Pending => break,
+            }
+        }
+        match end {
+            Some(behind) => {
+                self.hand(&mut state, behind, tracks);
+                Poll::Ready(Some(Ok((records, behind))))
+            }
+            None if state.phase == Phase::Open => Poll::Pending,
+            None => Poll::Ready(None),
+        }
+    }
+
+    fn poll_stash(
+        &self,
+        state: &mut State,
+        handle: &ConsumerHandle,
+        max: usize,
+        cx: &Context<'_>,
+    ) -> Poll<Result<(), Error>> {
+        if let Some(error) = state.error.take() {
+            return Poll::Ready(Err(error));
+        }
+        match handle.poll_take_from(&self.partition, max, cx) {
+            Poll::Ready(Ok(chunk)) => {
+                state.stash = Some(SharedChunk::new(chunk));
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => {
+                match &mut state.waker {
+                    Some(known) => known.clone_from(cx.waker()),
+                    none => *none = Some(cx.waker().clone()),
+                }
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Something that was taken elsewhere is handed out; says whether it may be.
+    pub(super) fn try_hand(&self, behind: Position, tracks: bool) -> bool {
+        let mut state = self.lock();
+        let is_open = state.phase == Phase::Open;
+        if is_open {
+            self.hand(&mut state, behind, tracks);
+        }
+        is_open
+    }
+
+    fn hand(&self, state: &mut State, behind: Position, tracks: bool) {
+        state.handed = Some(behind);
+        if tracks {
+            self.outstanding.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// The application has one thing more in its hands: a copy of what it was handed.
+    pub(super) fn retain(&self) {
+        self.outstanding.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// The application is done with something, one way or the other.
+    pub(super) fn release(&self) {
+        if self.outstanding.fetch_sub(1, Ordering::SeqCst) == 1
+            && self.is_awaited.load(Ordering::SeqCst)
+        {
+            self.settled.notify_waiters();
+        }
+    }
+
+    /// Everything up to an offset is done with, and may be committed; the highest counts. Says
+    /// whether the partition is still held.
+    pub(super) fn acknowledge(self: &Arc<Self>, offset: CommittedOffset) -> bool {
+        let at = offset.position.offset;
+        let mut state = self.lock();
+        if state.phase == Phase::Closed {
+            return false;
+        }
+        let known = state.acknowledged.as_ref().map_or(-1, |known| known.position.offset);
+        let known = known.max(state.committed);
+        let is_news = at > known || (at == known && offset.metadata.is_some());
+        if is_news {
+            state.acknowledged = Some(offset);
+        }
+        let is_newly_dirty = is_news && !std::mem::replace(&mut state.is_dirty, true);
+        drop(state);
+        if is_newly_dirty && let Some(hub) = self.hub() {
+            hub.note_dirty(self);
+        }
+        if self.is_awaited.load(Ordering::SeqCst) {
+            self.settled.notify_waiters();
+        }
+        true
+    }
+
+    /// As [`Self::acknowledge`], without a text.
+    pub(super) fn acknowledge_at(self: &Arc<Self>, position: Position) -> bool {
+        self.acknowledge(CommittedOffset { position, metadata: None })
+    }
+
+    /// What is to be committed.
+    pub(super) fn to_commit(&self) -> Option<CommittedOffset> {
+        let state = self.lock();
+        state.acknowledged.clone().filter(|_| state.phase != Phase::Closed)
+    }
+
+    /// What [`Self::to_commit`] gave is committed. Says whether there is more to commit.
+    pub(super) fn note_committed(&self, offset: Option<&CommittedOffset>) -> bool {
+        let mut state = self.lock();
+        if let Some(offset) = offset {
+            state.committed = state.committed.max(offset.position.offset);
+            if state.acknowledged.as_ref() == Some(offset) {
+                state.acknowledged = None;
+            }
+        }
+        state.is_dirty = state.acknowledged.is_some() && state.phase != Phase::Closed;
+        state.is_dirty
+    }
+
+    /// Whether everything up to `offset` is committed.
+    pub(super) fn is_committed(&self, offset: i64) -> bool {
+        self.lock().committed >= offset
+    }
+
+    /// Hands nothing more out. What was taken and not handed out is dropped: it was not
+    /// acknowledged, and whoever has the partition next reads it.
+    pub(super) fn end(&self) {
+        let mut state = self.lock();
+        if state.phase == Phase::Open {
+            state.phase = Phase::Ended;
+        }
+        state.stash = None;
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// The partition is given up.
+    pub(super) fn close(&self) {
+        self.end();
+        self.lock().phase = Phase::Closed;
+        self.settled.notify_waiters();
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.lock().phase == Phase::Open
+    }
+
+    fn is_settled(&self) -> bool {
+        if self.outstanding.load(Ordering::SeqCst) == 0 {
+            return true;
+        }
+        let state = self.lock();
+        let done = state.acknowledged.as_ref().map_or(-1, |known| known.position.offset);
+        let done = done.max(state.committed);
+        state.phase == Phase::Closed || state.handed.is_none_or(|handed| done >= handed.offset)
+    }
+
+    /// Waits until the application is done with everything that it was handed.
+    pub(super) async fn settled(&self) {
+        self.is_awaited.store(true, Ordering::SeqCst);
+        loop {
+            let mut notified = std::pin::pin!(self.settled.notified());
+            notified.as_mut().enable();
+            if self.is_settled() {
+                return;
+            }
+            notified.await;
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What sources hand out for a record.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::committable::{CommittableMessage, CommittableOffset, CommittableRecords};
+use super::session::Session;
+use crate::core::fetch::{Records, SharedRecord};
+use crate::core::partition::Position;
+
+/// What a source makes of records.
+pub trait Shape: sealed::Sealed + Clone + Unpin {
+    /// What it hands out for a record.
+    type Item;
+    /// What it hands out for several records of one partition.
+    type Batch;
+
+    /// Whether what is handed out can be acknowledged.
+    #[doc(hidden)]
+    const HAS_OFFSET: bool;
+
+    #[doc(hidden)]
+    fn item(&self, record: SharedRecord, behind: Position, session: &Arc<Session>) -> Self::Item;
+
+    #[doc(hidden)]
+    fn batch(&self, records: Records, behind: Position, session: &Arc<Session>) -> Self::Batch;
+}
+
+/// Records, and nothing else.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain;
+
+/// Records with the offset that acknowledges them.
+#[derive(Clone, Default)]
+pub struct WithOffset {
+    metadata: Option<Metadata>,
+}
+
+type Metadata = Arc<dyn Fn(&SharedRecord) -> String + Send + Sync>;
+
+impl WithOffset {
+    pub(super) fn with_metadata(
+        metadata: impl Fn(&SharedRecord) -> String + Send + Sync + 'static,
+    ) -> WithOffset {
+        WithOffset { metadata: Some(Arc::new(metadata)) }
+    }
+}
+
+impl fmt::Debug for WithOffset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WithOffset(metadata: {})", self.metadata.is_some())
+    }
+}
+
+/// The same as a pair, whose second half travels along as context.
+#[derive(Clone, Copy, Debug)]
+pub struct InContext;
+
+impl Shape for Plain {
+    type Item = SharedRecord;
+    type Batch = Records;
+    const HAS_OFFSET: bool = false;
+
+    fn item(&self, record: SharedRecord, _: Position, _: &Arc<Session>) -> SharedRecord {
+        record
+    }
+
+    fn batch(&self, records: Records, _: Position, _: &Arc<Session>) -> Records {
+        records
+    }
+}
+
+impl Shape for WithOffset {
+    type Item = CommittableMessage;
+    type Batch = CommittableRecords;
+    const HAS_OFFSET: bool = true;
+
+    fn item(
+        &self,
+        record: SharedRecord,
+        behind: Position,
+        session: &Arc<Session>,
+    ) -> CommittableMessage {
+        let mut offset = CommittableOffset::of(session, behind);
+        if let Some(metadata) = &self.metadata {
+            offset = offset.with_metadata(metadata(&record));
+        }
+        CommittableMessage { record, offset }
+    }
+
+    fn batch(
+        &self,
+        records: Records,
+        behind: Position,
+        session: &Arc<Session>,
+    ) -> CommittableRecords {
+        let mut offset = CommittableOffset::of(session, behind);
+        if let Some(metadata) = &self.metadata
+            && let Some(last) = records.last()
+        {
+            offset = offset.with_metadata(metadata(&last));
+        }
+        CommittableRecords { records, offset }
+    }
+}
+
+impl Shape for InContext {
+    type Item = (SharedRecord, CommittableOffset);
+    type Batch = (Records, CommittableOffset);
+    const HAS_OFFSET: bool = true;
+
+    fn item(&self, record: SharedRecord, behind: Position, session: &Arc<Session>) -> Self::Item {
+        (record, CommittableOffset::of(session, behind))
+    }
+
+    fn batch(&self, records: Records, behind: Position, session: &Arc<Session>) -> Self::Batch {
+        (records, CommittableOffset::of(session, behind))
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Plain {}
+    impl Sealed for super::WithOffset {}
+    impl Sealed for super::InContext {}
+}

@@ -1,0 +1,338 @@
+//! Sources, against Thalweg's broker in process.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use support::{Bench, cluster, committed, earliest, grouped, soon, topic, tp};
+use thalweg::stream::{self, ConsumerSettings, PartitionSource, PartitionedSource, Subscription};
+use thalweg::{ConsumerConfig, Error, Position, TopicPartition};
+use thalweg_records::Compression;
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plain_source_commits_what_was_followed_by_another_request() {
+    let bench = Bench::with(2).await;
+    for partition in 0..2 {
+        bench.produce(partition, &["a", "b", "c"], Compression::Lz4).await;
+    }
+    let cluster = cluster(&bench).await;
+    let mut source = stream::plain_source(&cluster, grouped(), topic()).unwrap();
+    let control = source.control();
+    let mut seen = Vec::new();
+    for _ in 0..6 {
+        let record = soon(source.next()).await.unwrap().unwrap();
+        assert_eq!((record.topic(), record.key()), ("t", Some(&b"key"[..])));
+        assert_eq!(record.headers().count(), 1);
+        assert_eq!(record.value_bytes().as_deref(), record.value());
+        seen.push((record.partition(), record.offset()));
+    }
+    let last = seen[5];
+    seen.sort_unstable();
+    assert_eq!(seen, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]);
+    // The last one is being worked on.
+    control.stop();
+    soon(control.shutdown(LIMIT)).await;
+    let mut expected = [3, 3];
+    expected[last.0 as usize] = last.1;
+    assert_eq!(committed(&bench, 2).await, expected);
+    // What follows a stop is the end, which acknowledges nothing more.
+    assert!(soon(source.next()).await.is_none());
+    let mut source = stream::plain_source(&cluster, grouped(), topic()).unwrap();
+    let record = soon(source.next()).await.unwrap().unwrap();
+    assert_eq!((record.partition(), record.offset()), last);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_acknowledged_is_committed_and_nothing_else() {
+    let bench = Bench::with(2).await;
+    for partition in 0..2 {
+        bench.produce(partition, &["a", "b", "c", "d"], Compression::None).await;
+    }
+    let cluster = cluster(&bench).await;
+    let source = stream::committable_source(&cluster, grouped(), topic()).unwrap();
+    let control = source.control();
+    let messages: Vec<_> = soon(source.take(8).map(Result::unwrap).collect::<Vec<_>>()).await;
+    // The source is dropped; what it handed out can still be committed.
+    for message in messages {
+        let (partition, offset) = (message.record.partition(), message.record.offset());
+        assert_eq!(message.offset.position().offset, offset + 1);
+        if (partition, offset) <= (0, 2) {
+            soon(message.offset.commit()).await.unwrap();
+        }
+    }
+    // Everything was committed or dropped: it leaves by itself.
+    soon(control.is_shutdown()).await;
+    assert_eq!(committed(&bench, 2).await, [3, -1]);
+    // Batches with a text beside them.
+    let text = |record: &thalweg::SharedRecord| format!("{}!", record.offset());
+    let source = stream::commit_with_metadata_source(&cluster, grouped(), topic(), text).unwrap();
+    let control = source.control();
+    let mut batches = source.batches(100);
+    let mut sizes = BTreeMap::new();
+    for _ in 0..2 {
+        let batch = soon(batches.next()).await.unwrap().unwrap();
+        let partition = batch.offset.topic_partition().partition;
+        sizes.insert(partition, batch.records.len());
+        assert!(batch.records.iter().all(|record| record.partition() == partition));
+        assert_eq!(batch.offset.metadata(), Some("3!"));
+        if partition == 1 {
+            soon(batch.offset.commit()).await.unwrap();
+        }
+    }
+    assert_eq!(sizes, BTreeMap::from([(0, 1), (1, 4)]));
+    let found = soon(control.metadata_client().committed(&[tp(1)])).await.unwrap();
+    assert_eq!(found[0].1.as_ref().and_then(|found| found.metadata.as_deref()), Some("3!"));
+    drop(batches);
+    soon(control.is_shutdown()).await;
+    assert_eq!(committed(&bench, 2).await, [3, 4]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_offset_of_a_consumer_that_is_gone_is_refused() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["a", "b"], Compression::None).await;
+    let cluster = cluster(&bench).await;
+    let mut source = stream::source_with_offset_context(&cluster, grouped(), topic()).unwrap();
+    let (record, offset) = soon(source.next()).await.unwrap().unwrap();
+    assert_eq!(record.offset(), 0);
+    soon(source.control().shutdown(LIMIT)).await;
+    let error = soon(offset.commit()).await.unwrap_err();
+    assert!(matches!(&error, Error::Revoked(partition) if **partition == tp(0)), "{error}");
+    assert_eq!(committed(&bench, 1).await, [-1]);
+    // Without a group there is nothing to commit to.
+    let error = stream::committable_source(&cluster, earliest(), topic()).unwrap_err();
+    assert!(matches!(error, Error::Config { .. }));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn at_most_once_is_committed_before_it_is_seen() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["a", "b", "c", "d"], Compression::None).await;
+    let cluster = cluster(&bench).await;
+    let mut source = stream::at_most_once_source(&cluster, grouped(), topic()).unwrap();
+    for offset in 0..3 {
+        let record = soon(source.next()).await.unwrap().unwrap();
+        assert_eq!(record.offset(), offset);
+        assert_eq!(committed(&bench, 1).await, [offset + 1]);
+    }
+    let control = source.control();
+    drop(source);
+    soon(control.is_shutdown()).await;
+    let mut source = stream::at_most_once_source(&cluster, grouped(), topic()).unwrap();
+    assert_eq!(soon(source.next()).await.unwrap().unwrap().offset(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn partitions_can_be_assigned_by_hand() {
+    let bench = Bench::with(2).await;
+    for partition in 0..2 {
+        bench.produce(partition, &["a", "b", "c"], Compression::None).await;
+    }
+    let cluster = cluster(&bench).await;
+    let by_hand = Subscription::assignment_with_offset([(tp(0), 2), (tp(1), 1)]);
+    let mut source = stream::plain_source(&cluster, earliest(), by_hand).unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let record = soon(source.next()).await.unwrap().unwrap();
+        seen.push((record.partition(), record.offset()));
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, [(0, 2), (1, 1), (1, 2)]);
+    let lags = source.control().metrics().lags;
+    assert_eq!(lags, [(tp(0), Some(0)), (tp(1), Some(0))]);
+}
+
+type Parts<S> = BTreeMap<i32, PartitionSource<S>>;
+
+/// The streams of the next partitions.
+async fn streams<S: stream::Shape>(source: &mut PartitionedSource<S>, count: usize) -> Parts<S> {
+    let mut streams = BTreeMap::new();
+    for _ in 0..count {
+        let (partition, stream) = soon(source.next()).await.unwrap().unwrap();
+        assert_eq!(&partition, stream.topic_partition());
+        streams.insert(partition.partition, stream);
+    }
+    streams
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_partition_that_is_not_read_costs_its_share_and_delays_nobody() {
+    let bench = Bench::with(4).await;
+    let value = "v".repeat(10_000);
+    for partition in 0..4 {
+        for _ in 0..50 {
+            bench.produce(partition, &[value.as_str(); 10], Compression::None).await;
+        }
+    }
+    // 5 MB of each partition; a twelfth of the budget for each.
+    let config = ConsumerConfig { fetch_budget: 6 << 20, ..grouped() };
+    let cluster = cluster(&bench).await;
+    let mut source = stream::plain_partitioned_source(&cluster, config, topic()).unwrap();
+    let control = source.control();
+    let mut streams = streams(&mut source, 4).await;
+    let mut last = None;
+    // Nobody asks: soon nothing more is fetched.
+    soon(async {
+        loop {
+            tokio::time::sleep(Duration::from_millis(700)).await;
+            let fetched = control.metrics().fetched;
+            if fetched.bytes > 0 && last == Some(fetched) {
+                return;
+            }
+            last = Some(fetched);
+        }
+    })
+    .await;
+    let full = control.metrics();
+    assert!(full.fetched.batch_bytes <= 4 << 20, "{full:?}");
+    // The application holds a record of each of the three slow ones, and reads one to its end.
+    let mut held = Vec::new();
+    for partition in 1..4 {
+        held.push(soon(streams.get_mut(&partition).unwrap().next()).await.unwrap().unwrap());
+    }
+    let quick = streams.get_mut(&0).unwrap();
+    for offset in 0..500 {
+        assert_eq!(soon(quick.next()).await.unwrap().unwrap().offset(), offset);
+    }
+    let after = control.metrics();
+    let of_quick = after.fetched.batch_bytes - full.fetched.batch_bytes;
+    assert!(of_quick < 6_000_000, "the slow ones were fetched as well: {of_quick}");
+    assert_eq!((after.fetched.discarded_bytes, after.fetched.sessions), (0, 1));
+    assert!(after.budget_used.1 <= (6 << 20) + 200_000, "{after:?}");
+    // The slow ones go on where they were: nothing was thrown away.
+    for partition in 1..4 {
+        let slow = streams.get_mut(&partition).unwrap();
+        for offset in 1..500 {
+            assert_eq!(soon(slow.next()).await.unwrap().unwrap().offset(), offset);
+        }
+    }
+    let end = control.metrics().fetched;
+    assert_eq!(end.records, 2_000);
+    assert_eq!(end.discarded_bytes, 0);
+    // Each byte came once: ten values and some framing in each of two hundred batches.
+    assert!(end.batch_bytes < 4 * 50 * 101_000, "{end:?}");
+    drop(held);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_that_is_dropped_comes_again_where_it_stopped() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["a", "b", "c", "d", "e"], Compression::Lz4).await;
+    let cluster = cluster(&bench).await;
+    let config = ConsumerConfig { auto_commit: false, ..grouped() };
+    let mut source = stream::plain_partitioned_source(&cluster, config, topic()).unwrap();
+    for offset in 0..5 {
+        let mut stream = streams(&mut source, 1).await.remove(&0).unwrap();
+        assert_eq!(soon(stream.next()).await.unwrap().unwrap().offset(), offset);
+        // Also when it waits for more.
+        if offset == 4 {
+            let waited = tokio::time::timeout(Duration::from_millis(20), stream.next()).await;
+            assert!(waited.is_err());
+        }
+    }
+    let mut stream = streams(&mut source, 1).await.remove(&0).unwrap().batches(2);
+    bench.produce(0, &["f", "g", "h"], Compression::Lz4).await;
+    assert_eq!(soon(stream.next()).await.unwrap().unwrap().len(), 2);
+    let mut stream = stream.into_inner();
+    assert_eq!(soon(stream.next()).await.unwrap().unwrap().offset(), 7);
+    assert_eq!(source.control().metrics().fetched.discarded_bytes, 0);
+    source.control().stop();
+    assert!(soon(stream.next()).await.is_none());
+    assert!(soon(source.next()).await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn offsets_may_be_kept_elsewhere() {
+    let bench = Bench::with(2).await;
+    for partition in 0..2 {
+        bench.produce(partition, &["a", "b", "c"], Compression::None).await;
+    }
+    let cluster = cluster(&bench).await;
+    let told: Arc<Mutex<Vec<TopicPartition>>> = Arc::default();
+    let revoked = Arc::clone(&told);
+    let mut source = stream::plain_partitioned_manual_offset_source(
+        &cluster,
+        grouped(),
+        topic(),
+        |partitions| async move {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            let at = |p: TopicPartition| (p.clone(), Position::at(1 + i64::from(p.partition)));
+            Ok::<_, std::io::Error>(partitions.into_iter().map(at).collect())
+        },
+        move |partitions| {
+            let revoked = Arc::clone(&revoked);
+            async move { revoked.lock().unwrap().extend(partitions) }
+        },
+    )
+    .unwrap();
+    let mut streams = streams(&mut source, 2).await;
+    for (partition, stream) in &mut streams {
+        let first = soon(stream.next()).await.unwrap().unwrap();
+        assert_eq!(first.offset(), 1 + i64::from(*partition));
+    }
+    soon(source.control().shutdown(LIMIT)).await;
+    let mut told = told.lock().unwrap().clone();
+    told.sort_unstable();
+    assert_eq!(told, [tp(0), tp(1)]);
+    assert_eq!(committed(&bench, 2).await, [-1, -1]);
+    // Who cannot say where to begin ends the stream.
+    let mut source = stream::committable_partitioned_manual_offset_source(
+        &cluster,
+        grouped(),
+        topic(),
+        |_| async { Err(std::io::Error::other("the database is away")) },
+        |_| async {},
+    )
+    .unwrap();
+    let error = soon(source.next()).await.unwrap().unwrap_err();
+    assert!(error.to_string().contains("the database is away"), "{error}");
+    assert!(soon(source.next()).await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_partition_waits_for_what_is_in_hands_before_it_goes() {
+    let bench = Bench::with(2).await;
+    for partition in 0..2 {
+        bench.produce(partition, &["a", "b", "c"], Compression::None).await;
+    }
+    let cluster = cluster(&bench).await;
+    let mut first = stream::committable_partitioned_source(&cluster, grouped(), topic()).unwrap();
+    let mut before = streams(&mut first, 2).await;
+    let mut messages = BTreeMap::new();
+    for (partition, stream) in &mut before {
+        messages.insert(*partition, soon(stream.next()).await.unwrap().unwrap());
+    }
+    let mut second = stream::committable_partitioned_source(&cluster, grouped(), topic()).unwrap();
+    // One of them, or with an eager protocol both, are to go, and end at once.
+    let ended = soon(async {
+        let mut streams = before.values_mut();
+        let (zero, one) = (streams.next().unwrap(), streams.next().unwrap());
+        loop {
+            tokio::select! {
+                message = zero.next() => match message { None => break 0, Some(m) => drop(m) },
+                message = one.next() => match message { None => break 1, Some(m) => drop(m) },
+            }
+        }
+    })
+    .await;
+    // But the other member does not get it as long as a record of it is being worked on.
+    let waited = tokio::time::timeout(Duration::from_millis(300), second.next()).await;
+    assert!(waited.is_err());
+    soon(messages.remove(&ended).unwrap().offset.commit()).await.unwrap();
+    drop(messages);
+    let (partition, mut stream) = soon(second.next()).await.unwrap().unwrap();
+    let message = soon(stream.next()).await.unwrap().unwrap();
+    if partition.partition == ended {
+        assert_eq!(message.record.offset(), 1);
+    }
+    drop(message);
+    // And no longer than that is allowed.
+    let _ = ConsumerSettings::from(grouped()).hand_over_max;
+    soon(second.control().shutdown(LIMIT)).await;
+    soon(first.control().shutdown(LIMIT)).await;
+}

@@ -1,0 +1,375 @@
+//! Committing and producing in streams, against Thalweg's broker in process.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt, TryStreamExt};
+use support::{Bench, cluster, committed, earliest, grouped, soon, topic, tp};
+use thalweg::stream::{
+    self, CommitDelivery, CommittableOffset, CommittableOffsetBatch, Committer, CommitterSettings,
+    Envelope, OwnedProducerRecord, ProducerSettings, Subscription,
+};
+use thalweg::{ConsumerConfig, Error, Producer, ProducerConfig};
+use thalweg_records::Compression;
+use thalweg_wire::messages::CreateTopicsRequest;
+use thalweg_wire::messages::create_topics_request::CreatableTopic;
+
+const LIMIT: Duration = Duration::from_secs(10);
+const LONG: Duration = Duration::from_secs(3_600);
+
+fn settings(max_batch: usize, max_interval: Duration) -> CommitterSettings {
+    CommitterSettings { max_batch, max_interval, ..CommitterSettings::default() }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_committer_commits_full_batches_and_old_ones() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["v"; 25], Compression::None).await;
+    let cluster = cluster(&bench).await;
+    let source = stream::committable_source(&cluster, grouped(), topic()).unwrap();
+    let control = source.control();
+    let offsets = source.map_ok(|message| message.offset);
+    let mut flow = Committer::new(settings(10, Duration::from_millis(200))).flow(offsets);
+    let mut batches = Vec::new();
+    for _ in 0..3 {
+        let batch = soon(flow.next()).await.unwrap().unwrap();
+        batches.push(batch.offsets);
+        let done: usize = batches.iter().sum();
+        assert!(committed(&bench, 1).await[0] >= done as i64);
+    }
+    // The last one is not full: its time was over.
+    assert_eq!(batches, [10, 10, 5]);
+    control.stop();
+    assert!(soon(flow.next()).await.is_none());
+    drop(flow);
+    soon(control.is_shutdown()).await;
+    assert_eq!(committed(&bench, 1).await, [25]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_committer_took_is_committed_when_it_ends() {
+    for delivery in [CommitDelivery::WaitForAck, CommitDelivery::SendAndForget] {
+        let bench = Bench::with(2).await;
+        for partition in 0..2 {
+            bench.produce(partition, &["v"; 10], Compression::None).await;
+        }
+        let cluster = cluster(&bench).await;
+        let source = stream::committable_source(&cluster, grouped(), topic()).unwrap();
+        let control = source.control();
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&count);
+        let offsets = source.map_ok(move |message| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            message.offset
+        });
+        let committer = Committer::new(CommitterSettings { delivery, ..settings(1_000, LONG) });
+        let running = tokio::spawn(async move { committer.run(offsets).await });
+        soon(async {
+            while count.load(Ordering::SeqCst) < 20 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        })
+        .await;
+        assert_eq!(committed(&bench, 2).await, [-1, -1]);
+        let draining = control.draining(running);
+        let ran: Result<u64, Error> =
+            soon(draining.drain_and_shutdown(LIMIT)).await.unwrap().unwrap();
+        assert_eq!(ran.unwrap(), 20);
+        assert_eq!(committed(&bench, 2).await, [10, 10], "{delivery:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_dropped_committer_took_is_committed_all_the_same() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["v"; 5], Compression::None).await;
+    let cluster = cluster(&bench).await;
+    let mut source = stream::committable_source(&cluster, grouped(), topic()).unwrap();
+    let mut sink = Committer::new(settings(1_000, Duration::from_millis(100))).sink();
+    for _ in 0..3 {
+        let message = soon(source.next()).await.unwrap().unwrap();
+        soon(sink.send(message.offset)).await.unwrap();
+    }
+    assert_eq!(committed(&bench, 1).await, [-1]);
+    SinkExt::<CommittableOffset>::close(&mut Committer::default().sink()).await.unwrap();
+    drop(sink);
+    soon(async {
+        while committed(&bench, 1).await != [3] {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    // Closing does not wait for the time to be over.
+    let mut sink = Committer::new(settings(1_000, LONG)).sink();
+    let mut batch = CommittableOffsetBatch::empty();
+    for _ in 0..2 {
+        batch.update(soon(source.next()).await.unwrap().unwrap().offset);
+    }
+    assert_eq!((batch.len(), batch.offsets().count()), (2, 1));
+    soon(sink.send(batch)).await.unwrap();
+    soon(SinkExt::<CommittableOffsetBatch>::close(&mut sink)).await.unwrap();
+    assert_eq!(committed(&bench, 1).await, [5]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_error_of_the_stream_comes_behind_what_was_before_it() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["a", "b", "poison", "d"], Compression::None).await;
+    let cluster = cluster(&bench).await;
+    let source = stream::committable_source(&cluster, grouped(), topic()).unwrap();
+    let control = source.control();
+    let offsets = source.map_err(|error| error.to_string()).and_then(|message| async move {
+        match message.record.value() {
+            Some(b"poison") => Err("cannot be read".to_owned()),
+            _ => Ok(message.offset),
+        }
+    });
+    #[derive(Debug, PartialEq)]
+    struct Wrong(String);
+    impl From<Error> for Wrong {
+        fn from(error: Error) -> Wrong {
+            Wrong(error.to_string())
+        }
+    }
+    let ran = soon(Committer::new(settings(1_000, LONG)).run(offsets.map_err(Wrong))).await;
+    assert_eq!(ran, Err(Wrong("cannot be read".to_owned())));
+    soon(control.is_shutdown()).await;
+    assert_eq!(committed(&bench, 1).await, [2]);
+}
+
+async fn create(bench: &Bench, name: &str, partitions: i32) {
+    let request = CreateTopicsRequest {
+        topics: vec![CreatableTopic {
+            name: name.into(),
+            num_partitions: partitions,
+            replication_factor: 1,
+            ..Default::default()
+        }],
+        timeout_ms: 10_000,
+        ..Default::default()
+    };
+    bench.connection.send(&request).await.unwrap();
+}
+
+async fn producer(bench: &Bench, buffer_memory: usize) -> Producer {
+    let config = ProducerConfig {
+        buffer_memory,
+        linger: Duration::from_millis(1),
+        batch_size: 1_000,
+        ..ProducerConfig::default()
+    };
+    Producer::new(cluster(bench).await, config).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flow_keeps_the_order_and_passes_on_what_came_along() {
+    let bench = Bench::with(1).await;
+    create(&bench, "out", 3).await;
+    // Room for a few records only.
+    let producer = producer(&bench, 4_000).await;
+    let envelopes = futures_util::stream::iter((0..300u32).map(|number| {
+        let record = |at: u32| OwnedProducerRecord {
+            partition: Some((at % 3) as i32),
+            headers: vec![("n".into(), None)],
+            ..OwnedProducerRecord::new("out", number.to_string()).with_key("k")
+        };
+        Ok::<_, Error>(match number % 3 {
+            0 => Envelope::single(record(0), number),
+            1 => Envelope::multi((0..5).map(record), number),
+            _ => Envelope::pass_through(number),
+        })
+    }));
+    let settings = ProducerSettings { parallelism: 7 };
+    let mut flow = stream::flexi_flow(&producer, settings, envelopes);
+    let mut next = 0;
+    while let Some(results) = soon(flow.next()).await {
+        let results = results.unwrap();
+        assert_eq!(results.pass_through, next);
+        let partitions: Vec<i32> = results.metadata.iter().map(|at| at.partition).collect();
+        match next % 3 {
+            0 => assert_eq!(partitions, [0]),
+            1 => assert_eq!(partitions, [0, 1, 2, 0, 1]),
+            _ => assert!(partitions.is_empty()),
+        }
+        next += 1;
+    }
+    assert_eq!((next, producer.counts().records), (300, 600));
+    // And in the log: the order in which they went in.
+    let by_hand = Subscription::assignment([tp_of("out", 0)]);
+    let log = stream::plain_source(&cluster(&bench).await, earliest(), by_hand).unwrap();
+    let numbers: Vec<u32> = soon(
+        log.take(300)
+            .map(|record| {
+                String::from_utf8_lossy(record.unwrap().value().unwrap()).parse::<u32>().unwrap()
+            })
+            .collect(),
+    )
+    .await;
+    assert!(numbers.is_sorted());
+}
+
+fn tp_of(topic: &str, partition: i32) -> thalweg::TopicPartition {
+    thalweg::TopicPartition::new(topic, partition)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flow_ends_at_the_first_record_that_fails() {
+    let bench = Bench::with(1).await;
+    let producer = producer(&bench, 100_000).await;
+    let records = futures_util::stream::iter((0..10).map(|number| {
+        // There is no such partition.
+        let partition = Some(if number == 4 { 9 } else { 0 });
+        let record = OwnedProducerRecord { partition, ..OwnedProducerRecord::new("t", "v") };
+        Ok::<_, Error>((record, number))
+    }));
+    let flow = stream::flow(&producer, ProducerSettings::default(), records);
+    let all: Vec<_> = soon(flow.map(|done| done.map(|done| done.pass_through)).collect()).await;
+    assert_eq!(all.len(), 5);
+    assert!(all[..4].iter().zip(0..).all(|(done, at)| done.as_ref().unwrap() == &at));
+    assert!(matches!(all[4], Err(Error::Produce(_))));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_go_from_topic_to_topic_and_are_committed_then() {
+    let bench = Bench::with(2).await;
+    create(&bench, "out", 2).await;
+    for partition in 0..2 {
+        bench.produce(partition, &["a", "drop", "b"], Compression::Lz4).await;
+    }
+    let producer = producer(&bench, 100_000).await;
+    let cluster = cluster(&bench).await;
+    let source = stream::committable_source(&cluster, grouped(), topic()).unwrap();
+    let control = source.control();
+    let envelopes = source.map_ok(|message| match message.record.value_bytes() {
+        Some(value) if value != "drop" => {
+            Envelope::single(OwnedProducerRecord::new("out", value), message.offset)
+        }
+        _ => Envelope::pass_through(message.offset),
+    });
+    let sink = stream::committable_sink(&producer, ProducerSettings::default(), settings(4, LONG));
+    let running = tokio::spawn(envelopes.forward(sink));
+    soon(async {
+        while producer.counts().records < 4 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    soon(control.drain_and_shutdown(running, LIMIT)).await.unwrap().unwrap().unwrap();
+    assert_eq!(committed(&bench, 2).await, [3, 3]);
+    let by_hand = Subscription::assignment((0..2).map(|at| tp_of("out", at)));
+    let log = stream::plain_source(&cluster, earliest(), by_hand).unwrap();
+    let mut values: Vec<String> = soon(
+        log.take(4)
+            .map(|record| String::from_utf8_lossy(record.unwrap().value().unwrap()).into_owned())
+            .collect(),
+    )
+    .await;
+    values.sort_unstable();
+    assert_eq!(values, ["a", "a", "b", "b"]);
+    // Nothing is committed behind a record that could not be produced.
+    bench.produce(0, &["c", "bad", "d"], Compression::None).await;
+    let source = stream::committable_source(&cluster, grouped(), topic()).unwrap();
+    let control = source.control();
+    let envelopes = source.map_ok(|message| {
+        let partition = (message.record.value() == Some(b"bad")).then_some(77);
+        let record = OwnedProducerRecord { partition, ..OwnedProducerRecord::new("out", "x") };
+        Envelope::single(record, message.offset)
+    });
+    let sink = stream::committable_sink(&producer, ProducerSettings::default(), settings(1, LONG));
+    let error = soon(envelopes.forward(sink)).await.unwrap_err();
+    assert!(matches!(error, Error::Produce(_)));
+    soon(control.is_shutdown()).await;
+    assert!(committed(&bench, 1).await[0] <= 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sink_takes_records_and_tells_when_they_are_there() {
+    let bench = Bench::with(1).await;
+    let producer = producer(&bench, 3_000).await;
+    let mut sink = stream::plain_sink(&producer, ProducerSettings { parallelism: 3 });
+    let records = (0..100).map(|_| Ok(OwnedProducerRecord::new("t", "value")));
+    soon(sink.send_all(&mut futures_util::stream::iter(records))).await.unwrap();
+    assert_eq!(producer.counts().records, 100);
+    let client = stream::MetadataClient::create(cluster(&bench).await, earliest()).unwrap();
+    assert_eq!(soon(client.end_offsets(&[tp(0)])).await.unwrap(), [(tp(0), 100)]);
+    assert_eq!(soon(client.beginning_offsets(&[tp(0)])).await.unwrap(), [(tp(0), 0)]);
+    assert_eq!(soon(client.partitions_for("t")).await.unwrap(), [0]);
+    assert_eq!(soon(client.list_topics()).await.unwrap()["t"], [0]);
+    assert!(matches!(soon(client.partitions_for("none")).await, Err(Error::Topic { .. })));
+    let no_such = OwnedProducerRecord { partition: Some(5), ..OwnedProducerRecord::new("t", "") };
+    assert!(soon(sink.send(no_such)).await.is_err());
+    let again = soon(sink.send(OwnedProducerRecord::new("t", "value"))).await;
+    assert!(matches!(again, Err(Error::Produce(_))), "after an error it takes nothing");
+}
+
+/// What members saw, what they had acknowledged when they did, and what became of it.
+#[derive(Default)]
+struct Ledger {
+    processed: Mutex<BTreeMap<(i32, i64), usize>>,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn members_come_and_go_and_every_record_is_processed_and_committed() {
+    let bench = Bench::with(4).await;
+    let ledger = Arc::new(Ledger::default());
+    let mut members = Vec::new();
+    let mut total = 0;
+    for round in 0..4u64 {
+        let config = ConsumerConfig { session_timeout: Duration::from_secs(10), ..grouped() };
+        let cluster = cluster(&bench).await;
+        let mut source = stream::committable_partitioned_source(&cluster, config, topic()).unwrap();
+        let control = source.control();
+        let seen = Arc::clone(&ledger);
+        let running = tokio::spawn(async move {
+            let committer = Committer::new(settings(7, Duration::from_millis(50)));
+            let mut tasks = Vec::new();
+            while let Some(next) = source.next().await {
+                let (_, stream) = next.unwrap();
+                let seen = Arc::clone(&seen);
+                tasks.push(tokio::spawn(async move {
+                    let offsets = stream.map_ok(move |message| {
+                        let at = (message.record.partition(), message.record.offset());
+                        *seen.processed.lock().unwrap().entry(at).or_default() += 1;
+                        message.offset
+                    });
+                    committer.run(offsets).await
+                }));
+            }
+            for task in tasks {
+                task.await.unwrap().unwrap();
+            }
+        });
+        members.push((control, running));
+        for step in 0..20u64 {
+            for partition in 0..4 {
+                bench.produce(partition, &["x", "y"], Compression::None).await;
+                total += 2;
+            }
+            tokio::time::sleep(Duration::from_millis(2 + (round + step) % 5)).await;
+        }
+        if round == 2 {
+            // One of them leaves while records flow.
+            let (control, running) = members.remove(0);
+            soon(control.drain_and_shutdown(running, LIMIT)).await.unwrap().unwrap();
+        }
+    }
+    soon(async {
+        while ledger.processed.lock().unwrap().len() < total {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    for (control, running) in members {
+        soon(control.drain_and_shutdown(running, LIMIT)).await.unwrap().unwrap();
+    }
+    assert_eq!(committed(&bench, 4).await, [160; 4]);
+    let processed = ledger.processed.lock().unwrap();
+    assert_eq!(processed.len(), total);
+    // Every hand-over was in time, so that nobody had to read anything again.
+    let twice: Vec<_> = processed.iter().filter(|(_, times)| **times > 1).collect();
+    assert!(twice.is_empty(), "{twice:?}");
+}
