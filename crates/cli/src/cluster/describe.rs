@@ -310,7 +310,7 @@ mod tests {
         assert_eq!(level("metadata.version=4.3"), Ok(30));
         assert_eq!(level("metadata.version=4.0-IV1"), level("metadata.version=23"));
         assert_eq!(level("group.version=1"), Ok(1));
-        for bad in ["group.version=4.3", "metadata.version=4", "x", "x=-1", "x=99999"] {
+        for bad in ["group.version=4.3", "metadata.version=4.9", "x", "x=-1", "x=99999"] {
             assert!(level(bad).is_err(), "{bad}");
         }
         assert_eq!(shown_level("metadata.version", Some(30)), "30 (4.3-IV0)");
