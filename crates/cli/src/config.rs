@@ -31,12 +31,17 @@ enum ConfigCommand {
     /// Show configs and where their values come from; without --all only those that differ from
     /// Kafka's defaults.
     ///
-    /// Examples: thalweg config describe topic orders; thalweg config describe broker 1 --all
+    /// Examples:
+    ///   thalweg config describe topic orders
+    ///   thalweg config describe broker 1 --all
+    #[command(verbatim_doc_comment)]
     Describe(DescribeArgs),
     /// Change configs.
     ///
-    /// Examples: thalweg config alter topic orders --set retention.ms=1000 --delete segment.bytes;
-    /// thalweg config alter broker --set log.cleaner.threads=2
+    /// Examples:
+    ///   thalweg config alter topic orders --set retention.ms=1000 --delete segment.bytes
+    ///   thalweg config alter broker --set log.cleaner.threads=2
+    #[command(verbatim_doc_comment)]
     Alter(AlterArgs),
     /// List what has configs of its own.
     List(ListArgs),

@@ -217,6 +217,8 @@ async fn configs() {
     bench.run(&["config", "describe", "topic"]).fails(2, "which topic?");
     bench.run(&["config", "describe", "topic", "z"]).fails(4, "topic z: UNKNOWN_TOPIC");
     bench.run(&["config", "describe", "broker", "one"]).fails(1, "'one' is not a broker's id");
+    let absent = "broker 99: broker 99 is not part of the cluster";
+    bench.run(&["config", "describe", "broker", "99"]).fails(4, absent);
     bench.run(&["config", "alter", "topic", "a"]).fails(2, "nothing to change");
     bench
         .run(&["config", "alter", "topic", "a", "z", "--set", "retention.ms=1"])
@@ -332,6 +334,7 @@ async fn clusters() {
     let dirs = bench.run(&["cluster", "log-dirs", "--topic", "t"]).ok();
     let replica = dirs.lines().last().unwrap();
     assert!(dirs.contains("online") && replica.contains(" t "), "{dirs}");
+    bench.run(&["cluster", "log-dirs", "--broker", "9"]).fails(4, "broker 9");
     assert!(bench.json(&["cluster", "log-dirs"])[0]["size"].as_i64().unwrap() > 0);
 
     let assign = ["cluster", "reassign", "--partition", "t:0=1"];

@@ -185,9 +185,7 @@ async fn configs_are_described_and_changed() {
             vec![ConfigChange::delete("log.retention.ms")],
         ),
     ]);
-    let short = AdminConfig { timeout: Duration::from_secs(2), ..AdminConfig::default() };
-    let short = Admin::new(admin.cluster().clone(), short);
-    let validated = short.alter_configs(changes.clone(), Mode::ValidateOnly).await;
+    let validated = admin.alter_configs(changes.clone(), Mode::ValidateOnly).await;
     assert!(validated[&topic].is_ok());
     let details = ConfigDetails {
         names: Some(vec!["retention.ms".into(), "cleanup.policy".into()]),
@@ -199,7 +197,7 @@ async fn configs_are_described_and_changed() {
     assert_eq!(entries.len(), 2);
     assert_eq!(entries[1].source, ConfigSource::Default, "validation changes nothing");
 
-    let altered = short.alter_configs(changes, Mode::Apply).await;
+    let altered = admin.alter_configs(changes, Mode::Apply).await;
     assert!(altered[&topic].is_ok());
     let none = code(&altered[&ConfigResource::topic("none")]);
     assert_eq!(none, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
@@ -408,11 +406,16 @@ async fn the_cluster_describes_itself() {
     let dirs = dirs[&1].as_ref().unwrap();
     assert!(dirs[0].error.is_none() && dirs[0].total_bytes > dirs[0].usable_bytes);
     assert!(dirs[0].replicas[&tp("t", 0)].size > 0);
-    let short = AdminConfig { timeout: Duration::from_millis(500), ..AdminConfig::default() };
-    let short = Admin::new(admin.cluster().clone(), short);
-    let absent = short.describe_log_dirs(Some(vec![1, 9])).await.unwrap();
+    let absent = admin.describe_log_dirs(Some(vec![1, 9])).await.unwrap();
     assert!(absent[&1].is_ok());
     assert!(matches!(absent[&9], Err(AdminError::Client(Error::UnknownBroker(9)))));
+
+    let entity = BTreeMap::from([("user".to_owned(), Some("alice".to_owned()))]);
+    let limit = |value| BTreeMap::from([("consumer_byte_rate".to_owned(), value)]);
+    let set = BTreeMap::from([(entity.clone(), limit(Some(5e5)))]);
+    assert!(admin.alter_client_quotas(set, Mode::Apply).await[&entity].is_ok());
+    let all = admin.describe_client_quotas(BTreeMap::new(), false).await.unwrap();
+    assert_eq!(all[&entity]["consumer_byte_rate"], 5e5);
     bench.broker.shut_down().await;
 }
 

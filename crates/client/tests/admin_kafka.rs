@@ -7,16 +7,21 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use thalweg::admin::{
+    AclBinding, AclFilter, AclOperation, AclPattern, AclPatternFilter, AclPermission, AclResource,
     Admin, AdminConfig, AdminError, ConfigChange, ConfigDetails, ConfigResource, ConfigSource,
     Election, FeatureUpdate, GroupFilter, GroupKind, Mode, NewPartitions, NewTopic, OffsetSpec,
-    ReplicaMove, ResourceType, TopicRef, UpgradeType,
+    QuotaMatch, ReplicaMove, ResourceType, ScramChange, TopicRef, UpgradeType,
 };
 use thalweg::{
-    Cluster, CommittedOffset, Consumer, ConsumerConfig, GroupProtocol, IsolationLevel, OffsetReset,
-    Options, Position, Producer, ProducerConfig, ProducerRecord, TopicPartition,
+    Cluster, CommittedOffset, Consumer, ConsumerConfig, GroupProtocol, IsolationLevel, Mechanism,
+    OffsetReset, Options, Position, Producer, ProducerConfig, ProducerRecord, SaslOptions,
+    TopicPartition,
 };
 use thalweg_testkit::kafka::Kafka;
 use thalweg_wire::{ApiKey, ErrorCode};
+
+const AUTHORIZER: &str = "org.apache.kafka.metadata.authorizer.StandardAuthorizer";
+const SCRAM_JAAS: &str = "org.apache.kafka.common.security.scram.ScramLoginModule required;";
 
 fn tp(topic: &str, partition: i32) -> TopicPartition {
     TopicPartition::new(topic, partition)
@@ -25,6 +30,15 @@ fn tp(topic: &str, partition: i32) -> TopicPartition {
 #[track_caller]
 fn code<T: std::fmt::Debug>(result: &Result<T, AdminError>) -> ErrorCode {
     result.as_ref().unwrap_err().code().unwrap_or_else(|| panic!("no code in {result:?}"))
+}
+
+/// Waits until a broker has heard of what the controller did.
+async fn eventually(what: &str, mut check: impl AsyncFnMut() -> bool) {
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    while !check().await {
+        assert!(std::time::Instant::now() < deadline, "{what} did not come about");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 struct Bench {
@@ -74,7 +88,14 @@ impl Bench {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everything_that_one_broker_can_be_asked() {
     let Some(builder) = Kafka::builder() else { return };
-    let kafka = builder.start();
+    let kafka = builder
+        .config("authorizer.class.name", AUTHORIZER)
+        .config("super.users", "User:ANONYMOUS;User:alice")
+        .listener("SCRAM", "SASL_PLAINTEXT")
+        .config("listener.name.scram.sasl.enabled.mechanisms", "SCRAM-SHA-512")
+        .config("listener.name.scram.scram-sha-512.sasl.jaas.config", SCRAM_JAAS)
+        .start();
+    let scram = kafka.bootstrap("SCRAM");
     let bootstrap = kafka.bootstrap(Kafka::INTERNAL);
     let cluster = Cluster::connect(&bootstrap, Options::default()).await.unwrap();
     let bench = Bench { bootstrap, admin: Admin::new(cluster, AdminConfig::default()) };
@@ -83,6 +104,9 @@ async fn everything_that_one_broker_can_be_asked() {
     configs(&bench).await;
     groups(&bench).await;
     records(&bench).await;
+    users(&bench, &scram).await;
+    limits(&bench.admin).await;
+    acls(&bench.admin).await;
 }
 
 async fn topics(bench: &Bench) {
@@ -268,4 +292,114 @@ async fn records(bench: &Bench) {
     let deleted = admin.delete_records(BTreeMap::from([(tp("t", 0), 3), (tp("t", 1), 9)])).await;
     assert_eq!(*deleted[&tp("t", 0)].as_ref().unwrap(), 3);
     assert_eq!(code(&deleted[&tp("t", 1)]), ErrorCode::OFFSET_OUT_OF_RANGE);
+}
+
+async fn users(bench: &Bench, listener: &str) {
+    let admin = &bench.admin;
+    let set = |iterations, password: &str| ScramChange::Set {
+        mechanism: Mechanism::ScramSha512,
+        iterations,
+        password: password.into(),
+    };
+    let changes = BTreeMap::from([
+        ("alice".to_owned(), vec![set(8_192, "wonderland")]),
+        ("bob".to_owned(), vec![set(1, "builder")]),
+        ("carol".to_owned(), vec![ScramChange::Delete(Mechanism::ScramSha256)]),
+        ("dave".to_owned(), vec![ScramChange::Delete(Mechanism::Plain)]),
+    ]);
+    assert!(!format!("{changes:?}").contains("wonderland"));
+    let altered = admin.alter_user_scram_credentials(changes).await;
+    assert!(altered["alice"].is_ok(), "{altered:?}");
+    assert!(matches!(altered["bob"], Err(AdminError::Invalid(_))));
+    assert_eq!(code(&altered["carol"]), ErrorCode::RESOURCE_NOT_FOUND);
+    assert!(matches!(altered["dave"], Err(AdminError::Invalid(_))));
+    eventually("a user", async || {
+        admin.describe_user_scram_credentials(None).await.unwrap().len() == 1
+    })
+    .await;
+    let users = Some(vec!["alice".to_owned(), "nobody".to_owned()]);
+    let described = admin.describe_user_scram_credentials(users).await.unwrap();
+    let alice = described["alice"].as_ref().unwrap();
+    assert_eq!((alice[0].mechanism, alice[0].iterations), (Some(Mechanism::ScramSha512), 8_192));
+    assert_eq!(code(&described["nobody"]), ErrorCode::RESOURCE_NOT_FOUND);
+    assert_eq!(admin.describe_user_scram_credentials(None).await.unwrap().len(), 1);
+    // The password works.
+    let sasl = SaslOptions::new(Mechanism::ScramSha512, "alice", "wonderland");
+    let options = Options { sasl: Some(sasl), ..Options::default() };
+    eventually("the login", async || Cluster::connect(listener, options.clone()).await.is_ok())
+        .await;
+    let gone = vec![ScramChange::Delete(Mechanism::ScramSha512)];
+    let gone = admin.alter_user_scram_credentials(BTreeMap::from([("alice".into(), gone)])).await;
+    assert!(gone["alice"].is_ok());
+}
+
+async fn limits(admin: &Admin) {
+    let user = BTreeMap::from([("user".to_owned(), Some("alice".to_owned()))]);
+    let default = BTreeMap::from([("client-id".to_owned(), None)]);
+    let strange = BTreeMap::from([("planet".to_owned(), None)]);
+    let rate = |value| BTreeMap::from([("producer_byte_rate".to_owned(), value)]);
+    let changes = BTreeMap::from([
+        (user.clone(), rate(Some(1e6))),
+        (default.clone(), rate(Some(2e6))),
+        (strange.clone(), rate(Some(1.0))),
+    ]);
+    let altered = admin.alter_client_quotas(changes, Mode::Apply).await;
+    assert!(altered[&user].is_ok() && altered[&default].is_ok(), "{altered:?}");
+    assert_eq!(code(&altered[&strange]), ErrorCode::INVALID_REQUEST);
+    let all = async || admin.describe_client_quotas(BTreeMap::new(), false).await.unwrap();
+    eventually("two limits", async || all().await.len() == 2).await;
+    let all = all().await;
+    assert_eq!((all.len(), all[&user]["producer_byte_rate"]), (2, 1e6));
+    for (kind, wanted, found) in [
+        ("user", QuotaMatch::Exact("alice".into()), Some(&user)),
+        ("user", QuotaMatch::Default, None),
+        ("client-id", QuotaMatch::Any, Some(&default)),
+    ] {
+        let filter = BTreeMap::from([(kind.to_owned(), wanted.clone())]);
+        let some = admin.describe_client_quotas(filter, true).await.unwrap();
+        assert_eq!(some.keys().next(), found, "{kind} {wanted:?}");
+    }
+    let back = BTreeMap::from([(user.clone(), rate(None))]);
+    assert!(admin.alter_client_quotas(back, Mode::Apply).await[&user].is_ok());
+    eventually("one limit", async || {
+        let all = admin.describe_client_quotas(BTreeMap::new(), false).await.unwrap();
+        all.into_keys().collect::<Vec<_>>() == [default.clone()]
+    })
+    .await;
+}
+
+async fn acls(admin: &Admin) {
+    let binding = |name: &str, pattern, operation| AclBinding {
+        resource: AclResource::Topic,
+        name: name.into(),
+        pattern,
+        principal: "User:bob".into(),
+        host: "*".into(),
+        operation,
+        permission: AclPermission::Allow,
+    };
+    let read = binding("t", AclPattern::Literal, AclOperation::Read);
+    let write = binding("t", AclPattern::Literal, AclOperation::Write);
+    let prefixed = binding("te", AclPattern::Prefixed, AclOperation::Describe);
+    let nameless = binding("", AclPattern::Literal, AclOperation::Read);
+    let all = [&read, &write, &prefixed, &nameless].map(Clone::clone);
+    let created = admin.create_acls(all).await;
+    assert!(created[&read].is_ok() && created[&write].is_ok() && created[&prefixed].is_ok());
+    assert!(created[&nameless].is_err());
+    let all = async || admin.describe_acls(AclFilter::default()).await.unwrap();
+    eventually("three bindings", async || all().await.len() == 3).await;
+    assert_eq!(all().await, [read.clone(), write.clone(), prefixed.clone()]);
+    let about = AclFilter {
+        name: Some("test".into()),
+        resource: Some(AclResource::Topic),
+        pattern: AclPatternFilter::Match,
+        ..AclFilter::default()
+    };
+    assert_eq!(admin.describe_acls(about).await.unwrap(), [prefixed]);
+    let writes = AclFilter { operation: Some(AclOperation::Write), ..AclFilter::default() };
+    let none = AclFilter { principal: Some("User:nobody".into()), ..AclFilter::default() };
+    let deleted = admin.delete_acls([writes.clone(), none.clone()]).await;
+    assert!(deleted[&writes].as_ref().unwrap()[&write].is_ok());
+    assert!(deleted[&none].as_ref().unwrap().is_empty());
+    eventually("two bindings", async || all().await.len() == 2).await;
 }

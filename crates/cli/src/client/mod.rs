@@ -11,7 +11,6 @@
 //! - [`Properties::report`], once everybody has asked, says on stderr what was given for nothing.
 
 mod args;
-#[allow(dead_code)]
 mod configs;
 mod error;
 mod jaas;
@@ -29,7 +28,6 @@ use std::future::Future;
 use std::process::ExitCode;
 
 pub use args::{ClientArgs, ClientConfig};
-#[allow(unused_imports)]
 pub use configs::{consumer_config, producer_config};
 pub use error::{CliError, EXIT_CODES, warn};
 pub use output::{Align, Out, Table};

@@ -62,7 +62,6 @@ impl Properties {
     }
 
     /// `true` or `false`.
-    #[allow(dead_code)]
     pub fn boolean(&self, name: &str) -> Result<Option<bool>, CliError> {
         let parse = |value: &str| match value.to_ascii_lowercase().as_str() {
             "true" => Ok(true),

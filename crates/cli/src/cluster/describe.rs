@@ -3,10 +3,14 @@
 use clap::Args;
 use serde_json::{Map, Value, json};
 use thalweg::admin::{FeatureUpdate, Mode, QuorumReplica, UpgradeType};
+use thalweg_metadata::MetadataVersion;
 use thalweg_wire::ApiKey;
 
 use crate::client::time::format_datetime;
 use crate::client::{Align, CliError, Session, Table, Tally};
+
+/// The feature whose levels have names.
+const METADATA_VERSION: &str = thalweg_metadata::features::METADATA_VERSION;
 
 #[derive(Args)]
 pub(super) struct DescribeArgs {
@@ -63,8 +67,10 @@ pub(super) async fn features(mut session: Session) -> Result<(), CliError> {
     if session.json() {
         let mut all = Map::new();
         for (name, range) in features.features {
+            let level_name = range.level.and_then(|level| level_name(&name, level));
             let value = json!({
                 "level": range.level,
+                "level_name": level_name,
                 "min_supported": range.min_supported,
                 "max_supported": range.max_supported,
             });
@@ -80,7 +86,8 @@ pub(super) async fn features(mut session: Session) -> Result<(), CliError> {
             (Some(min), Some(max)) => format!("{min} to {max}"),
             _ => String::new(),
         };
-        table.row([name, range.level.map_or_else(String::new, |l| l.to_string()), supported]);
+        let level = shown_level(&name, range.level);
+        table.row([name, level, supported]);
     }
     session.out.table(&table)?;
     session.out.finish()
@@ -88,7 +95,8 @@ pub(super) async fn features(mut session: Session) -> Result<(), CliError> {
 
 #[derive(Args)]
 pub(super) struct UpdateArgs {
-    /// Features and their new levels; 0 puts one out of use
+    /// Features and their new levels; 0 puts one out of use. That of metadata.version may be a
+    /// release: 4.3, 4.3-IV0
     #[arg(required = true, value_name = "FEATURE=LEVEL", value_parser = parse_level)]
     features: Vec<(String, i16)>,
     /// Go down, as long as nothing is lost by it
@@ -105,8 +113,37 @@ pub(super) struct UpdateArgs {
 fn parse_level(text: &str) -> Result<(String, i16), String> {
     let wrong = || format!("'{text}' is not feature=level");
     let (name, level) = text.split_once('=').ok_or_else(wrong)?;
-    let level = level.parse().ok().filter(|level: &i16| *level >= 0).ok_or_else(wrong)?;
-    Ok((name.to_owned(), level))
+    let number = level.parse().ok().filter(|level: &i16| *level >= 0);
+    let by_name = || (name == METADATA_VERSION).then(|| level_of(level)).flatten();
+    Ok((name.to_owned(), number.or_else(by_name).ok_or_else(wrong)?))
+}
+
+/// The levels of `metadata.version` that have names, the last first.
+fn named_levels() -> impl Iterator<Item = MetadataVersion> {
+    let first = MetadataVersion::MINIMUM.level();
+    (first..=MetadataVersion::LATEST.level()).rev().filter_map(MetadataVersion::from_level)
+}
+
+/// The level with a name, or the last of a release.
+fn level_of(name: &str) -> Option<i16> {
+    let is_meant = |known: &str| {
+        known == name || known.rsplit_once("-IV").is_some_and(|(release, _)| release == name)
+    };
+    named_levels().find(|version| is_meant(version.name())).map(MetadataVersion::level)
+}
+
+/// A level, and its name if it has one.
+fn shown_level(feature: &str, level: Option<i16>) -> String {
+    let Some(level) = level else { return String::new() };
+    match level_name(feature, level) {
+        Some(name) => format!("{level} ({name})"),
+        None => level.to_string(),
+    }
+}
+
+fn level_name(feature: &str, level: i16) -> Option<&'static str> {
+    let known = Some(level).filter(|_| feature == METADATA_VERSION);
+    known.and_then(MetadataVersion::from_level).map(MetadataVersion::name)
 }
 
 pub(super) async fn update(mut session: Session, args: UpdateArgs) -> Result<(), CliError> {
@@ -260,5 +297,23 @@ pub(super) async fn brokers(mut session: Session, args: BrokersArgs) -> Result<(
     match missing.first() {
         Some(id) => Err(CliError::NotFound(format!("there is no broker {id} alive"))),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_have_names() {
+        let level = |text: &str| parse_level(text).map(|(_, level)| level);
+        assert_eq!(level("metadata.version=4.3"), Ok(30));
+        assert_eq!(level("metadata.version=4.0-IV1"), level("metadata.version=23"));
+        assert_eq!(level("group.version=1"), Ok(1));
+        for bad in ["group.version=4.3", "metadata.version=4.9", "x", "x=-1", "x=99999"] {
+            assert!(level(bad).is_err(), "{bad}");
+        }
+        assert_eq!(shown_level("metadata.version", Some(30)), "30 (4.3-IV0)");
+        assert_eq!(shown_level("group.version", Some(1)), "1");
     }
 }

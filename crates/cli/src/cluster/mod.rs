@@ -28,7 +28,7 @@ enum ClusterCommand {
     Features,
     /// Change levels of features.
     ///
-    /// Example: thalweg cluster update-features metadata.version=29 --validate-only
+    /// Example: thalweg cluster update-features metadata.version=4.3 --validate-only
     UpdateFeatures(describe::UpdateArgs),
     /// Show the controllers' quorum.
     Quorum,
@@ -40,8 +40,10 @@ enum ClusterCommand {
     MoveReplica(log_dirs::MoveArgs),
     /// Give partitions to other brokers.
     ///
-    /// Examples: thalweg cluster reassign --partition orders:0=2,3,1; thalweg cluster reassign
-    /// --file plan.json, a file as kafka-reassign-partitions.sh takes it
+    /// Examples:
+    ///   thalweg cluster reassign --partition orders:0=2,3,1
+    ///   thalweg cluster reassign --file plan.json
+    #[command(verbatim_doc_comment)]
     Reassign(replicas::ReassignArgs),
     /// Show reassignments under way.
     Reassignments(replicas::ReassignmentsArgs),

@@ -29,16 +29,21 @@ enum GroupCommand {
     List(ListArgs),
     /// Show groups: offsets and lag, members, or state.
     ///
-    /// Examples: thalweg group describe billing; thalweg group describe --all --state
+    /// Examples:
+    ///   thalweg group describe billing
+    ///   thalweg group describe --all --state
+    #[command(verbatim_doc_comment)]
     Describe(describe::DescribeArgs),
     /// Delete groups that have no members, with their offsets.
     Delete(DeleteArgs),
     /// Give a group without members other offsets; shows what it would do, unless --execute is
     /// given.
     ///
-    /// Examples: thalweg group reset-offsets billing --topic orders --to-earliest --execute;
-    /// thalweg group reset-offsets billing --all-topics --by-duration PT1H;
-    /// thalweg group reset-offsets billing --all-topics --to-current --export saved.csv
+    /// Examples:
+    ///   thalweg group reset-offsets billing --topic orders --to-earliest --execute
+    ///   thalweg group reset-offsets billing --all-topics --by-duration PT1H
+    ///   thalweg group reset-offsets billing --all-topics --to-current --export saved.csv
+    #[command(verbatim_doc_comment)]
     ResetOffsets(reset::ResetArgs),
     /// Forget offsets that a group committed for topics it is not subscribed to.
     DeleteOffsets(offsets::DeleteOffsetsArgs),

@@ -27,8 +27,10 @@ enum LogCommand {
     /// Show what is in files of a log directory: segments, indexes, producer snapshots,
     /// checkpoints.
     ///
-    /// Examples: thalweg log dump data/orders-0/00000000000000000000.log --print-data; thalweg log
-    /// dump data/__consumer_offsets-0/*.log --print-data --json
+    /// Examples:
+    ///   thalweg log dump data/orders-0/00000000000000000000.log --print-data
+    ///   thalweg log dump data/__consumer_offsets-0/*.log --print-data --json
+    #[command(verbatim_doc_comment)]
     Dump(dump::DumpArgs),
     /// Delete the records of partitions before an offset.
     ///

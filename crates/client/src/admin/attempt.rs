@@ -196,3 +196,77 @@ pub(super) fn by_topic(
     }
     topics
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use thalweg_wire::ErrorCode;
+
+    use super::*;
+    use crate::admin::AdminConfig;
+    use crate::{Cluster, Options};
+
+    const API: ApiKey = ApiKey::CREATE_TOPICS;
+
+    fn refused<T>(code: ErrorCode) -> Result<T, AdminError> {
+        Err(AdminError::Refused { api: API, code, message: None })
+    }
+
+    async fn admin(timeout: Duration) -> (Admin, thalweg_testkit::TestBroker) {
+        let broker = thalweg_testkit::TestBroker::start().await;
+        let cluster = Cluster::connect(&broker.bootstrap(), Options::default()).await.unwrap();
+        let retry_backoff = Duration::from_millis(1);
+        let config = AdminConfig { timeout, retry_backoff, ..AdminConfig::default() };
+        (Admin::new(cluster, config), broker)
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn only_what_is_open_is_asked_for_again() {
+        let (admin, _broker) = admin(Duration::from_secs(20)).await;
+        let asked = RefCell::new(Vec::new());
+        let results = admin
+            .settle(API, ["again", "done", "never", "silent", "unknown"], |items, _| {
+                asked.borrow_mut().push(items.clone());
+                let attempt = asked.borrow().len();
+                let answers = items.into_iter().filter_map(|item| match item {
+                    "again" if attempt < 5 => Some((item, refused(ErrorCode::NOT_CONTROLLER))),
+                    "never" => Some((item, refused(ErrorCode::INVALID_CONFIG))),
+                    "silent" => None,
+                    "unknown" => Some((item, refused(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION))),
+                    item => Some((item, Ok(attempt))),
+                });
+                // Neither what was not asked for nor a second answer counts.
+                let extra = [("stranger", Ok(0)), ("done", Ok(99))];
+                let answers = answers.chain(extra).collect();
+                async move { answers }
+            })
+            .await;
+        assert_eq!(*results["done"].as_ref().unwrap(), 1);
+        assert_eq!(*results["again"].as_ref().unwrap(), 5);
+        assert_eq!(results["never"].as_ref().unwrap_err().code(), Some(ErrorCode::INVALID_CONFIG));
+        assert!(matches!(results["silent"], Err(AdminError::Unanswered(API))));
+        assert!(results["unknown"].as_ref().unwrap_err().is_not_found());
+        assert_eq!(results.len(), 5);
+        let asked = asked.into_inner();
+        assert_eq!(asked[1], ["again", "unknown"]);
+        assert_eq!(asked[3], ["again"], "an unknown topic is asked for three times");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn when_time_is_over_the_last_reason_is_told() {
+        let (admin, _broker) = admin(Duration::from_millis(300)).await;
+        let waits = admin
+            .settle_one(API, |_| async { refused::<()>(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS) });
+        let code = waits.await.unwrap_err().code();
+        assert_eq!(code, Some(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS));
+        let hangs = admin.settle_one::<(), _, _>(API, |_| std::future::pending());
+        assert!(matches!(hangs.await, Err(AdminError::Timeout { .. })));
+        let forever = AdminConfig { timeout: Duration::MAX, ..AdminConfig::default() };
+        let admin = Admin::new(admin.cluster().clone(), forever);
+        assert_eq!(
+            admin.settle_one(API, |left| async move { Ok(left > Duration::ZERO) }).await.ok(),
+            Some(true)
+        );
+    }
+}

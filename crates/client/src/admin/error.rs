@@ -77,8 +77,11 @@ impl AdminError {
         }
     }
 
-    /// Whether there is no such topic, partition, group, member or the like.
+    /// Whether there is no such topic, partition, group, member, broker or the like.
     pub fn is_not_found(&self) -> bool {
+        if matches!(self, AdminError::Client(Error::UnknownBroker(_))) {
+            return true;
+        }
         self.code().is_some_and(|code| {
             matches!(
                 code,
@@ -92,12 +95,13 @@ impl AdminError {
         })
     }
 
-    /// Whether to ask again: with every code that passes by itself. That a topic is unknown passes
-    /// where it was just created, so that counts for the first attempts only. What Kafka calls
+    /// Whether to ask again: with every code that passes by itself. That a topic or a broker is
+    /// unknown passes where it is new, so that counts for the first attempts only. What Kafka calls
     /// retriable is more: it has codes that say that there is nothing to do.
     pub(super) fn is_passing(&self, attempt: u32) -> bool {
         match self {
             AdminError::NoLeader => true,
+            AdminError::Client(Error::UnknownBroker(_)) => attempt < 3,
             AdminError::Client(error) if self.code().is_none() => error.is_retriable(),
             _ => match self.code() {
                 Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION | ErrorCode::UNKNOWN_TOPIC_ID) => {

@@ -1,4 +1,4 @@
-//! What administers a cluster: topics, configs, groups, records, brokers.
+//! What administers a cluster: topics, configs, groups, records, brokers, users and their limits.
 //!
 //! Every function asks whom it has to - the controller (any broker passes it on), a group's
 //! coordinator, a partition's leader, a certain broker - and tries again what may succeed a moment
@@ -27,6 +27,7 @@
 //! changes something and loses its connection asks again: the second answer may then be that it was
 //! done before, as [`ErrorCode::TOPIC_ALREADY_EXISTS`](thalweg_wire::ErrorCode::TOPIC_ALREADY_EXISTS).
 
+mod acls;
 mod attempt;
 mod brokers;
 mod configs;
@@ -34,9 +35,11 @@ mod error;
 mod group_offsets;
 mod groups;
 mod log_dirs;
+mod quotas;
 mod reassignments;
 mod records;
 mod topics;
+mod users;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -44,6 +47,9 @@ use std::time::Duration;
 use crate::cluster::Cluster;
 use crate::options;
 
+pub use acls::{
+    AclBinding, AclFilter, AclOperation, AclPattern, AclPatternFilter, AclPermission, AclResource,
+};
 pub use brokers::{
     BrokerDescription, BrokerVersions, ClusterDescription, FeatureRange, FeatureUpdate, Features,
     QuorumDescription, QuorumNode, QuorumReplica, UpgradeType,
@@ -58,12 +64,14 @@ pub use groups::{
     GroupDescription, GroupFilter, GroupKind, GroupListing, GroupMember, MemberToRemove,
 };
 pub use log_dirs::{LogDir, LogDirReplica, ReplicaMove};
+pub use quotas::{QuotaEntity, QuotaMatch};
 pub use reassignments::{Election, Reassignment};
 pub use records::{OffsetSpec, ProducerState};
 pub use topics::{
     CreatedTopic, NewPartitions, NewTopic, PartitionDescription, TopicDescription, TopicListing,
     TopicRef,
 };
+pub use users::{ScramChange, ScramCredential};
 
 /// What became of each thing that something was asked of.
 pub type Results<K, T> = BTreeMap<K, Result<T, AdminError>>;

@@ -395,14 +395,33 @@ fn server_signature(text: &str) -> Result<Vec<u8>, SaslError> {
     Ok(signature)
 }
 
+/// What a broker keeps of a password for a mechanism; nothing for PLAIN, which keeps the password.
+pub(crate) fn salted_password(
+    mechanism: Mechanism,
+    password: &str,
+    salt: &[u8],
+    iterations: u32,
+) -> Vec<u8> {
+    match mechanism {
+        Mechanism::Plain => Vec::new(),
+        Mechanism::ScramSha256 => salted::<Sha256>(password, salt, iterations),
+        Mechanism::ScramSha512 => salted::<Sha512>(password, salt, iterations),
+    }
+}
+
+fn salted<D: EagerHash + Digest>(password: &str, salt: &[u8], iterations: u32) -> Vec<u8> {
+    let mut salted = vec![0; <D as Digest>::output_size()];
+    pbkdf2::pbkdf2_hmac::<D>(password.as_bytes(), salt, iterations, &mut salted);
+    salted
+}
+
 /// The client's proof, and the key that the server signs with.
 fn prove<D: EagerHash + Digest>(
     password: &str,
     first: &ServerFirst<'_>,
     auth_message: &str,
 ) -> (Vec<u8>, Vec<u8>) {
-    let mut salted = vec![0; <D as Digest>::output_size()];
-    pbkdf2::pbkdf2_hmac::<D>(password.as_bytes(), &first.salt, first.iterations, &mut salted);
+    let salted = salted::<D>(password, &first.salt, first.iterations);
     let client_key = digest_of(keyed::<D>(&salted).chain_update("Client Key"));
     let stored_key = D::digest(&client_key);
     let mut proof = digest_of(keyed::<D>(&stored_key).chain_update(auth_message));
