@@ -92,7 +92,7 @@ const IMPURE_CALLS: [&str; 11] = [
 const BANNED: [&str; 5] = ["openssl", "openssl-sys", "native-tls", "rdkafka", "rdkafka-sys"];
 
 /// Hosts that may stand in a file: documentation, namespaces and this machine.
-const HOSTS: [&str; 9] = [
+const HOSTS: [&str; 10] = [
     "127.0.0.1",
     "localhost",
     "[::1]",
@@ -102,6 +102,7 @@ const HOSTS: [&str; 9] = [
     "cwiki.apache.org",
     "www.apache.org",
     "maven.apache.org",
+    "www.w3.org",
 ];
 
 /// Runs every check and lists everything that is wrong.

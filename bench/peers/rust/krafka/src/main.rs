@@ -186,11 +186,11 @@ async fn run_write(kafka: &Kafka, options: &Options, write: &Write) -> Result<St
         };
     }
     let producer = builder.build().await?;
-    // Values are views into one buffer: the client takes them without a copy.
-    let whole = Bytes::from(payload.bytes);
-    let values: Vec<Bytes> = (0..whole.len() / payload.size)
-        .map(|at| whole.slice(at * payload.size..(at + 1) * payload.size))
-        .collect();
+    // Values are views into one buffer that stays: the client takes them without a copy, and no
+    // count of references goes to and fro between its threads.
+    let size = payload.size;
+    let whole: &'static [u8] = payload.bytes.leak();
+    let values: Vec<Bytes> = whole.chunks_exact(size).map(Bytes::from_static).collect();
     let mut values = values.iter().cycle();
     let mut acks = Acknowledgements::default();
     send(options, &producer, &mut values, write.warmup_records, &mut acks).await?;
