@@ -127,7 +127,7 @@ pub enum Reading {
     Polls,
     /// By [`Fetcher::take`], and a failure is reported once.
     Stream,
-    /// By [`Fetcher::take_from`], each partition on its own, and likewise.
+    /// By `Fetcher::take_from`, each partition on its own, and likewise.
     Partitions,
 }
 
@@ -597,7 +597,7 @@ impl Fetcher {
         std::mem::take(&mut self.kicks)
     }
 
-    /// Those to be woken, who waited in [`Self::take_from`].
+    /// Those to be woken, who waited in `take_from`.
     pub fn take_wakers(&mut self) -> Vec<Waker> {
         std::mem::take(&mut self.wakers)
     }
