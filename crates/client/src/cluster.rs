@@ -43,7 +43,12 @@ struct State {
 
 impl Cluster {
     /// Connects to the first of `bootstrap` (`host:port,host:port`) that answers and learns the
-    /// cluster's brokers.
+    /// cluster's brokers. The order is that of the list.
+    ///
+    /// # Errors
+    /// [`Error::BadAddress`] for what is no such list, [`Error::NoBootstrap`] when none of them
+    /// answers, [`Error::Authentication`] and [`Error::Config`] when another address would not help
+    /// either.
     pub async fn connect(bootstrap: &str, options: Options) -> Result<Cluster, Error> {
         let addresses = parse_addresses(bootstrap)?;
         let shared = Shared {
@@ -157,7 +162,11 @@ impl Cluster {
         Ok(broker.address())
     }
 
-    /// The connection to a broker.
+    /// The connection to a broker, opened when there is none that works.
+    ///
+    /// # Errors
+    /// [`Error::UnknownBroker`] for an id that the metadata do not have, and what goes wrong with
+    /// connecting.
     pub async fn broker(&self, id: i32) -> Result<Connection, Error> {
         self.connection(&self.address(id)?).await
     }

@@ -1,19 +1,96 @@
-//! Async Kafka client: connections, negotiation, login, metadata.
+//! Kafka client for async Rust: [consumers](Consumer), [producers](Producer), [streams](stream) and
+//! [administration](admin), on tokio, for any Kafka cluster.
 //!
-//! Two layers. [`core`] is pure: frames, requests in flight, version negotiation and the metadata
-//! cache, without sockets or clocks. On top of it stand three drivers for tokio:
+//! A [`Cluster`] is the connections to one cluster; everything else stands on it. [`Options`] say
+//! how connections behave and how they are protected. The guide is the crate's `README.md`; its
+//! `CONFIGS.md` has Java's config names and what they are here.
 //!
-//! - [`RawConnection`]: one negotiated connection that its owner drives by hand, also with frames
-//!   built beforehand; what load generators want.
-//! - [`Connection`]: the same connection shared by many callers, with requests pipelined.
+//! **Producing.** [`Producer::send`] takes a record in; the [`Delivery`] that it gives is a future of
+//! what becomes of the record.
+//!
+//! ```no_run
+//! use thalweg::{Cluster, Options, Producer, ProducerConfig, ProducerRecord};
+//!
+//! # async fn example() -> Result<(), thalweg::Error> {
+//! let cluster = Cluster::connect("127.0.0.1:9092", Options::default()).await?;
+//! let producer = Producer::new(cluster, ProducerConfig::default())?;
+//! let record =
+//!     ProducerRecord { topic: "orders", value: Some(b"two of them"), ..Default::default() };
+//! let delivery = producer.send(record).await?;
+//! println!("offset {}", delivery.await?.offset);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! **Consuming.** [`Consumer::poll`] gives what is there, as views into what was fetched.
+//!
+//! ```no_run
+//! use thalweg::{Cluster, Consumer, ConsumerConfig, Options};
+//!
+//! # async fn example() -> Result<(), thalweg::Error> {
+//! let cluster = Cluster::connect("127.0.0.1:9092", Options::default()).await?;
+//! let config = ConsumerConfig { group_id: Some("billing".into()), ..Default::default() };
+//! let mut consumer = Consumer::new(cluster, config)?;
+//! consumer.subscribe(["orders"])?;
+//! for record in &consumer.poll(500).await? {
+//!     println!("{} {:?}", record.offset(), record.value());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! **Streams.** Sources, flows and sinks for `futures`, with demand that reaches down to the
+//! requests.
+//!
+//! ```no_run
+//! use futures_util::TryStreamExt;
+//! use thalweg::stream::{self, Committer, Subscription};
+//! use thalweg::{Cluster, ConsumerConfig, Options};
+//!
+//! # async fn example() -> Result<(), thalweg::Error> {
+//! let cluster = Cluster::connect("127.0.0.1:9092", Options::default()).await?;
+//! let config = ConsumerConfig { group_id: Some("billing".into()), ..Default::default() };
+//! let source = stream::committable_source(&cluster, config, Subscription::topics(["orders"]))?;
+//! let done = source.map_ok(|message| {
+//!     println!("{:?}", message.record.value());
+//!     message.offset
+//! });
+//! Committer::default().run(done).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! **Administration.** Names are those of Kafka's `Admin`; what is asked of several things is
+//! answered for each.
+//!
+//! ```no_run
+//! use thalweg::admin::{Mode, NewTopic};
+//! use thalweg::{Admin, AdminConfig, Cluster, Options};
+//!
+//! # async fn example() -> Result<(), thalweg::Error> {
+//! let cluster = Cluster::connect("127.0.0.1:9092", Options::default()).await?;
+//! let admin = Admin::new(cluster, AdminConfig::default());
+//! let topic = NewTopic::new("orders").with_partitions(12);
+//! for (name, result) in admin.create_topics(vec![topic], Mode::Apply).await {
+//!     println!("{name}: {result:?}");
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is below
+//! [`core`] is pure: frames, requests in flight, version negotiation, the metadata cache, and the
+//! machines that fetch, produce and keep up a membership, without sockets or clocks. The drivers for
+//! tokio are:
+//!
 //! - [`Cluster`]: finds brokers from bootstrap addresses, keeps metadata, opens connections when
 //!   they are first needed.
+//! - [`Connection`]: one negotiated connection shared by many callers, with requests pipelined.
+//! - [`RawConnection`]: one that its owner drives by hand, also with frames built beforehand; what
+//!   load generators want.
 //!
-//! On those stand [`Consumer`], [`Producer`] and [`Admin`](admin::Admin), and on the first two
-//! [`stream`]: sources and sinks for `futures`, with demand that reaches down to the requests.
-//!
-//! Messages are those of `thalweg_wire`; responses are decoded, but errors inside them are the
-//! caller's to judge.
+//! With them requests can be sent that nothing above knows. Messages are those of `thalweg_wire`;
+//! responses are decoded, but errors inside them are the caller's to judge.
 //!
 //! ```no_run
 //! use thalweg::{Cluster, Options};
@@ -27,6 +104,7 @@
 //! # }
 //! ```
 //!
+//! # Features
 //! Connections are plaintext unless [`Options::security`] says otherwise. TLS is rustls on
 //! aws-lc-rs, behind the feature `tls`, which is on by default; it brings C and assembly.
 
@@ -67,3 +145,8 @@ pub use options::{Identity, Pem, Roots, TlsOptions};
 pub use options::{Mechanism, Options, SaslOptions, Security};
 pub use producer::{Delivery, Producer, ProducerConfig, TrySendError};
 pub use raw::{RawConnection, RawReceiver, RawSender};
+
+/// The snippets of the guide compile.
+#[cfg(all(doctest, feature = "tls"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -138,6 +138,7 @@ pub fn producer_config(
         (&mut config.retry_backoff_max, "retry.backoff.max.ms"),
         (&mut config.max_block, "max.block.ms"),
         (&mut config.metadata_max_age, "metadata.max.age.ms"),
+        (&mut config.metadata_max_idle, "metadata.max.idle.ms"),
     ] {
         set(field, p.millis(name)?);
     }

@@ -12,7 +12,7 @@ pub(super) enum Meaning {
 }
 
 /// Names that some command takes.
-const TAKEN: [&str; 59] = [
+const TAKEN: [&str; 60] = [
     "acks",
     "allow.auto.create.topics",
     "auto.commit.interval.ms",
@@ -48,6 +48,7 @@ const TAKEN: [&str; 59] = [
     "max.poll.records",
     "max.request.size",
     "metadata.max.age.ms",
+    "metadata.max.idle.ms",
     "partition.assignment.strategy",
     "partitioner.adaptive.partitioning.enable",
     "partitioner.ignore.keys",
@@ -75,7 +76,7 @@ const TAKEN: [&str; 59] = [
 ];
 
 /// Names of Kafka's clients that nothing here needs.
-const IDLE: [&str; 33] = [
+const IDLE: [&str; 32] = [
     "client.dns.lookup",
     "connections.max.idle.ms",
     "enable.metrics.push",
@@ -83,7 +84,6 @@ const IDLE: [&str; 33] = [
     "interceptor.classes",
     "key.deserializer",
     "key.serializer",
-    "metadata.max.idle.ms",
     "metadata.recovery.rebootstrap.trigger.ms",
     "metadata.recovery.strategy",
     "metric.reporters",
@@ -156,5 +156,28 @@ mod tests {
         assert_eq!(meaning("sasl.login.class"), Some(Meaning::Refused(JAVA)));
         assert_eq!(meaning("sasl.login.refresh.window.factor"), Some(Meaning::Idle));
         assert_eq!(meaning("linger"), None);
+    }
+
+    /// The client's own table says of each name what it is there; the two must not disagree.
+    #[test]
+    fn the_clients_table_agrees() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../client/CONFIGS.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut listed = Vec::new();
+        for line in text.lines().filter(|line| line.starts_with("| `")) {
+            let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+            let [name, _, _, here, _, _] = cells[..] else { continue };
+            let name = name.trim_matches('`');
+            let found = meaning(name).unwrap_or_else(|| panic!("{name} is not known here"));
+            // What has a field there is taken here; what is idle or refused here has none.
+            if here.contains("::") {
+                assert_eq!(found, Meaning::Taken, "{name} is {here} in the client");
+            }
+            listed.push(name.to_owned());
+        }
+        let refused = REFUSED.iter().map(|(name, _)| name);
+        for name in TAKEN.iter().chain(&IDLE).chain(refused) {
+            assert!(listed.iter().any(|listed| listed == name), "{name} is not in the table");
+        }
     }
 }

@@ -39,7 +39,30 @@ use shared::{Shared, State};
 /// Reads partitions. Fetching goes on in the background, within
 /// [`ConsumerConfig::fetch_budget`]; a poll takes what is there, without waking anybody.
 ///
-/// Every method may be cancelled by dropping its future: no record is lost by it.
+/// Every method may be cancelled by dropping its future: no record is lost by it. A consumer that
+/// is dropped commits nothing and leaves its group waiting for the session timeout:
+/// [`Self::close`] it.
+///
+/// As a member of a group:
+///
+/// ```no_run
+/// use thalweg::{Cluster, Consumer, ConsumerConfig, Options};
+///
+/// # async fn example() -> Result<(), thalweg::Error> {
+/// let cluster = Cluster::connect("127.0.0.1:9092", Options::default()).await?;
+/// let config = ConsumerConfig { group_id: Some("billing".into()), ..Default::default() };
+/// let mut consumer = Consumer::new(cluster, config)?;
+/// consumer.subscribe(["orders"])?;
+/// loop {
+///     for record in &consumer.poll(500).await? {
+///         println!("{} {:?}", record.offset(), record.value());
+///     }
+///     // The next poll means that these are done with; `auto_commit` commits them.
+/// }
+/// # }
+/// ```
+///
+/// Of partitions chosen by hand:
 ///
 /// ```no_run
 /// use thalweg::{Cluster, Consumer, ConsumerConfig, Options, TopicPartition};
@@ -80,6 +103,9 @@ impl Drop for InPoll<'_> {
 
 impl Consumer {
     /// A consumer of nothing yet. Must be called within a tokio runtime, on which its tasks run.
+    ///
+    /// # Errors
+    /// [`Error::Config`] when settings make no sense.
     pub fn new(cluster: Cluster, config: ConsumerConfig) -> Result<Consumer, Error> {
         let config = config.bounded();
         let settings = config.fetch_settings()?;
@@ -152,6 +178,9 @@ impl Consumer {
     ///
     /// # Errors
     /// [`Error::Partition`] when a partition cannot be read; the others go on with the next poll.
+    /// [`Error::Topic`] for a topic that cannot be read at all, [`Error::Authentication`] while a
+    /// broker does not trust this client, [`Error::Membership`] when the member is out of its group
+    /// for good. What may pass by itself is tried again instead: [`Self::why`] shows it.
     pub async fn poll(&mut self, max: usize) -> Result<Records, Error> {
         let records = self.try_poll(max)?;
         if !records.is_empty() || max == 0 {
