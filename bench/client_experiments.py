@@ -217,12 +217,16 @@ class Bench:
     def seconds(self, seconds, least):
         return max(least, seconds * self.args.scale)
 
+    def warmup(self, client, seconds, least):
+        """Before a measurement. A JVM compiles for a quarter of a minute what it runs often."""
+        return 15 if client.startswith("java") else self.seconds(seconds, least)
+
     def prepare_poll(self, server):
         self.load(server, "produce", "--topic", self.topic_of(server.name), *PACED, *TOPIC, "--records", "1000")
         self.settings.update(producer=" ".join([f"--rate {RATE}", *PACED]), **FETCH)
 
     def poll(self, server, client, _round):
-        warmup, seconds = self.seconds(4, 1), self.seconds(6, 2)
+        warmup, seconds = self.warmup(client, 4, 1), self.seconds(6, 2)
         topic = self.topic_of(server.name)
         # Longer than the client, which takes a while to find its partitions.
         line = [
@@ -247,7 +251,7 @@ class Bench:
         return report
 
     def prepare_pause(self, server):
-        records = 100_000
+        records = 2_000_000
         self.load(
             server, "produce", "--topic", self.topic_of(server.name), "--partitions", "10", "--record-size", "100",
             "--batch-bytes", "16384", "--records", str(records), *TOPIC,
@@ -257,7 +261,7 @@ class Bench:
     def pause(self, server, client, _round):
         return self.client(client, server, "pause", {
             "topic": self.topic_of(server.name), "partitions": 10, "paused": 9, "max-records": 1,
-            "warmup-seconds": self.seconds(3, 1), "seconds": self.seconds(6, 2),
+            "warmup-seconds": self.warmup(client, 3, 1), "seconds": self.seconds(6, 2),
         })
 
     def prepare_read(self, server):

@@ -40,7 +40,7 @@ enum ConfigCommand {
     ///
     /// Examples:
     ///   thalweg config alter topic orders --set retention.ms=1000 --delete segment.bytes
-    ///   thalweg config alter broker --set log.cleaner.threads=2
+    ///   thalweg config alter broker --all-brokers --set log.cleaner.threads=2
     #[command(verbatim_doc_comment)]
     Alter(AlterArgs),
     /// List what has configs of its own.
@@ -102,8 +102,11 @@ struct DescribeArgs {
 struct AlterArgs {
     /// What has them
     entity: Entity,
-    /// Its names, or brokers' ids [default for brokers: what holds for all]
+    /// Its names, or brokers' ids
     names: Vec<String>,
+    /// What holds for all brokers
+    #[arg(long, conflicts_with = "names")]
+    all_brokers: bool,
     #[command(flatten)]
     changes: ChangeArgs,
 }
@@ -173,6 +176,17 @@ pub fn run(args: ConfigArgs) -> ExitCode {
                 describe(Session::open(&args.client).await?, command, resources).await
             }
             ConfigCommand::Alter(command) => {
+                // An id that a script left empty must not mean all of them.
+                if matches!(command.entity, Entity::Broker)
+                    && command.names.is_empty()
+                    && !command.all_brokers
+                {
+                    let usage = "which brokers? Their ids, or --all-brokers".to_owned();
+                    return Err(CliError::Usage(usage));
+                }
+                if command.all_brokers && !matches!(command.entity, Entity::Broker) {
+                    return Err(CliError::Usage("--all-brokers is for brokers".into()));
+                }
                 let resources = command.entity.resources(&command.names)?;
                 let changes = command.changes.changes()?;
                 if changes.is_empty() {

@@ -204,7 +204,9 @@ async fn configs() {
     assert!(all[0]["configs"].as_array().unwrap().len() > 20);
     assert!(all[0]["configs"][0]["documentation"].is_string());
 
-    bench.run(&["config", "alter", "broker", "--set", "log.cleaner.threads=2"]).ok();
+    bench
+        .run(&["config", "alter", "broker", "--all-brokers", "--set", "log.cleaner.threads=2"])
+        .ok();
     let all = bench.json(&["config", "describe", "broker"]);
     assert!(all.to_string().contains("log.cleaner.threads"), "{all}");
     let broker = bench.json(&["config", "describe", "broker", "1"]);

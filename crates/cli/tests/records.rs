@@ -179,6 +179,21 @@ fn a_group_goes_on_where_it_was() {
 }
 
 #[test]
+fn what_was_not_printed_is_not_committed() {
+    let broker = Broker::start("until");
+    let lines = |from: u32| (from..from + 50).map(|n| format!("{n}\n")).collect::<String>();
+    broker.ok(&["produce", "t", "-p", "0", "--timestamp", "1000"], &lines(0));
+    broker.ok(&["produce", "t", "-p", "0", "--timestamp", "2000"], &lines(50));
+    let consume = ["consume", "t", "-G", "g", "-o", "beginning"];
+    let until = [&consume[..], &["--until", "@1500"]].concat();
+    assert_eq!(broker.ok(&until, ""), lines(0));
+    // Looking at it from elsewhere does not move the group.
+    let look = ["consume", "t", "-o", "beginning", "-c", "3", "-X", "group.id=g"];
+    assert_eq!(broker.ok(&look, ""), "0\n1\n2\n");
+    assert_eq!(broker.ok(&[&consume[..], &["-e"]].concat(), ""), lines(50));
+}
+
+#[test]
 fn what_is_typed_is_sent_at_once() {
     let broker = Broker::start("typed");
     let mut producer =
@@ -216,7 +231,10 @@ fn what_is_typed_is_sent_at_once() {
 fn what_cannot_be_done_is_said() {
     let broker = Broker::start("wrong");
     broker.ok(&["produce", "t"], "x\n");
-    let cases: [(&[&str], i32, &str); 9] = [
+    let cases: [(&[&str], i32, &str); 12] = [
+        (&["consume", "t", "-e", "--json", "-K", ":"], 2, "cannot be used with"),
+        (&["consume", "t", "--until", "stored"], 2, "where to begin"),
+        (&["config", "alter", "broker", "--set", "a=b"], 2, "--all-brokers"),
         (&["consume", "nothing", "-e"], 4, "topic nothing"),
         (&["consume", "t", "-p", "7", "-e"], 4, "no partition 7"),
         (&["consume", "t", "-o", "somewhere"], 2, "no place"),

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thalweg_wire::messages::MetadataRequest;
 use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
-use thalweg_wire::{ErrorCode, Request, Uuid};
+use thalweg_wire::{ApiKey, ErrorCode, Request, Uuid};
 
 use crate::connection::Connection;
 use crate::core::Metadata;
@@ -130,7 +130,19 @@ impl Cluster {
             allow_auto_topic_creation: create,
             ..MetadataRequest::default()
         };
-        let response = self.send_any(&request).await?;
+        let mut response = self.send_any(&request).await?;
+        if response.error_code == ErrorCode::REBOOTSTRAP_REQUIRED {
+            // These brokers are not the ones to ask any more (KIP-1102).
+            tracing::info!("the cluster asks for a new beginning at the bootstrap addresses");
+            self.shared.begin_anew();
+            response = self.send_any(&request).await?;
+        }
+        if response.error_code != ErrorCode::NONE {
+            // What it says of brokers and topics is nothing, not that there are none.
+            let addr = self.shared.bootstrap.join(",").into();
+            let (api, code) = (ApiKey::METADATA, response.error_code);
+            return Err(Error::Broker { addr, api, code, message: None });
+        }
         let mut state = self.shared.lock();
         let mut metadata = (*state.metadata).clone();
         let failed = metadata.apply(&response);
@@ -272,6 +284,16 @@ fn none_answered(last: Option<Error>) -> Error {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets the brokers that are known, and the connections to them: what is under way on those
+    /// still ends.
+    fn begin_anew(&self) {
+        let mut state = self.lock();
+        let mut metadata = (*state.metadata).clone();
+        metadata.brokers.clear();
+        state.metadata = Arc::new(metadata);
+        state.connections.clear();
     }
 
     fn live(&self, address: &str) -> Option<Connection> {

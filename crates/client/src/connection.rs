@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use thalweg_wire::{ApiKey, Request, Writer};
@@ -59,8 +59,8 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     pipeline: Pipeline,
-    /// Who waits, in the pipeline's order.
-    waiting: VecDeque<Reply>,
+    /// Who waits, in the pipeline's order, and since when.
+    waiting: VecDeque<(Reply, Instant)>,
     /// Why the connection is over.
     over: Option<Error>,
 }
@@ -195,8 +195,17 @@ impl Connection {
             drop(is_written.await);
             Ok::<(), Error>(())
         };
-        // Behind others it may wait as long, and be given up; that is no fault of the connection's.
-        timeout(after, queue).await.map_err(|_| late())??;
+        // Behind others it may wait as long, and be given up. That is no fault of the connection's,
+        // unless the first of those has waited too long, whose caller may have gone.
+        if let Ok(queued) = timeout(after, queue).await {
+            queued?;
+        } else {
+            let limit = self.handle.shared.options.request_timeout;
+            if self.handle.shared.oldest().is_some_and(|since| since.elapsed() >= limit) {
+                self.handle.end(late());
+            }
+            return Err(late());
+        }
         match timeout(after, answer).await {
             Ok(answer) => answer.unwrap_or_else(|_| Err(self.reason())),
             Err(_) => {
@@ -250,6 +259,11 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Since when the oldest request waits for its answer.
+    fn oldest(&self) -> Option<Instant> {
+        self.lock().waiting.front().map(|&(_, since)| since)
+    }
+
     /// Why the connection is over.
     fn reason(&self) -> Error {
         let over = self.lock().over.clone();
@@ -260,7 +274,7 @@ impl Shared {
     fn end(&self, error: Error) {
         let mut state = self.lock();
         let error = state.over.get_or_insert(error).clone();
-        for reply in state.waiting.drain(..) {
+        for (reply, _) in state.waiting.drain(..) {
             let _ = reply.send(Err(error.clone()));
         }
         self.room.close();
@@ -338,7 +352,7 @@ impl Sending {
                         let _ = reply.send(Err(error.clone()));
                         return Err(error.clone());
                     }
-                    state.waiting.push_back(reply);
+                    state.waiting.push_back((reply, Instant::now()));
                     state.pipeline.enter(request.api, request.version)
                 }
                 None => state.pipeline.unanswered(),
@@ -380,7 +394,7 @@ async fn read_responses(shared: Arc<Shared>, mut receiver: RawReceiver) {
             let mut state = shared.lock();
             state.pipeline.accept(&frame).and_then(|(answered, body_at)| {
                 let unasked = PipelineError::Unasked(answered.correlation_id);
-                Ok((body_at, state.waiting.pop_front().ok_or(unasked)?))
+                Ok((body_at, state.waiting.pop_front().ok_or(unasked)?.0))
             })
         };
         match accepted {

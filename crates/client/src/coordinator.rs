@@ -82,8 +82,15 @@ pub(crate) async fn commit(
     let known = cluster.metadata();
     let connection = cluster.broker(coordinator).await?;
     let version = connection.version_of::<OffsetCommitRequest>()?;
+    let by_id = version >= 10;
+    let mut results = PerPartition::new();
     let mut topics: BTreeMap<&str, Vec<OffsetCommitRequestPartition>> = BTreeMap::new();
     for (partition, offset) in offsets {
+        if by_id && id_of(&known, &partition.topic).is_zero() {
+            // A topic that is not there must not keep the others from being committed.
+            results.insert(partition.clone(), Err(ErrorCode::UNKNOWN_TOPIC_ID));
+            continue;
+        }
         topics.entry(&partition.topic).or_default().push(OffsetCommitRequestPartition {
             partition_index: partition.partition,
             committed_offset: offset.position.offset,
@@ -108,9 +115,10 @@ pub(crate) async fn commit(
             .collect(),
         ..OffsetCommitRequest::default()
     };
-    let by_id = version >= 10;
+    if request.topics.is_empty() {
+        return Ok(results);
+    }
     let response = connection.send(&request).await?;
-    let mut results = PerPartition::new();
     for topic in response.topics {
         let Some(name) = name_of(&known, by_id, topic.topic_id, topic.name) else { continue };
         for partition in topic.partitions {
@@ -139,8 +147,13 @@ pub(crate) async fn committed(
     let known = cluster.metadata();
     let connection = cluster.broker(coordinator).await?;
     let version = connection.version_of::<OffsetFetchRequest>()?;
+    let by_id = version >= 10;
     let mut by_topic: BTreeMap<&str, Vec<i32>> = BTreeMap::new();
     for partition in partitions {
+        if by_id && id_of(&known, &partition.topic).is_zero() {
+            // Not asked for: it is told below that this is not known.
+            continue;
+        }
         by_topic.entry(&partition.topic).or_default().push(partition.partition);
     }
     let mut request = OffsetFetchRequest {
@@ -170,7 +183,6 @@ pub(crate) async fn committed(
         });
         request.topics = Some(topics.collect());
     }
-    let by_id = version >= 10;
     let response = connection.send(&request).await?;
     let mut results = PerPartition::new();
     let mut take = |name: Arc<str>, index, code, position: Position, metadata: Option<String>| {

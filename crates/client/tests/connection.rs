@@ -9,7 +9,7 @@ use thalweg_wire::messages::{
     ApiVersionsResponse, DescribeClusterRequest, FetchRequest, MetadataRequest, MetadataResponse,
     RequestHeader,
 };
-use thalweg_wire::{ApiKey, Message, Reader, Request, Writer};
+use thalweg_wire::{ApiKey, ErrorCode, Message, Reader, Request, Writer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -31,6 +31,10 @@ enum Manner {
     Garbled,
     /// Announces a frame of 2 GiB.
     Huge,
+    /// Answers once on each connection, and then that clients are to begin anew.
+    Leaving,
+    /// Says so always.
+    Gone,
 }
 
 struct Fake {
@@ -85,6 +89,15 @@ async fn serve(mut stream: TcpStream, manner: Manner, port: u16) -> Option<()> {
         if manner == Manner::Garbled {
             w.raw(&[0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x07]);
         } else {
+            let is_gone = manner == Manner::Gone || (manner == Manner::Leaving && id > 1);
+            if is_gone {
+                let error_code = ErrorCode::REBOOTSTRAP_REQUIRED;
+                let response = MetadataResponse { error_code, ..MetadataResponse::default() };
+                response.encode(&mut w, version).unwrap();
+                w.end_frame().unwrap();
+                stream.write_all(&w.to_vec()).await.ok()?;
+                continue;
+            }
             // The answer says which request it belongs to.
             let response = MetadataResponse {
                 throttle_time_ms: id,
@@ -119,7 +132,7 @@ fn api_versions() -> ApiVersionsResponse {
         ..ApiVersion::default()
     };
     ApiVersionsResponse {
-        api_keys: vec![range(ApiKey::API_VERSIONS, 4), range(MetadataRequest::API_KEY, 12)],
+        api_keys: vec![range(ApiKey::API_VERSIONS, 4), range(MetadataRequest::API_KEY, 13)],
         ..ApiVersionsResponse::default()
     }
 }
@@ -250,4 +263,25 @@ async fn clusters_go_on_to_the_next_address() {
     assert!(matches!(error, Error::Version { .. }), "{error}");
     let error = Cluster::connect(&free.to_string(), quick()).await.unwrap_err();
     assert!(error.to_string().contains(&free.to_string()), "{error}");
+}
+
+#[tokio::test]
+async fn a_cluster_that_asks_for_a_new_beginning_gets_it() {
+    let fake = fake(Manner::Leaving).await;
+    let cluster = Cluster::connect(&fake.addr, quick()).await.unwrap();
+    let before = cluster.broker(5).await.unwrap();
+    for _ in 0..3 {
+        let (metadata, _) = cluster.refresh(&["t"]).await.unwrap();
+        assert_eq!(metadata.brokers.len(), 1);
+    }
+    // What was under way on a connection is not cut off by it.
+    assert!(before.over().is_none());
+}
+
+#[tokio::test]
+async fn a_new_beginning_that_leads_nowhere_is_an_error() {
+    let fake = fake(Manner::Gone).await;
+    let error = Cluster::connect(&fake.addr, quick()).await.unwrap_err();
+    let code = ErrorCode::REBOOTSTRAP_REQUIRED;
+    assert!(matches!(&error, Error::Broker { code: of, .. } if *of == code), "{error}");
 }

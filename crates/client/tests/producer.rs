@@ -302,7 +302,7 @@ async fn a_topic_that_does_not_exist() {
     let error = soon(producer.send(record("no where", b"v"))).await.unwrap_err();
     let code = Some(ErrorCode::INVALID_TOPIC_EXCEPTION);
     assert_eq!(error.kind, ProduceErrorKind::UnknownTopic { code, trouble: None });
-    assert!(!error.is_retriable() && began.elapsed() < Duration::from_millis(300));
+    assert!(!error.is_retriable() && began.elapsed() < Duration::from_secs(10));
     // One that comes meanwhile is.
     let sending = tokio::spawn({
         let config = ProducerConfig { auto_create_topics: false, ..ProducerConfig::default() };

@@ -126,6 +126,7 @@ pub fn producer_config(
         None if config.acks != Acks::All => config.enable_idempotence = false,
         None => {}
     }
+    let says_idempotence = p.filled("enable.idempotence").is_some();
     set(&mut config.batch_size, p.number("batch.size")?);
     set(&mut config.buffer_memory, p.number("buffer.memory")?);
     set(&mut config.max_request_size, p.number("max.request.size")?);
@@ -141,6 +142,16 @@ pub fn producer_config(
         (&mut config.metadata_max_idle, "metadata.max.idle.ms"),
     ] {
         set(field, p.millis(name)?);
+    }
+    // Neither does who asks for no retries, or for more under way than goes with it.
+    if !says_idempotence && (config.retries == 0 || config.max_in_flight > 5) {
+        config.enable_idempotence = false;
+    }
+    // What was not said gives way to what was.
+    let request = p.millis("request.timeout.ms")?.unwrap_or_default();
+    if p.filled("delivery.timeout.ms").is_none() {
+        let least = config.linger.saturating_add(request);
+        config.delivery_timeout = config.delivery_timeout.max(least);
     }
     let adaptive = p.boolean("partitioner.adaptive.partitioning.enable")?;
     set(&mut config.adaptive_partitioning, adaptive);
@@ -214,6 +225,10 @@ mod tests {
         let config = producer_config(&given, ProducerConfig::default()).unwrap();
         assert!(config.acks == Acks::Leader && !config.enable_idempotence);
         assert_eq!(config.compression.level(), 9);
+        let given = properties(&[("retries", "0"), ("request.timeout.ms", "200000")]);
+        let config = producer_config(&given, ProducerConfig::default()).unwrap();
+        assert!(!config.enable_idempotence);
+        assert_eq!(config.delivery_timeout, Duration::from_millis(200_005));
         for bad in [("acks", "2"), ("compression.type", "brotli"), ("retries", "-1")] {
             assert!(producer_config(&properties(&[bad]), ProducerConfig::default()).is_err());
         }

@@ -21,6 +21,7 @@ mod patterns;
 mod properties;
 mod security;
 mod session;
+mod stop;
 mod text;
 pub mod time;
 
@@ -34,6 +35,7 @@ pub use output::{Align, Out, Table};
 pub use partitions::{parse_partition, parse_partitions};
 pub use patterns::Patterns;
 pub use session::{Session, Tally};
+pub use stop::stop_signal;
 pub use text::parse_duration;
 
 /// Runs a command to its end: its errors go to stderr, and decide how the process ends.

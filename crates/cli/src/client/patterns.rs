@@ -69,12 +69,21 @@ impl Patterns {
     /// What is meant of all there are: the names given, whether they are there or not, and what
     /// the patterns find, which is an error for one that finds nothing.
     pub fn select(&self, all: &[String]) -> Result<BTreeSet<String>, CliError> {
+        self.select_where(all, false)
+    }
+
+    /// As [`Self::select`]; a pattern that finds nothing is fine.
+    pub fn select_any(&self, all: &[String]) -> Result<BTreeSet<String>, CliError> {
+        self.select_where(all, true)
+    }
+
+    fn select_where(&self, all: &[String], fine: bool) -> Result<BTreeSet<String>, CliError> {
         let mut selected = self.exact.clone();
         for (text, regex) in &self.patterns {
             let before = selected.len();
             let found = all.iter().filter(|name| regex.is_match(name));
             selected.extend(found.clone().cloned());
-            if selected.len() == before && found.count() == 0 {
+            if selected.len() == before && found.count() == 0 && !fine {
                 return Err(CliError::NotFound(format!("nothing matches '{text}'")));
             }
         }
@@ -107,6 +116,9 @@ mod tests {
         assert_eq!(select(&["?", "gone"], &[]).unwrap(), ["gone", "z"]);
         assert_eq!(select(&[], &["a.b"]).unwrap(), ["a.b", "axb"]);
         assert!(matches!(select(&["q*"], &[]), Err(CliError::NotFound(_))));
+        let some = Patterns::globs(&list(&["q*", "gone", "a*"]), &[]).unwrap();
+        let found: Vec<String> = some.select_any(&all).unwrap().into_iter().collect();
+        assert_eq!(found, ["a.b", "a.bc", "axb", "gone"]);
         assert!(matches!(Patterns::names(&[], &list(&["("])), Err(CliError::Usage(_))));
     }
 }

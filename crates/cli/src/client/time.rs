@@ -68,7 +68,8 @@ fn clock_ms(clock: &str) -> Option<i64> {
         Some(seconds) => seconds.split_once('.').unwrap_or((seconds, "")),
     };
     let seconds = digits(seconds)?;
-    if hours > 23 || minutes > 59 || seconds > 59 || fraction.len() > 9 {
+    let is_number = fraction.bytes().all(|byte| byte.is_ascii_digit());
+    if hours > 23 || minutes > 59 || seconds > 59 || fraction.len() > 9 || !is_number {
         return None;
     }
     let ms = if fraction.is_empty() { 0 } else { digits(&format!("{fraction:0<3}")[..3])? };
@@ -190,6 +191,7 @@ mod tests {
             "2026-01-01T1",
             "0000-01-01",
             "2026-01-01T00:00:00.é",
+            "2026-01-01T00:00:00.12é",
             "2026-01-01T00:00+99:00",
             "2026-01-01T00:00:00.0000000000",
             "-2026-01-01",

@@ -168,7 +168,11 @@ async fn plan(
                 }
                 None => {
                     let reason = "nothing is committed that could be shifted".to_owned();
-                    planned.insert(partition, Err(AdminError::Invalid(reason)));
+                    let error = match before.get(&partition) {
+                        Some(Err(error)) => error.clone(),
+                        _ => AdminError::Invalid(reason),
+                    };
+                    planned.insert(partition, Err(error));
                 }
             }
         }
@@ -178,6 +182,13 @@ async fn plan(
     let mut planned = Planned::new();
     let mut wanted = BTreeMap::new();
     for partition in partitions {
+        // Not known is not the same as nothing committed.
+        if target.to_current
+            && let Some(Err(error)) = before.get(&partition)
+        {
+            planned.insert(partition, Err(error.clone()));
+            continue;
+        }
         let spec = match (target.to_current, known(&partition)) {
             (true, Some(offset)) => {
                 planned.insert(partition, Ok(offset));

@@ -6,14 +6,18 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use thalweg::{
-    Cluster, Consumer, ConsumerConfig, ConsumerRecord, OffsetReset, Records, TopicPartition,
+    Cluster, Consumer, ConsumerConfig, ConsumerRecord, OffsetReset, Position, Records,
+    TopicPartition,
 };
+use thalweg_wire::ErrorCode;
 
 use super::bounds::{self, PLACES, Place};
 use super::envelope;
 use super::format::{Format, TOKENS};
 use super::progress::Progress;
-use crate::client::{self, CliError, ClientArgs, ClientConfig, EXIT_CODES, consumer_config};
+use crate::client::{
+    self, CliError, ClientArgs, ClientConfig, EXIT_CODES, consumer_config, stop_signal,
+};
 
 /// Records of one poll.
 const AT_ONCE: usize = 500;
@@ -56,14 +60,16 @@ pub struct ConsumeArgs {
     /// Stop after so many records
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Be a member of this group, and commit [default: group.id]
+    /// Be a member of this group, and commit. Without this, group.id only says whose offsets are
+    /// `stored`
     #[arg(short = 'G', long, value_name = "ID")]
     group: Option<String>,
     /// How a record is printed; see below
-    #[arg(short, long, value_name = "FORMAT", conflicts_with_all = ["key_delimiter", "json"])]
+    #[arg(short, long, value_name = "FORMAT", conflicts_with_all = ["key_delimiter", "delimiter", "json"])]
     format: Option<String>,
     /// Print the key, and this behind it
     #[arg(short = 'K', long, value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(conflicts_with = "json")]
     key_delimiter: Option<String>,
     /// What ends a record
     #[arg(
@@ -71,11 +77,13 @@ pub struct ConsumeArgs {
         long,
         value_name = "TEXT",
         default_value = "\\n",
+        conflicts_with = "json",
         allow_hyphen_values = true
     )]
     delimiter: String,
     /// What stands for a null key or value [default: nothing with -K or alone, NULL in a format]
     #[arg(short = 'Z', long, value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(conflicts_with = "json")]
     null: Option<String>,
     /// Show no progress
     #[arg(short, long)]
@@ -152,7 +160,13 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
     if let Some(group) = &args.group {
         settings.group_id = Some(group.clone());
     }
+    // A group that only a file of properties names is not joined, and its offsets are left alone:
+    // looking at a topic is not to move where an application reads on.
     let is_member = args.group.is_some();
+    settings.auto_commit &= is_member;
+    if let Some(timeout) = args.client.timeout {
+        settings.default_api_timeout = timeout;
+    }
     settings.auto_offset_reset = match args.offset {
         Some(Place::Beginning) => OffsetReset::Earliest,
         Some(Place::End) => OffsetReset::Latest,
@@ -183,6 +197,10 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
         bytes: 0,
         total: None,
     };
+    if until == Some(Place::Stored) {
+        let why = "what a group committed is where to begin, not where to stop".to_owned();
+        return Err(CliError::Usage(why));
+    }
     if let Some(until) = until {
         if pattern.is_some() {
             let why = "where the topics of a pattern end is not known before they are assigned";
@@ -207,46 +225,57 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
         }
     }
     let result = task.run(&mut consumer, args).await;
-    if result.is_ok() {
-        consumer.close(config.timeout).await;
+    // What came before an error is printed all the same.
+    let flushed = task.output.flush();
+    result?;
+    flushed?;
+    let mut again = std::pin::pin!(stop_signal());
+    tokio::select! {
+        () = consumer.close(config.timeout) => Ok(()),
+        () = &mut again => Err(CliError::Failed("stopped before the group was left".into())),
     }
-    result
 }
 
 impl Task {
     async fn run(&mut self, consumer: &mut Consumer, args: &ConsumeArgs) -> Result<(), CliError> {
         let is_wanted = !args.quiet && !std::io::stdout().is_terminal();
         let mut progress = Progress::new(is_wanted, self.left.or(self.total));
-        let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
+        let mut stopped = std::pin::pin!(stop_signal());
         while self.left != Some(0) && !self.is_done(consumer) {
             let max = self.left.map_or(AT_ONCE, |left| left.min(AT_ONCE as u64) as usize);
-            let records = match consumer.try_poll(max)? {
-                records if records.is_empty() => {
-                    self.output.flush()?;
-                    tokio::select! {
-                        polled = consumer.poll_timeout(max, LOOK_EVERY) => polled?,
-                        _ = &mut interrupted => break,
-                    }
-                }
-                records => {
-                    // Whoever has records all the time heeds Ctrl-C, too.
-                    tokio::task::consume_budget().await;
-                    records
-                }
-            };
+            // What a poll gave is acknowledged by the next one, and may be committed from then on.
+            if args.group.is_some() {
+                self.output.flush()?;
+            }
+            tokio::select! {
+                biased;
+                () = &mut stopped => break,
+                // Whoever has records all the time lets the others have their turn.
+                () = tokio::task::consume_budget() => {}
+            }
+            let mut records = consumer.try_poll(max)?;
+            if records.is_empty() {
+                self.output.flush()?;
+                records = tokio::select! {
+                    polled = consumer.poll_timeout(max, LOOK_EVERY) => polled?,
+                    () = &mut stopped => break,
+                };
+            }
             self.take(&records, consumer)?;
             progress.update(self.records, self.bytes, self.records);
         }
-        self.output.flush()
+        Ok(())
     }
 
-    fn take(&mut self, records: &Records, consumer: &Consumer) -> Result<(), CliError> {
+    fn take(&mut self, records: &Records, consumer: &mut Consumer) -> Result<(), CliError> {
         for (partition, records) in records.by_partition() {
             let end = self.ends.get(partition).copied().unwrap_or(i64::MAX);
             for record in records {
                 if record.offset() >= end {
-                    // What comes behind the end is nobody's business here.
+                    // What comes behind the end is nobody's business here: it is not printed, and so
+                    // it is not to be committed either.
                     consumer.pause([partition]);
+                    consumer.seek(partition, Position::at(end));
                     break;
                 }
                 self.print.write(&record, &mut self.output.bytes);
@@ -307,7 +336,11 @@ async fn partitions(
         let Some(known) = metadata.topics.get(topic) else {
             let code = failed.iter().find(|(name, _)| name == topic).map(|(_, code)| *code);
             let why = code.map_or_else(|| "nobody knows it".into(), thalweg::error::code_name);
-            return Err(CliError::NotFound(format!("topic {topic}: {why}")));
+            let text = format!("topic {topic}: {why}");
+            return Err(match code {
+                Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) | None => CliError::NotFound(text),
+                Some(_) => CliError::Failed(text),
+            });
         };
         let missing = wanted.iter().find(|index| !known.partitions.contains_key(index));
         if let Some(index) = missing {

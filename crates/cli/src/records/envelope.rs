@@ -21,12 +21,10 @@ pub fn write(record: &ConsumerRecord<'_>, to: &mut Vec<u8>) {
     put(&mut object, "key", record.key());
     put(&mut object, "payload", record.value());
     if !record.headers().is_empty() {
-        let mut all = Vec::with_capacity(2 * record.headers().len());
         let mut is_text = true;
         for header in record.headers() {
-            all.push(header.key);
-            all.extend(header.value);
-            is_text &= all.iter().all(|bytes| std::str::from_utf8(bytes).is_ok());
+            let parts = [Some(header.key), header.value];
+            is_text &= parts.iter().flatten().all(|bytes| std::str::from_utf8(bytes).is_ok());
         }
         let encode = |bytes: &[u8]| match is_text {
             true => Value::from(String::from_utf8_lossy(bytes)),
@@ -88,6 +86,10 @@ pub fn read(line: &[u8]) -> Result<Envelope, String> {
         Some(Value::Array(all)) => headers(all, encoding(&object, "headers")?)?,
         Some(_) => return Err("headers is not a list of names and values in turn".into()),
     };
+    // A name that was mistyped must not delete a key of a compacted topic.
+    if !object.contains_key("payload") {
+        return Err("has no payload; null must be said".into());
+    }
     let (key, payload) = (bytes(&object, "key")?, bytes(&object, "payload")?);
     Ok(Envelope { key, payload, headers, ts, partition })
 }
@@ -151,12 +153,13 @@ mod tests {
         for bad in [
             &b"[]"[..],
             b"{",
-            br#"{"headers":["a"]}"#,
-            br#"{"headers":[null,"a"]}"#,
-            br#"{"ts":"x"}"#,
-            br#"{"partition":99999999999}"#,
-            br#"{"key":"!","key_encoding":"base64"}"#,
-            br#"{"key":"x","key_encoding":"hex"}"#,
+            br#"{"payload":"","headers":["a"]}"#,
+            br#"{"payload":"","headers":[null,"a"]}"#,
+            br#"{"value":"x"}"#,
+            br#"{"payload":"","ts":"x"}"#,
+            br#"{"payload":"","partition":99999999999}"#,
+            br#"{"payload":"","key":"!","key_encoding":"base64"}"#,
+            br#"{"payload":"","key":"x","key_encoding":"hex"}"#,
         ] {
             assert!(read(bad).is_err(), "{}", String::from_utf8_lossy(bad));
         }

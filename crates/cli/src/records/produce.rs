@@ -4,22 +4,25 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::future::Future;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use thalweg::{Delivery, ProduceError, Producer, ProducerConfig, ProducerRecord};
+use thalweg::{Delivery, ProduceError, ProduceErrorKind, Producer, ProducerConfig, ProducerRecord};
+use thalweg_wire::ErrorCode;
 
 use super::envelope;
 use super::format::unescape;
 use super::input::{self, Block, find};
 use super::progress::Progress;
-use crate::client::{self, CliError, ClientArgs, EXIT_CODES, producer_config, warn};
+use crate::client::{self, CliError, ClientArgs, EXIT_CODES, producer_config, stop_signal, warn};
 
 /// Records that are not acknowledged and whose fate is still to be looked at.
 const WAITING_MAX: usize = 100_000;
+/// How often it is looked what became of records, when no others come.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Failures that are told one by one.
 const TOLD_MAX: u64 = 10;
 
@@ -114,7 +117,11 @@ async fn produce(args: &ProduceArgs) -> Result<(), CliError> {
             config.properties.set(name, value);
         }
     }
-    let settings = producer_config(&config.properties, ProducerConfig::default())?;
+    let mut settings = producer_config(&config.properties, ProducerConfig::default())?;
+    if let Some(timeout) = args.client.timeout {
+        settings.max_block = timeout;
+        settings.delivery_timeout = timeout.max(settings.linger + config.options.request_timeout);
+    }
     let record_max = settings.max_request_size;
     config.properties.report();
     let sources = Sources::of(args, record_max)?;
@@ -134,12 +141,22 @@ async fn produce(args: &ProduceArgs) -> Result<(), CliError> {
         false => run.stream(sources, unescape(&args.delimiter).map_err(CliError::Usage)?).await,
     };
     let Run { mut sent, records, progress, .. } = run;
-    producer.flush().await;
+    let mut stopped = std::pin::pin!(stop_signal());
+    tokio::select! {
+        () = producer.flush() => {}
+        () = &mut stopped => warn("stopped before everything was acknowledged"),
+    }
     drop(progress);
-    sent.settle();
+    // What is not acknowledged by now fails by this.
     producer.close(Duration::ZERO).await;
-    result?;
-    sent.result(records)
+    sent.settle();
+    match (result, sent.result(records)) {
+        (Err(error), Err(others)) => {
+            warn(&others.to_string());
+            Err(error)
+        }
+        (result, others) => result.and(others),
+    }
 }
 
 /// What makes a record of bytes.
@@ -189,28 +206,48 @@ impl Recipe {
 
 /// What is to be read, one behind the other.
 struct Sources {
-    all: Vec<Box<dyn Read + Send>>,
+    all: Vec<Source>,
     /// Bytes of all of it, where that is known.
     total: Option<u64>,
     record_max: usize,
 }
 
+enum Source {
+    Stdin,
+    Path(PathBuf),
+}
+
 impl Sources {
+    /// Nothing is written if one of them is not there. They are opened one by one, in their turn.
     fn of(args: &ProduceArgs, record_max: usize) -> Result<Sources, CliError> {
-        let mut sources = Sources { all: Vec::new(), total: None, record_max };
         if args.paths.is_empty() {
-            sources.all.push(Box::new(std::io::stdin()));
-            return Ok(sources);
+            return Ok(Sources { all: vec![Source::Stdin], total: None, record_max });
         }
         let mut total = 0;
         for path in &args.paths {
-            let failed = |error| CliError::NotFound(format!("{}: {error}", path.display()));
-            let file = File::open(path).map_err(failed)?;
-            total += file.metadata().map_err(failed)?.len();
-            sources.all.push(Box::new(file));
+            total += std::fs::metadata(path).map_err(|error| cannot_read(path, &error))?.len();
         }
-        sources.total = Some(total);
-        Ok(sources)
+        let all = args.paths.iter().cloned().map(Source::Path).collect();
+        Ok(Sources { all, total: Some(total), record_max })
+    }
+}
+
+impl Source {
+    fn open(&self) -> Result<Box<dyn Read + Send>, CliError> {
+        Ok(match self {
+            Source::Stdin => Box::new(std::io::stdin()),
+            Source::Path(path) => {
+                Box::new(File::open(path).map_err(|error| cannot_read(path, &error))?)
+            }
+        })
+    }
+}
+
+fn cannot_read(path: &Path, error: &std::io::Error) -> CliError {
+    let text = format!("{}: {error}", path.display());
+    match error.kind() {
+        std::io::ErrorKind::NotFound => CliError::NotFound(text),
+        _ => CliError::Failed(text),
     }
 }
 
@@ -228,8 +265,7 @@ impl Run<'_> {
     /// Files that are a record each.
     async fn files(&mut self, paths: &[PathBuf]) -> Result<(), CliError> {
         for path in paths.iter().take(self.left.map_or(usize::MAX, |left| left as usize)) {
-            let failed = |error| CliError::NotFound(format!("{}: {error}", path.display()));
-            let value = std::fs::read(path).map_err(failed)?;
+            let value = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;
             self.send(&value).await?;
         }
         Ok(())
@@ -237,15 +273,24 @@ impl Run<'_> {
 
     /// Records from streams.
     async fn stream(&mut self, sources: Sources, delimiter: Vec<u8>) -> Result<(), CliError> {
-        let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
+        let mut stopped = std::pin::pin!(stop_signal());
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         for source in sources.all {
+            let source = source.open()?;
             let mut blocks = input::read(source, delimiter.clone(), sources.record_max);
             loop {
                 let block = tokio::select! {
                     biased;
+                    () = &mut stopped => return Ok(()),
                     block = blocks.recv() => block,
-                    _ = &mut interrupted => return Ok(()),
+                    // Who types hears what became of it before the next line.
+                    _ = look.tick() => {
+                        self.sent.settle();
+                        continue;
+                    }
                 };
+                self.sent.settle();
                 let Some(block) = block else { break };
                 let failed = |error| CliError::Failed(format!("cannot read the input: {error}"));
                 if !self.block(&block.map_err(failed)?).await? {
@@ -315,7 +360,14 @@ impl Run<'_> {
                 let number = self.records;
                 self.sent.failed(&format!("record {number}: {error}"));
             }
-            Err(error) => return Err(CliError::Client(error.into())),
+            Err(error) => match &error.kind {
+                ProduceErrorKind::UnknownTopic { code: Some(code), .. }
+                    if *code == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION =>
+                {
+                    return Err(CliError::NotFound(error.to_string()));
+                }
+                _ => return Err(CliError::Client(error.into())),
+            },
         }
         Ok(())
     }
@@ -323,7 +375,7 @@ impl Run<'_> {
 
 /// Whether another record may fare better.
 fn is_of_the_record(error: &ProduceError) -> bool {
-    use thalweg::ProduceErrorKind::{NoSuchPartition, TooLarge};
+    use ProduceErrorKind::{NoSuchPartition, TooLarge};
     matches!(error.kind, TooLarge { .. } | NoSuchPartition { .. })
 }
 

@@ -51,7 +51,7 @@ pub(super) struct DescribeArgs {
 #[derive(Default)]
 struct Extras {
     configs: Vec<(String, String)>,
-    configs_error: Option<String>,
+    configs_error: Option<AdminError>,
     min_isr: Option<usize>,
     offsets: BTreeMap<(i32, bool), Result<FoundOffset, AdminError>>,
 }
@@ -77,6 +77,12 @@ pub(super) async fn run(mut session: Session, args: DescribeArgs) -> Result<(), 
     let mut is_first = true;
     for mut topic in described {
         let extra = extras.remove(&topic.name).unwrap_or_default();
+        // Without it nobody knows whether all is well.
+        if (args.under_min_isr || args.at_min_isr)
+            && let Some(error) = &extra.configs_error
+        {
+            tally.failed(format!("configs of topic {}", topic.name), error);
+        }
         topic.partitions.retain(|partition| {
             let isr = partition.isr.len();
             (!args.under_replicated || isr < partition.replicas.len())
@@ -121,7 +127,7 @@ async fn extras(
                     .filter(|entry| args.configs || entry.source == ConfigSource::Topic);
                 extra.configs = shown.map(|e| (e.name, e.value.unwrap_or_default())).collect();
             }
-            Err(error) => extra.configs_error = Some(error.to_string()),
+            Err(error) => extra.configs_error = Some(error),
         }
     }
     if !args.offsets {
@@ -239,7 +245,7 @@ fn topic_json(topic: &TopicDescription, extra: &Extras) -> Value {
         "partitions": topic.partitions.iter().map(partition).collect::<Vec<_>>(),
     });
     if let Some(error) = &extra.configs_error {
-        value["configs_error"] = json!(error);
+        value["configs_error"] = json!(error.to_string());
     }
     value
 }

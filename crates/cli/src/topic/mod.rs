@@ -356,11 +356,15 @@ async fn delete(mut session: Session, args: DeleteArgs) -> Result<(), CliError> 
         return Err(CliError::Usage("which topics? Names, --regex or --id".into()));
     }
     if !patterns.is_empty() {
-        let names = match select(&session, &args.names, &args.regex, false).await {
-            Err(CliError::NotFound(_)) if args.if_exists => BTreeSet::new(),
-            names => names?,
+        let names = match args.if_exists && patterns.has_patterns() {
+            true => {
+                let topics = session.admin.list_topics(false).await?;
+                let all: Vec<String> = topics.into_iter().map(|topic| topic.name).collect();
+                patterns.select_any(&all)?
+            }
+            false => select(&session, &args.names, &args.regex, false).await?,
         };
-        if patterns.has_patterns() && !args.yes {
+        if patterns.has_patterns() && !args.yes && !names.is_empty() {
             let listed: Vec<String> = names.into_iter().collect();
             let reason = format!("this would delete {}: say --yes", listed.join(", "));
             return Err(CliError::Usage(reason));

@@ -37,7 +37,8 @@ impl Admin {
                 Ok(version) => version.min(FETCH_BY_NAME),
                 Err(error) => return for_all(groups, error),
             };
-            let require_stable = version >= 7;
+            // As Kafka's admin client: what is committed now, whatever a transaction may still add.
+            let require_stable = false;
             if version < 8 {
                 let mut answers = Vec::new();
                 for group in groups {

@@ -7,7 +7,7 @@ use thalweg_wire::Writer;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::shared::Shared;
+use super::shared::{DISTRUST_PAUSE, Shared};
 use super::source::{Link, rest};
 use crate::error::Error;
 
@@ -56,7 +56,10 @@ async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Notify>) {
                 failures += 1;
                 tracing::debug!(broker, %error, "fetching aside failed");
                 shared.with(|state| state.fetcher.aside_failed(broker));
-                let pause = shared.config.backoff(failures);
+                let pause = match error.is_authentication() {
+                    true => DISTRUST_PAUSE,
+                    false => shared.config.backoff(failures),
+                };
                 drop(shared);
                 tokio::time::sleep(pause).await;
             }

@@ -1,6 +1,6 @@
 //! Committing, and what is committed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,38 +12,71 @@ use crate::core::fetch::PartitionErrorKind;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 
-/// Commits offsets and waits until the coordinator has them.
+/// Commits offsets and waits until the coordinator has them; the first that is refused is the error.
 pub(super) async fn commit(
     shared: &Arc<Shared>,
     offsets: Vec<(TopicPartition, CommittedOffset)>,
 ) -> Result<(), Error> {
-    if offsets.is_empty() {
-        return Ok(());
-    }
+    commit_each(shared, offsets).await?.into_values().next().map_or(Ok(()), Err)
+}
+
+/// Commits offsets; gives those that were refused for good, each with the reason. The others are
+/// committed. An error is one that concerns them all.
+pub(super) async fn commit_each(
+    shared: &Arc<Shared>,
+    mut offsets: Vec<(TopicPartition, CommittedOffset)>,
+) -> Result<BTreeMap<TopicPartition, Error>, Error> {
+    let mut refusals = BTreeMap::new();
+    let number = shared.with_group(|group, _| {
+        group.commits += 1;
+        group.commits
+    });
+    let number = number.unwrap_or_default();
     let mut tries = Tries::new(shared);
-    let first = identity(shared)?;
-    let mut now = first.clone();
-    loop {
+    let mut first = None;
+    while !offsets.is_empty() {
+        let now = identity(shared)?;
+        let first = first.get_or_insert_with(|| now.clone());
+        // In another generation these offsets may be old: somebody else may have gone on from them.
+        if now != *first && !are_still_ours(shared, &offsets) {
+            return Err(refused(&now, ApiKey::OFFSET_COMMIT, None, ErrorCode::ILLEGAL_GENERATION));
+        }
         let failed = match attempt(shared, &now, &offsets).await {
             Ok(results) => {
-                note(shared, &offsets, &results);
-                let failed = results.into_iter().find_map(|(partition, result)| {
-                    Some(refused(&now, ApiKey::OFFSET_COMMIT, Some(partition), result.err()?))
+                note(shared, number, &offsets, &results);
+                let mut failed = None;
+                offsets.retain(|(partition, _)| {
+                    let Some(Err(code)) = results.get(partition) else { return false };
+                    let error =
+                        refused(&now, ApiKey::OFFSET_COMMIT, Some(partition.clone()), *code);
+                    if !tries.is_of_use(&error) {
+                        refusals.insert(partition.clone(), error);
+                        return false;
+                    }
+                    failed.get_or_insert(error);
+                    true
                 });
-                match failed {
-                    None => return Ok(()),
-                    Some(error) => error,
-                }
+                failed
             }
-            Err(error) => error,
+            Err(error) => Some(error),
         };
-        tries.again(shared, &failed, offsets.iter().map(|(partition, _)| partition)).await?;
-        now = identity(shared)?;
-        // In another generation these offsets may be old: somebody else may have gone on from them.
-        if now != first && !are_still_ours(shared, &offsets) {
-            return Err(failed);
+        let Some(failed) = failed else { break };
+        if let Err(error) =
+            tries.again(shared, &failed, offsets.iter().map(|(partition, _)| partition)).await
+        {
+            let Error::Group { partition: Some(_), .. } = &error else { return Err(error) };
+            // Only what is left is not committed.
+            refusals.extend(offsets.drain(..).map(|(partition, _)| (partition, error.clone())));
         }
+        // What was committed meanwhile is newer than what is tried again.
+        let newer = |(partition, _): &(TopicPartition, CommittedOffset)| {
+            let state = shared.lock();
+            let by = state.group.as_ref().and_then(|group| group.committed_by.get(partition));
+            by.is_some_and(|by| *by > number)
+        };
+        offsets.retain(|offset| !newer(offset));
     }
+    Ok(refusals)
 }
 
 /// Whether the partitions are read here, and none of them is known to be committed further.
@@ -185,18 +218,16 @@ async fn know<'a>(
     if unknown.is_empty() { Ok(()) } else { refresh(shared, unknown).await }
 }
 
-/// Asks for metadata of the partitions' topics; one that is not there is an error.
+/// Asks for metadata of the partitions' topics. One that is not there holds up no other: its own
+/// partitions are refused by name when something is asked of them.
 async fn refresh<'a>(
     shared: &Shared,
     partitions: impl IntoIterator<Item = &'a TopicPartition>,
 ) -> Result<(), Error> {
     let topics: BTreeSet<&str> = partitions.into_iter().map(|p| &*p.topic).collect();
     let topics: Vec<&str> = topics.into_iter().collect();
-    let (_, failed) = shared.cluster.refresh(&topics).await?;
-    match failed.into_iter().next() {
-        Some((topic, code)) => Err(Error::Topic { topic: topic.into(), code }),
-        None => Ok(()),
-    }
+    shared.cluster.refresh(&topics).await?;
+    Ok(())
 }
 
 fn identity(shared: &Shared) -> Result<Identity, Error> {
@@ -216,6 +247,7 @@ fn identity(shared: &Shared) -> Result<Identity, Error> {
 /// Remembers what is committed now.
 fn note(
     shared: &Shared,
+    number: u64,
     offsets: &[(TopicPartition, CommittedOffset)],
     results: &PerPartition<()>,
 ) {
@@ -224,15 +256,20 @@ fn note(
     for (partition, offset) in offsets {
         if results.get(partition).is_some_and(Result::is_ok) {
             group.committed.insert(partition.clone(), offset.position);
+            group.committed_by.insert(partition.clone(), number);
         }
     }
 }
+
+/// How often a topic that is not known is looked for.
+const UNKNOWN_MAX: u32 = 3;
 
 /// How often something is tried again: until `default.api.timeout.ms` is over.
 struct Tries {
     deadline: tokio::time::Instant,
     pause: Duration,
     pause_max: Duration,
+    made: u32,
 }
 
 impl Tries {
@@ -242,6 +279,19 @@ impl Tries {
             deadline: tokio::time::Instant::now() + config.default_api_timeout,
             pause: config.retry_backoff.max(Duration::from_millis(1)),
             pause_max: config.retry_backoff_max,
+            made: 0,
+        }
+    }
+
+    /// Whether trying again may help. A topic that is not there is looked for a few times.
+    fn is_of_use(&self, error: &Error) -> bool {
+        let Error::Group { code, .. } = error else { return error.is_retriable() };
+        match *code {
+            ErrorCode::UNKNOWN_TOPIC_ID | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => {
+                self.made < UNKNOWN_MAX
+            }
+            ErrorCode::STALE_MEMBER_EPOCH => true,
+            _ => error.is_coordinator_lost() || error.is_retriable(),
         }
     }
 
@@ -257,9 +307,9 @@ impl Tries {
             Error::Group { code, .. } => *code,
             _ => ErrorCode::NONE,
         };
-        // A heartbeat on the other connection was faster; the member knows its epoch by now.
-        let is_behind = code == ErrorCode::STALE_MEMBER_EPOCH;
-        if !(is_lost || is_behind || error.is_retriable())
+        // A member epoch that is behind: a heartbeat on the other connection was faster, and the
+        // member knows its epoch by now.
+        if !(is_lost || self.is_of_use(error))
             || tokio::time::Instant::now() + self.pause > self.deadline
         {
             return Err(error.clone());
@@ -267,9 +317,10 @@ impl Tries {
         if is_lost {
             shared.forget_coordinator();
         }
+        self.made += 1;
         tokio::time::sleep(self.pause).await;
         self.pause = (2 * self.pause).min(self.pause_max.max(self.pause));
-        if code == ErrorCode::UNKNOWN_TOPIC_ID {
+        if matches!(code, ErrorCode::UNKNOWN_TOPIC_ID | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) {
             // Made again under another id.
             refresh(shared, partitions).await?;
         }

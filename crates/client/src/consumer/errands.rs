@@ -42,10 +42,12 @@ pub(super) async fn run(shared: Weak<Shared>, errand: Arc<Notify>) {
     let mut next_commit = Instant::now();
     loop {
         let Some(strong) = shared.upgrade() else { return };
-        let max_age = strong.config.metadata_max_age;
+        // None at all would be nothing but asking.
+        let max_age = strong.config.metadata_max_age.max(strong.config.backoff(1));
+        let interval = strong.config.auto_commit_interval.max(strong.config.backoff(1));
         let commits = commits_alone(&strong);
         if commits && Instant::now() >= next_commit {
-            next_commit = Instant::now() + strong.config.auto_commit_interval;
+            next_commit = Instant::now() + interval;
             let all: Vec<TopicPartition> =
                 strong.lock().fetcher.partitions().map(|partition| (**partition).clone()).collect();
             // A coordinator that is away must not keep this from everything else there is to do.

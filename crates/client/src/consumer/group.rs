@@ -27,6 +27,9 @@ pub(super) struct Group {
     hand_overs: u64,
     /// What is committed, as far as this consumer knows.
     pub committed: BTreeMap<TopicPartition, Position>,
+    /// By which commit, of all that were begun.
+    pub committed_by: BTreeMap<TopicPartition, u64>,
+    pub commits: u64,
 }
 
 /// Partitions that are being given up.
@@ -61,6 +64,8 @@ impl Group {
             hand_over: None,
             hand_overs: 0,
             committed: BTreeMap::new(),
+            committed_by: BTreeMap::new(),
+            commits: 0,
         }
     }
 
@@ -172,7 +177,11 @@ impl Group {
         }
         match event {
             Event::Assigned(partitions) => {
-                for partition in partitions {
+                // What is on its way out already stays held: it was taken away before anybody
+                // came to hear that it was given.
+                let leaving = self.hand_over.as_ref().map(|now| &now.partitions[..]);
+                let leaving = leaving.unwrap_or_default();
+                for partition in partitions.iter().filter(|given| !leaving.contains(given)) {
                     fetcher.unhold(partition);
                 }
             }

@@ -3,6 +3,7 @@
 //! Records are taken here without regard to whether the listener has something to hear: what it is
 //! to hear of is held until then, and the other partitions go on.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -85,8 +86,8 @@ impl ConsumerHandle {
     pub async fn commit(
         &self,
         offsets: Vec<(TopicPartition, CommittedOffset)>,
-    ) -> Result<(), Error> {
-        commit::commit(&self.shared, offsets).await
+    ) -> Result<BTreeMap<TopicPartition, Error>, Error> {
+        commit::commit_each(&self.shared, offsets).await
     }
 
     /// What the group committed.

@@ -163,11 +163,16 @@ impl Batches {
     /// Takes offsets in.
     pub fn push(&mut self, offsets: impl Committable) {
         self.count += offsets.count();
+        let known = self.hubs.iter().count();
         offsets.hand_to(&mut self.hubs);
-        if self.due.is_none() {
+        let now = Instant::now();
+        let is_over = self.due.is_none_or(|due| due <= now);
+        if is_over || self.hubs.iter().count() > known {
             let interval = self.settings.max_interval;
-            self.due = Some(Instant::now() + interval);
-            // Also when nobody looks at this by then.
+            if is_over {
+                self.due = Some(now + interval);
+            }
+            // Also when nobody looks at this by then, as a sink does not.
             self.hubs.iter().for_each(|hub| hub.commit_within(interval));
         }
         if self.count >= self.settings.max_batch {

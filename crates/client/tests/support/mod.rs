@@ -98,6 +98,8 @@ pub fn grouped() -> ConsumerConfig {
     ConsumerConfig {
         group_id: Some("g".into()),
         heartbeat_interval: Duration::from_millis(50),
+        // One that was cut off in leaving is waited for no longer than the broker insists.
+        session_timeout: Duration::from_secs(6),
         ..earliest()
     }
 }

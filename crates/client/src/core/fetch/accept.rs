@@ -91,6 +91,8 @@ impl Fetcher {
         if let Some(source) = self.sources.get_mut(&broker) {
             source.in_flight = false;
             source.rounds += 1;
+            // Whoever was told may have been too late to look.
+            source.aside.forget_kick();
             source.window.answered(body.len(), now_ms);
             match response.error_code {
                 ErrorCode::NONE => source.session.answered(response.session_id),
@@ -142,6 +144,7 @@ impl Fetcher {
         if let Some(source) = self.sources.get_mut(&broker) {
             source.in_flight = false;
             source.session.reset();
+            source.aside.forget_kick();
         }
         self.put_off(broker, now_ms);
     }

@@ -40,6 +40,13 @@ pub(super) struct Aside {
     asked: ByPartition<Asked>,
 }
 
+impl Aside {
+    /// The next one that wants something says so again.
+    pub fn forget_kick(&mut self) {
+        self.kicked = false;
+    }
+}
+
 impl Fetcher {
     /// Notes that a partition wants something of a broker that does not answer just now.
     pub(super) fn note_late(&mut self, broker: i32, slot: Slot) {
@@ -154,7 +161,8 @@ impl Fetcher {
     pub fn aside_failed(&mut self, broker: i32) {
         let asked = self.end_aside(broker);
         if let Some(source) = self.sources.get_mut(&broker) {
-            source.aside.kicked = false;
+            // Until the session's next answer nobody insists.
+            source.aside.kicked = true;
         }
         self.go_on(broker, &asked);
     }

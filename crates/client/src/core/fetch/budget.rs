@@ -59,7 +59,8 @@ impl Budget {
 
     /// Bytes counted now.
     pub fn used(&self) -> usize {
-        self.used.load(Ordering::Acquire)
+        // With those of `release` and `want_room` in one order: no wake-up for room is lost.
+        self.used.load(Ordering::SeqCst)
     }
 
     /// The most bytes ever counted.

@@ -4,6 +4,7 @@
 //! go on waiting. What is acknowledged while one is under way goes with the next one, whoever
 //! asked for it: there is one task at most.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -122,12 +123,17 @@ impl Hub {
             .zip(&offsets)
             .filter_map(|(session, offset)| Some((session.partition.clone(), offset.clone()?)))
             .collect();
-        if !wanted.is_empty() {
-            self.handle.commit(wanted).await?;
-        }
+        let refusals = match wanted.is_empty() {
+            true => BTreeMap::new(),
+            false => self.handle.commit(wanted).await?,
+        };
         let mut offsets = offsets.into_iter();
-        dirty.sessions.retain(|session| session.note_committed(offsets.next().flatten().as_ref()));
-        Ok(())
+        dirty.sessions.retain(|session| {
+            let offset = offsets.next().flatten();
+            // What was refused is tried again with the next; the others do not suffer from it.
+            refusals.contains_key(&session.partition) || session.note_committed(offset.as_ref())
+        });
+        refusals.into_values().next().map_or(Ok(()), Err)
     }
 
     /// Commits whatever is due, forever.

@@ -184,14 +184,14 @@ impl Hub {
     /// Lets go of the partitions that a source had for itself. What it handed out can still be
     /// acknowledged.
     pub fn let_go(&self, sessions: &[Arc<Session>]) {
-        let mut state = self.lock();
-        for session in sessions {
-            state.sessions.remove(&session.partition);
-        }
-        drop(state);
         for session in sessions {
             session.end();
             self.handle.remove(&session.partition);
+        }
+        // Last: until then nobody else can have them for himself, and lose them by this.
+        let mut state = self.lock();
+        for session in sessions {
+            state.sessions.remove(&session.partition);
         }
     }
 
