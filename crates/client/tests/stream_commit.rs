@@ -5,6 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt, TryStreamExt};
@@ -123,7 +124,7 @@ async fn a_commit_that_nobody_waits_for_comes_all_the_same() {
         let message = soon(source.next()).await.unwrap().unwrap();
         // Dropped before it is sent, or before it is answered.
         let mut commit = Box::pin(message.offset.commit());
-        assert!(futures_util::poll!(&mut commit).is_pending());
+        drop(futures_util::poll!(&mut commit));
         drop(commit);
         soon(async {
             while committed(&bench, 1).await != [offset] {
@@ -144,9 +145,12 @@ async fn a_commit_that_is_left_alone_holds_up_nobody() {
     for _ in 0..2 {
         let message = soon(source.next()).await.unwrap().unwrap();
         let mut commit = Box::pin(message.offset.commit());
-        assert!(futures_util::poll!(&mut commit).is_pending());
-        // Neither dropped nor looked at again.
-        kept.push(commit);
+        match futures_util::poll!(&mut commit) {
+            // Neither dropped nor looked at again.
+            Poll::Pending => kept.push(commit),
+            // The other thread was as fast as that.
+            Poll::Ready(done) => done.unwrap(),
+        }
     }
     let message = soon(source.next()).await.unwrap().unwrap();
     soon(message.offset.commit()).await.unwrap();
