@@ -111,6 +111,8 @@ async fn log_starts_are_written_at_their_interval() {
             .config("log.flush.start.offset.checkpoint.interval.ms", 20)
             .config("log.flush.offset.checkpoint.interval.ms", HOUR)
             .config("log.retention.check.interval.ms", HOUR)
+            // The records are of 1970, and the first look is at once.
+            .config("log.retention.ms", -1)
     };
     let broker = builder().config("log.initial.task.delay.ms", 1).start().await;
     start_within_a_segment(&broker).await;
