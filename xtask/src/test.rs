@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use crate::conformance::{self, Plan, Tally, Target};
 use crate::setup::{self, Tools};
+use crate::soak;
 use crate::tidy;
-use crate::{cores, soak};
 
 /// Compilers at once; more only fight for two cores and memory.
 const BUILD_JOBS: &str = "2";
@@ -41,7 +41,6 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
     if let Some(binary) = binary {
         // The short form of `cargo xtask soak`: one kill, one kind stop.
         steps.run("soak", || soak::run(root, &binary, 0));
-        steps.run("soak cores", || cores::run(root, 10_000, None));
         steps.run("conformance", || {
             let targets =
                 if quick { vec![Target::Thalweg] } else { vec![Target::Kafka, Target::Thalweg] };
