@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::conformance::{self, Plan, Tally, Target};
+use crate::cores;
 use crate::setup::{self, Tools};
 use crate::soak;
 use crate::tidy;
@@ -41,6 +42,7 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
     if let Some(binary) = binary {
         // The short form of `cargo xtask soak`: one kill, one kind stop.
         steps.run("soak", || soak::run(root, &binary, 0));
+        steps.run("soak cores", || cores::run(root, 10_000, None));
         steps.run("conformance", || {
             let targets =
                 if quick { vec![Target::Thalweg] } else { vec![Target::Kafka, Target::Thalweg] };

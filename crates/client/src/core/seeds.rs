@@ -5,13 +5,15 @@ use std::io::Write;
 
 /// Runs a family's seeds: `usual` of them, or its `share` in percent of `THALWEG_SEEDS`.
 /// `THALWEG_SEED` runs that one alone. Those that were run are written to `THALWEG_SEEDS_REPORT`.
-pub(crate) fn run(family: &str, usual: u64, share: u64, mut one: impl FnMut(u64)) {
+/// Gives how many ran, for what is expected of many; nothing for one alone.
+pub(crate) fn run(family: &str, usual: u64, share: u64, mut one: impl FnMut(u64)) -> Option<u64> {
     let number = |name: &str| {
         let text = std::env::var(name).ok()?;
         Some(text.parse::<u64>().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
     };
     if let Some(seed) = number("THALWEG_SEED") {
-        return one(seed);
+        one(seed);
+        return None;
     }
     let count = number("THALWEG_SEEDS").map_or(usual, |all| (all * share).div_ceil(100));
     for seed in 0..count {
@@ -22,4 +24,5 @@ pub(crate) fn run(family: &str, usual: u64, share: u64, mut one: impl FnMut(u64)
         // In one write: other families write, too.
         report.write_all(format!("{family} {count}\n").as_bytes()).unwrap();
     }
+    Some(count)
 }

@@ -161,8 +161,9 @@ impl Fetcher {
     pub fn aside_failed(&mut self, broker: i32) {
         let asked = self.end_aside(broker);
         if let Some(source) = self.sources.get_mut(&broker) {
-            // Until the session's next answer nobody insists.
-            source.aside.kicked = true;
+            // A connection that broke off may have been an old one, and is tried again. Where none
+            // came about nobody insists before the session's next answer.
+            source.aside.kicked = asked.is_empty();
         }
         self.go_on(broker, &asked);
     }

@@ -708,7 +708,6 @@ impl Fetcher {
     fn touch_if_hungry(&mut self, slot: Slot) {
         if let Some(cursor) = self.cursors[slot as usize].as_ref()
             && cursor.source.is_none()
-            && !cursor.dirty
             && cursor.is_hungry(self.ask())
         {
             self.touch(slot);

@@ -793,8 +793,8 @@ fn run_seed(seed: u64) -> FetchCounts {
 #[test]
 fn any_order_of_events_keeps_the_promises() {
     let mut aside = 0;
-    crate::core::seeds::run("fetch", 300, 40, |seed| aside += run_seed(seed).aside);
-    assert!(aside > 100, "{aside} requests aside");
+    let ran = crate::core::seeds::run("fetch", 300, 40, |seed| aside += run_seed(seed).aside);
+    assert!(ran.is_none_or(|ran| aside > ran / 3), "{aside} requests aside");
 }
 
 /// Notes that it was woken.

@@ -235,7 +235,7 @@ impl Sender {
     fn split(&mut self, slot: Slot, batch: Batch, now_ms: u64) {
         let split = match batch.outcome.is_settled() {
             true => None,
-            false => batch.split(&self.memory, self.settings.compression, &mut self.decompressor),
+            false => batch.split(&self.memory, &mut self.decompressor),
         };
         let Some((second_at, halves)) = split else {
             let kind =

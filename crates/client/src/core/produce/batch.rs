@@ -251,7 +251,6 @@ impl Batch {
     pub fn split(
         &self,
         memory: &Arc<Memory>,
-        compression: CompressionSpec,
         decompressor: &mut Decompressor,
     ) -> Option<(u32, [Batch; 2])> {
         if self.count < 2 {
@@ -274,11 +273,10 @@ impl Batch {
             at += size;
             second_at += 1;
         }
-        let codec = compression.codec();
         let half = |from: u32, to: u32, size: usize| -> Option<Batch> {
             // Deltas of timestamps may take more bytes from another base.
             let limit = HEADER_LEN + size + 10 * (to - from) as usize;
-            let (charge, buffer) = memory.force(limit + headroom(limit, codec));
+            let (charge, buffer) = memory.force(limit);
             let key = BatchKey { id: self.key.id, part: self.key.part + from };
             let mut half =
                 Batch::new(Begin { key, limit, now_ms: self.created_ms }, charge, buffer);
@@ -286,6 +284,7 @@ impl Batch {
                 let record = record.ok()?;
                 half.push_again(&record);
             }
+            half.fit();
             half.is_closed = true;
             half.attempts = self.attempts;
             half.last_error = self.last_error;
@@ -297,6 +296,15 @@ impl Batch {
         };
         let halves = [half(0, second_at, at)?, half(second_at, self.count, records.len() - at)?];
         Some((second_at, halves))
+    }
+
+    /// Takes no more than what is in it. What does not get smaller by compression goes as it is, so
+    /// that there need be no room for that.
+    fn fit(&mut self) {
+        if let Body::Open(buffer) = &mut self.body {
+            buffer.shrink_to_fit();
+            self.charge.shrink(buffer.capacity());
+        }
     }
 
     fn push_again(&mut self, record: &thalweg_records::Record<'_>) {

@@ -5,7 +5,8 @@
 //! - What is counted is the memory taken, not the part of it in use; buffers at rest fit the limit
 //!   together with those in use.
 //! - Nothing is taken beyond the limit, but for one thing: a batch that a broker finds too large is
-//!   copied into two, and for that moment all three count.
+//!   copied into two, and for that moment all three count. What the two take beyond the one after
+//!   that is a second header.
 //! - Buffers of the usual size come back for the next batch: fresh memory costs a page fault every
 //!   4 KiB.
 
@@ -82,6 +83,16 @@ impl Memory {
         self.take(&mut self.lock(), capacity)
     }
 
+    fn release(&self, bytes: usize) {
+        let mut inner = self.lock();
+        inner.used -= bytes;
+        let is_wanted = std::mem::take(&mut inner.is_wanted);
+        drop(inner);
+        if is_wanted {
+            (self.on_room)();
+        }
+    }
+
     fn take(self: &Arc<Self>, inner: &mut Inner, capacity: usize) -> (Charge, Vec<u8>) {
         inner.used += capacity;
         inner.peak = inner.peak.max(inner.used);
@@ -120,6 +131,15 @@ pub(super) struct Charge {
 }
 
 impl Charge {
+    /// Counts for no more than `bytes` from here on.
+    pub fn shrink(&mut self, bytes: usize) {
+        let spare = self.bytes.saturating_sub(bytes);
+        if spare > 0 {
+            self.bytes -= spare;
+            self.memory.release(spare);
+        }
+    }
+
     /// Gives the buffer back together with what it counted for.
     pub fn give_back(self, mut buffer: Vec<u8>, usual: usize) {
         buffer.clear();
@@ -141,13 +161,7 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        let mut inner = self.memory.lock();
-        inner.used -= self.bytes;
-        let is_wanted = std::mem::take(&mut inner.is_wanted);
-        drop(inner);
-        if is_wanted {
-            (self.memory.on_room)();
-        }
+        self.memory.release(self.bytes);
     }
 }
 

@@ -478,7 +478,7 @@ pub(super) fn simulate<C: Coordinator>(world: &mut World<C>) {
 
 /// Runs the seeds; one that fails is run once more and shown.
 pub(super) fn run_seeds<C: Coordinator>(family: &str, usual: u64, coordinator: impl Fn() -> C) {
-    crate::core::seeds::run(family, usual, 15, |seed| {
+    let _ran = crate::core::seeds::run(family, usual, 15, |seed| {
         let run = || simulate(&mut World::new(coordinator(), seed, false));
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err() {
             eprintln!("seed {seed}:");
