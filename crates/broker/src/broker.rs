@@ -380,7 +380,7 @@ impl Broker {
                         Ok(log) => {
                             let wanted = request.dir;
                             elsewhere += usize::from(wanted.is_some_and(|d| d != log.dir().id()));
-                            log.update_config(Arc::new(settings.load().log.clone()));
+                            log.configure(Arc::new(settings.load().log.clone()), self.clock.wall_ms());
                             Some(Arc::new(Partition::new(Arc::clone(&name), index, log)))
                         }
                         Err(error) => {

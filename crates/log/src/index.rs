@@ -119,6 +119,12 @@ impl SegmentIndex {
         SegmentIndex { loaded: false, ..SegmentIndex::empty(base_offset, max_bytes) }
     }
 
+    /// Takes another `segment.index.bytes`.
+    pub(crate) fn set_max_bytes(&mut self, max_bytes: u32) {
+        self.max_offsets = max_bytes / OFFSET_ENTRY as u32;
+        self.max_times = max_bytes / TIME_ENTRY as u32;
+    }
+
     fn offsets(&self) -> u32 {
         self.offsets_on_file + self.offset_tail.len() as u32
     }

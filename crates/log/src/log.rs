@@ -29,7 +29,7 @@ use crate::hints::Hints;
 use crate::names;
 use crate::pending::Pending;
 use crate::producers::{ProducerState, Updates};
-use crate::segment::{Home, Segment};
+use crate::segment::{Home, Segment, SegmentConfig};
 
 /// The segments in order, never empty; replaced as a whole.
 pub(crate) type Segments = Arc<Vec<Arc<Segment>>>;
@@ -328,6 +328,17 @@ impl Log {
 
     pub(crate) fn config_ref(&self) -> RwLockReadGuard<'_, Arc<LogConfig>> {
         self.config.read()
+    }
+
+    /// The topic's configs, once they are known: the log was made, or opened, with the defaults,
+    /// and so was its active segment. What changes later goes to [`Self::update_config`]: as in
+    /// Kafka, the index of a segment keeps the interval that it was begun with.
+    pub fn configure(&self, config: Arc<LogConfig>, now_ms: i64) {
+        let of_segment = SegmentConfig::of(&config, now_ms);
+        self.update_config(config);
+        if let Some(active) = self.segments().last() {
+            active.configure(&of_segment);
+        }
     }
 
     /// New configs, from now on.

@@ -45,10 +45,10 @@ pub(crate) struct Segment {
     /// There is a transaction index.
     pub(crate) has_txn_index: AtomicBool,
     pub(crate) index: Mutex<SegmentIndex>,
-    index_interval: u32,
+    index_interval: AtomicU32,
     created_ms: AtomicI64,
     first_batch_timestamp: AtomicI64,
-    jitter_ms: i64,
+    jitter_ms: AtomicI64,
 }
 
 /// What a segment is made with.
@@ -94,11 +94,22 @@ impl Segment {
             deleted: AtomicBool::new(false),
             has_txn_index: AtomicBool::new(false),
             index: Mutex::new(index),
-            index_interval: config.index_interval,
+            index_interval: AtomicU32::new(config.index_interval),
             created_ms: AtomicI64::new(config.created_ms),
             first_batch_timestamp: AtomicI64::new(UNKNOWN),
-            jitter_ms: config.jitter_ms,
+            jitter_ms: AtomicI64::new(config.jitter_ms),
         })
+    }
+
+    /// Goes on as if it had been made with this.
+    pub(crate) fn configure(&self, config: &SegmentConfig) {
+        self.index_interval.store(config.index_interval, Ordering::Relaxed);
+        self.jitter_ms.store(config.jitter_ms, Ordering::Relaxed);
+        self.index.lock().set_max_bytes(config.max_index_bytes);
+    }
+
+    fn index_interval(&self) -> u32 {
+        self.index_interval.load(Ordering::Relaxed)
     }
 
     pub(crate) fn size(&self) -> u32 {
@@ -209,7 +220,7 @@ impl Segment {
     pub(crate) fn on_append(&self, batch: &BatchHead) -> io::Result<()> {
         let full = {
             let mut index = self.index.lock();
-            index.on_append(batch, self.index_interval);
+            index.on_append(batch, self.index_interval());
             index.page_is_full()
         };
         if full { self.with_index(|index, paths| index.write_full_page(paths)) } else { Ok(()) }
@@ -289,7 +300,7 @@ impl Segment {
             loop {
                 match walk.next() {
                     Ok(Some(head)) => {
-                        index.on_append(&head, self.index_interval);
+                        index.on_append(&head, self.index_interval());
                         index.write_full_page(paths)?;
                     }
                     Ok(None) => break,
@@ -339,7 +350,7 @@ impl Segment {
     }
 
     pub(crate) fn jitter_ms(&self) -> i64 {
-        self.jitter_ms
+        self.jitter_ms.load(Ordering::Relaxed)
     }
 
     /// Notes the first batch's largest timestamp, which the segment's age counts from.

@@ -341,3 +341,33 @@ fn answers_from_the_page_cache_do_not_wait() {
     assert_eq!(result.copy(result.len, &mut buf).unwrap(), 0);
     assert_eq!(result.copy(result.len + 1, &mut buf).unwrap(), 0);
 }
+
+#[test]
+fn the_first_segment_goes_by_its_topics_index_settings() {
+    let dir = TempDir::new();
+    let (logs, _) = open(&dir, LogConfig::default());
+    let log = create(&logs, "t");
+    let config = LogConfig { index_interval_bytes: 0, ..LogConfig::default() };
+    log.configure(config.into(), 1_000);
+    for _ in 0..5 {
+        append(&log, BatchSpec::new(0, 1));
+    }
+    log.roll(1_000).unwrap();
+    let index = dir.path().join("t-0").join("00000000000000000000.index");
+    // An entry of 8 bytes for each batch but the first.
+    assert_eq!(std::fs::metadata(&index).unwrap().len(), 4 * 8);
+    // The same where the log is opened with the defaults again.
+    append(&log, BatchSpec::new(0, 1));
+    drop(log);
+    drop(logs);
+    let (logs, _) = open(&dir, LogConfig::default());
+    let log = logs.get("t", 0).unwrap();
+    let config = LogConfig { index_interval_bytes: 0, ..LogConfig::default() };
+    log.configure(config.into(), 1_000);
+    for _ in 0..3 {
+        append(&log, BatchSpec::new(0, 1));
+    }
+    log.roll(1_000).unwrap();
+    let index = dir.path().join("t-0").join("00000000000000000005.index");
+    assert_eq!(std::fs::metadata(&index).unwrap().len(), 3 * 8);
+}
