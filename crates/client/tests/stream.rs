@@ -383,3 +383,39 @@ async fn a_partition_waits_for_what_is_in_hands_before_it_goes() {
     soon(second.control().shutdown(LIMIT)).await;
     soon(first.control().shutdown(LIMIT)).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn batches_are_as_large_as_they_may_be_and_no_larger() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["v"; 25], Compression::Lz4).await;
+    let cluster = cluster(&bench).await;
+    let mut next = 0;
+    let mut source = stream::plain_source(&cluster, grouped(), topic()).unwrap();
+    assert_eq!(soon(source.next()).await.unwrap().unwrap().offset(), 0);
+    let mut batches = source.batches(10);
+    let mut sizes = Vec::new();
+    while sizes.iter().sum::<usize>() < 24 {
+        let batch = soon(batches.next()).await.unwrap().unwrap();
+        for record in &batch {
+            next += 1;
+            assert_eq!(record.offset(), next);
+        }
+        sizes.push(batch.len());
+    }
+    assert_eq!(sizes, [10, 10, 4]);
+    soon(batches.control().shutdown(LIMIT)).await;
+    // The same of one partition, which begins where the other one committed.
+    bench.produce(0, &["v"; 25], Compression::None).await;
+    let mut source = stream::committable_partitioned_source(&cluster, grouped(), topic()).unwrap();
+    let (_, mut stream) = soon(source.next()).await.unwrap().unwrap();
+    let first = soon(stream.next()).await.unwrap().unwrap();
+    let from = first.record.offset();
+    let mut batches = stream.batches(10);
+    let mut sizes = Vec::new();
+    while sizes.iter().sum::<usize>() < (49 - from) as usize {
+        let batch = soon(batches.next()).await.unwrap().unwrap();
+        assert!(batch.records.len() <= 10);
+        sizes.push(batch.records.len());
+    }
+    assert_eq!(sizes.iter().sum::<usize>(), (49 - from) as usize);
+}

@@ -126,11 +126,13 @@ impl Session {
         let mut records = Records::default();
         let mut end = None;
         while state.phase == Phase::Open && records.len() < max {
-            if let Some((chunk, behind)) = state.stash.take().and_then(SharedChunk::rest) {
+            let wanted = max - records.len();
+            if let Some((chunk, behind)) = state.stash.as_mut().and_then(|it| it.take(wanted)) {
                 records.push(chunk);
                 end = Some(behind);
                 continue;
             }
+            state.stash = None;
             match self.poll_stash(&mut state, handle, max - records.len(), cx) {
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(error)) if end.is_none() => return Poll::Ready(Some(Err(error))),
@@ -188,6 +190,12 @@ impl Session {
     }
 
     fn hand(&self, state: &mut State, behind: Position, tracks: bool) {
+        if state.handed.is_some_and(|handed| behind.offset <= handed.offset) {
+            // The log went back (KIP-320), or its reader was sent back: what was done with the
+            // records that stood there before says nothing of those that stand there now.
+            state.acknowledged = None;
+            state.committed = -1;
+        }
         state.handed = Some(behind);
         if tracks {
             self.outstanding.fetch_add(1, Ordering::SeqCst);
@@ -215,6 +223,10 @@ impl Session {
         let mut state = self.lock();
         if state.phase == Phase::Closed {
             return false;
+        }
+        if state.handed.is_some_and(|handed| at > handed.offset) {
+            // Of a record that the log does not have any more.
+            return true;
         }
         let known = state.acknowledged.as_ref().map_or(-1, |known| known.position.offset);
         let known = known.max(state.committed);
@@ -309,5 +321,36 @@ impl Session {
             }
             notified.await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(offset: i64, leader_epoch: i32) -> Position {
+        Position { offset, leader_epoch }
+    }
+
+    #[test]
+    fn a_log_that_goes_back_begins_anew() {
+        let session = Arc::new(Session::new(TopicPartition::new("t", 0), Weak::new()));
+        let commit = |session: &Arc<Session>| {
+            let offset = session.to_commit();
+            session.note_committed(offset.as_ref());
+            offset.map(|offset| offset.position.offset)
+        };
+        assert!(session.try_hand(at(100, 1), false));
+        session.acknowledge_at(at(90, 1));
+        assert_eq!(commit(&session), Some(90));
+        assert!(session.is_committed(90));
+        // Ten records are left, of another leader.
+        assert!(session.try_hand(at(11, 2), false));
+        assert!(!session.is_committed(11));
+        // What stood in the log before must not take the place of what comes now.
+        session.acknowledge_at(at(95, 1));
+        assert_eq!(commit(&session), None);
+        session.acknowledge_at(at(11, 2));
+        assert_eq!(commit(&session), Some(11));
     }
 }

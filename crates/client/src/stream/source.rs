@@ -157,19 +157,24 @@ impl<S: Shape> Stream for Batches<Source<S>> {
         ready!(this.reading.begin(cx));
         let tracks = this.reading.tracks();
         loop {
-            while let Some((session, chunk)) = this.stash.pop_front() {
-                let Some((chunk, mut behind)) = chunk.rest() else { continue };
+            while let Some((session, _)) = this.stash.front() {
+                let session = Arc::clone(session);
                 let mut records = Records::default();
-                records.push(chunk);
-                // What else there is of the same partition.
-                while let Some((_, more)) =
-                    this.stash.pop_front_if(|(next, _)| Arc::ptr_eq(next, &session))
+                let mut behind = None;
+                // As much as there is of the same partition.
+                while records.len() < max
+                    && let Some((next, chunk)) = this.stash.front_mut()
+                    && Arc::ptr_eq(next, &session)
                 {
-                    if let Some((chunk, end)) = more.rest() {
-                        records.push(chunk);
-                        behind = end;
+                    match chunk.take(max - records.len()) {
+                        Some((chunk, end)) => {
+                            records.push(chunk);
+                            behind = Some(end);
+                        }
+                        None => drop(this.stash.pop_front()),
                     }
                 }
+                let Some(behind) = behind else { continue };
                 if session.try_hand(behind, tracks) {
                     let batch = this.reading.batch(records, behind, &session);
                     return Poll::Ready(Some(Ok(batch)));

@@ -320,12 +320,28 @@ impl SharedChunk {
         SharedChunk { chunk: Arc::new(chunk), at: 0, left }
     }
 
-    /// What is left of it, and where the record behind that would be; `None` when nothing is.
-    pub fn rest(self) -> Option<(Chunk, Position)> {
-        let SharedChunk { chunk, at, left } = self;
-        let behind = Position { offset: chunk.next_offset, leader_epoch: chunk.leader_epoch };
-        let bytes = chunk.bytes.slice(at.min(chunk.bytes.len())..);
-        (left > 0).then(|| (Chunk { bytes, count: left, ..(*chunk).clone() }, behind))
+    /// Up to `max` of the records that are left, and where the one behind them would be; `None`
+    /// when nothing is left.
+    pub fn take(&mut self, max: usize) -> Option<(Chunk, Position)> {
+        let chunk = &self.chunk;
+        let (start, count) = (self.at, self.left.min(max));
+        if count == 0 {
+            return None;
+        }
+        let mut offset = chunk.next_offset;
+        if count == self.left {
+            self.at = chunk.bytes.len();
+        } else {
+            for _ in 0..count {
+                let (found, len) = chunk.context.step(chunk.bytes.get(self.at..)?).ok()?;
+                offset = found.saturating_add(1);
+                self.at += len;
+            }
+        }
+        self.left -= count;
+        let bytes = chunk.bytes.slice(start.min(self.at)..self.at);
+        let taken = Chunk { bytes, count, next_offset: offset, ..(**chunk).clone() };
+        Some((taken, Position { offset, leader_epoch: chunk.leader_epoch }))
     }
 
     /// The next record, and where the one behind it would be.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::{COMMIT_SHARE, Hub};
 use crate::consumer::{ListenerFuture, Rebalance, RebalanceListener};
@@ -57,7 +57,12 @@ impl Hub {
     async fn take_over(self: &Arc<Self>, rebalance: &Rebalance) {
         let partitions = rebalance.partitions();
         if let Some(offsets) = &self.offsets {
-            match offsets.assigned(partitions).await {
+            let asked = tokio::select! {
+                asked = offsets.assigned(partitions) => asked,
+                // Others may be lost with them: those must not be read on while this hangs.
+                () = self.handle.until_lost(partitions) => return,
+            };
+            match asked {
                 Ok(found) => {
                     let assigned: BTreeSet<&TopicPartition> = partitions.iter().collect();
                     for (partition, position) in found {
@@ -110,7 +115,10 @@ impl RebalanceListener for Listener {
                 let sessions = hub.end_sessions(rebalance.partitions());
                 hub.close_sessions(&sessions);
                 if let Some(offsets) = &hub.offsets {
-                    offsets.revoked(rebalance.partitions()).await;
+                    let hook = offsets.revoked(rebalance.partitions());
+                    if timeout(hub.hand_over_max, hook).await.is_err() {
+                        tracing::warn!("the hook for lost partitions took too long");
+                    }
                 }
             }
         })
