@@ -380,7 +380,10 @@ impl Broker {
                         Ok(log) => {
                             let wanted = request.dir;
                             elsewhere += usize::from(wanted.is_some_and(|d| d != log.dir().id()));
-                            log.configure(Arc::new(settings.load().log.clone()), self.clock.wall_ms());
+                            log.configure(
+                                Arc::new(settings.load().log.clone()),
+                                self.clock.wall_ms(),
+                            );
                             Some(Arc::new(Partition::new(Arc::clone(&name), index, log)))
                         }
                         Err(error) => {

@@ -257,3 +257,25 @@ async fn without_a_group_nothing_is_subscribed_or_committed() {
     let committed = soon(last.committed(&[tp(0)])).await.unwrap();
     assert_eq!(committed[0].1.as_ref().map(|found| found.position.offset), Some(2));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_topic_that_is_not_there_holds_up_no_other() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["a", "b"], Compression::None).await;
+    let config = ConsumerConfig {
+        group_id: Some("simple".into()),
+        retry_backoff: Duration::from_millis(1),
+        ..earliest()
+    };
+    let mut consumer = bench.consumer(config).await;
+    let gone = TopicPartition::new("gone", 0);
+    consumer.assign([(gone.clone(), None), (tp(0), None)]).unwrap();
+    assert_eq!(read(&mut consumer, 2).await, [(0, 0), (0, 1)]);
+    // What is there is committed; the error names what is not.
+    let offsets = [(tp(0), Position::at(2)), (gone.clone(), Position::at(7))];
+    let error = soon(consumer.commit_offsets(offsets)).await.unwrap_err();
+    let Error::Group { partition: Some(partition), .. } = &error else { panic!("{error}") };
+    assert_eq!(**partition, gone);
+    let committed = soon(consumer.committed(&[tp(0)])).await.unwrap();
+    assert_eq!(committed[0].1.as_ref().map(|found| found.position.offset), Some(2));
+}

@@ -50,6 +50,28 @@ async fn a_committer_commits_full_batches_and_old_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sink_commits_what_is_old_again_and_again() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["v"; 3], Compression::None).await;
+    let cluster = cluster(&bench).await;
+    let mut source = stream::committable_source(&cluster, grouped(), topic()).unwrap();
+    let interval = Duration::from_millis(50);
+    let mut sink = Committer::new(settings(1_000, interval)).sink();
+    for offset in 1..=3 {
+        let message = soon(source.next()).await.unwrap().unwrap();
+        soon(sink.send(message.offset)).await.unwrap();
+        // Nobody looks at the sink meanwhile.
+        soon(async {
+            while committed(&bench, 1).await != [offset] {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await;
+        tokio::time::sleep(2 * interval).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_committer_took_is_committed_when_it_ends() {
     for delivery in [CommitDelivery::WaitForAck, CommitDelivery::SendAndForget] {
         let bench = Bench::with(2).await;

@@ -212,3 +212,39 @@ impl Group {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::fetch::{Budget, FetchSettings, PartitionStatus};
+
+    #[test]
+    fn what_is_on_its_way_out_stays_held_when_it_is_heard_that_it_was_given() {
+        let given = [0, 1].map(|index| TopicPartition::new("t", index));
+        let budget = Budget::new(1 << 20, || {});
+        let mut fetcher = Fetcher::new(FetchSettings::default(), budget);
+        let mut group = Group::new("g".into(), None);
+        for partition in &given {
+            fetcher.add(partition.clone(), Some(Position::at(0)));
+            fetcher.hold(partition);
+        }
+        // Before the application polled, one of them was taken away again.
+        let leaving = vec![given[0].clone()];
+        let assigned = Event::Assigned(given.to_vec());
+        let revoked = Event::Revoked { partitions: leaving.clone(), deadline_ms: 1_000 };
+        group.events.extend([assigned.clone(), revoked.clone()]);
+        group.hand_over = Some(HandOver { number: 1, partitions: leaving, is_done: false });
+        let held = |fetcher: &Fetcher| {
+            let is_held = |(partition, status): (TopicPartition, PartitionStatus)| {
+                (status == PartitionStatus::HandingOver).then_some(partition.partition)
+            };
+            fetcher.statuses().into_iter().filter_map(is_held).collect::<Vec<_>>()
+        };
+        group.heard(&mut fetcher, &assigned);
+        assert_eq!(held(&fetcher), [0]);
+        group.heard(&mut fetcher, &revoked);
+        assert_eq!(held(&fetcher), [0], "until it is handed over");
+        assert!(group.hand_over.is_some_and(|hand_over| hand_over.is_done));
+        assert!(group.events.is_empty());
+    }
+}

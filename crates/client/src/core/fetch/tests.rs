@@ -660,6 +660,11 @@ impl Flights {
             _ => return,
         };
         let body = fetcher.budget().share(flight.body.to_vec());
+        if !flight.is_aside {
+            // Whoever was told has no request any more that is held back, and forgets it.
+            self.1.extend(fetcher.take_late());
+            self.1.remove(&flight.broker);
+        }
         match (flight.is_aside, lost) {
             (false, true) => fetcher.disconnected(flight.broker, now),
             (true, true) => fetcher.aside_failed(flight.broker),
