@@ -128,6 +128,10 @@ async fn topics() {
     bench.run(&["topic", "create", "d", "--config", "nonsense"]).err.contains("name=value");
     bench.run(&["topic", "create", "d", "--config", "x=1"]).fails(1, "INVALID_CONFIG");
     bench.run(&["topic", "create", "d", "--validate-only"]).ok();
+    let twice = ["topic", "create", "d", "--config", "x=1", "--config", "x=2"];
+    bench.run(&twice).fails(2, "x is given twice");
+    let tried = ["topic", "alter", "a", "-p", "9", "--validate-only"];
+    assert_eq!(bench.run(&tried).ok(), "a: 9 partitions would be possible\n");
 
     assert_eq!(bench.run(&["topic", "list"]).ok(), "a\nb.1\nc\n");
     assert_eq!(bench.run(&["topic", "list", "b*"]).ok(), "b.1\n");
@@ -241,6 +245,7 @@ async fn groups() {
     let listed = bench.run(&["group", "list"]).ok();
     assert_eq!(rows(&listed)[0][..4], ["g", "Stable", "Classic", "consumer"]);
     assert_eq!(bench.json(&["group", "list", "--state", "Empty"]), json!([]));
+    bench.run(&["group", "list", "g", "--state", "Empty"]).fails(4, "no group g of this kind");
     bench.run(&["group", "list", "none"]).fails(4, "no group none");
     let described = bench.run(&["group", "describe", "g"]).ok();
     assert!(described.starts_with("g  Classic Stable  members 1  assignor range"), "{described}");
@@ -340,7 +345,11 @@ async fn clusters() {
     assert!(bench.json(&["cluster", "log-dirs"])[0]["size"].as_i64().unwrap() > 0);
 
     let assign = ["cluster", "reassign", "--partition", "t:0=1"];
-    assert_eq!(bench.run(&assign).ok(), "t:0\n");
+    let way_back = |index: i32| {
+        let before = json!({"topic": "t", "partition": index, "replicas": [1]});
+        format!("To go back: {}\n", json!({"version": 1, "partitions": [before]}))
+    };
+    assert_eq!(bench.run(&assign).ok(), format!("{}t:0\n", way_back(0)));
     let wrong = ["cluster", "reassign", "--partition", "t:0=1", "--partition", "t:1=9"];
     bench.run(&wrong).fails(3, "t-1: INVALID_REPLICA_ASSIGNMENT");
     bench.run(&["cluster", "reassign", "--cancel", "t:0"]).fails(4, "NO_REASSIGNMENT");
@@ -350,7 +359,10 @@ async fn clusters() {
     let text =
         json!({"version": 1, "partitions": [{"topic": "t", "partition": 1, "replicas": [1]}]});
     std::fs::write(&plan, text.to_string()).unwrap();
-    assert_eq!(bench.run(&["cluster", "reassign", "--file", &name]).ok(), "t:1\n");
+    assert_eq!(
+        bench.run(&["cluster", "reassign", "--file", &name]).ok(),
+        format!("{}t:1\n", way_back(1))
+    );
     std::fs::write(&plan, "{}").unwrap();
     bench.run(&["cluster", "reassign", "--file", &name]).fails(2, "it has no partitions");
     std::fs::remove_file(&plan).unwrap();

@@ -77,6 +77,11 @@ fn group_protocol(p: &Properties) -> Result<Option<GroupProtocol>, CliError> {
         None => None,
     };
     let server_assignor = p.filled("group.remote.assignor").map(str::to_owned);
+    if server_assignor.is_some() && protocol.as_deref() != Some("consumer") {
+        // Kafka's consumer refuses it, too.
+        let why = "property group.remote.assignor is for group.protocol=consumer";
+        return Err(CliError::Usage(why.into()));
+    }
     match (protocol.as_deref(), assignors) {
         (None, None) => Ok(None),
         (None | Some("classic"), Some(assignors)) => Ok(Some(GroupProtocol::Classic { assignors })),
@@ -207,6 +212,7 @@ mod tests {
         for bad in [
             ("auto.offset.reset", "begin"),
             ("group.protocol", "share"),
+            ("group.remote.assignor", "uniform"),
             ("partition.assignment.strategy", "mine"),
             ("fetch.min.bytes", "99999999999"),
         ] {

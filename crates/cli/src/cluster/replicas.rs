@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 use thalweg::TopicPartition;
-use thalweg::admin::Election;
+use thalweg::admin::{Election, TopicRef};
 use thalweg_wire::ErrorCode;
 
 use crate::client::{Align, CliError, Session, Table, Tally, parse_partition};
@@ -48,8 +48,14 @@ pub(super) async fn reassign(mut session: Session, args: ReassignArgs) -> Result
     if targets.is_empty() {
         return Err(CliError::Usage("which partitions? --partition, --file, --cancel".into()));
     }
+    let before = current(&session, &targets).await;
+    let is_moved = |partition: &TopicPartition| matches!(targets.get(partition), Some(Some(_)));
+    let moved: Vec<_> = before.iter().filter(|(partition, _)| is_moved(partition)).collect();
     let mut tally = Tally::default();
     let mut all = Vec::new();
+    if !session.json() && !moved.is_empty() {
+        session.out.line(&format!("To go back: {}", plan(&moved)))?;
+    }
     for (partition, result) in session.admin.alter_partition_reassignments(targets).await {
         let failure = result.as_ref().err().map(ToString::to_string);
         let accepted = tally.take(&partition, result).is_some();
@@ -60,6 +66,7 @@ pub(super) async fn reassign(mut session: Session, args: ReassignArgs) -> Result
             "topic": &*partition.topic,
             "partition": partition.partition,
             "accepted": accepted,
+            "replicas_before": before.get(&partition),
             "error": failure,
         }));
     }
@@ -67,6 +74,36 @@ pub(super) async fn reassign(mut session: Session, args: ReassignArgs) -> Result
         session.out.json(&Value::Array(all))?;
     }
     tally.conclude(session.out)
+}
+
+/// Who has the partitions now, as far as that can be found out: what is wrong with the others is
+/// said when they are to be moved.
+async fn current(
+    session: &Session,
+    targets: &BTreeMap<TopicPartition, Option<Vec<i32>>>,
+) -> BTreeMap<TopicPartition, Vec<i32>> {
+    let topics = targets.keys().map(|partition| TopicRef::from(&*partition.topic));
+    let described = session.admin.describe_topics(topics).await;
+    let found = described.into_values().flatten().flat_map(|topic| {
+        let name: std::sync::Arc<str> = topic.name.as_str().into();
+        topic.partitions.into_iter().map(move |partition| {
+            let replicas = partition.replicas;
+            (TopicPartition::new(std::sync::Arc::clone(&name), partition.index), replicas)
+        })
+    });
+    found.filter(|(partition, _)| targets.contains_key(partition)).collect()
+}
+
+/// A plan as [`read_plan`] reads it.
+fn plan(partitions: &[(&TopicPartition, &Vec<i32>)]) -> Value {
+    let entry = |(partition, replicas): &(&TopicPartition, &Vec<i32>)| {
+        json!({
+            "topic": &*partition.topic,
+            "partition": partition.partition,
+            "replicas": replicas,
+        })
+    };
+    json!({"version": 1, "partitions": partitions.iter().map(entry).collect::<Vec<_>>()})
 }
 
 /// Reads `{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}`.

@@ -68,7 +68,7 @@ pub(super) async fn run(mut session: Session, args: DescribeArgs) -> Result<(), 
                 offsets.insert(group, found);
             }
         }
-        ends = ends_of(&session, &described, &offsets).await;
+        ends = ends_of(&session, &described, &offsets, &mut tally).await;
     }
     let mut all = Vec::new();
     let mut is_first = true;
@@ -114,13 +114,17 @@ async fn ends_of(
     session: &Session,
     groups: &[GroupDescription],
     offsets: &BTreeMap<String, GroupOffsets>,
+    tally: &mut Tally,
 ) -> BTreeMap<TopicPartition, Result<i64, String>> {
     let committed = offsets.values().flat_map(|offsets| offsets.keys());
     let assigned = groups.iter().flat_map(|g| g.members.iter().flat_map(|m| &m.assignment));
     let wanted = committed.chain(assigned).map(|p| (p.clone(), OffsetSpec::Latest)).collect();
     let found = session.admin.list_offsets(wanted, IsolationLevel::ReadUncommitted).await;
     let ends = found.into_iter().map(|(partition, result)| {
-        let end = result.map(|found| found.offset).map_err(|error| error.to_string());
+        let end = result.map(|found| found.offset).map_err(|error| {
+            tally.failed(format!("end of {partition}"), &error);
+            error.to_string()
+        });
         (partition, end)
     });
     ends.collect()

@@ -119,6 +119,7 @@ pub fn run(args: GroupArgs) -> ExitCode {
 
 async fn list(mut session: Session, args: ListArgs) -> Result<(), CliError> {
     let patterns = Patterns::names(&args.names, &args.regex)?;
+    let is_filtered = !(args.state.is_empty() && args.kind.is_empty() && args.protocol.is_empty());
     let filter = GroupFilter { states: args.state, kinds: args.kind, protocols: args.protocol };
     let (mut groups, failed) = session.admin.list_groups(&filter).await?;
     groups.retain(|group| patterns.is_empty() || patterns.matches(&group.id));
@@ -159,7 +160,10 @@ async fn list(mut session: Session, args: ListArgs) -> Result<(), CliError> {
     }
     tally.conclude(session.out)?;
     match missing {
-        Some(name) => Err(CliError::NotFound(format!("there is no group {name}"))),
+        Some(name) => {
+            let such = if is_filtered { " of this kind" } else { "" };
+            Err(CliError::NotFound(format!("there is no group {name}{such}")))
+        }
         None => Ok(()),
     }
 }
@@ -182,7 +186,13 @@ async fn select(
     if let Some((_, Err(error))) = failed.into_iter().next() {
         return Err(error.into());
     }
-    let listed: Vec<String> = groups.into_iter().map(|group| group.id).collect();
+    // Share and streams groups have no offsets that are looked at here.
+    let has_offsets = |kind: &Option<String>| {
+        let kind = kind.as_deref().unwrap_or("classic");
+        ["classic", "consumer"].iter().any(|known| known.eq_ignore_ascii_case(kind))
+    };
+    let groups = groups.into_iter().filter(|group| has_offsets(&group.kind));
+    let listed: Vec<String> = groups.map(|group| group.id).collect();
     if all {
         return Ok(listed.into_iter().collect());
     }

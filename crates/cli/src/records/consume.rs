@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
+use std::num::NonZero;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use crate::client::{
     self, CliError, ClientArgs, ClientConfig, EXIT_CODES, consumer_config, stop_signal,
 };
 
-/// Records of one poll.
+/// Records of one poll, where max.poll.records does not say otherwise.
 const AT_ONCE: usize = 500;
 /// How often it is looked whether the end is reached, when no records come.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -41,7 +42,7 @@ fn after_help() -> String {
 #[derive(clap::Args)]
 #[command(after_help = after_help())]
 pub struct ConsumeArgs {
-    /// Topics; with --group also a pattern that begins with ^
+    /// Topics; with --group also a pattern that begins with ^ and matches whole names
     #[arg(required = true, value_name = "TOPIC")]
     topics: Vec<String>,
     /// Only these partitions
@@ -147,6 +148,7 @@ struct Task {
     ends: HashMap<TopicPartition, i64>,
     has_ends: bool,
     left: Option<u64>,
+    at_once: usize,
     records: u64,
     bytes: u64,
     /// Records between begin and end, where both are known.
@@ -181,6 +183,7 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
     if args.offset == Some(Place::Stored) && settings.group_id.is_none() {
         return Err(CliError::Usage("what is stored is a group's: --group or group.id".into()));
     }
+    let at_once = config.properties.number::<NonZero<usize>>("max.poll.records")?;
     config.properties.report();
     let cluster = config.connect().await?;
     let (topics, pattern) = topics(args, is_member)?;
@@ -193,6 +196,7 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
         ends: HashMap::new(),
         has_ends: until.is_some(),
         left: args.count,
+        at_once: at_once.map_or(AT_ONCE, NonZero::get),
         records: 0,
         bytes: 0,
         total: None,
@@ -242,7 +246,7 @@ impl Task {
         let mut progress = Progress::new(is_wanted, self.left.or(self.total));
         let mut stopped = std::pin::pin!(stop_signal());
         while self.left != Some(0) && !self.is_done(consumer) {
-            let max = self.left.map_or(AT_ONCE, |left| left.min(AT_ONCE as u64) as usize);
+            let max = self.left.map_or(self.at_once, |left| left.min(self.at_once as u64) as usize);
             // What a poll gave is acknowledged by the next one, and may be committed from then on.
             if args.group.is_some() {
                 self.output.flush()?;

@@ -230,6 +230,12 @@ async fn list(mut session: Session, args: ListArgs) -> Result<(), CliError> {
 }
 
 async fn create(mut session: Session, args: CreateArgs) -> Result<(), CliError> {
+    let mut configs = BTreeMap::new();
+    for (name, value) in args.config {
+        if configs.insert(name.clone(), value).is_some() {
+            return Err(CliError::Usage(format!("config {name} is given twice")));
+        }
+    }
     let mut assignment = BTreeMap::new();
     if let Some(Assignment(partitions)) = args.replica_assignment {
         assignment.extend((0..).zip(partitions));
@@ -239,7 +245,7 @@ async fn create(mut session: Session, args: CreateArgs) -> Result<(), CliError> 
         partitions: args.partitions,
         replication_factor: args.replication_factor,
         assignment: assignment.clone(),
-        configs: args.config.iter().cloned().collect(),
+        configs: configs.clone(),
     });
     let mode = if args.validate_only { Mode::ValidateOnly } else { Mode::Apply };
     let results = session.admin.create_topics(topics.collect(), mode).await;
@@ -313,6 +319,7 @@ async fn alter(mut session: Session, args: AlterArgs) -> Result<(), CliError> {
     }
     let names = select(&session, &args.names, &[], false).await?;
     let mode = args.changes.mode();
+    let is_real = mode == Mode::Apply;
     let mut tally = Tally::default();
     let mut all = Vec::new();
     if let Some(total) = args.partitions {
@@ -325,10 +332,17 @@ async fn alter(mut session: Session, args: AlterArgs) -> Result<(), CliError> {
         let results = session.admin.create_partitions(more.collect(), mode).await;
         for (name, result) in results {
             let failure = result.as_ref().err().map(ToString::to_string);
-            if tally.take(format!("topic {name}"), result).is_some() && !session.json() {
-                session.out.line(&format!("{name}: {total} partitions"))?;
+            let altered = tally.take(format!("topic {name}"), result).is_some();
+            if altered && !session.json() {
+                let would = if is_real { "" } else { " would be possible" };
+                session.out.line(&format!("{name}: {total} partitions{would}"))?;
             }
-            all.push(json!({"topic": name, "partitions": total, "error": failure}));
+            all.push(json!({
+                "topic": name,
+                "partitions": total,
+                "altered": altered && is_real,
+                "error": failure,
+            }));
         }
     }
     if !changes.is_empty() {
@@ -337,10 +351,17 @@ async fn alter(mut session: Session, args: AlterArgs) -> Result<(), CliError> {
         let results = session.admin.alter_configs(changes, mode).await;
         for (resource, result) in results {
             let failure = result.as_ref().err().map(ToString::to_string);
-            if tally.take(&resource, result).is_some() && !session.json() {
-                session.out.line(&format!("{}: configs changed", resource.name))?;
+            let altered = tally.take(&resource, result).is_some();
+            if altered && !session.json() {
+                let what = if is_real { "changed" } else { "could be changed" };
+                session.out.line(&format!("{}: configs {what}", resource.name))?;
             }
-            all.push(json!({"topic": resource.name, "configs": true, "error": failure}));
+            all.push(json!({
+                "topic": resource.name,
+                "configs": true,
+                "altered": altered && is_real,
+                "error": failure,
+            }));
         }
     }
     if session.json() {
