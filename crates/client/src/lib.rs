@@ -126,12 +126,12 @@ mod tls;
 mod transport;
 
 pub use crate::core::fetch::{
-    ConsumerRecord, IsolationLevel, OffsetReset, OwnedRecord, Records, SharedRecord,
+    ConsumerRecord, FetchCounts, IsolationLevel, OffsetReset, OwnedRecord, Records, SharedRecord,
 };
 pub use crate::core::group::{Assignor, GroupProtocol, GroupStatus};
 pub use crate::core::partition::{Position, TopicPartition};
 pub use crate::core::produce::{
-    Acks, ProduceError, ProduceErrorKind, ProducerRecord, RecordMetadata,
+    Acks, ProduceCounts, ProduceError, ProduceErrorKind, ProducerRecord, RecordMetadata,
 };
 pub use admin::{Admin, AdminConfig, AdminError};
 pub use cluster::Cluster;
@@ -145,6 +145,8 @@ pub use options::{Identity, Pem, Roots, TlsOptions};
 pub use options::{Mechanism, Options, SaslOptions, Security};
 pub use producer::{Delivery, Producer, ProducerConfig, TrySendError};
 pub use raw::{RawConnection, RawReceiver, RawSender};
+pub use thalweg_records::{Compression, CompressionSpec};
+pub use thalweg_wire::ErrorCode;
 
 /// The snippets of the guide compile.
 #[cfg(all(doctest, feature = "tls"))]

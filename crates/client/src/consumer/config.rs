@@ -45,7 +45,10 @@ pub struct ConsumerConfig {
     /// Bytes of one partition in one answer (`max.partition.fetch.bytes`); 1 MiB, likewise.
     pub max_partition_fetch_bytes: i32,
     /// Bytes that this consumer may have asked for, fetched, and in records that the application
-    /// still holds: one hard limit over all partitions. 64 MiB. The Java consumer has none.
+    /// still holds: one limit over all partitions on what is asked for. 64 MiB. What was asked for
+    /// may still unfold to more than that: of each partition that is being read, one compressed
+    /// batch is open at a time, and a first batch that is larger than all limits comes whole. Both
+    /// count, and nothing more is asked for until there is room again. The Java consumer has none.
     pub fetch_budget: usize,
     /// Where to begin without an offset (`auto.offset.reset`); at the end.
     pub auto_offset_reset: OffsetReset,

@@ -28,13 +28,16 @@ pub use why::Why;
 
 use crate::cluster::Cluster;
 use crate::coordinator::CommittedOffset;
-use crate::core::fetch::{Budget, FetchCounts, Fetcher, OffsetReset, Reading, Records};
+use crate::core::fetch::{Budget, FetchCounts, Fetcher, Loan, OffsetReset, Reading, Records};
 use crate::core::group::{GroupProtocol, GroupStatus, Member, Subscription};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 use crate::offsets::{self, FoundOffset};
 use listener::Event;
 use shared::{Shared, State};
+
+/// A member's application is known to be polling with such a precision.
+const LOOK_EVERY_MS: u64 = 50;
 
 /// Reads partitions. Fetching goes on in the background, within
 /// [`ConsumerConfig::fetch_budget`]; a poll takes what is there, without waking anybody.
@@ -84,6 +87,10 @@ pub struct Consumer {
     membership: Option<JoinHandle<()>>,
     /// The listener at work, which a poll that was dropped left in the middle.
     hearing: Option<Hearing>,
+    /// What polls take without a look at the rest.
+    loan: Loan,
+    /// When the last poll looked at the rest, for a member of a group.
+    looked_ms: Option<u64>,
 }
 
 /// A listener at work.
@@ -114,12 +121,13 @@ impl Consumer {
         let told = Arc::clone(&room);
         let budget = Budget::new(config.fetch_budget, move || told.notify_one());
         let fetcher = Fetcher::new(settings, budget);
+        let loan = fetcher.loan();
         let shared = Arc::new(Shared::new(cluster, config, fetcher, Arc::clone(&errand)));
         let errands = [
             tokio::spawn(errands::run(Arc::downgrade(&shared), errand)),
             tokio::spawn(errands::watch_room(Arc::downgrade(&shared), room)),
         ];
-        Ok(Consumer { shared, errands, membership: None, hearing: None })
+        Ok(Consumer { shared, errands, membership: None, hearing: None, loan, looked_ms: None })
     }
 
     /// Reads exactly these partitions from now on, each from the position given or, without one,
@@ -227,6 +235,12 @@ impl Consumer {
         if self.hearing.is_some() {
             return Ok(Records::default());
         }
+        // A member's polls have to be heard of, though not each.
+        let is_heard = self.looked_ms.is_none_or(|at| self.shared.now_ms() - at < LOOK_EVERY_MS);
+        if is_heard && let Some(records) = self.loan.take(max) {
+            return Ok(records);
+        }
+        let (loan, looked_ms) = (&mut self.loan, &mut self.looked_ms);
         self.shared.with(|state| {
             if let Some(error) = state.errors.pop_front() {
                 return Err(error);
@@ -234,7 +248,9 @@ impl Consumer {
             if let Some(group) = &mut state.group {
                 // What earlier polls gave is done with.
                 state.fetcher.acknowledge();
-                group.polled(self.shared.now_ms());
+                let now = self.shared.now_ms();
+                *looked_ms = Some(now);
+                group.polled(now);
                 if group.is_waiting_for_listener() {
                     return Ok(Records::default());
                 }
@@ -244,6 +260,7 @@ impl Consumer {
                 .fetcher
                 .take(max, &mut records)
                 .map_err(|error| Error::Partition(Box::new(error)))?;
+            state.fetcher.lend(loan, max);
             Ok(records)
         })
     }

@@ -143,7 +143,9 @@ impl Shared {
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing panics while it is held; were it to, the state is still whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.fetcher.recall();
+        state
     }
 
     /// Does something under the lock, then wakes the sources that have to hear of it.

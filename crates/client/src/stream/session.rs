@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use super::hub::Hub;
 use crate::consumer::ConsumerHandle;
 use crate::coordinator::CommittedOffset;
-use crate::core::fetch::{Records, SharedChunk, SharedRecord};
+use crate::core::fetch::{Chunk, Records, SharedRecord};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 
@@ -46,7 +46,7 @@ pub struct Session {
 struct State {
     phase: Phase,
     /// Taken, and not handed out.
-    stash: Option<SharedChunk>,
+    stash: Option<Chunk>,
     /// To be reported, behind records that came before.
     error: Option<Error>,
     handed: Option<Position>,
@@ -165,7 +165,7 @@ impl Session {
         }
         match handle.poll_take_from(&self.partition, max, cx) {
             Poll::Ready(Ok(chunk)) => {
-                state.stash = Some(SharedChunk::new(chunk));
+                state.stash = Some(chunk);
                 Poll::Ready(Ok(()))
             }
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),

@@ -13,7 +13,7 @@ use super::hub::Hub;
 use super::reading::Reading;
 use super::session::{Session, TAKE_MAX};
 use super::shape::Shape;
-use crate::core::fetch::{Records, SharedChunk};
+use crate::core::fetch::{Chunk, Records};
 use crate::error::Error;
 
 /// Records of all partitions in one stream: in order within each partition, and each partition in
@@ -27,7 +27,7 @@ use crate::error::Error;
 pub struct Source<S: Shape> {
     reading: Reading<S>,
     /// Taken, and not handed out.
-    stash: VecDeque<(Arc<Session>, SharedChunk)>,
+    stash: VecDeque<(Arc<Session>, Chunk)>,
     is_over: bool,
 }
 
@@ -76,8 +76,8 @@ impl<S: Shape> Source<S> {
     fn stash(&mut self, records: Records) {
         for chunk in records.into_chunks() {
             // Without a session the partition was lost this moment.
-            if let Some(session) = self.reading.hub.session(&chunk.partition) {
-                self.stash.push_back((session, SharedChunk::new(chunk)));
+            if let Some(session) = self.reading.hub.session(chunk.partition()) {
+                self.stash.push_back((session, chunk));
             }
         }
     }

@@ -1,6 +1,8 @@
 //! A broker in process with a topic, and what the tests do with it.
 #![allow(dead_code)]
 
+pub mod hostile;
+
 use std::time::Duration;
 
 use bytes::Bytes;

@@ -367,11 +367,16 @@ fn refused(
                 accepted.needs_metadata = true;
             }
         }
-        ErrorCode::TOPIC_AUTHORIZATION_FAILED | ErrorCode::UNSUPPORTED_COMPRESSION_TYPE => {
+        // A broker that does not know what is wrong may know better next time; what is corrupt on
+        // its disk stays so.
+        code if code == ErrorCode::UNKNOWN_SERVER_ERROR
+            || (code.is_retriable() && code != ErrorCode::CORRUPT_MESSAGE) =>
+        {
+            cursor.retry_at = Some(retry_at);
+        }
+        code => {
             cursor.fail(PartitionErrorKind::Broker(code));
             accepted.has_errors = true;
         }
-        // Whatever else it is, it may pass.
-        _ => cursor.retry_at = Some(retry_at),
     }
 }

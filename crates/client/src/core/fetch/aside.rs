@@ -56,7 +56,7 @@ impl Fetcher {
         }
         let Some(cursor) = self.cursors[slot as usize].as_ref() else { return };
         if is_worthwhile(cursor, source)
-            && cursor.is_hungry(self.ask())
+            && cursor.is_hungry(self.ask)
             && let Some(source) = self.sources.get_mut(&broker)
         {
             source.aside.kicked = true;

@@ -17,7 +17,7 @@ use thalweg_records::record::{ReadError, RecordContext, RecordFault, decompress}
 use thalweg_records::{BatchView, Compression};
 
 use super::budget::Budget;
-use super::records::Chunk;
+use super::records::{Batch, Chunk};
 use crate::core::partition::{Position, TopicPartition};
 
 /// Why fetched bytes cannot be handed out.
@@ -111,22 +111,23 @@ impl Drop for Fetched {
 
 /// The batch that is being handed out.
 struct Open {
-    records: Bytes,
+    batch: Arc<Batch>,
     /// Where the first record that was not handed out begins, and which one it is.
     at: usize,
     taken: i32,
-    context: RecordContext,
-    base_offset: i64,
     next_offset: i64,
-    leader_epoch: i32,
 }
 
 impl Open {
-    fn new(batch: Bytes, decoding: &mut Decoding) -> Result<Open, Fault> {
-        let view = BatchView::parse(&batch)?;
+    fn new(
+        partition: &Arc<TopicPartition>,
+        batch: &Bytes,
+        decoding: &mut Decoding,
+    ) -> Result<Open, Fault> {
+        let view = BatchView::parse(batch)?;
         let offset = view.base_offset();
         let fault = |source| Fault::Read { offset, source };
-        let records = if view.compression() == Some(Compression::None) {
+        let bytes = if view.compression() == Some(Compression::None) {
             let start = view.total_len() - view.payload().len();
             batch.slice(start..view.total_len())
         } else {
@@ -140,28 +141,23 @@ impl Open {
         if context.count < 0 {
             return Err(fault(RecordFault::NegativeCount(context.count).into()));
         }
-        Ok(Open {
-            records,
-            at: 0,
-            taken: 0,
-            context,
-            base_offset: offset,
-            next_offset: view.next_offset(),
-            leader_epoch: view.partition_leader_epoch(),
-        })
+        let (partition, leader_epoch) = (Arc::clone(partition), view.partition_leader_epoch());
+        let batch = Arc::new(Batch { partition, bytes, context, leader_epoch });
+        Ok(Open { batch, at: 0, taken: 0, next_offset: view.next_offset() })
     }
 
     /// Cuts out the next records at or behind `offset`, `max` at most; `None` when no such record
     /// is left.
-    fn cut(&mut self, offset: i64, max: usize) -> Result<Option<Cut>, Fault> {
-        let fault = |source| Fault::Read { offset: self.base_offset, source };
+    #[inline]
+    fn cut(&mut self, offset: i64, max: usize) -> Result<Option<Chunk>, Fault> {
+        let Batch { bytes, context, .. } = &*self.batch;
+        let fault = |source| Fault::Read { offset: context.base_offset, source };
         let (mut at, mut taken) = (self.at, self.taken);
         let mut start = at;
         let mut count = 0;
         let mut next = offset;
-        while taken < self.context.count && count < max {
-            let (found, len) =
-                self.context.step(&self.records[at..]).map_err(|broken| fault(broken.into()))?;
+        while taken < context.count && count < max {
+            let (found, len) = context.step(&bytes[at..]).map_err(|broken| fault(broken.into()))?;
             at += len;
             taken += 1;
             if found < offset {
@@ -171,24 +167,31 @@ impl Open {
             count += 1;
             next = found.saturating_add(1);
         }
-        let is_last = taken == self.context.count;
-        if is_last && at != self.records.len() {
-            return Err(fault(RecordFault::Trailing.into()));
+        if taken == context.count {
+            if at != bytes.len() {
+                return Err(fault(RecordFault::Trailing.into()));
+            }
+            next = self.next_offset;
         }
         (self.at, self.taken) = (at, taken);
-        let next = if is_last { self.next_offset } else { next };
-        let records = self.records.slice(start..at);
-        Ok((count > 0).then_some(Cut { records, count, next, is_last }))
+        let batch = || Arc::clone(&self.batch);
+        let chunk = || Chunk { batch: batch(), start, end: at, count, next_offset: next };
+        Ok((count > 0).then(chunk))
+    }
+
+    /// Whether all of its records were handed out.
+    fn is_used_up(&self) -> bool {
+        self.taken == self.batch.context.count
     }
 }
 
-struct Cut {
-    records: Bytes,
-    count: usize,
-    /// Offset to go on from.
-    next: i64,
-    /// Whether the batch ends here.
-    is_last: bool,
+/// What is left of the batch that is being handed out.
+pub(super) struct Lendable {
+    pub batch: Arc<Batch>,
+    /// Where its next record begins.
+    pub at: usize,
+    /// Records that are left.
+    pub left: usize,
 }
 
 /// What [`Buffer::next`] found.
@@ -228,7 +231,7 @@ impl Buffer {
     /// First offset that can be had without fetching: where the open batch, or the first one,
     /// begins.
     pub fn first_offset(&self) -> Option<i64> {
-        let open = self.open.as_ref().map(|open| open.base_offset);
+        let open = self.open.as_ref().map(|open| open.batch.context.base_offset);
         open.or_else(|| {
             let first = self.fetched.iter().find(|fetched| !fetched.bytes.is_empty())?;
             BatchView::parse_header(&first.bytes).ok().map(|batch| batch.base_offset())
@@ -247,6 +250,22 @@ impl Buffer {
         }
     }
 
+    /// What is left of the open batch.
+    pub fn lendable(&self) -> Option<Lendable> {
+        let open = self.open.as_ref()?;
+        let left = usize::try_from(open.batch.context.count - open.taken).ok()?;
+        Some(Lendable { batch: Arc::clone(&open.batch), at: open.at, left })
+    }
+
+    /// So many more records of the open batch were handed out; the next one begins at `at`.
+    pub fn advance_open(&mut self, at: usize, records: usize) {
+        if let Some(open) = &mut self.open {
+            open.at = at;
+            // No more than there were.
+            open.taken += records as i32;
+        }
+    }
+
     /// The next records at or behind the position, `max` at most; moves the position behind them,
     /// and over what is not for an application to see.
     pub fn next(
@@ -258,21 +277,13 @@ impl Buffer {
     ) -> Result<Next, Fault> {
         loop {
             if let Some(open) = &mut self.open {
-                let context = open.context;
-                let leader_epoch = open.leader_epoch;
-                if let Some(cut) = open.cut(position.offset, max)? {
-                    if cut.is_last {
+                let leader_epoch = open.batch.leader_epoch;
+                if let Some(chunk) = open.cut(position.offset, max)? {
+                    *position = Position { offset: chunk.next_offset, leader_epoch };
+                    if open.is_used_up() {
                         self.open = None;
                     }
-                    *position = Position { offset: cut.next, leader_epoch };
-                    return Ok(Next::Chunk(Chunk {
-                        partition: Arc::clone(partition),
-                        bytes: cut.records,
-                        context,
-                        count: cut.count,
-                        leader_epoch,
-                        next_offset: cut.next,
-                    }));
+                    return Ok(Next::Chunk(chunk));
                 }
                 pass(position, open.next_offset, leader_epoch);
                 self.open = None;
@@ -298,7 +309,7 @@ impl Buffer {
             let open = if behind || is_control || aborted {
                 None
             } else {
-                Some(Open::new(whole.clone(), decoding)?)
+                Some(Open::new(partition, &whole, decoding)?)
             };
             drop(fetched.bytes.split_to(len));
             fetched.frame.buffered.fetch_sub(len, Ordering::Relaxed);

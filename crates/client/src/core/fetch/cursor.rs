@@ -232,6 +232,14 @@ impl Cursor {
             && !self.aside
     }
 
+    /// Records of the open batch up to `next` were handed out, the last of them by the take of this
+    /// number, before which it stood at this offset.
+    pub fn advance_to(&mut self, next: i64, (number, before): (u64, i64)) {
+        let leader_epoch = self.position.leader_epoch;
+        self.before_take = (number, Position { offset: before, leader_epoch });
+        self.position.offset = next;
+    }
+
     /// The next records, `max` at most, for take `number`.
     pub fn next_records(
         &mut self,

@@ -19,6 +19,7 @@ pub mod budget;
 mod buffer;
 mod cursor;
 mod error;
+mod loan;
 mod plan;
 pub mod records;
 mod session;
@@ -38,8 +39,9 @@ pub use accept::{Accepted, Endpoint};
 pub use budget::Budget;
 pub use buffer::Fault;
 pub use error::{PartitionError, PartitionErrorKind};
+pub(crate) use loan::Loan;
 pub use plan::Planned;
-pub(crate) use records::{Chunk, SharedChunk};
+pub(crate) use records::Chunk;
 pub use records::{ConsumerRecord, OwnedRecord, Records, SharedRecord};
 pub use status::PartitionStatus;
 
@@ -48,6 +50,7 @@ use crate::core::partition::{Position, TopicPartition};
 use aside::Aside;
 use buffer::{Decoding, Next};
 use cursor::{Cursor, Phase};
+use loan::Lent;
 use session::Session;
 use window::Window;
 
@@ -179,6 +182,9 @@ pub struct Fetcher {
     cursors: Vec<Option<Cursor>>,
     vacant: Vec<Slot>,
     by_name: Map<Arc<TopicPartition>, Slot>,
+    /// Bytes that one request asks of each of them: what is set, or an equal share of a third of
+    /// the budget where that is less.
+    ask: usize,
     by_id: Map<(Uuid, i32), Slot>,
     sources: Map<i32, Source>,
     /// Partitions with records to hand out, whose turn it is first.
@@ -200,6 +206,7 @@ pub struct Fetcher {
     wakers: Vec<Waker>,
     /// Number of the last take.
     takes: u64,
+    lent: Lent,
     counts: FetchCounts,
 }
 
@@ -220,6 +227,7 @@ impl Fetcher {
             cursors: Vec::new(),
             vacant: Vec::new(),
             by_name: Map::default(),
+            ask: 1,
             by_id: Map::default(),
             sources: Map::default(),
             ready: VecDeque::new(),
@@ -232,6 +240,7 @@ impl Fetcher {
             reading: Reading::Polls,
             wakers: Vec::new(),
             takes: 1,
+            lent: Lent::default(),
             counts: FetchCounts::default(),
         }
     }
@@ -306,6 +315,7 @@ impl Fetcher {
             }
         };
         self.by_name.insert(partition, slot);
+        self.share_anew();
         if is_failed {
             self.note_failed(slot);
         }
@@ -315,6 +325,7 @@ impl Fetcher {
     /// Lets go of a partition and of what it has buffered. Says where it stood.
     pub fn remove(&mut self, partition: &TopicPartition) -> Option<Position> {
         let slot = self.by_name.remove(partition)?;
+        self.share_anew();
         let cursor = self.cursors[slot as usize].take()?;
         self.by_id.remove(&(cursor.topic_id, partition.partition));
         if let Some(at) = cursor.retry_at {
@@ -569,16 +580,17 @@ impl Fetcher {
 
     /// Records of a stream may be held for long. Once memory is scarce they are handed out with
     /// bytes of their own: else a few of them could keep whole answers, and so what others need.
-    fn lightened(&self, mut chunk: Chunk) -> Chunk {
+    #[inline]
+    fn lightened(&self, chunk: Chunk) -> Chunk {
         let scarce = match self.reading {
-            Reading::Polls => 0,
+            Reading::Polls => return chunk,
             Reading::Stream => self.budget.limit() / 4,
             Reading::Partitions => self.budget.limit() / 2,
         };
-        if self.budget.room() < scarce {
-            chunk.bytes = self.budget.share(chunk.bytes.to_vec());
+        if self.budget.room() >= scarce {
+            return chunk;
         }
-        chunk
+        chunk.moved_to(self.budget.share(chunk.bytes().to_vec()))
     }
 
     /// Whether a partition has something to hand out.
@@ -708,7 +720,7 @@ impl Fetcher {
     fn touch_if_hungry(&mut self, slot: Slot) {
         if let Some(cursor) = self.cursors[slot as usize].as_ref()
             && cursor.source.is_none()
-            && cursor.is_hungry(self.ask())
+            && cursor.is_hungry(self.ask)
         {
             self.touch(slot);
         }
@@ -722,12 +734,11 @@ impl Fetcher {
         }
     }
 
-    /// Bytes that one request asks of a partition: what is set, or an equal share of a third of the
-    /// budget where that is less.
-    fn ask(&self) -> usize {
-        let share = self.budget.limit() / (3 * self.by_name.len().max(1));
+    /// The number of partitions has changed.
+    fn share_anew(&mut self) {
+        let share = self.budget.limit() / 3 / self.by_name.len().max(1);
         let set = usize::try_from(self.settings.partition_max_bytes).unwrap_or(1);
-        set.min(share).max(1)
+        self.ask = set.min(share).max(1);
     }
 
     /// The leader of a partition, as far as it is known here.

@@ -9,17 +9,46 @@ use thalweg_records::record::{Headers, Record, RecordContext};
 
 use crate::core::partition::{Position, TopicPartition};
 
-/// Records of one batch, in order, behind each other in `bytes`. All of them were read once when
-/// they were cut out, so reading them again cannot fail.
-#[derive(Clone)]
-pub(crate) struct Chunk {
+/// A batch that records are cut from.
+pub(crate) struct Batch {
     pub partition: Arc<TopicPartition>,
+    /// Its records, decompressed, behind each other.
     pub bytes: Bytes,
     pub context: RecordContext,
-    pub count: usize,
     pub leader_epoch: i32,
+}
+
+/// Records of one batch, in order. All of them were read once when they were cut out, so reading
+/// them again cannot fail. Small, and one reference count: this is what a poll costs.
+#[derive(Clone)]
+pub(crate) struct Chunk {
+    pub batch: Arc<Batch>,
+    /// Where in the batch the first of them begins.
+    pub start: usize,
+    /// Where the last of them ends.
+    pub end: usize,
+    pub count: usize,
     /// Where the next record after these may be.
     pub next_offset: i64,
+}
+
+impl Chunk {
+    pub fn partition(&self) -> &Arc<TopicPartition> {
+        &self.batch.partition
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        self.batch.bytes.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// The same records with bytes of their own.
+    pub fn moved_to(&self, bytes: Bytes) -> Chunk {
+        let Batch { partition, context, leader_epoch, .. } = &*self.batch;
+        let partition = Arc::clone(partition);
+        let end = bytes.len();
+        let batch = Batch { partition, bytes, context: *context, leader_epoch: *leader_epoch };
+        Chunk { batch: Arc::new(batch), start: 0, end, ..*self }
+    }
 }
 
 /// Records that a consumer was given: views that keep the fetched bytes alive, and in the
@@ -32,6 +61,11 @@ pub struct Records {
 }
 
 impl Records {
+    pub(crate) fn of(chunk: Chunk) -> Records {
+        let count = chunk.count;
+        Records { chunks: SmallVec::from_buf([chunk]), count }
+    }
+
     pub(crate) fn push(&mut self, chunk: Chunk) {
         self.count += chunk.count;
         self.chunks.push(chunk);
@@ -56,7 +90,7 @@ impl Records {
     pub fn by_partition(&self) -> impl Iterator<Item = (&TopicPartition, Iter<'_>)> {
         self.chunks.iter().map(|chunk| {
             let now = Some(ChunkIter::new(chunk));
-            (&*chunk.partition, Iter { chunks: [].iter(), now })
+            (&**chunk.partition(), Iter { chunks: [].iter(), now })
         })
     }
 }
@@ -109,22 +143,23 @@ impl ExactSizeIterator for Iter<'_> {}
 
 #[derive(Clone)]
 struct ChunkIter<'a> {
-    chunk: &'a Chunk,
+    batch: &'a Batch,
     bytes: &'a [u8],
     left: usize,
 }
 
 impl<'a> ChunkIter<'a> {
+    #[inline]
     fn new(chunk: &'a Chunk) -> ChunkIter<'a> {
-        ChunkIter { chunk, bytes: &chunk.bytes, left: chunk.count }
+        ChunkIter { batch: &chunk.batch, bytes: chunk.bytes(), left: chunk.count }
     }
 
     #[inline]
     fn next(&mut self) -> Option<ConsumerRecord<'a>> {
         self.left = self.left.checked_sub(1)?;
-        let (record, len) = self.chunk.context.read(self.bytes).ok()?;
+        let Batch { partition, context, leader_epoch, .. } = self.batch;
+        let (record, len) = context.read(self.bytes).ok()?;
         self.bytes = &self.bytes[len..];
-        let Chunk { partition, leader_epoch, .. } = self.chunk;
         Some(ConsumerRecord { partition, leader_epoch: *leader_epoch, record })
     }
 }
@@ -209,11 +244,10 @@ impl fmt::Debug for ConsumerRecord<'_> {
 
 /// A record that can be kept and passed on: a cheap view like [`ConsumerRecord`] that shares the
 /// fetched bytes, which count against the consumer's budget until the last such record of a batch
-/// is gone. Making one takes no memory: there is one allocation for all that were taken of a batch
-/// together.
+/// is gone. Making one takes no memory: there is one allocation for each batch.
 #[derive(Clone)]
 pub struct SharedRecord {
-    chunk: Arc<Chunk>,
+    batch: Arc<Batch>,
     /// Where it begins.
     at: usize,
 }
@@ -222,26 +256,26 @@ impl SharedRecord {
     /// The record, decoded: whoever looks at several parts of it does so once.
     #[inline]
     pub fn view(&self) -> ConsumerRecord<'_> {
-        let rest = self.chunk.bytes.get(self.at..).unwrap_or_default();
+        let Batch { partition, bytes, context, leader_epoch } = &*self.batch;
+        let rest = bytes.get(self.at..).unwrap_or_default();
         // It was read before it was handed out.
-        let record = self.chunk.context.read(rest).map_or_else(|_| nothing(), |(record, _)| record);
-        let Chunk { partition, leader_epoch, .. } = &*self.chunk;
+        let record = context.read(rest).map_or_else(|_| nothing(), |(record, _)| record);
         ConsumerRecord { partition, leader_epoch: *leader_epoch, record }
     }
 
     /// Its topic.
     pub fn topic(&self) -> &str {
-        &self.chunk.partition.topic
+        &self.batch.partition.topic
     }
 
     /// Its partition's index.
     pub fn partition(&self) -> i32 {
-        self.chunk.partition.partition
+        self.batch.partition.partition
     }
 
     /// Its topic and partition.
     pub fn topic_partition(&self) -> &TopicPartition {
-        &self.chunk.partition
+        &self.batch.partition
     }
 
     /// Its offset.
@@ -271,17 +305,17 @@ impl SharedRecord {
 
     /// Leader epoch of its batch; -1 where the broker does not keep it.
     pub fn leader_epoch(&self) -> i32 {
-        self.chunk.leader_epoch
+        self.batch.leader_epoch
     }
 
     /// Its value without a copy: it shares the fetched bytes as the record does.
     pub fn value_bytes(&self) -> Option<Bytes> {
-        self.value().map(|value| self.chunk.bytes.slice_ref(value))
+        self.value().map(|value| self.batch.bytes.slice_ref(value))
     }
 
     /// Its key, likewise.
     pub fn key_bytes(&self) -> Option<Bytes> {
-        self.key().map(|key| self.chunk.bytes.slice_ref(key))
+        self.key().map(|key| self.batch.bytes.slice_ref(key))
     }
 
     /// A copy that keeps nothing else in memory, nor counts against the budget.
@@ -307,68 +341,57 @@ fn nothing<'a>() -> Record<'a> {
     }
 }
 
-/// The records of a chunk one after the other, as views that share it.
-pub(crate) struct SharedChunk {
-    chunk: Arc<Chunk>,
-    at: usize,
-    left: usize,
-}
-
-impl SharedChunk {
-    pub fn new(chunk: Chunk) -> SharedChunk {
-        let left = chunk.count;
-        SharedChunk { chunk: Arc::new(chunk), at: 0, left }
-    }
-
+impl Chunk {
     /// Up to `max` of the records that are left, and where the one behind them would be; `None`
     /// when nothing is left.
     pub fn take(&mut self, max: usize) -> Option<(Chunk, Position)> {
-        let chunk = &self.chunk;
-        let (start, count) = (self.at, self.left.min(max));
+        let count = self.count.min(max);
         if count == 0 {
             return None;
         }
-        let mut offset = chunk.next_offset;
-        if count == self.left {
-            self.at = chunk.bytes.len();
-        } else {
+        let mut taken = Chunk { count, ..self.clone() };
+        if count < self.count {
+            taken.end = self.start;
             for _ in 0..count {
-                let (found, len) = chunk.context.step(chunk.bytes.get(self.at..)?).ok()?;
-                offset = found.saturating_add(1);
-                self.at += len;
+                let rest = self.batch.bytes.get(taken.end..)?;
+                let (found, len) = self.batch.context.step(rest).ok()?;
+                taken.next_offset = found.saturating_add(1);
+                taken.end += len;
             }
         }
-        self.left -= count;
-        let bytes = chunk.bytes.slice(start.min(self.at)..self.at);
-        let taken = Chunk { bytes, count, next_offset: offset, ..(**chunk).clone() };
-        Some((taken, Position { offset, leader_epoch: chunk.leader_epoch }))
+        self.start = taken.end;
+        self.count -= count;
+        let behind = taken.behind(taken.next_offset);
+        Some((taken, behind))
     }
 
     /// The next record, and where the one behind it would be.
     #[inline]
     pub fn next(&mut self) -> Option<(SharedRecord, Position)> {
-        self.left = self.left.checked_sub(1)?;
-        let (record, len) = self.chunk.context.read(self.chunk.bytes.get(self.at..)?).ok()?;
-        let leader_epoch = self.chunk.leader_epoch;
+        self.count = self.count.checked_sub(1)?;
+        let (found, len) = self.batch.context.step(self.batch.bytes.get(self.start..)?).ok()?;
         // Behind the last one there may be a gap, where the log was compacted.
-        let is_last = self.left == 0;
-        let next = if is_last { self.chunk.next_offset } else { record.offset.saturating_add(1) };
-        let behind = Position { offset: next, leader_epoch };
-        let shared = SharedRecord { chunk: Arc::clone(&self.chunk), at: self.at };
-        self.at += len;
-        Some((shared, behind))
+        let is_last = self.count == 0;
+        let next = if is_last { self.next_offset } else { found.saturating_add(1) };
+        let shared = SharedRecord { batch: Arc::clone(&self.batch), at: self.start };
+        self.start += len;
+        Some((shared, self.behind(next)))
+    }
+
+    fn behind(&self, offset: i64) -> Position {
+        Position { offset, leader_epoch: self.batch.leader_epoch }
     }
 }
 
 impl Records {
     /// The last record, as one that can be kept.
     pub(crate) fn last(&self) -> Option<SharedRecord> {
-        let chunk = Arc::new(self.chunks.last()?.clone());
-        let mut at = 0;
-        for _ in 1..chunk.count {
-            at += chunk.context.read(chunk.bytes.get(at..)?).ok()?.1;
+        let mut last = self.chunks.last()?.clone();
+        let before = last.count.checked_sub(1)?;
+        if before > 0 {
+            last.take(before)?;
         }
-        Some(SharedRecord { chunk, at })
+        last.next().map(|(record, _)| record)
     }
 
     pub(crate) fn into_chunks(self) -> impl Iterator<Item = Chunk> {
