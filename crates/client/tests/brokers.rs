@@ -186,7 +186,7 @@ async fn leaders_move(bench: &Bench) {
     let mut consumer = Consumer::new(connect(&bench.tap.bootstrap()).await, earliest()).unwrap();
     consumer.assign(all.iter().map(|at| (at.clone(), None))).unwrap();
     let book = Book::default();
-    let reader = Reader::start(consumer, book.clone());
+    let reader = Reader::start("it", consumer, book.clone());
     writer.advance(50).await;
     for round in 0..MOVES {
         let preferred = |at: &TopicPartition| {
@@ -249,14 +249,14 @@ async fn nodes_die(bench: &mut Bench) {
     let assigned = Book::default();
     let mut consumer = bench.consumer(earliest()).await;
     consumer.assign(all.iter().map(|at| (at.clone(), None))).unwrap();
-    readers.push(Reader::start(consumer, assigned.clone()));
+    readers.push(Reader::start("it", consumer, assigned.clone()));
     books.insert("assigned", assigned);
     for (name, group, group_protocol) in [
         ("classic", group, GroupProtocol::Classic { assignors: vec![Assignor::Range] }),
         ("KIP-848", &*also, GroupProtocol::Consumer { server_assignor: None }),
     ] {
         let book = Book::default();
-        for _ in 0..2 {
+        for member in ["one", "two"] {
             let mut consumer = bench
                 .consumer(ConsumerConfig {
                     group_id: Some(group.to_owned()),
@@ -267,7 +267,7 @@ async fn nodes_die(bench: &mut Bench) {
                 })
                 .await;
             consumer.subscribe([topic]).unwrap();
-            readers.push(Reader::start(consumer, book.clone()));
+            readers.push(Reader::start(member, consumer, book.clone()));
         }
         books.insert(name, book);
     }

@@ -134,6 +134,12 @@ impl Kafka {
         &self.data.path
     }
 
+    /// A Java virtual machine with the classes of Kafka, of its clients too; nothing says yet what
+    /// it runs.
+    pub fn java(&self) -> Command {
+        java(&self.class_path, "256m")
+    }
+
     /// Kills a node, as `kill -9` does.
     pub fn kill(&mut self, node: usize) {
         self.nodes[node].kill();

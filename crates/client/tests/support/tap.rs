@@ -1,5 +1,4 @@
-//! Stands between clients and the nodes of a cluster, and counts what passes: who was asked what,
-//! and how much came back from whom.
+//! Stands between clients and the nodes of a cluster, and counts who is asked what.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -22,10 +21,7 @@ pub struct Tap {
 /// What passed so far; nodes count from 0.
 #[derive(Clone, Default, Debug)]
 pub struct Seen {
-    /// Requests.
     requests: BTreeMap<(usize, ApiKey), u64>,
-    /// Bytes of answers.
-    answered: BTreeMap<usize, u64>,
 }
 
 impl Seen {
@@ -37,11 +33,6 @@ impl Seen {
     /// Requests of a kind to one node.
     pub fn requests_to(&self, node: usize, api: ApiKey) -> u64 {
         self.requests.get(&(node, api)).copied().unwrap_or(0)
-    }
-
-    /// Bytes that came back from a node.
-    pub fn bytes_from(&self, node: usize) -> u64 {
-        self.answered.get(&node).copied().unwrap_or(0)
     }
 }
 
@@ -84,21 +75,16 @@ impl Tap {
     pub fn take(&self) -> Seen {
         std::mem::take(&mut self.seen.lock().unwrap())
     }
-
-    /// What passed since then.
-    pub fn seen(&self) -> Seen {
-        self.seen.lock().unwrap().clone()
-    }
 }
 
 /// One connection, until either side ends it; at once where there is nobody behind.
 async fn pass(client: TcpStream, behind: String, node: usize, seen: Arc<Mutex<Seen>>) {
     let Ok(broker) = TcpStream::connect(behind).await else { return };
-    let (asked, answers_to) = client.into_split();
-    let (answers, asks) = broker.into_split();
+    let (asked, mut answers_to) = client.into_split();
+    let (mut answers, asks) = broker.into_split();
     tokio::select! {
         _ = requests(asked, asks, node, &seen) => {}
-        _ = responses(answers, answers_to, node, &seen) => {}
+        _ = tokio::io::copy(&mut answers, &mut answers_to) => {}
     }
 }
 
@@ -118,22 +104,5 @@ async fn requests(
         let api = ApiKey(i16::from_be_bytes([frame[4], frame[5]]));
         *seen.lock().unwrap().requests.entry((node, api)).or_default() += 1;
         to.write_all(&frame).await?;
-    }
-}
-
-async fn responses(
-    mut from: OwnedReadHalf,
-    mut to: OwnedWriteHalf,
-    node: usize,
-    seen: &Mutex<Seen>,
-) -> std::io::Result<()> {
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        let size = from.read(&mut buffer).await?;
-        if size == 0 {
-            return Ok(());
-        }
-        *seen.lock().unwrap().answered.entry(node).or_default() += size as u64;
-        to.write_all(&buffer[..size]).await?;
     }
 }

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 /// Longer than anything takes on a machine that is busy with other things.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until something is so.
 pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
@@ -41,7 +41,11 @@ pub fn partitions(topics: &[(&str, i32)]) -> Vec<TopicPartition> {
 /// may write there: the offset of each has to be its number.
 pub struct Writer {
     stop: Arc<AtomicBool>,
+    /// Rounds.
+    written: Arc<AtomicI64>,
     acknowledged: Arc<AtomicI64>,
+    /// Held while a round is written.
+    gate: Arc<tokio::sync::Mutex<()>>,
     tasks: (JoinHandle<Producer>, JoinHandle<()>),
 }
 
@@ -49,7 +53,9 @@ impl Writer {
     pub fn start(cluster: Cluster, partitions: Vec<TopicPartition>, pause: Duration) -> Writer {
         let producer = Producer::new(cluster, ProducerConfig::default()).unwrap();
         let stop = Arc::new(AtomicBool::new(false));
-        let acknowledged = Arc::new(AtomicI64::new(0));
+        let (written, acknowledged) = <(Arc<AtomicI64>, Arc<AtomicI64>)>::default();
+        let gate = Arc::<tokio::sync::Mutex<()>>::default();
+        let (begun, free) = (Arc::clone(&written), Arc::clone(&gate));
         let (deliveries, mut taken) = mpsc::unbounded_channel::<(i64, Vec<Delivery>)>();
         let (stopped, counted) = (Arc::clone(&stop), Arc::clone(&acknowledged));
         let writing = tokio::spawn(async move {
@@ -57,6 +63,8 @@ impl Writer {
                 if stopped.load(Ordering::SeqCst) {
                     break;
                 }
+                let turn = free.lock().await;
+                begun.store(number + 1, Ordering::SeqCst);
                 let mut round = Vec::with_capacity(partitions.len());
                 for at in &partitions {
                     let value = number.to_string();
@@ -69,6 +77,7 @@ impl Writer {
                     round.push(producer.send(record).await.unwrap());
                 }
                 deliveries.send((number, round)).unwrap();
+                drop(turn);
                 tokio::time::sleep(pause).await;
             }
             producer
@@ -82,7 +91,7 @@ impl Writer {
                 counted.store(number + 1, Ordering::SeqCst);
             }
         });
-        Writer { stop, acknowledged, tasks: (writing, waiting) }
+        Writer { stop, written, acknowledged, gate, tasks: (writing, waiting) }
     }
 
     /// Records of each partition that are acknowledged.
@@ -94,6 +103,14 @@ impl Writer {
     pub async fn advance(&self, by: i64) {
         let goal = self.acknowledged() + by;
         until("an acknowledgement", async || self.acknowledged() >= goal).await;
+    }
+
+    /// Writes nothing for as long as what this gives is kept; all that was written is acknowledged.
+    pub async fn hold(&self) -> tokio::sync::OwnedMutexGuard<()> {
+        let held = Arc::clone(&self.gate).lock_owned().await;
+        let written = self.written.load(Ordering::SeqCst);
+        until("an acknowledgement", async || self.acknowledged() >= written).await;
+        held
     }
 
     /// Stops when all that was written is acknowledged; gives how many each partition has, and what
@@ -110,20 +127,22 @@ impl Writer {
     }
 }
 
-/// Numbers that were read, partition by partition, in the order in which they came, by however many
-/// readers.
+/// A number that was read, and by whom.
+type Entry = (i64, Arc<str>);
+
+/// Numbers that were read, partition by partition, in the order in which they came.
 #[derive(Clone, Default)]
-pub struct Book(Arc<Mutex<BTreeMap<TopicPartition, Vec<i64>>>>);
+pub struct Book(Arc<Mutex<BTreeMap<TopicPartition, Vec<Entry>>>>);
 
 impl Book {
-    pub fn note(&self, at: TopicPartition, offset: i64) {
-        self.0.lock().unwrap().entry(at).or_default().push(offset);
+    pub fn note(&self, who: &Arc<str>, at: TopicPartition, offset: i64) {
+        self.0.lock().unwrap().entry(at).or_default().push((offset, Arc::clone(who)));
     }
 
-    fn note_record(&self, record: &ConsumerRecord<'_>) {
+    fn note_record(&self, who: &Arc<str>, record: &ConsumerRecord<'_>) {
         let value = std::str::from_utf8(record.value().unwrap()).unwrap();
         assert_eq!(value, record.offset().to_string(), "{}", record.topic_partition());
-        self.note(record.topic_partition().clone(), record.offset());
+        self.note(who, record.topic_partition().clone(), record.offset());
     }
 
     /// Records that were read of the partition with the fewest.
@@ -134,7 +153,33 @@ impl Book {
 
     /// Waits until as many were read as were written, of each, or more.
     pub async fn reach(&self, of: &[TopicPartition], count: i64) {
-        until("all records", async || self.least(of) >= count).await;
+        let all = async {
+            while self.least(of) < count {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, all).await.is_err() {
+            panic!("not all of {count} records came: {}", self.lacking(of, count));
+        }
+    }
+
+    /// What was not read of each partition, and what was read last.
+    fn lacking(&self, of: &[TopicPartition], count: i64) -> String {
+        let book = self.0.lock().unwrap();
+        let each = of.iter().map(|at| {
+            let read = book.get(at).map_or(&[][..], Vec::as_slice);
+            let is_missing = |number: &i64| !read.iter().any(|(known, _)| known == number);
+            let missing: Vec<i64> = (0..count).filter(is_missing).collect();
+            let ends = (missing.first(), missing.last());
+            format!("{at}: {} missing, of {ends:?}, last {:?}", missing.len(), read.last())
+        });
+        each.collect::<Vec<_>>().join("; ")
+    }
+
+    /// Forgets in which order the numbers of a partition came: where readers are processes of
+    /// their own, it is not known.
+    pub fn sort(&self) {
+        self.0.lock().unwrap().values_mut().for_each(|read| read.sort_unstable());
     }
 
     /// Each number was read once, in order.
@@ -143,7 +188,8 @@ impl Book {
         let book = self.0.lock().unwrap();
         for at in of {
             let read = book.get(at).map_or(&[][..], Vec::as_slice);
-            let wrong = read.iter().zip(0..).position(|(number, expected)| *number != expected);
+            let wrong =
+                read.iter().zip(0..).position(|((number, _), expected)| *number != expected);
             let near = wrong.map(|wrong| {
                 &read[wrong.saturating_sub(3)..read.len().min(wrong.saturating_add(4))]
             });
@@ -162,7 +208,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub fn start(mut consumer: Consumer, book: Book) -> Reader {
+    pub fn start(who: &str, mut consumer: Consumer, book: Book) -> Reader {
+        let who: Arc<str> = who.into();
         let (stop, mut stopped) = watch::channel(false);
         let assignment = Arc::<Mutex<Vec<TopicPartition>>>::default();
         let shown = Arc::clone(&assignment);
@@ -174,7 +221,7 @@ impl Reader {
                     polled = consumer.poll_timeout(100, limit) => polled.unwrap(),
                     _ = stopped.changed() => return consumer,
                 };
-                polled.iter().for_each(|record| book.note_record(&record));
+                polled.iter().for_each(|record| book.note_record(&who, &record));
             }
         });
         Reader { stop, task, assignment }
