@@ -322,10 +322,10 @@ async fn nodes_die(bench: &mut Bench) {
         bench.describe(unclean).await.is_some_and(|found| found[0].0 == Some(victim))
     })
     .await;
-    // A new producer: the old one's last batches are not in this log.
-    let anew = Producer::new(bench.cluster().await, ProducerConfig::default()).unwrap();
-    write(&anew, unclean, 10..25).await;
-    write(&anew, lost, 0..3).await;
+    // The producer's last batches are not in this log, which refuses what is numbered behind them.
+    write(&producer, unclean, 10..25).await;
+    assert!(producer.counts().epoch_bumps > 0, "{:?}", producer.counts());
+    write(&producer, lost, 0..3).await;
     let [(_, stops), (_, goes_on)] = &mut cut;
     let kind = failure(stops.as_mut().unwrap()).await;
     assert_eq!(kind, PartitionErrorKind::Truncated { agrees_to: 10 });
