@@ -231,6 +231,18 @@ async fn a_pattern_finds_topics() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_topic_that_is_not_there_yet_is_read_when_it_is() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["a"], Compression::None).await;
+    let mut consumer = bench.consumer(member_of("g", Assignor::Range)).await;
+    consumer.subscribe(["t", "later"]).unwrap();
+    assert_eq!(read(&mut consumer, 1).await, [(0, 0)]);
+    bench.create("later", 2).await;
+    // Long before metadata is too old.
+    until_assigned(&mut consumer, 3).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_group_nothing_is_subscribed_or_committed() {
     let bench = Bench::with(1).await;
     let mut consumer = bench.consumer(earliest()).await;

@@ -16,6 +16,7 @@
 //! and is killed and removed on drop. A test that needs several things of a Kafka should ask all of
 //! one: a start takes seconds.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{Read, Write as _};
@@ -45,6 +46,10 @@ pub struct Builder {
     nodes: usize,
     listeners: Vec<(String, String)>,
     configs: Vec<(String, String)>,
+    /// By node.
+    node_configs: Vec<(usize, String, String)>,
+    /// What clients of a listener are told, node by node.
+    advertised: BTreeMap<String, Vec<u16>>,
     scram: Vec<String>,
 }
 
@@ -91,6 +96,8 @@ impl Kafka {
             nodes: 1,
             listeners: vec![(Kafka::INTERNAL.to_owned(), "PLAINTEXT".to_owned())],
             configs: Vec::new(),
+            node_configs: Vec::new(),
+            advertised: BTreeMap::new(),
             scram: Vec::new(),
         })
     }
@@ -125,6 +132,12 @@ impl Kafka {
     /// Where the data of all nodes is.
     pub fn data(&self) -> &Path {
         &self.data.path
+    }
+
+    /// A Java virtual machine with the classes of Kafka, of its clients too; nothing says yet what
+    /// it runs.
+    pub fn java(&self) -> Command {
+        java(&self.class_path, "256m")
     }
 
     /// Kills a node, as `kill -9` does.
@@ -177,6 +190,19 @@ impl Builder {
     /// Sets a config by Kafka's name, on every node.
     pub fn config(mut self, name: &str, value: impl ToString) -> Builder {
         self.configs.push((name.to_owned(), value.to_string()));
+        self
+    }
+
+    /// Sets a config on one node; they count from 0.
+    pub fn node_config(mut self, node: usize, name: &str, value: impl ToString) -> Builder {
+        self.node_configs.push((node, name.to_owned(), value.to_string()));
+        self
+    }
+
+    /// Tells clients of a listener to come to other ports, node by node: those of something that
+    /// stands between.
+    pub fn advertise(mut self, listener: &str, ports: &[u16]) -> Builder {
+        self.advertised.insert(listener.to_owned(), ports.to_vec());
         self
     }
 
@@ -261,6 +287,12 @@ impl Builder {
         set("inter.broker.listener.name", Kafka::INTERNAL.into());
         let listener = |((name, _), port): ((&str, &str), &u16)| format!("{name}://{HOST}:{port}");
         set("listeners", join(all().zip(ports[node]).map(listener).collect()));
+        let advertised = all().zip(ports[node]).map(|((name, protocol), port)| {
+            let told = self.advertised.get(name).map_or(port, |ports| &ports[node]);
+            listener(((name, protocol), told))
+        });
+        // Nobody is told of the controller's.
+        set("advertised.listeners", join(advertised.take(self.listeners.len()).collect()));
         let protocols = all().map(|(name, protocol)| format!("{name}:{protocol}"));
         set("listener.security.protocol.map", join(protocols.collect()));
         set("log.dirs", dir.display().to_string());
@@ -277,6 +309,9 @@ impl Builder {
         set("transaction.state.log.num.partitions", "4".into());
         set("group.initial.rebalance.delay.ms", "0".into());
         for (name, value) in &self.configs {
+            set(name, value.clone());
+        }
+        for (_, name, value) in self.node_configs.iter().filter(|(of, ..)| *of == node) {
             set(name, value.clone());
         }
         text

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::shared::{DISTRUST_PAUSE, Shared};
-use super::{commit, membership};
+use super::{ConsumerConfig, commit, membership};
 use crate::core::fetch::{OffsetReset, PartitionErrorKind};
 use crate::core::group::{GroupProtocol, Subscription};
 use crate::core::partition::{Position, TopicPartition};
@@ -35,15 +35,33 @@ impl Left {
     }
 }
 
+/// When metadata was asked for.
+struct Asked {
+    at: Instant,
+    /// Times in a row that a topic was missing which may come yet.
+    missing: u32,
+}
+
+impl Asked {
+    /// When to ask again without any other reason. Missing topics are asked for soon, but nothing
+    /// else waits for them.
+    fn again_at(&self, config: &ConsumerConfig) -> Instant {
+        let pause = match self.missing {
+            // None at all would be nothing but asking.
+            0 => config.metadata_max_age.max(config.backoff(1)),
+            missing => config.backoff(missing).min(config.metadata_max_age),
+        };
+        self.at + pause
+    }
+}
+
 /// Looks after a consumer for as long as it lives.
 pub(super) async fn run(shared: Weak<Shared>, errand: Arc<Notify>) {
-    let mut refreshed = Instant::now();
+    let mut asked = Asked { at: Instant::now(), missing: 0 };
     let mut failures = 0u32;
     let mut next_commit = Instant::now();
     loop {
         let Some(strong) = shared.upgrade() else { return };
-        // None at all would be nothing but asking.
-        let max_age = strong.config.metadata_max_age.max(strong.config.backoff(1));
         let interval = strong.config.auto_commit_interval.max(strong.config.backoff(1));
         let commits = commits_alone(&strong);
         if commits && Instant::now() >= next_commit {
@@ -56,10 +74,10 @@ pub(super) async fn run(shared: Weak<Shared>, errand: Arc<Notify>) {
                 tracing::warn!("what was read was not committed in time, and will be later");
             }
         }
-        let again = match tend(&strong, &mut refreshed).await {
+        let again = match tend(&strong, &mut asked).await {
             Left::Nothing => {
                 failures = 0;
-                let again = refreshed + max_age;
+                let again = asked.again_at(&strong.config);
                 if commits { again.min(next_commit) } else { again }
             }
             Left::Distrust => {
@@ -116,9 +134,9 @@ pub(super) async fn watch_room(shared: Weak<Shared>, room: Arc<Notify>) {
 }
 
 /// Does what there is to do; says what is left.
-async fn tend(shared: &Arc<Shared>, refreshed: &mut Instant) -> Left {
+async fn tend(shared: &Arc<Shared>, asked: &mut Asked) -> Left {
     let mut left = Left::Nothing;
-    let is_old = refreshed.elapsed() >= shared.config.metadata_max_age;
+    let is_old = Instant::now() >= asked.again_at(&shared.config);
     let (topics, pattern, wanted) = shared.with(|state| {
         let unknown = state.fetcher.without_leader().next().is_some();
         let wanted = std::mem::take(&mut state.wants_metadata) || unknown || is_old;
@@ -135,11 +153,13 @@ async fn tend(shared: &Arc<Shared>, refreshed: &mut Instant) -> Left {
     let is_classic = matches!(shared.config.group_protocol, GroupProtocol::Classic { .. });
     let pattern = pattern.filter(|_| is_classic);
     if wanted && (!topics.is_empty() || pattern.is_some()) {
-        left = refresh(shared, &topics, pattern.as_deref()).await;
-        *refreshed = Instant::now();
+        let is_missing;
+        (left, is_missing) = refresh(shared, &topics, pattern.as_deref()).await;
+        let missing = if is_missing { asked.missing.saturating_add(1) } else { 0 };
+        *asked = Asked { at: Instant::now(), missing };
     } else if is_old {
         // There is nothing to ask for, which will do for as long.
-        *refreshed = Instant::now();
+        *asked = Asked { at: Instant::now(), missing: 0 };
     }
     left = left.max(find_committed(shared).await);
     left.max(resolve(shared).await)
@@ -153,9 +173,13 @@ pub(super) fn matcher(pattern: &str) -> Result<regex_lite::Regex, Error> {
     })
 }
 
-/// Asks for metadata, of all topics where some have to match a pattern; says whether something is
-/// not known yet.
-async fn refresh(shared: &Arc<Shared>, topics: &BTreeSet<Arc<str>>, pattern: Option<&str>) -> Left {
+/// Asks for metadata, of all topics where some have to match a pattern; says what is left to do for
+/// the partitions that are read, and whether a topic is missing that may come yet.
+async fn refresh(
+    shared: &Arc<Shared>,
+    topics: &BTreeSet<Arc<str>>,
+    pattern: Option<&str>,
+) -> (Left, bool) {
     let names: Vec<&str> = topics.iter().map(|topic| &**topic).collect();
     let asked = match pattern {
         None => shared.cluster.refresh(&names).await,
@@ -164,16 +188,16 @@ async fn refresh(shared: &Arc<Shared>, topics: &BTreeSet<Arc<str>>, pattern: Opt
     let matching = pattern.and_then(|pattern| matcher(pattern).ok());
     match asked {
         Ok((metadata, failed)) => {
-            let mut is_known = true;
+            let mut is_missing = false;
             for (topic, code) in failed {
                 if code.is_retriable() {
-                    is_known = false;
+                    is_missing = true;
                 } else {
                     shared.fail(Error::Topic { topic: topic.into(), code });
                 }
             }
             let now = shared.now_ms();
-            Left::unless(shared.with(|state| {
+            let left = Left::unless(shared.with(|state| {
                 state.fetcher.update_leaders(&metadata);
                 if let Some(group) = &mut state.group
                     && let Some(member) = &mut group.member
@@ -188,17 +212,18 @@ async fn refresh(shared: &Arc<Shared>, topics: &BTreeSet<Arc<str>>, pattern: Opt
                     member.update_metadata(&metadata, now);
                     group.wake.notify_one();
                 }
-                is_known && state.fetcher.without_leader().next().is_none()
-            }))
+                state.fetcher.without_leader().next().is_none()
+            }));
+            (left, is_missing)
         }
         Err(error) => {
             tracing::warn!(%error, "metadata could not be asked for");
             shared.lock().wants_metadata = true;
             if !error.is_authentication() {
-                return Left::Again;
+                return (Left::Again, false);
             }
             shared.fail(error);
-            Left::Distrust
+            (Left::Distrust, false)
         }
     }
 }

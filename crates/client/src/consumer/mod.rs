@@ -261,6 +261,13 @@ impl Consumer {
                 .take(max, &mut records)
                 .map_err(|error| Error::Partition(Box::new(error)))?;
             state.fetcher.lend(loan, max);
+            if let Some(group) = &mut state.group
+                && !records.is_empty()
+            {
+                // At once, not when the poll returns: what is given up from here on waits until
+                // the application is done with these.
+                group.in_poll = false;
+            }
             Ok(records)
         })
     }

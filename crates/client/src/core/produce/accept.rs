@@ -116,6 +116,7 @@ impl Sender {
         accepted: &mut Accepted,
     ) {
         let Some(batch) = self.partitions[slot as usize].landed(key) else { return };
+        let mut is_moved = false;
         match data.error_code {
             ErrorCode::NONE => {
                 self.acknowledge(slot, batch, data.base_offset, data.log_append_time_ms);
@@ -142,8 +143,7 @@ impl Sender {
                 }
             }
             code if code.is_retriable() => {
-                self.wants_metadata |= concerns_leader(code);
-                self.errand |= self.wants_metadata;
+                is_moved = concerns_leader(code);
                 self.retry(slot, batch, code, now_ms);
             }
             code => {
@@ -164,6 +164,12 @@ impl Sender {
             let name = (*self.partitions[slot as usize].name).clone();
             accepted.leaders.push((name, leader));
             self.set_leader(slot, Some(leader), now_ms);
+        }
+        let partition = &self.partitions[slot as usize];
+        // Whoever knows of another leader, by this answer or another, need not ask (KIP-951).
+        if is_moved && partition.leader.is_none_or(|leader| leader.id == partition.sent_to) {
+            self.wants_metadata = true;
+            self.errand = true;
         }
         self.reschedule(slot, now_ms);
     }

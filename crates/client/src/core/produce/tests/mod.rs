@@ -122,6 +122,7 @@ fn a_new_leader_gets_all_that_was_on_its_way_to_the_old_one() {
         assert!(!sim.turn(2), "what is under way may still come to lie in the log");
         sim.process(1, &mut fine);
         sim.deliver(1);
+        assert!(!sim.sender.take_wants_metadata(), "the answer has said it");
     }
     let now = sim.now;
     for (at, mut ticket) in tickets.into_iter().enumerate() {
