@@ -20,8 +20,12 @@ WRITE = {"linger-ms": "5", "batch-size": "16384", "acks": "all", "idempotence": 
 # Before a write is measured, in every client: so many seconds, or so many times the data.
 WRITE_WARMUP = 8
 WRITE_WARMUP_TIMES = 2
+# The key of the request that groups of KIP-848 live by.
+CONSUMER_GROUP_HEARTBEAT = 68
 # Partitions that one request may ask for; a controller takes 10 000 changes at a time at most.
 CREATE_MAX = 5_000
+# Seconds until all of them must have a leader that knows it.
+READY_MAX = 240
 # Records a second that the stage of a stream takes.
 STAGE = 20_000
 # The same of a reader that is slow, and what its budgets are.
@@ -138,15 +142,19 @@ class Bench:
         if experiment.kind == "write" and "java-classic" in clients and "java-consumer" in clients:
             clients = [client for client in clients if client != "java-consumer"]
             self.notes.append("java-classic stands for Java: there is one producer")
-        runs = []
-        for broker in self.brokers:
+        runs, brokers = [], self.brokers
+        if self.args.groups == "consumer":
+            # Some clients would take a classic group then, or none, and say nothing.
+            brokers = [broker for broker in brokers if CONSUMER_GROUP_HEARTBEAT in servers.versions(self.broker(broker).port)]
+            self.notes += [f"{broker} does not offer groups of KIP-848" for broker in self.brokers if broker not in brokers]
+        for broker in brokers:
             prepare(self.broker(broker))
         for round_ in range(self.args.runs):
             # Each client is first, second, ... as often as the others.
             first = round_ % len(clients)
             order = clients[first:] + clients[:first]
             for client in order:
-                for broker in self.brokers if round_ % 2 == 0 else reversed(self.brokers):
+                for broker in brokers if round_ % 2 == 0 else reversed(brokers):
                     if (client, broker) in self.left_out:
                         continue
                     try:
@@ -157,7 +165,7 @@ class Bench:
                         print(f"   {client} on {broker}: {failure}", flush=True)
                         continue
                     runs.append(self.figures(client, broker, report))
-        for broker in self.brokers:
+        for broker in brokers:
             self.delete(self.broker(broker), self.topic_of(broker))
         # A client that failed once is not shown by its better runs.
         runs = [run for run in runs if (run["system"], run["broker"]) not in self.left_out]
@@ -230,8 +238,15 @@ class Bench:
             raise Failure(f"{' '.join(line)} ended with {done.returncode}: {done.stderr}{done.stdout}")
         return json.loads(done.stdout)
 
+    def command(self, server, *words):
+        """Any other command of `thalweg`."""
+        line = [self.args.thalweg, *words, "-b", server.bootstrap]
+        done = subprocess.run(line, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Failure(f"{' '.join(line)} ended with {done.returncode}: {done.stderr}{done.stdout}")
+
     def delete(self, server, topic):
-        self.load(server, "produce", "--topic", topic, "--records", "1", "--delete-after")
+        self.command(server, "topic", "delete", topic)
 
     # -- one run of a client ---------------------------------------------------------------
 
@@ -379,18 +394,25 @@ class Bench:
 
     def prepare_idle(self, server):
         partitions, topic = self.experiment.partitions, self.topic_of(server.name)
-        self.load(server, "produce", "--topic", topic, "--partitions", str(min(partitions, CREATE_MAX)), "--records", "1", *TOPIC)
+        self.command(server, "topic", "create", topic, "-p", str(min(partitions, CREATE_MAX)), "--config", TOPIC[1])
         if partitions > CREATE_MAX:
-            line = [self.args.thalweg, "topic", "alter", topic, "-p", str(partitions), "-b", server.bootstrap]
-            done = subprocess.run(line, capture_output=True, text=True)
-            if done.returncode != 0:
-                raise Failure(f"{' '.join(line)} ended with {done.returncode}: {done.stderr}{done.stdout}")
+            self.command(server, "topic", "alter", topic, "-p", str(partitions))
+        # Kafka takes a while until each of so many has its leader; this asks all of them.
+        end = time.monotonic() + READY_MAX
+        while True:
+            try:
+                self.load(server, "produce", "--topic", topic, "--records", "1")
+                break
+            except Failure:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(1)
         self.settings.update(partitions=partitions, **FETCH)
 
     def idle(self, server, client, _round):
         report = self.client(client, server, "poll", {
             "topic": self.topic_of(server.name), "mode": self.mode, "max-records": 500, "idle": None, **self.experiment.options,
-            "warmup-seconds": self.warmup(client, 5, 3), "seconds": self.seconds(20, 3), "from": "latest", **FETCH,
+            "warmup-seconds": self.warmup(client, 10, 8 if self.args.groups else 3), "seconds": self.seconds(15, 3), "from": "latest", **FETCH,
         })
         if "paused-all" in self.experiment.options and report["held"] != self.experiment.partitions:
             raise Failure(f"{report['held']} partitions were there to be paused when the window began")
