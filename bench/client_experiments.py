@@ -17,6 +17,20 @@ RUN_MAX = 300
 # The same for all, but with --best.
 FETCH = {"fetch-min-bytes": "1", "fetch-max-wait-ms": "500", "max-partition-fetch-bytes": "1m"}
 WRITE = {"linger-ms": "5", "batch-size": "16384", "acks": "all", "idempotence": "true", "buffer-memory": "33554432"}
+# Before a write is measured, in every client: so many seconds, or so many times the data.
+WRITE_WARMUP = 8
+WRITE_WARMUP_TIMES = 2
+# The key of the request that groups of KIP-848 live by.
+CONSUMER_GROUP_HEARTBEAT = 68
+# Partitions that one request may ask for; a controller takes 10 000 changes at a time at most.
+CREATE_MAX = 5_000
+# Seconds until all of them must have a leader that knows it.
+READY_MAX = 240
+# Records a second that the stage of a stream takes.
+STAGE = 20_000
+# The same of a reader that is slow, and what its budgets are.
+SLOW = 2_000
+BUDGETS = {"thalweg-4m": "4m", "thalweg-16m": "16m", "thalweg-64m": "64m"}
 # The paced producer: what a linger of 5 ms gives at this rate, 250 records of 107 bytes.
 RATE = 50_000
 PACED = ["--partitions", "4", "--record-size", "100", "--batch-bytes", "26750", "--connections", "1", "--partitions-per-request", "1", "--acks", "1"]
@@ -37,11 +51,20 @@ class Experiment:
     ratio: str = "4"
     records_max: int = 500
     lower_is_better: bool = True
+    partitions: int = 4
     options: dict = field(default_factory=dict)
+
+    def applies(self, args):
+        """Whether it differs from the first table."""
+        if args.best and self.kind not in ("read", "write"):
+            return False
+        return not args.groups or self.kind in ("poll", "read", "idle", "stream")
 
 
 POLL = ["cpu_us_per_record", "fetches_per_second", "records_per_poll", "polls_per_second", "records_per_second", "switches_per_second", "rss_mib"]
 BULK = ["cpu_seconds_per_gb", "cpu_user_per_gb", "cpu_system_per_gb", "mb_per_second", "requests", "switches_per_second", "rss_mib"]
+STREAM = ["records_per_fetch", "requests", "cpu_us_per_record", "received_per_delivered", "records_per_second", "switches_per_second", "held_mib", "rss_mib"]
+IDLE = ["switches_per_second", "cpu_percent", "fetches_per_second", "rss_mib"]
 ALL = {
     f"poll-{most}": Experiment(
         "poll", f"{RATE} records of 100 B a second, at most {most} per poll: what a record costs the client", POLL, records_max=most,
@@ -62,9 +85,27 @@ ALL.update({
     "write-100": Experiment("write", "Bulk write, 100 B records, 4 partitions", BULK, 100, 384),
     "write-1k-lz4": Experiment("write", "Bulk write, 1 KiB records, lz4 at about 4:1, 4 partitions", BULK, 1024, 1024, "lz4"),
     "write-100-lz4": Experiment("write", "Bulk write, 100 B records, lz4 at about 3:1, 4 partitions", BULK, 100, 384, "lz4"),
-    "idle": Experiment(
-        "idle", "A consumer of 100 partitions without records: what waiting costs",
-        ["switches_per_second", "cpu_percent", "fetches_per_second", "rss_mib"],
+    "idle": Experiment("idle", "A consumer of 100 partitions without records: what waiting costs", IDLE, partitions=100),
+    "idle-paused": Experiment(
+        "idle", "A consumer of 10 000 partitions, all of them paused: what waiting costs", IDLE,
+        partitions=10_000, options={"paused-all": None},
+    ),
+    "stream": Experiment(
+        "stream", f"A stream through a stage that takes {STAGE} records of 5 kB a second, 200 at a time; 100 partitions",
+        STREAM, 5000, 5000, lower_is_better=False, partitions=100, options={"burst": 200},
+    ),
+    "stream-bursts": Experiment(
+        "stream", f"A stream through a stage that takes {STAGE} records of 5 kB a second, 4000 at a time; 100 partitions",
+        STREAM, 5000, 5000, lower_is_better=False, partitions=100, options={"burst": 4000},
+    ),
+    "stream-partitioned": Experiment(
+        "stream", f"A stream for each of 100 partitions, {STAGE // 100} records of 5 kB a second, but 10 for one of them",
+        STREAM, 5000, 5000, lower_is_better=False, partitions=100,
+        options={"burst": 20, "partitioned": None, "slow-rate": 10},
+    ),
+    "memory": Experiment(
+        "memory", f"A stream whose stage takes {SLOW} records of 5 kB a second; 100 partitions: memory, by budget",
+        ["rss_mib", "held_mib", "budget_mib", "records_per_fetch", "records_per_second"], 5000, 500, partitions=100,
     ),
 })
 
@@ -83,25 +124,37 @@ class Bench:
         begun = time.monotonic()
         self.experiment, self.name = experiment, name
         self.settings = {"runs": self.args.runs, "scale": self.args.scale}
-        self.notes = [f"{client} was left out: {why}" for client, why in self.missing.items()]
+        self.notes = [f"{client} was left out: {why}" for client, why in self.missing.items() if peers.does(client, experiment.kind)]
         self.left_out = set()
         load = os.getloadavg()[0]
         if load > 0.5:
             self.notes.append(f"the machine was not idle at the beginning: load average {load:.1f}")
         prepare, measure = getattr(self, f"prepare_{experiment.kind}"), getattr(self, experiment.kind)
-        clients = self.clients
+        clients = [client for client in self.clients if peers.does(client, experiment.kind)]
+        if self.args.groups:
+            clients = [client for client in clients if self.args.groups in peers.PROTOCOLS[client]]
+            self.settings["groups"] = self.args.groups
+        if experiment.kind == "memory" and "thalweg" in clients:
+            clients = [*BUDGETS, *(client for client in clients if client != "thalweg")]
+        if not clients:
+            print("   none of the clients does this", flush=True)
+            return
         if experiment.kind == "write" and "java-classic" in clients and "java-consumer" in clients:
             clients = [client for client in clients if client != "java-consumer"]
             self.notes.append("java-classic stands for Java: there is one producer")
-        runs = []
-        for broker in self.brokers:
+        runs, brokers = [], self.brokers
+        if self.args.groups == "consumer":
+            # Some clients would take a classic group then, or none, and say nothing.
+            brokers = [broker for broker in brokers if CONSUMER_GROUP_HEARTBEAT in servers.versions(self.broker(broker).port)]
+            self.notes += [f"{broker} does not offer groups of KIP-848" for broker in self.brokers if broker not in brokers]
+        for broker in brokers:
             prepare(self.broker(broker))
         for round_ in range(self.args.runs):
             # Each client is first, second, ... as often as the others.
             first = round_ % len(clients)
             order = clients[first:] + clients[:first]
             for client in order:
-                for broker in self.brokers if round_ % 2 == 0 else reversed(self.brokers):
+                for broker in brokers if round_ % 2 == 0 else reversed(brokers):
                     if (client, broker) in self.left_out:
                         continue
                     try:
@@ -112,12 +165,12 @@ class Bench:
                         print(f"   {client} on {broker}: {failure}", flush=True)
                         continue
                     runs.append(self.figures(client, broker, report))
-        for broker in self.brokers:
+        for broker in brokers:
             self.delete(self.broker(broker), self.topic_of(broker))
         # A client that failed once is not shown by its better runs.
         runs = [run for run in runs if (run["system"], run["broker"]) not in self.left_out]
         if runs:
-            title = f"clients-{name}" + ("-best" if self.args.best else "") + ("-groups" if self.args.groups else "")
+            title = f"clients-{name}" + ("-best" if self.args.best else "") + (f"-{self.args.groups}" if self.args.groups else "")
             print(client_results.write(self.args.results, title, experiment, self.settings, runs, self.notes))
         print(f"   {time.monotonic() - begun:.0f} s", flush=True)
 
@@ -142,6 +195,9 @@ class Bench:
             "polls_per_second": over(report.get("polls"), seconds),
             "fetches_per_second": over(report.get("fetches"), seconds),
             "requests": report.get("fetches"),
+            "records_per_fetch": over(records, report.get("fetches")),
+            "held_mib": over(report.get("budget_peak"), 1 << 20),
+            "budget_mib": over(report.get("budget"), 1 << 20),
             "received_per_delivered": over(report.get("bytes_received"), report["bytes"]),
             "switches_per_second": over(report.get("voluntary_switches"), seconds),
             "rss_mib": over(report.get("rss_peak_kib"), 1024),
@@ -182,8 +238,15 @@ class Bench:
             raise Failure(f"{' '.join(line)} ended with {done.returncode}: {done.stderr}{done.stdout}")
         return json.loads(done.stdout)
 
+    def command(self, server, *words):
+        """Any other command of `thalweg`."""
+        line = [self.args.thalweg, *words, "-b", server.bootstrap]
+        done = subprocess.run(line, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Failure(f"{' '.join(line)} ended with {done.returncode}: {done.stderr}{done.stdout}")
+
     def delete(self, server, topic):
-        self.load(server, "produce", "--topic", topic, "--records", "1", "--delete-after")
+        self.command(server, "topic", "delete", topic)
 
     # -- one run of a client ---------------------------------------------------------------
 
@@ -211,8 +274,9 @@ class Bench:
             raise Failure(f"{report['errors']} records failed")
         return report
 
-    def mode(self, client):
-        return peers.GROUP_MODES[client] if self.args.groups else "assign"
+    @property
+    def mode(self):
+        return self.args.groups or "assign"
 
     def seconds(self, seconds, least):
         return max(least, seconds * self.args.scale)
@@ -237,7 +301,7 @@ class Bench:
         try:
             time.sleep(0.5)
             report = self.client(client, server, "poll", {
-                "topic": topic, "mode": self.mode(client), "max-records": self.experiment.records_max,
+                "topic": topic, "mode": self.mode, "max-records": self.experiment.records_max,
                 "warmup-seconds": warmup, "seconds": seconds, "from": "latest", **FETCH,
             })
             if producer.poll() is not None:
@@ -279,7 +343,7 @@ class Bench:
 
     def read(self, server, client, _round):
         report = self.client(client, server, "poll", {
-            "topic": self.topic_of(server.name), "mode": self.mode(client), "max-records": 500,
+            "topic": self.topic_of(server.name), "mode": self.mode, "max-records": 500,
             "records": self.records, "from": "earliest", **FETCH,
         }, best="read")
         # The same records, whole, in every client.
@@ -299,40 +363,104 @@ class Bench:
         if not self.payload.exists():
             payload.write(self.payload, experiment.size, 8_000_000 // experiment.size)
         self.load(server, "produce", "--topic", self.topic_of(server.name), "--records", "1", *TOPIC)
-        self.settings.update(records=self.records, compression=experiment.compression, **WRITE)
+        self.settings.update(
+            records=self.records, compression=experiment.compression,
+            warmup=f"{self.seconds(WRITE_WARMUP, 1):g} s or {WRITE_WARMUP_TIMES * self.records} records", **WRITE,
+        )
 
     def write(self, server, client, round_):
         self.topics += 1
         topic = f"{self.name}-{self.topics}"
-        warmup = self.records // 5
         self.load(server, "produce", "--topic", topic, "--partitions", "4", "--batch-bytes", "1000", "--records", "1", *TOPIC)
         try:
             before = self.load(server, "fetch", "--topic", topic)["records"]
             size = log_bytes(server, topic)
             report = self.client(client, server, "write", {
-                "topic": topic, "record-size": self.experiment.size, "records": self.records, "warmup-records": warmup,
+                "topic": topic, "record-size": self.experiment.size, "records": self.records,
+                "warmup-seconds": self.seconds(WRITE_WARMUP, 1), "warmup-records": WRITE_WARMUP_TIMES * self.records,
                 "compression": self.experiment.compression, "payload": self.payload, **WRITE,
             }, best="write")
+            written = self.records + report["warmup_records"]
             if round_ == 0:
                 # Once for each client: what was acknowledged is there.
                 there = self.load(server, "fetch", "--topic", topic, "--connections", "4", "--verify", "crc")["records"] - before
-                if there != self.records + warmup:
-                    raise Failure(f"{there} records are there, {self.records + warmup} were acknowledged")
-                ratio = (self.records + warmup) * self.experiment.size / max(1, log_bytes(server, topic) - size)
+                if there != written:
+                    raise Failure(f"{there} records are there, {written} were acknowledged")
+                ratio = written * self.experiment.size / max(1, log_bytes(server, topic) - size)
                 self.notes.append(f"{client} on {server.name}: {there} records read back; payload to log {ratio:.2f} : 1")
         finally:
             self.delete(server, topic)
         return report
 
     def prepare_idle(self, server):
-        self.load(server, "produce", "--topic", self.topic_of(server.name), "--partitions", "100", "--records", "1", *TOPIC)
-        self.settings.update(partitions=100, **FETCH)
+        partitions, topic = self.experiment.partitions, self.topic_of(server.name)
+        self.command(server, "topic", "create", topic, "-p", str(min(partitions, CREATE_MAX)), "--config", TOPIC[1])
+        if partitions > CREATE_MAX:
+            self.command(server, "topic", "alter", topic, "-p", str(partitions))
+        # Kafka takes a while until each of so many has its leader; this asks all of them.
+        end = time.monotonic() + READY_MAX
+        while True:
+            try:
+                self.load(server, "produce", "--topic", topic, "--records", "1")
+                break
+            except Failure:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(1)
+        self.settings.update(partitions=partitions, **FETCH)
 
     def idle(self, server, client, _round):
-        return self.client(client, server, "poll", {
-            "topic": self.topic_of(server.name), "mode": self.mode(client), "max-records": 500, "idle": None,
-            "warmup-seconds": self.seconds(3, 2), "seconds": self.seconds(10, 3), "from": "latest", **FETCH,
+        report = self.client(client, server, "poll", {
+            "topic": self.topic_of(server.name), "mode": self.mode, "max-records": 500, "idle": None, **self.experiment.options,
+            "warmup-seconds": self.warmup(client, 10, 8 if self.args.groups else 3), "seconds": self.seconds(15, 3), "from": "latest", **FETCH,
         })
+        if "paused-all" in self.experiment.options and report["held"] != self.experiment.partitions:
+            raise Failure(f"{report['held']} partitions were there to be paused when the window began")
+        return report
+
+    def prepare_stream(self, server):
+        experiment = self.experiment
+        records = max(20_000, int(experiment.megabytes * 1e6 * self.args.scale / experiment.size))
+        done = self.load(
+            server, "produce", "--topic", self.topic_of(server.name), "--partitions", str(experiment.partitions),
+            "--record-size", str(experiment.size), "--batch-bytes", "16384", "--records", str(records), "--acks", "1", *TOPIC,
+        )
+        self.records = done["with_warmup"]["records"]
+        if "partitioned" in experiment.options:
+            # What the others have when a tenth is still to come of the one that is slow.
+            self.records = self.records * 9 // 10
+        self.settings.update(records=self.records, **FETCH, **{"fetch-budget of thalweg": "64m", "heap of pekko": "2g"})
+
+    def stream(self, server, client, _round):
+        options = self.experiment.options
+        mode = "classic" if "partitioned" in options and not self.args.groups else self.mode
+        warmup = min(15, 0.3 * self.records / STAGE)
+        self.settings.update(mode=mode, rate=STAGE, **{"warmup-seconds": f"{warmup:.1f}"})
+        report = self.client(client, server, "stream", {
+            "topic": self.topic_of(server.name), "mode": mode, "rate": STAGE, **options,
+            "warmup-seconds": warmup, "records": self.records, **FETCH,
+        })
+        rate = report["records"] / report["seconds"]
+        if rate < 0.95 * STAGE:
+            self.notes.append(f"{client} on {server.name}: the stage was not the limit in one run: {rate:.0f} records/s")
+        self.notes.append(
+            f"{client} on {server.name}: {report['fetches_all']} fetches for {report['records_all']} records with those before the window"
+        )
+        return report
+
+    prepare_memory = prepare_stream
+
+    def memory(self, server, client, _round):
+        seconds = self.seconds(15, 3)
+        self.settings.update(rate=SLOW, seconds=seconds)
+        options = {"fetch-budget": BUDGETS[client]} if client in BUDGETS else {}
+        report = self.client("thalweg" if client in BUDGETS else client, server, "stream", {
+            "topic": self.topic_of(server.name), "rate": SLOW, "burst": 20,
+            "records": min(self.records, int(SLOW * seconds)), **FETCH, **options,
+        })
+        if options:
+            report["budget"] = int(BUDGETS[client].rstrip("m")) << 20
+        return report
 
 
 def log_bytes(server, topic):

@@ -112,7 +112,7 @@ def plot(record, experiment):
             out.append(words(8, y, f"on {broker}", "bold"))
             y += 6
         middle = y + row / 2
-        fill = OURS if system == "thalweg" else BAR
+        fill = OURS if system.startswith("thalweg") else BAR
         out.append(words(left - 6, middle + 4, system, anchor="end"))
         out.append(f'<rect x="{left}" y="{y + 4}" width="{max(x(values["median"]) - left, 1):.1f}" height="{row - 8}" fill="{fill}"/>')
         low, high = x(values["min"]), x(values["max"])

@@ -183,16 +183,20 @@ class Floor(Server):
 
 def answers(port):
     """Whether an ApiVersions request is answered without error."""
+    return versions(port) is not None
+
+
+def versions(port):
+    """The newest version of each request that is offered, by key; None without an answer."""
     request = struct.pack(">hhih", 18, 0, 7, -1)
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
             connection.sendall(struct.pack(">i", len(request)) + request)
-            head = b""
-            while len(head) < 10:
-                piece = connection.recv(10 - len(head))
-                if not piece:
-                    return False
-                head += piece
-            return struct.unpack(">iih", head)[1:] == (7, 0)
-    except OSError:
-        return False
+            with connection.makefile("rb") as answer:
+                size, number, error, count = struct.unpack(">iihi", answer.read(14))
+                offered = answer.read(size - 10)
+        if (number, error) != (7, 0):
+            return None
+        return {key: most for key, _, most in struct.iter_unpack(">hhh", offered[:6 * count])}
+    except (OSError, struct.error):
+        return None

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -19,6 +21,8 @@ import (
 const (
 	keyProduce = 0
 	keyFetch   = 1
+	// warmupStep is how many records of a warm-up are between two looks at the clock.
+	warmupStep = int64(1000)
 )
 
 func main() {
@@ -86,6 +90,7 @@ func poll(o *options) (string, error) {
 		o.fail(errors.New("either --seconds or --records"))
 	}
 	idle := o.text("idle", "false") == "true"
+	pausedAll := o.text("paused-all", "false") == "true"
 	from := kgo.NewOffset().AtStart()
 	if o.text("from", "earliest") == "latest" {
 		from = kgo.NewOffset().AtEnd()
@@ -135,6 +140,15 @@ func poll(o *options) (string, error) {
 		return "", err
 	}
 	defer client.Close()
+	if pausedAll {
+		// What is paused may be assigned later.
+		partitions, err := ends(bootstrap, topic)
+		if err != nil {
+			return "", err
+		}
+		m.held = len(partitions)
+		client.PauseFetchPartitions(map[string][]int32{topic: slices.Collect(maps.Keys(partitions))})
+	}
 	m.begin(idle)
 	for {
 		if err := pollOnce(client, recordsMax, timeout, m.record); err != nil {
@@ -270,7 +284,9 @@ func pause(o *options) (string, error) {
 
 func write(o *options) (string, error) {
 	topic, size := o.text("topic"), int(o.number("record-size", "1024"))
-	records, warmup := o.number("records"), o.number("warmup-records", "0")
+	records := o.number("records")
+	warmupLength := o.duration("warmup-seconds", time.Second, "0")
+	warmupMost := o.number("warmup-records", "1000000000")
 	compression := o.text("compression", "none")
 	codecs := map[string]kgo.CompressionCodec{
 		"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
@@ -329,7 +345,7 @@ func write(o *options) (string, error) {
 		}
 	}
 	at := 0
-	send := func(records int64) error {
+	send := func(records int64) {
 		for range records {
 			client.Produce(context.Background(), &kgo.Record{Value: payload[at : at+size : at+size]}, promise)
 			at += size
@@ -337,13 +353,19 @@ func write(o *options) (string, error) {
 				at = 0
 			}
 		}
-		return client.Flush(context.Background())
 	}
-	if err := send(warmup); err != nil {
+	warmup := int64(0)
+	for warm := time.Now(); warmup < warmupMost && time.Since(warm) < warmupLength; {
+		step := min(warmupStep, warmupMost-warmup)
+		send(step)
+		warmup += step
+	}
+	if err := client.Flush(context.Background()); err != nil {
 		return "", err
 	}
 	before, begun := count.now(), usageNow()
-	if err := send(records); err != nil {
+	send(records)
+	if err := client.Flush(context.Background()); err != nil {
 		return "", err
 	}
 	ended, after := usageNow(), count.now()
@@ -352,6 +374,7 @@ func write(o *options) (string, error) {
 	}
 	report := cost("write", compression, begun, ended)
 	report["records"], report["bytes"], report["polls"] = records, records*int64(size), nil
+	report["warmup_records"] = warmup
 	report["fetches"] = after.requests - before.requests
 	report["bytes_received"] = after.received - before.received
 	report["errors"], report["checksum"] = failed.Load(), nil

@@ -91,6 +91,8 @@ type meter struct {
 	warmup, length   time.Duration
 	wanted           int64
 	counters         *counters
+	// held is how many partitions were paused for good, where that was asked for.
+	held int
 
 	warm, measured             bool
 	warmUntil                  time.Time
@@ -186,6 +188,7 @@ func (m *meter) report() (string, error) {
 	report["fetches"] = m.after.requests - m.before.requests
 	report["bytes_received"] = received
 	report["errors"] = 0
+	report["held"] = m.held
 	report["checksum"] = fmt.Sprintf("%016x", m.checksum-m.checksumBefore)
 	line, err := json.Marshal(report)
 	return string(line), err

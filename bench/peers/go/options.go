@@ -22,7 +22,7 @@ func parse(arguments []string) (*options, error) {
 		if !found {
 			return nil, fmt.Errorf("%s: options begin with --", arguments[at])
 		}
-		if name == "idle" {
+		if name == "idle" || name == "paused-all" {
 			o.values[name] = "true"
 			continue
 		}

@@ -35,6 +35,8 @@ public final class Peer {
     private static final long SILENCE_MAX_NS = TimeUnit.SECONDS.toNanos(10);
     /** Polls between two looks at the clock while records come. */
     private static final int CLOCK_EVERY = 64;
+    /** Records of a warm-up between two looks at the clock. */
+    private static final int WARMUP_STEP = 1000;
 
     public static void main(String[] arguments) throws Exception {
         if (arguments.length == 0) {
@@ -66,9 +68,7 @@ public final class Peer {
         String topic = options.text("topic", null);
         Properties config = consumer(options, protocol, recordsMax);
         config.put("auto.offset.reset", options.text("from", "earliest"));
-        config.put("fetch.min.bytes", (int) options.number("fetch-min-bytes", "1"));
-        config.put("fetch.max.wait.ms", (int) options.number("fetch-max-wait-ms", "500"));
-        config.put("max.partition.fetch.bytes", (int) options.number("max-partition-fetch-bytes", "1m"));
+        fetching(options, config);
         config.put("isolation.level", options.text("isolation", "read_uncommitted"));
         config.put("enable.auto.commit", !mode.equals("assign"));
         Meter meter = new Meter("poll", mode, client(protocol));
@@ -79,6 +79,7 @@ public final class Peer {
             throw new IllegalArgumentException("either --seconds or --records");
         }
         boolean idle = options.truth("idle", "false");
+        boolean pausedAll = options.truth("paused-all", "false");
         config.putAll(options.sets);
         options.finish();
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(config)) {
@@ -90,6 +91,10 @@ public final class Peer {
             }
             meter.begin(idle, consumer.metrics());
             do {
+                if (pausedAll && !meter.measured && consumer.assignment().size() != meter.held) {
+                    meter.held = consumer.assignment().size();
+                    consumer.pause(consumer.assignment());
+                }
                 ConsumerRecords<byte[], byte[]> records = consumer.poll(timeout);
                 for (ConsumerRecord<byte[], byte[]> record : records) {
                     meter.record(record);
@@ -145,7 +150,13 @@ public final class Peer {
         }
     }
 
-    private static Properties consumer(Options options, String protocol, int recordsMax) {
+    static void fetching(Options options, Properties config) {
+        config.put("fetch.min.bytes", (int) options.number("fetch-min-bytes", "1"));
+        config.put("fetch.max.wait.ms", (int) options.number("fetch-max-wait-ms", "500"));
+        config.put("max.partition.fetch.bytes", (int) options.number("max-partition-fetch-bytes", "1m"));
+    }
+
+    static Properties consumer(Options options, String protocol, int recordsMax) {
         Properties config = new Properties();
         config.put("bootstrap.servers", options.text("bootstrap", null));
         config.put("group.id", "peer-" + UUID.randomUUID());
@@ -160,7 +171,8 @@ public final class Peer {
         String topic = options.text("topic", null);
         int size = (int) options.number("record-size", "1024");
         long records = options.number("records", null);
-        long warmup = options.number("warmup-records", "0");
+        long warmupLength = options.nanos("warmup-seconds", "0");
+        long warmupMost = options.number("warmup-records", "1000000000");
         Properties config = new Properties();
         config.put("bootstrap.servers", options.text("bootstrap", null));
         config.put("key.serializer", ByteArraySerializer.class);
@@ -184,7 +196,13 @@ public final class Peer {
             }
         };
         try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(config)) {
-            int next = send(producer, topic, values, 0, warmup, callback);
+            int next = 0;
+            long warmup = 0;
+            for (long warm = System.nanoTime(); warmup < warmupMost && System.nanoTime() - warm < warmupLength;) {
+                long step = Math.min(WARMUP_STEP, warmupMost - warmup);
+                next = send(producer, topic, values, next, step, callback);
+                warmup += step;
+            }
             producer.flush();
             Totals before = Totals.of(producer.metrics(), "producer-metrics", "request-total");
             Usage begun = Usage.now();
@@ -195,8 +213,9 @@ public final class Peer {
             if (done.sum() != warmup + records) {
                 throw new IllegalStateException(done.sum() + " records were completed");
             }
-            return new Report("java", "write", config.getProperty("compression.type"), begun, ended)
+            return new Report("java", AppInfoParser.getVersion(), "write", config.getProperty("compression.type"), begun, ended)
                 .number("records", records).number("bytes", records * size).none("polls")
+                .number("warmup_records", warmup)
                 .number("fetches", after.requests - before.requests)
                 .number("bytes_received", after.received - before.received)
                 .number("errors", errors.sum()).none("checksum").line();
@@ -275,7 +294,8 @@ public final class Peer {
     }
 
     /** The command line that all peers understand. */
-    private static final class Options {
+    static final class Options {
+        private static final Set<String> FLAGS = Set.of("idle", "paused-all", "partitioned");
         final Map<String, String> sets = new HashMap<>();
         private final Map<String, String> values = new HashMap<>();
         private final Set<String> known = new HashSet<>();
@@ -286,7 +306,7 @@ public final class Peer {
                     throw new IllegalArgumentException(arguments[index] + ": options begin with --");
                 }
                 String name = arguments[index].substring(2);
-                if (name.equals("idle")) {
+                if (FLAGS.contains(name)) {
                     values.put(name, "true");
                     continue;
                 }
@@ -345,7 +365,7 @@ public final class Peer {
     }
 
     /** What the process has used so far. */
-    private record Usage(long at, double cpu, double user, double system, long voluntary) {
+    record Usage(long at, double cpu, double user, double system, long voluntary) {
         private static final double TICK = 0.01;
 
         static Usage now() throws IOException {
@@ -415,7 +435,10 @@ public final class Peer {
     }
 
     /** The measured window of a consumer. */
-    private static final class Meter {
+    static final class Meter {
+        /** Partitions that were paused for good, where that was asked for. */
+        int held;
+        String version = AppInfoParser.getVersion();
         long warmup;
         long length = -1;
         long wanted = -1;
@@ -454,7 +477,7 @@ public final class Peer {
             this.metrics = metrics;
             begun = Usage.now();
             lastRecord = begun.at;
-            measured = wanted >= 0;
+            measured = wanted >= 0 && warmup == 0;
             if (idle) {
                 experiment = "idle";
                 warmUntil = begun.at + warmup;
@@ -474,7 +497,7 @@ public final class Peer {
         /** After each poll; whether the window has ended. */
         boolean polled() throws IOException {
             polls++;
-            if (wanted >= 0 && records >= wanted) {
+            if (measured && wanted >= 0 && records >= wanted) {
                 end();
                 return true;
             }
@@ -526,21 +549,22 @@ public final class Peer {
         String report() throws IOException {
             boolean kernel = kernelBefore >= 0 && kernelAfter >= 0;
             long received = kernel ? kernelAfter - kernelBefore : after.received - before.received;
-            return new Report(client, experiment, mode, begun, ended)
+            return new Report(client, version, experiment, mode, begun, ended)
                 .number("records", records - recordsBefore).number("bytes", bytes - bytesBefore)
                 .number("polls", polls - pollsBefore)
                 .number("fetches", after.requests - before.requests)
-                .number("bytes_received", received).number("errors", 0)
+                .number("bytes_received", received).number("errors", 0).number("held", held)
+                .number("fetches_all", after.requests).number("records_all", records)
                 .text("checksum", String.format("%016x", checksum - checksumBefore)).line();
         }
     }
 
     /** One line of JSON. */
-    private static final class Report {
+    static final class Report {
         private final StringBuilder json = new StringBuilder("{");
 
-        Report(String client, String experiment, String mode, Usage begun, Usage ended) throws IOException {
-            text("client", client).text("version", AppInfoParser.getVersion());
+        Report(String client, String version, String experiment, String mode, Usage begun, Usage ended) throws IOException {
+            text("client", client).text("version", version);
             text("experiment", experiment).text("mode", mode);
             real("seconds", (ended.at - begun.at) / 1e9).real("cpu_seconds", ended.cpu - begun.cpu);
             real("cpu_user", ended.user - begun.user).real("cpu_sys", ended.system - begun.system);

@@ -88,6 +88,8 @@ pub struct Poll {
     pub from: Start,
     /// The window does not wait for a record.
     pub idle: bool,
+    /// All partitions are paused as soon as they are there.
+    pub paused_all: bool,
     /// `fetch.min.bytes`.
     pub fetch_min_bytes: u32,
     /// `fetch.max.wait.ms`.
@@ -124,7 +126,9 @@ pub struct Write {
     pub record_size: usize,
     /// Records of the window.
     pub records: u64,
-    /// Records before it.
+    /// Time before it in which records are written as well.
+    pub warmup: Duration,
+    /// Records after which that time is over.
     pub warmup_records: u64,
     /// `compression.type`.
     pub compression: String,
@@ -159,7 +163,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Options, Failure
         let Some(name) = name.strip_prefix("--") else {
             return Err(failure(format!("{name}: options begin with --")));
         };
-        if name == "idle" {
+        if name == "idle" || name == "paused-all" {
             given.values.insert(name.into(), "true".into());
             continue;
         }
@@ -272,6 +276,7 @@ impl Given {
             records,
             from,
             idle: self.truth("idle", "false")?,
+            paused_all: self.truth("paused-all", "false")?,
             fetch_min_bytes: self.size("fetch-min-bytes", "1")?,
             fetch_wait: self.time("fetch-max-wait-ms", Some("500"))?,
             partition_fetch_bytes: self.size("max-partition-fetch-bytes", "1m")?,
@@ -300,7 +305,11 @@ impl Given {
         Ok(Write {
             record_size: self.size("record-size", "1024")?,
             records: self.number("records", None)?,
-            warmup_records: self.number("warmup-records", Some("0"))?,
+            warmup: self.time("warmup-seconds", Some("0"))?,
+            warmup_records: match self.values.contains_key("warmup-records") {
+                true => self.number("warmup-records", None)?,
+                false => u64::MAX,
+            },
             compression: self.text("compression", Some("none"))?,
             linger: self.time("linger-ms", Some("5"))?,
             batch_size: self.size("batch-size", "16384")?,

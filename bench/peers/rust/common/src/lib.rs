@@ -8,7 +8,7 @@ mod payload;
 mod sockets;
 
 pub use args::{Command, Mode, Options, Pause, Poll, Start, Write, parse};
-pub use meter::{Counters, Meter, Tally, Usage, report_write};
+pub use meter::{Counters, Meter, Tally, Usage, Warmup, report_write};
 pub use pauser::{Change, Pauser};
 pub use payload::Payload;
 

@@ -11,6 +11,8 @@ use crate::{Failure, Mode, Pause, Poll, Write, failure, sockets};
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// Polls between two looks at the clock while records come.
 const CLOCK_EVERY: u32 = 64;
+/// Records of a warm-up between two looks at the clock.
+const WARMUP_STEP: u64 = 1000;
 
 /// What the process has used so far.
 #[derive(Debug, Clone, Copy)]
@@ -95,6 +97,8 @@ enum Phase {
 
 /// Follows a consumer from poll to poll.
 pub struct Meter {
+    /// Partitions that were paused for good, where that was asked for.
+    pub held: usize,
     experiment: &'static str,
     mode: Mode,
     warmup: Duration,
@@ -141,6 +145,7 @@ impl Meter {
     fn new(experiment: &'static str, mode: Mode, warmup: Duration) -> Result<Meter, Failure> {
         let begun = Usage::now()?;
         Ok(Meter {
+            held: 0,
             experiment,
             mode,
             warmup,
@@ -169,6 +174,11 @@ impl Meter {
     #[inline]
     pub fn record(&mut self, value: Option<&[u8]>, offset: i64, timestamp: i64) {
         self.tally.record(value, offset, timestamp);
+    }
+
+    /// Whether the window has begun.
+    pub fn is_measured(&self) -> bool {
+        matches!(self.phase, Phase::Measured)
     }
 
     /// Records so far, those of the warm-up included.
@@ -263,9 +273,35 @@ impl Meter {
             ("fetches", json!(counted.requests)),
             ("bytes_received", json!(kernel)),
             ("errors", json!(0)),
+            ("held", json!(self.held)),
             ("checksum", json!(format!("{checksum:016x}"))),
         ]);
         line(report)
+    }
+}
+
+/// The records of a warm-up: steps until its time or its records are over.
+pub struct Warmup {
+    until: Instant,
+    most: u64,
+    /// Records so far.
+    pub records: u64,
+}
+
+impl Warmup {
+    /// Begins now.
+    pub fn new(options: &Write) -> Warmup {
+        Warmup { until: Instant::now() + options.warmup, most: options.warmup_records, records: 0 }
+    }
+
+    /// How many records to write next.
+    pub fn step(&mut self) -> Option<u64> {
+        let step = WARMUP_STEP.min(self.most - self.records);
+        if step == 0 || Instant::now() >= self.until {
+            return None;
+        }
+        self.records += step;
+        Some(step)
     }
 }
 
@@ -273,7 +309,7 @@ impl Meter {
 pub fn report_write(
     client: &str,
     version: &str,
-    options: &Write,
+    (options, warmup): (&Write, u64),
     (begun, ended): (Usage, Usage),
     (before, after): (Counters, Counters),
     errors: u64,
@@ -283,6 +319,7 @@ pub fn report_write(
     report.extend([
         ("mode", json!(options.compression)),
         ("records", json!(options.records)),
+        ("warmup_records", json!(warmup)),
         ("bytes", json!(options.records.saturating_mul(options.record_size as u64))),
         ("polls", json!(null)),
         ("fetches", json!(counted.requests)),
@@ -371,6 +408,22 @@ mod tests {
             serde_json::from_str(&meter.report("c", "v").unwrap()).unwrap();
         assert_eq!((&report["records"], &report["bytes"]), (&json!(3), &json!(11)));
         assert_eq!((&report["polls"], &report["fetches"]), (&json!(3), &json!(null)));
+    }
+
+    #[test]
+    fn a_warm_up_ends_with_its_records_or_its_time() {
+        let line = |more: &str| {
+            let line = format!(
+                "peer write --bootstrap h:1 --topic t --records 1 --payload p --warmup-seconds {more}"
+            );
+            let options = crate::parse(line.split_whitespace().map(Into::into)).unwrap();
+            let crate::Command::Write(write) = options.command else { panic!("write") };
+            write
+        };
+        let mut warmup = Warmup::new(&line("1000 --warmup-records 1500"));
+        assert_eq!((warmup.step(), warmup.step(), warmup.step()), (Some(1000), Some(500), None));
+        assert_eq!(warmup.records, 1500);
+        assert_eq!(Warmup::new(&line("0")).step(), None);
     }
 
     #[test]

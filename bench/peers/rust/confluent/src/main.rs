@@ -14,8 +14,8 @@ use confluent_kafka::producer::{
     Callback, KafkaProducer, Producer, ProducerConfig, ProducerRecord, callback,
 };
 use peer_common::{
-    Command, Counters, Failure, Meter, Mode, Options, Pause, Pauser, Payload, Poll, Usage, Write,
-    failure, parse, report_write,
+    Command, Counters, Failure, Meter, Mode, Options, Pause, Pauser, Payload, Poll, Usage, Warmup,
+    Write, failure, parse, report_write,
 };
 
 const CLIENT: &str = "confluent";
@@ -80,6 +80,13 @@ async fn run_poll(options: &Options, poll: &Poll) -> Result<String, Failure> {
     let metrics = consumer.metrics();
     let mut meter = Meter::poll(poll)?;
     loop {
+        if poll.paused_all && !meter.is_measured() {
+            let assigned: Vec<TopicPartition> = consumer.assignment().into_iter().collect();
+            if assigned.len() != meter.held {
+                meter.held = assigned.len();
+                consumer.pause(&assigned).await?;
+            }
+        }
         let records = consumer.poll(poll.poll_timeout).await?;
         touch(&mut meter, &records);
         if meter.polled(|| fetched(&metrics))? {
@@ -191,7 +198,10 @@ async fn run_write(options: &Options, write: &Write) -> Result<String, Failure> 
     };
     let counts = Arc::new(Counts::default());
     let mut values = payload.values();
-    send(options, &producer, &mut values, write.warmup_records, &counts).await?;
+    let mut warmup = Warmup::new(write);
+    while let Some(records) = warmup.step() {
+        send(options, &producer, &mut values, records, &counts).await?;
+    }
     producer.flush().await?;
     let before = produced();
     let begun = Usage::now()?;
@@ -200,11 +210,12 @@ async fn run_write(options: &Options, write: &Write) -> Result<String, Failure> 
     let ended = Usage::now()?;
     let after = produced();
     let done = counts.done.load(Ordering::Acquire);
-    if done != write.warmup_records + write.records {
+    if done != warmup.records + write.records {
         return Err(failure(format!("{done} records were completed")));
     }
     let errors = counts.failed.load(Ordering::Acquire);
-    let report = report_write(CLIENT, VERSION, write, (begun, ended), (before, after), errors)?;
+    let options = (write, warmup.records);
+    let report = report_write(CLIENT, VERSION, options, (begun, ended), (before, after), errors)?;
     producer.close().await?;
     Ok(report)
 }

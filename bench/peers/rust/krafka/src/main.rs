@@ -14,7 +14,7 @@ use krafka::producer::{Acks, DeliveryHandle, Producer};
 use krafka::{Compression, Kafka, Record};
 use peer_common::{
     Command, Counters, Failure, Meter, Mode, Options, Pause, Pauser, Payload, Poll, Start, Usage,
-    Write, failure, parse, report_write,
+    Warmup, Write, failure, parse, report_write,
 };
 
 const CLIENT: &str = "krafka";
@@ -65,6 +65,14 @@ async fn run_poll(kafka: &Kafka, options: &Options, poll: &Poll) -> Result<Strin
     }
     let mut meter = Meter::poll(poll)?;
     loop {
+        if poll.paused_all && !meter.is_measured() {
+            let assigned = consumer.assignment().await;
+            let assigned = assigned.get(options.topic.as_str()).cloned().unwrap_or_default();
+            if assigned.len() != meter.held {
+                meter.held = assigned.len();
+                consumer.pause(&options.topic, &assigned).await;
+            }
+        }
         let records = consumer.poll(poll.poll_timeout).await?;
         touch(&mut meter, &records);
         if meter.polled(|| fetched(&consumer))? {
@@ -193,7 +201,11 @@ async fn run_write(kafka: &Kafka, options: &Options, write: &Write) -> Result<St
     let values: Vec<Bytes> = whole.chunks_exact(size).map(Bytes::from_static).collect();
     let mut values = values.iter().cycle();
     let mut acks = Acknowledgements::default();
-    send(options, &producer, &mut values, write.warmup_records, &mut acks).await?;
+    let mut warmup = Warmup::new(write);
+    while let Some(records) = warmup.step() {
+        send(options, &producer, &mut values, records, &mut acks).await?;
+    }
+    settle(&producer, &mut acks).await?;
     let sent = || Counters {
         // It counts batches, not requests.
         requests: None,
@@ -201,12 +213,14 @@ async fn run_write(kafka: &Kafka, options: &Options, write: &Write) -> Result<St
     };
     let begun = Usage::now()?;
     send(options, &producer, &mut values, write.records, &mut acks).await?;
+    settle(&producer, &mut acks).await?;
     let ended = Usage::now()?;
-    if acks.done != write.warmup_records + write.records {
+    if acks.done != warmup.records + write.records {
         return Err(failure(format!("{} acknowledgements", acks.done)));
     }
+    let options = (write, warmup.records);
     let report =
-        report_write(CLIENT, VERSION, write, (begun, ended), (sent(), sent()), acks.failed)?;
+        report_write(CLIENT, VERSION, options, (begun, ended), (sent(), sent()), acks.failed)?;
     producer.close().await?;
     Ok(report)
 }
@@ -257,6 +271,11 @@ async fn send<'a>(
             acks.take_ready();
         }
     }
+    Ok(())
+}
+
+/// Waits for all that was sent.
+async fn settle(producer: &Producer, acks: &mut Acknowledgements) -> Result<(), Failure> {
     producer.flush().await?;
     acks.take_all().await;
     Ok(())

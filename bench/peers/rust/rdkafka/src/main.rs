@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use counting::Counting;
 use peer_common::{
-    Command, Failure, Meter, Mode, Options, Pause, Pauser, Payload, Poll, Start, Usage, Write,
-    failure, parse, report_write,
+    Command, Failure, Meter, Mode, Options, Pause, Pauser, Payload, Poll, Start, Usage, Warmup,
+    Write, failure, parse, report_write,
 };
 use rdkafka::config::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -84,6 +84,13 @@ fn run_poll(options: &Options, poll: &Poll) -> Result<String, Failure> {
     }
     let mut meter = Meter::poll(poll)?;
     loop {
+        if poll.paused_all && !meter.is_measured() {
+            let assigned = consumer.assignment()?;
+            if assigned.count() != meter.held {
+                meter.held = assigned.count();
+                consumer.pause(&assigned)?;
+            }
+        }
         // One record a call; more of them as long as they are there already.
         let mut timeout = poll.poll_timeout;
         for _ in 0..poll.records_max {
@@ -200,21 +207,31 @@ fn run_write(options: &Options, write: &Write) -> Result<String, Failure> {
     let producer: ThreadedProducer<Counting> =
         with_sets(config, options).create_with_context(counting.clone())?;
     let mut values = payload.values();
-    send(options, &producer, &mut values, write.warmup_records)?;
+    let mut warmup = Warmup::new(write);
+    while let Some(records) = warmup.step() {
+        send(options, &producer, &mut values, records)?;
+    }
     producer.flush(PATIENCE)?;
     let begun = Usage::now()?;
     send(options, &producer, &mut values, write.records)?;
     producer.flush(PATIENCE)?;
     let ended = Usage::now()?;
     let done = counting.deliveries();
-    if done != write.warmup_records + write.records {
+    if done != warmup.records + write.records {
         return Err(failure(format!("{done} delivery reports")));
     }
     counting.wait_past(ended.at, || {});
     let counted = counting.between(begun.at, ended.at);
     let zero = peer_common::Counters { requests: Some(0), received: Some(0) };
     let errors = counting.errors();
-    report_write("rdkafka", &version(), write, (begun, ended), (zero, counted), errors)
+    report_write(
+        "rdkafka",
+        &version(),
+        (write, warmup.records),
+        (begun, ended),
+        (zero, counted),
+        errors,
+    )
 }
 
 fn send<'a>(

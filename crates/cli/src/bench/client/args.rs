@@ -23,6 +23,8 @@ pub(super) enum ClientCommand {
     Poll(PollArgs),
     /// Pause all partitions but one, another one before each poll (KAFKA-7548).
     Pause(PauseArgs),
+    /// Read through a stream whose stage is slower than the network.
+    Stream(StreamArgs),
     /// Write records as fast as the producer takes them.
     Write(WriteArgs),
 }
@@ -48,7 +50,7 @@ impl Mode {
     }
 }
 
-/// What all three have in common.
+/// What all of them have in common.
 #[derive(Args, Clone)]
 pub(super) struct Common {
     /// Brokers to begin with: host:port,host:port.
@@ -103,6 +105,9 @@ pub(super) struct PollArgs {
     /// Nothing is expected to come: what it costs to wait.
     #[arg(long, requires = "seconds")]
     pub idle: bool,
+    /// All partitions are paused as soon as they are there.
+    #[arg(long, requires = "idle")]
+    pub paused_all: bool,
     /// Records after which it ends; then it begins with the first poll.
     #[arg(long, value_parser = parse_count, conflicts_with = "seconds")]
     pub records: Option<u64>,
@@ -132,6 +137,35 @@ pub(super) struct PauseArgs {
 }
 
 #[derive(Args)]
+pub(super) struct StreamArgs {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub fetching: Fetching,
+    /// How the source comes by its partitions.
+    #[arg(long, value_enum, default_value = "assign")]
+    pub mode: Mode,
+    /// Records a second that the stage takes.
+    #[arg(long, default_value = "20k", value_parser = parse_count)]
+    pub rate: u64,
+    /// Records that it takes at once, before it is busy for as long as they are worth.
+    #[arg(long, default_value = "200", value_parser = parse_count)]
+    pub burst: u64,
+    /// One stream for each partition, each with its share of the rate.
+    #[arg(long)]
+    pub partitioned: bool,
+    /// Records a second of partition 0 alone.
+    #[arg(long, value_parser = parse_count, requires = "partitioned")]
+    pub slow_rate: Option<u64>,
+    /// Time from the first record to the begin of the measurement.
+    #[arg(long, default_value = "0", value_parser = parse_seconds)]
+    pub warmup_seconds: Duration,
+    /// Records after which it ends, those of the warm-up included.
+    #[arg(long, value_parser = parse_count)]
+    pub records: u64,
+}
+
+#[derive(Args)]
 pub(super) struct WriteArgs {
     #[command(flatten)]
     pub common: Common,
@@ -141,9 +175,12 @@ pub(super) struct WriteArgs {
     /// Records that are measured.
     #[arg(long, value_parser = parse_count)]
     pub records: u64,
-    /// Records before that.
-    #[arg(long, default_value = "0", value_parser = clap::value_parser!(u64))]
-    pub warmup_records: u64,
+    /// Time before that in which records are written as well.
+    #[arg(long, default_value = "0", value_parser = parse_seconds)]
+    pub warmup_seconds: Duration,
+    /// Records after which that time is over, however much of it is left.
+    #[arg(long, value_parser = clap::value_parser!(u64), requires = "warmup_seconds")]
+    pub warmup_records: Option<u64>,
     /// none, gzip, snappy, lz4 or zstd (compression.type).
     #[arg(long, default_value = "none", value_parser = parse_compression)]
     pub compression: Compression,

@@ -15,24 +15,24 @@ use super::args::{Fetching, Mode, PauseArgs, PollArgs};
 use super::usage::Usage;
 
 /// Nothing comes any more.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// Longest wait of one poll.
 const POLL: Duration = Duration::from_secs(1);
 /// The same where partitions are paused.
 const POLL_PAUSED: Duration = Duration::from_millis(100);
 
 /// What was read, each record looked at.
-#[derive(Default)]
-struct Tally {
-    records: u64,
-    bytes: u64,
+#[derive(Clone, Copy, Default)]
+pub(super) struct Tally {
+    pub records: u64,
+    pub bytes: u64,
     polls: u64,
     checksum: u64,
 }
 
 impl Tally {
     #[inline]
-    fn look_at(&mut self, record: &ConsumerRecord<'_>) {
+    pub fn look_at(&mut self, record: &ConsumerRecord<'_>) {
         let value = record.value().unwrap_or_default();
         self.records += 1;
         self.bytes += value.len() as u64;
@@ -41,6 +41,16 @@ impl Tally {
         // The same for the same records, in whatever order their partitions come.
         let mixed = first.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ place;
         self.checksum = self.checksum.wrapping_add(mixed);
+    }
+
+    /// What was added after `before`.
+    pub fn since(&self, before: &Tally) -> Tally {
+        Tally {
+            records: self.records - before.records,
+            bytes: self.bytes - before.bytes,
+            polls: self.polls - before.polls,
+            checksum: self.checksum.wrapping_sub(before.checksum),
+        }
     }
 
     #[inline]
@@ -52,20 +62,26 @@ impl Tally {
 }
 
 /// A measurement that goes on.
-struct Window {
+pub(super) struct Window {
     usage: Usage,
     before: FetchCounts,
 }
 
 impl Window {
-    fn open(consumer: &Consumer) -> Window {
-        Window { before: consumer.counts(), usage: Usage::now() }
+    pub fn open(counts: FetchCounts) -> Window {
+        Window { before: counts, usage: Usage::now() }
     }
 
-    fn close(&self, consumer: &Consumer, tally: &Tally, mode: Mode) -> Map<String, Value> {
+    /// The report; `peak` is what counted against the budget at most.
+    pub fn close(
+        &self,
+        counts: FetchCounts,
+        peak: usize,
+        tally: &Tally,
+        mode: Mode,
+    ) -> Map<String, Value> {
         let mut report = Map::new();
         self.usage.report(&mut report);
-        let counts = consumer.counts();
         let mut set = |name: &str, value: Value| report.insert(name.to_owned(), value);
         set("mode", mode.name().into());
         set("records", tally.records.into());
@@ -77,14 +93,26 @@ impl Window {
         set("batch_bytes", (counts.batch_bytes - self.before.batch_bytes).into());
         set("discarded_bytes", (counts.discarded_bytes - self.before.discarded_bytes).into());
         set("partial_bytes", (counts.partial_bytes - self.before.partial_bytes).into());
-        set("budget_peak", consumer.budget_used().1.into());
+        set("budget_peak", peak.into());
         set("errors", 0.into());
         report
     }
+
+    fn close_with(&self, consumer: &Consumer, tally: &Tally, mode: Mode) -> Map<String, Value> {
+        self.close(consumer.counts(), consumer.budget_used().1, tally, mode)
+    }
 }
 
-fn config(fetching: &Fetching, reset: OffsetReset) -> ConsumerConfig {
+/// Settings of a consumer; as a member of a group, it is one that nobody else is in.
+pub(super) fn config(fetching: &Fetching, reset: OffsetReset, mode: Mode) -> ConsumerConfig {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     ConsumerConfig {
+        group_id: (mode != Mode::Assign)
+            .then(|| format!("bench-{}-{}", std::process::id(), since.as_nanos())),
+        group_protocol: match mode {
+            Mode::Consumer => GroupProtocol::Consumer { server_assignor: None },
+            Mode::Assign | Mode::Classic => GroupProtocol::default(),
+        },
         fetch_min_bytes: fetching.fetch_min_bytes,
         fetch_max_wait: Duration::from_millis(fetching.fetch_max_wait_ms.into()),
         max_partition_fetch_bytes: fetching.max_partition_fetch_bytes,
@@ -100,15 +128,8 @@ pub async fn poll(cluster: Cluster, args: &PollArgs) -> Result<Map<String, Value
         From::Earliest => OffsetReset::Earliest,
         From::Latest => OffsetReset::Latest,
     };
-    let mut config = config(&args.fetching, reset);
+    let config = config(&args.fetching, reset, args.mode);
     let topic = args.common.topic.as_str();
-    if args.mode != Mode::Assign {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        config.group_id = Some(format!("bench-{}-{}", std::process::id(), since.as_nanos()));
-    }
-    if args.mode == Mode::Consumer {
-        config.group_protocol = GroupProtocol::Consumer { server_assignor: None };
-    }
     let partitions = partitions(&cluster, topic).await?;
     let mut consumer = Consumer::new(cluster, config)?;
     match args.mode {
@@ -120,8 +141,8 @@ pub async fn poll(cluster: Cluster, args: &PollArgs) -> Result<Map<String, Value
     }
     let max = args.max_records as usize;
     let mut tally = Tally::default();
-    let mut window = Window::open(&consumer);
-    let mut end = None;
+    let mut window = Window::open(consumer.counts());
+    let (mut end, mut held) = (None, 0);
     if args.records.is_none() {
         // From the first record on the warm-up counts, then the measurement.
         if !args.idle {
@@ -129,10 +150,15 @@ pub async fn poll(cluster: Cluster, args: &PollArgs) -> Result<Map<String, Value
         }
         let warm = Instant::now() + args.warmup_seconds;
         while Instant::now() < warm {
+            if args.paused_all && held < partitions as usize {
+                let assigned = consumer.assignment();
+                consumer.pause(&assigned);
+                held = assigned.len();
+            }
             consumer.poll_timeout(max, POLL).await?;
         }
         tally = Tally::default();
-        window = Window::open(&consumer);
+        window = Window::open(consumer.counts());
         end = args.seconds.map(|seconds| Instant::now() + seconds);
     }
     let mut last = Instant::now();
@@ -155,7 +181,9 @@ pub async fn poll(cluster: Cluster, args: &PollArgs) -> Result<Map<String, Value
             return Err(BenchError::Topic { topic: topic.to_owned(), what });
         }
     }
-    Ok(window.close(&consumer, &tally, args.mode))
+    let mut report = window.close_with(&consumer, &tally, args.mode);
+    report.insert("held".into(), json!(held));
+    Ok(report)
 }
 
 /// Pauses all partitions but some, others before each poll. What runs dry begins anew.
@@ -169,7 +197,8 @@ pub async fn pause(cluster: Cluster, args: &PauseArgs) -> Result<Map<String, Val
     if args.paused >= args.partitions {
         return Err(BenchError::Usage("--paused must be less than --partitions".into()));
     }
-    let mut consumer = Consumer::new(cluster, config(&args.fetching, OffsetReset::Earliest))?;
+    let mut consumer =
+        Consumer::new(cluster, config(&args.fetching, OffsetReset::Earliest, Mode::Assign))?;
     let all: Vec<TopicPartition> =
         (0..args.partitions as i32).map(|index| TopicPartition::new(topic, index)).collect();
     let mut ends: Vec<i64> = vec![0; all.len()];
@@ -230,11 +259,11 @@ pub async fn pause(cluster: Cluster, args: &PauseArgs) -> Result<Map<String, Val
             match &window {
                 None => {
                     tally = Tally::default();
-                    window = Some(Window::open(&consumer));
+                    window = Some(Window::open(consumer.counts()));
                     end = Instant::now() + args.seconds;
                 }
                 Some(window) => {
-                    let mut report = window.close(&consumer, &tally, Mode::Assign);
+                    let mut report = window.close_with(&consumer, &tally, Mode::Assign);
                     report.insert("paused".into(), json!(args.paused));
                     return Ok(report);
                 }
@@ -243,7 +272,8 @@ pub async fn pause(cluster: Cluster, args: &PauseArgs) -> Result<Map<String, Val
     }
 }
 
-async fn partitions(cluster: &Cluster, topic: &str) -> Result<i32, BenchError> {
+/// How many partitions a topic has.
+pub(super) async fn partitions(cluster: &Cluster, topic: &str) -> Result<i32, BenchError> {
     let (metadata, _) = cluster.refresh(&[topic]).await?;
     let known = metadata.topics.get(topic).ok_or_else(|| BenchError::Topic {
         topic: topic.to_owned(),

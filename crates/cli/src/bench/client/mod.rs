@@ -6,6 +6,7 @@
 
 mod args;
 mod consume;
+mod stream;
 mod usage;
 mod write;
 
@@ -26,6 +27,7 @@ pub fn run(args: &ClientArgs) -> Result<Outcome, BenchError> {
         ClientCommand::Poll(args) if args.idle => (&args.common, "idle"),
         ClientCommand::Poll(args) => (&args.common, "poll"),
         ClientCommand::Pause(args) => (&args.common, "pause"),
+        ClientCommand::Stream(args) => (&args.common, "stream"),
         ClientCommand::Write(args) => (&args.common, "write"),
     };
     let report = runtime(common.threads)?.block_on(async {
@@ -33,6 +35,7 @@ pub fn run(args: &ClientArgs) -> Result<Outcome, BenchError> {
         match &args.command {
             ClientCommand::Poll(args) => consume::poll(cluster, args).await,
             ClientCommand::Pause(args) => consume::pause(cluster, args).await,
+            ClientCommand::Stream(args) => stream::run(cluster, args).await,
             ClientCommand::Write(args) => write::run(cluster, args).await,
         }
     })?;

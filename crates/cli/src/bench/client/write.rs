@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use thalweg::{Acks, Cluster, Delivery, Producer, ProducerConfig, ProducerRecord};
@@ -16,6 +16,8 @@ use super::usage::Usage;
 
 /// Deliveries are looked at once so many wait.
 const LOOK_EVERY: usize = 1024;
+/// Records of the warm-up between two looks at the clock.
+const WARMUP_STEP: u64 = 1000;
 
 /// Runs the command.
 pub async fn run(cluster: Cluster, args: &WriteArgs) -> Result<Map<String, Value>, BenchError> {
@@ -50,27 +52,35 @@ pub async fn run(cluster: Cluster, args: &WriteArgs) -> Result<Map<String, Value
             let record = ProducerRecord { topic: &args.common.topic, value, ..Default::default() };
             deliveries.push(producer.send(record).await.map_err(thalweg::Error::from)?);
         }
-        producer.flush().await;
-        deliveries.settle();
         Ok::<(), BenchError>(())
     };
-    send(&mut deliveries, args.warmup_records).await?;
-    let errors = std::mem::take(&mut deliveries.errors);
+    let (begun, most) = (Instant::now(), args.warmup_records.unwrap_or(u64::MAX));
+    let mut warmup = 0;
+    while warmup < most && begun.elapsed() < args.warmup_seconds {
+        let step = WARMUP_STEP.min(most - warmup);
+        send(&mut deliveries, step).await?;
+        warmup += step;
+    }
+    producer.flush().await;
+    deliveries.settle();
     let (before, usage) = (producer.counts(), Usage::now());
     send(&mut deliveries, args.records).await?;
+    producer.flush().await;
+    deliveries.settle();
     let mut report = Map::new();
     usage.report(&mut report);
     let counts = producer.counts();
     let mut set = |name: &str, value: Value| report.insert(name.to_owned(), value);
     set("mode", if args.idempotence { "idempotent" } else { "plain" }.into());
     set("records", args.records.into());
+    set("warmup_records", warmup.into());
     set("bytes", (args.records * args.record_size as u64).into());
     set("polls", Value::Null);
     set("fetches", (counts.requests - before.requests).into());
     set("batches", (counts.batches - before.batches).into());
     set("batch_bytes", (counts.batch_bytes - before.batch_bytes).into());
     set("memory_peak", producer.memory_used().1.into());
-    set("errors", (errors + deliveries.errors).into());
+    set("errors", deliveries.errors.into());
     set("first_error", deliveries.first.map_or(Value::Null, Value::String));
     Ok(report)
 }
