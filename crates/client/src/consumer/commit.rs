@@ -251,8 +251,10 @@ fn note(
     offsets: &[(TopicPartition, CommittedOffset)],
     results: &PerPartition<()>,
 ) {
-    let mut state = shared.lock();
+    let state = &mut *shared.lock();
     let Some(group) = &mut state.group else { return };
+    // What was committed by hand may be something else than what is acknowledged.
+    state.fetcher.moved();
     for (partition, offset) in offsets {
         if results.get(partition).is_some_and(Result::is_ok) {
             group.committed.insert(partition.clone(), offset.position);

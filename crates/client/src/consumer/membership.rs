@@ -26,7 +26,8 @@ enum Outcome {
     Committed(Result<bool, Error>),
     /// The hand-over of this number is over.
     HandedOver(u64),
-    AutoCommitted,
+    /// Everything that there was when the fetcher's moves were these; none when that failed.
+    AutoCommitted(Option<u64>),
 }
 
 /// The connection to the coordinator: one of its own, because a join holds up what is behind it.
@@ -43,6 +44,7 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
     let mut next_commit = Instant::now() + interval;
     let mut is_handing_over = false;
     let mut is_committing = false;
+    let mut committed_at = None;
     loop {
         let Some(strong) = shared.upgrade() else { return };
         let deadline = advance(&strong, &line, &mut asked);
@@ -56,14 +58,17 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
         }
         if strong.config.auto_commit && !is_committing && Instant::now() >= next_commit {
             next_commit = Instant::now() + interval;
-            let partitions = strong.lock().fetcher.partitions().map(|p| (**p).clone()).collect();
-            let partitions: Vec<TopicPartition> = partitions;
-            if !partitions.is_empty() {
+            let moves = strong.lock().fetcher.moves();
+            // Where nothing moved there is nothing to commit, and thousands are not looked at.
+            if committed_at != Some(moves) {
+                let partitions =
+                    strong.lock().fetcher.partitions().map(|p| (**p).clone()).collect();
+                let partitions: Vec<TopicPartition> = partitions;
                 is_committing = true;
                 let shared = Arc::clone(&strong);
                 asked.spawn(async move {
-                    commit_acknowledged(&shared, &partitions).await;
-                    Outcome::AutoCommitted
+                    let is_done = commit_acknowledged(&shared, &partitions).await;
+                    Outcome::AutoCommitted(is_done.then_some(moves))
                 });
             }
         }
@@ -101,7 +106,10 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
                     }
                 });
             }
-            Some(Outcome::AutoCommitted) => is_committing = false,
+            Some(Outcome::AutoCommitted(moves)) => {
+                is_committing = false;
+                committed_at = moves;
+            }
             Some(outcome) => take_in(&strong, outcome, &mut asked),
         }
     }
@@ -315,15 +323,18 @@ fn take_in(shared: &Arc<Shared>, outcome: Outcome, asked: &mut JoinSet<Outcome>)
                 shared.fail(error);
             }
         }
-        Outcome::HandedOver(_) | Outcome::AutoCommitted => {}
+        Outcome::HandedOver(_) | Outcome::AutoCommitted(_) => {}
     }
 }
 
 /// Commits what the application is done with, if that is set. A commit that fails costs nothing but
-/// records that are read again.
-pub(super) async fn commit_acknowledged(shared: &Arc<Shared>, partitions: &[TopicPartition]) {
+/// records that are read again. Says whether it was committed.
+pub(super) async fn commit_acknowledged(
+    shared: &Arc<Shared>,
+    partitions: &[TopicPartition],
+) -> bool {
     if !shared.config.auto_commit {
-        return;
+        return true;
     }
     let offsets: Option<Vec<(TopicPartition, Position)>> =
         shared.with_group(|group, fetcher| group.to_commit(fetcher, partitions));
@@ -332,7 +343,9 @@ pub(super) async fn commit_acknowledged(shared: &Arc<Shared>, partitions: &[Topi
         .into_iter()
         .map(|(partition, position)| (partition, CommittedOffset { position, metadata: None }))
         .collect();
-    if let Err(error) = commit::commit(shared, offsets).await {
+    let committed = commit::commit(shared, offsets).await;
+    if let Err(error) = &committed {
         tracing::warn!(%error, "offsets could not be committed");
     }
+    committed.is_ok()
 }

@@ -199,8 +199,7 @@ impl Fetcher {
             return;
         }
         if !is_current {
-            let (whole, _) = complete(records);
-            self.counts.discarded_bytes += whole as u64;
+            self.counts.discarded_bytes += complete(records).bytes as u64;
             return;
         }
         cursor.is_stale = false;
@@ -230,7 +229,7 @@ impl Fetcher {
             self.note_failed(slot);
             return self.touch(slot);
         }
-        let (whole, last) = complete(records);
+        let Complete { bytes: whole, last, largest } = complete(records);
         let goes_on = last.is_some_and(|end| end.offset > cursor.fetch_at.offset);
         if whole > 0 && !goes_on {
             // Asked for at once it would come at once again: bytes that are no batch, which stop
@@ -248,28 +247,39 @@ impl Fetcher {
             accepted.has_records |= cursor.is_deliverable();
             self.note_ready(slot);
             self.touch(slot);
+            self.note_batch(largest);
         } else if cursor.ask_at_least > 0 {
             self.touch(slot);
         }
     }
 }
 
-/// Bytes of the complete batches at the front, and where the last of them ends.
-fn complete(records: &[u8]) -> (usize, Option<Position>) {
+/// The complete batches at the front of what came.
+struct Complete {
+    bytes: usize,
+    /// Where the last of them ends.
+    last: Option<Position>,
+    /// Bytes of the largest one.
+    largest: usize,
+}
+
+fn complete(records: &[u8]) -> Complete {
     let mut at = 0;
     let mut last = None;
+    let mut largest = 0;
     while let Ok(len) = frame_len(&records[at..])
         && at + len <= records.len()
     {
         last = Some(at);
         at += len;
+        largest = largest.max(len);
     }
     let end = last.and_then(|last| BatchView::parse(&records[last..at]).ok());
     let end = end.map(|batch| Position {
         offset: batch.next_offset(),
         leader_epoch: batch.partition_leader_epoch(),
     });
-    (at, end)
+    Complete { bytes: at, last: end, largest }
 }
 
 /// Buffers what came.

@@ -182,6 +182,8 @@ impl Fetcher {
         self.counts.records += records as u64;
         // What was handed out by any poll before the last one is done with.
         self.takes += 1;
+        self.moves += 1;
+        self.has_handed = true;
         cursor.advance_to(next, (self.takes, before));
         cursor.buffer.advance_open(place.at.load(Ordering::Relaxed), records);
     }

@@ -6,7 +6,9 @@
 //!   within what is buffered: a partition is asked for from the end of what it has buffered.
 //! - A partition buffers at most twice what one request asks of it, and all of them together two
 //!   thirds of the budget, so that one that nobody reads never holds up another; the rest is for
-//!   what the application holds.
+//!   what the application holds. Where a partition's share is less than a batch it buffers one
+//!   batch: the budget holds, but as many batches as fit into it, which nobody reads, leave no room
+//!   for others.
 //! - A session (KIP-227) outlives pausing: partitions come and go within it.
 //! - Nothing of a partition leaves while it is paused, held or gone.
 //! - Work follows what changed: an answer that concerns one of ten thousand partitions costs one.
@@ -182,9 +184,11 @@ pub struct Fetcher {
     cursors: Vec<Option<Cursor>>,
     vacant: Vec<Slot>,
     by_name: Map<Arc<TopicPartition>, Slot>,
-    /// Bytes that one request asks of each of them: what is set, or an equal share of a third of
-    /// the budget where that is less.
+    /// Bytes that a partition may have buffered and still be asked for: what is set, or an equal
+    /// share of a third of the budget where that is less.
     ask: usize,
+    /// Bytes of the largest batch of late; rounded up, so that it changes seldom.
+    largest: usize,
     by_id: Map<(Uuid, i32), Slot>,
     sources: Map<i32, Source>,
     /// Partitions with records to hand out, whose turn it is first.
@@ -206,6 +210,10 @@ pub struct Fetcher {
     wakers: Vec<Waker>,
     /// Number of the last take.
     takes: u64,
+    /// Counts whatever may change what is acknowledged.
+    moves: u64,
+    /// Something was handed out that is not acknowledged yet.
+    has_handed: bool,
     lent: Lent,
     counts: FetchCounts,
 }
@@ -228,6 +236,7 @@ impl Fetcher {
             vacant: Vec::new(),
             by_name: Map::default(),
             ask: 1,
+            largest: 1,
             by_id: Map::default(),
             sources: Map::default(),
             ready: VecDeque::new(),
@@ -240,6 +249,8 @@ impl Fetcher {
             reading: Reading::Polls,
             wakers: Vec::new(),
             takes: 1,
+            moves: 0,
+            has_handed: false,
             lent: Lent::default(),
             counts: FetchCounts::default(),
         }
@@ -335,6 +346,7 @@ impl Fetcher {
             source.session.set(&cursor.partition, None);
         }
         self.vacant.push(slot);
+        self.moves += 1;
         cursor.position()
     }
 
@@ -352,6 +364,17 @@ impl Fetcher {
     /// Everything that was handed out is done with.
     pub fn acknowledge(&mut self) {
         self.takes += 1;
+        self.moves += u64::from(std::mem::take(&mut self.has_handed));
+    }
+
+    /// Something changed that [`Self::moves`] has to tell of.
+    pub fn moved(&mut self) {
+        self.moves += 1;
+    }
+
+    /// A number that is another one once any partition's [`Self::acknowledged`] may be.
+    pub fn moves(&self) -> u64 {
+        self.moves
     }
 
     /// Moves a partition. What is buffered there is used, and nothing of it fetched again.
@@ -541,6 +564,7 @@ impl Fetcher {
             }
             self.touch_if_hungry(slot);
         }
+        self.has_handed |= !out.is_empty();
         Ok(())
     }
 
@@ -575,6 +599,7 @@ impl Fetcher {
         }
         self.touch_if_hungry(slot);
         self.counts.records += taken.as_ref().map_or(0, |chunk| chunk.count as u64);
+        self.has_handed |= taken.is_some();
         Ok(taken.map(|chunk| self.lightened(chunk)))
     }
 
@@ -705,6 +730,7 @@ impl Fetcher {
 
     /// Sessions may have to hear of a partition.
     fn touch(&mut self, slot: Slot) {
+        self.moves += 1;
         let Some(cursor) = self.cursors[slot as usize].as_mut() else { return };
         if !cursor.dirty {
             cursor.dirty = true;
@@ -739,6 +765,31 @@ impl Fetcher {
         let share = self.budget.limit() / 3 / self.by_name.len().max(1);
         let set = usize::try_from(self.settings.partition_max_bytes).unwrap_or(1);
         self.ask = set.min(share).max(1);
+    }
+
+    /// Bytes that one request asks of a partition: its share, or one batch. Of a batch that is
+    /// larger than what is asked for nothing comes, except of the first partition in an answer.
+    fn partition_ask(&self) -> usize {
+        let set = usize::try_from(self.settings.partition_max_bytes).unwrap_or(1);
+        self.ask.max(self.largest.min(set))
+    }
+
+    /// A batch came that has so many bytes.
+    fn note_batch(&mut self, bytes: usize) {
+        let rounded = bytes.checked_next_power_of_two().unwrap_or(bytes);
+        if rounded > self.largest {
+            let before = self.partition_ask();
+            self.largest = rounded;
+            if self.partition_ask() > before {
+                // Whoever is asked for less may have been passed over.
+                for slot in 0..self.cursors.len() {
+                    self.touch(slot as Slot);
+                }
+            }
+        } else {
+            // Slowly, so that one small batch among large ones does not count.
+            self.largest -= self.largest.saturating_sub(rounded) / 64;
+        }
     }
 
     /// The leader of a partition, as far as it is known here.

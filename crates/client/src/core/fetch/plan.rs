@@ -104,7 +104,7 @@ impl Fetcher {
     }
 
     fn settle_one(&mut self, slot: Slot, now_ms: u64) {
-        let ask = self.ask;
+        let (ask, partition_ask) = (self.ask, self.partition_ask());
         let Some(cursor) = self.cursors[slot as usize].as_mut() else { return };
         cursor.dirty = false;
         if cursor.replica.is_some_and(|(_, until)| until <= now_ms) {
@@ -128,7 +128,7 @@ impl Fetcher {
             offset: cursor.fetch_at.offset,
             leader_epoch: leader.epoch,
             last_epoch: cursor.fetch_at.leader_epoch,
-            max_bytes: i32::try_from(ask.max(cursor.ask_at_least)).unwrap_or(i32::MAX),
+            max_bytes: i32::try_from(partition_ask.max(cursor.ask_at_least)).unwrap_or(i32::MAX),
         };
         cursor.source = Some(broker);
         self.sources.entry(broker).or_default().session.set(&cursor.partition, Some(asked));
@@ -141,7 +141,7 @@ impl Fetcher {
         let active = self.sources.values().filter(|s| s.session.len() > 0).count().max(1);
         let limit = self.budget.limit();
         let wanted = partitions
-            .saturating_mul(self.ask)
+            .saturating_mul(self.partition_ask())
             .min(usize::try_from(self.settings.max_bytes).unwrap_or(1))
             .min(limit / active)
             .min(source.window.bytes())

@@ -86,14 +86,16 @@ impl Log {
     }
 
     /// Batches from `offset` on, as many as fit `max`, but one at least.
-    pub(super) fn read(&self, offset: i64, max: usize) -> Vec<u8> {
+    /// Whole batches within `max` bytes; the first one of an answer comes however large it is.
+    pub(super) fn read(&self, offset: i64, max: usize, is_first: bool) -> Vec<u8> {
         let mut out = Vec::new();
         for batch in &self.batches {
             let view = BatchView::parse(batch).unwrap();
             if view.last_offset() < offset {
                 continue;
             }
-            if !out.is_empty() && out.len() + batch.len() > max {
+            let is_first = is_first && out.is_empty();
+            if !is_first && out.len() + batch.len() > max {
                 break;
             }
             out.extend_from_slice(batch);
@@ -228,7 +230,9 @@ impl Cluster {
                 continue;
             }
             let max = usize::try_from(asked.max_bytes).unwrap().min(left);
-            let records = log.read(asked.offset, max);
+            let has_records = |part: &PartitionData| part.records.is_some();
+            let is_first = !parts.iter().any(has_records);
+            let records = log.read(asked.offset, max, is_first);
             if records.is_empty() {
                 continue;
             }
@@ -287,12 +291,10 @@ pub(super) fn pump(fetcher: &mut Fetcher, cluster: &mut Cluster, now: u64) -> us
     for broker in fetcher.take_kicks() {
         let mut frame = Writer::new();
         let planned = fetcher.plan(broker, now, VERSION, "test", &mut frame).unwrap();
-        if planned.is_none() {
-            continue;
-        }
+        let Some(mut planned) = planned else { continue };
         sent += 1;
         let body = cluster.answer(broker, &frame.to_vec());
-        let body = fetcher.budget().share(body.to_vec());
+        let body = fetcher.budget().share_reserved(body.to_vec(), &mut planned.reservation);
         fetcher.accept(broker, &body, VERSION, now).unwrap();
         drop(planned);
     }

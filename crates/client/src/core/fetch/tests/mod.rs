@@ -173,6 +173,61 @@ fn what_is_resumed_while_a_request_is_held_back_is_asked_for_aside() {
 }
 
 #[test]
+fn many_partitions_with_large_batches_come_in_few_answers() {
+    let partitions = 100;
+    let mut cluster = Cluster::with(partitions, 1);
+    let value = "v".repeat(500);
+    for index in 0..partitions {
+        let log = cluster.logs.get_mut(&index).unwrap();
+        for _ in 0..3 {
+            log.append(&[&value], BatchOptions::default(), Compression::None);
+        }
+    }
+    // A partition's share is a quarter of a batch.
+    let mut fetcher = fetcher(FetchSettings::default(), 45_000);
+    for index in 0..partitions {
+        fetcher.add(tp(index), Some(Position::at(0)));
+    }
+    fetcher.update_leaders(&cluster.metadata());
+    let (mut requests, mut taken) = (0, 0);
+    while taken < 300 {
+        requests += pump(&mut fetcher, &mut cluster, 0);
+        taken += take(&mut fetcher, 1_000).len();
+    }
+    assert!(requests < 12, "{requests} requests for 300 batches of 600 bytes");
+    let peak = fetcher.budget().peak();
+    // What is around the batches was not reckoned with.
+    assert!(peak <= 45_000 + 5_000, "{peak}");
+}
+
+#[test]
+fn moves_tell_whether_anything_may_be_acknowledged_that_was_not() {
+    let mut cluster = Cluster::with(2, 1);
+    let log = cluster.logs.get_mut(&0).unwrap();
+    log.append(&["a", "b"], BatchOptions::default(), Compression::None);
+    let mut fetcher = fetcher(FetchSettings::default(), 1 << 20);
+    for index in [0, 1] {
+        fetcher.add(tp(index), Some(Position::at(0)));
+    }
+    fetcher.update_leaders(&cluster.metadata());
+    pump(&mut fetcher, &mut cluster, 0);
+    take(&mut fetcher, 9);
+    pump(&mut fetcher, &mut cluster, 0);
+    let handed = fetcher.moves();
+    take(&mut fetcher, 9);
+    let acknowledged = fetcher.moves();
+    assert_ne!(handed, acknowledged);
+    // Nothing came any more.
+    for now in 0..5 {
+        pump(&mut fetcher, &mut cluster, now);
+        take(&mut fetcher, 9);
+    }
+    assert_eq!(fetcher.moves(), acknowledged);
+    fetcher.seek(&tp(1), Position::at(0));
+    assert_ne!(fetcher.moves(), acknowledged);
+}
+
+#[test]
 fn offsets_out_of_range_go_by_the_reset_policy() {
     for (reset, fails) in [(OffsetReset::None, true), (OffsetReset::Earliest, false)] {
         let mut cluster = Cluster::with(1, 1);
