@@ -84,6 +84,10 @@ async fn current(
 ) -> BTreeMap<TopicPartition, Vec<i32>> {
     let topics = targets.keys().map(|partition| TopicRef::from(&*partition.topic));
     let described = session.admin.describe_topics(topics).await;
+    // While a move is under way, those that are being added are named, too.
+    let partitions = targets.keys().cloned().collect();
+    let moving = session.admin.list_partition_reassignments(Some(partitions)).await;
+    let moving = moving.unwrap_or_default();
     let found = described.into_values().flatten().flat_map(|topic| {
         let name: std::sync::Arc<str> = topic.name.as_str().into();
         topic.partitions.into_iter().map(move |partition| {
@@ -91,7 +95,14 @@ async fn current(
             (TopicPartition::new(std::sync::Arc::clone(&name), partition.index), replicas)
         })
     });
-    found.filter(|(partition, _)| targets.contains_key(partition)).collect()
+    let found = found.filter(|(partition, _)| targets.contains_key(partition));
+    let without_new = found.map(|(partition, mut replicas)| {
+        if let Some(moving) = moving.get(&partition) {
+            replicas.retain(|id| !moving.adding.contains(id));
+        }
+        (partition, replicas)
+    });
+    without_new.collect()
 }
 
 /// A plan as [`read_plan`] reads it.

@@ -191,7 +191,7 @@ async fn select(
         let kind = kind.as_deref().unwrap_or("classic");
         ["classic", "consumer"].iter().any(|known| known.eq_ignore_ascii_case(kind))
     };
-    let groups = groups.into_iter().filter(|group| has_offsets(&group.kind));
+    let groups = groups.into_iter().filter(|group| !all || has_offsets(&group.kind));
     let listed: Vec<String> = groups.map(|group| group.id).collect();
     if all {
         return Ok(listed.into_iter().collect());

@@ -47,7 +47,8 @@ pub struct ConsumerConfig {
     /// Bytes that this consumer may have asked for, fetched, and in records that the application
     /// still holds: one limit over all partitions on what is asked for. 64 MiB. What was asked for
     /// may still unfold to more than that: of each partition that is being read, one compressed
-    /// batch is open at a time, and a first batch that is larger than all limits comes whole. Both
+    /// batch is open at a time, and a first batch of an answer that is larger than all limits comes
+    /// whole, from each broker. Both
     /// count, and nothing more is asked for until there is room again. The Java consumer has none.
     pub fetch_budget: usize,
     /// Where to begin without an offset (`auto.offset.reset`); at the end.

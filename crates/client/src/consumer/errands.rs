@@ -46,10 +46,11 @@ impl Asked {
     /// When to ask again without any other reason. Missing topics are asked for soon, but nothing
     /// else waits for them.
     fn again_at(&self, config: &ConsumerConfig) -> Instant {
+        // No pause at all would be nothing but asking.
+        let oldest = config.metadata_max_age.max(config.backoff(1));
         let pause = match self.missing {
-            // None at all would be nothing but asking.
-            0 => config.metadata_max_age.max(config.backoff(1)),
-            missing => config.backoff(missing).min(config.metadata_max_age),
+            0 => oldest,
+            missing => config.backoff(missing).min(oldest),
         };
         self.at + pause
     }

@@ -37,7 +37,7 @@ use listener::Event;
 use shared::{Shared, State};
 
 /// A member's application is known to be polling with such a precision.
-const LOOK_EVERY_MS: u64 = 50;
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Reads partitions. Fetching goes on in the background, within
 /// [`ConsumerConfig::fetch_budget`]; a poll takes what is there, without waking anybody.
@@ -236,7 +236,11 @@ impl Consumer {
             return Ok(Records::default());
         }
         // A member's polls have to be heard of, though not each.
-        let is_heard = self.looked_ms.is_none_or(|at| self.shared.now_ms() - at < LOOK_EVERY_MS);
+        let is_heard = self.looked_ms.is_none_or(|at| {
+            let most = self.shared.config.max_poll_interval / 2;
+            let since = Duration::from_millis(self.shared.now_ms() - at);
+            since < LOOK_EVERY.min(most)
+        });
         if is_heard && let Some(records) = self.loan.take(max) {
             return Ok(records);
         }

@@ -16,6 +16,8 @@ use super::usage::Usage;
 
 /// Nothing comes any more.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+/// Polls with records between two looks at the clock, as in the peers' programs.
+const CLOCK_EVERY: u64 = 64;
 /// Longest wait of one poll.
 const POLL: Duration = Duration::from_secs(1);
 /// The same where partitions are paused.
@@ -166,13 +168,17 @@ pub async fn poll(cluster: Cluster, args: &PollArgs) -> Result<Map<String, Value
         let records = consumer.poll_timeout(max, POLL).await?;
         tally.polls += 1;
         tally.take(&records);
+        if args.records.is_some_and(|wanted| tally.records >= wanted) {
+            break;
+        }
+        if !records.is_empty() && !tally.polls.is_multiple_of(CLOCK_EVERY) {
+            continue;
+        }
         let now = Instant::now();
         if !records.is_empty() {
             last = now;
         }
-        if args.records.is_some_and(|wanted| tally.records >= wanted)
-            || end.is_some_and(|end| now >= end)
-        {
+        if end.is_some_and(|end| now >= end) {
             break;
         }
         if end.is_none() && now - last > PATIENCE {
@@ -255,7 +261,8 @@ pub async fn pause(cluster: Cluster, args: &PauseArgs) -> Result<Map<String, Val
                 next[index] = 0;
             }
         }
-        if Instant::now() >= end {
+        let is_looked_at = records.is_empty() || tally.polls.is_multiple_of(CLOCK_EVERY);
+        if is_looked_at && Instant::now() >= end {
             match &window {
                 None => {
                     tally = Tally::default();

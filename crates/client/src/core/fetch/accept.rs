@@ -247,7 +247,7 @@ impl Fetcher {
             accepted.has_records |= cursor.is_deliverable();
             self.note_ready(slot);
             self.touch(slot);
-            self.note_batch(largest);
+            self.note_batch(slot, largest);
         } else if cursor.ask_at_least > 0 {
             self.touch(slot);
         }
@@ -377,9 +377,10 @@ fn refused(
                 accepted.needs_metadata = true;
             }
         }
-        // A broker that does not know what is wrong may know better next time; what is corrupt on
-        // its disk stays so.
+        // A broker that does not know what is wrong may know better next time, and so may one of
+        // which this client does not know what it says; what is corrupt on its disk stays so.
         code if code == ErrorCode::UNKNOWN_SERVER_ERROR
+            || code.name().is_none()
             || (code.is_retriable() && code != ErrorCode::CORRUPT_MESSAGE) =>
         {
             cursor.retry_at = Some(retry_at);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::Waker;
 
-use thalweg_wire::Uuid;
+use thalweg_wire::{ErrorCode, Uuid};
 
 use super::buffer::{Buffer, Decoding, Fault, Next};
 use super::error::{PartitionError, PartitionErrorKind};
@@ -53,6 +53,8 @@ pub(super) struct Cursor {
     pub retry_at: Option<u64>,
     /// Bytes to ask for at least: a batch that did not fit before.
     pub ask_at_least: usize,
+    /// Bytes of its largest batch of late, rounded up; 0 while there was none.
+    pub batch: usize,
     /// Whoever takes its records on their own, and waits for some.
     pub waker: Option<Waker>,
     /// Its failure was reported.
@@ -88,6 +90,7 @@ impl Cursor {
             aside: false,
             aside_round: u64::MAX,
             ask_at_least: 0,
+            batch: 0,
             waker: None,
             is_reported: false,
             queued: false,
@@ -208,6 +211,11 @@ impl Cursor {
                     self.replica = None;
                     self.retry_at = None;
                     self.is_stale = true;
+                    // Its replica may be sound.
+                    let corrupt = PartitionErrorKind::Broker(ErrorCode::CORRUPT_MESSAGE);
+                    if self.phase == Phase::Failed(corrupt) {
+                        self.phase = Phase::Fetching;
+                    }
                 }
             }
         }

@@ -136,6 +136,12 @@ pub enum Reading {
     Partitions,
 }
 
+/// Up to the next eighth of a power of two: so that the broker is seldom told of another number.
+fn rounded(bytes: usize) -> usize {
+    let step = (bytes.checked_next_power_of_two().unwrap_or(bytes) / 8).max(1);
+    bytes.checked_next_multiple_of(step).unwrap_or(bytes)
+}
+
 /// A place in the table of partitions.
 type Slot = u32;
 
@@ -187,8 +193,10 @@ pub struct Fetcher {
     /// Bytes that a partition may have buffered and still be asked for: what is set, or an equal
     /// share of a third of the budget where that is less.
     ask: usize,
-    /// Bytes of the largest batch of late; rounded up, so that it changes seldom.
+    /// Bytes of the largest batch so far, rounded up.
     largest: usize,
+    /// Bytes of a batch of partitions that brought none yet.
+    guess: usize,
     by_id: Map<(Uuid, i32), Slot>,
     sources: Map<i32, Source>,
     /// Partitions with records to hand out, whose turn it is first.
@@ -212,7 +220,7 @@ pub struct Fetcher {
     takes: u64,
     /// Counts whatever may change what is acknowledged.
     moves: u64,
-    /// Something was handed out that is not acknowledged yet.
+    /// A position moved, and what is before it is not acknowledged yet.
     has_handed: bool,
     lent: Lent,
     counts: FetchCounts,
@@ -237,6 +245,7 @@ impl Fetcher {
             by_name: Map::default(),
             ask: 1,
             largest: 1,
+            guess: 1,
             by_id: Map::default(),
             sources: Map::default(),
             ready: VecDeque::new(),
@@ -541,7 +550,10 @@ impl Fetcher {
                 continue;
             }
             let left = max - out.len();
+            let before = cursor.position();
             let next = cursor.next_records(self.takes, left, &mut self.decoding);
+            // Also over what is not handed out, such as markers of transactions.
+            self.has_handed |= cursor.position() != before;
             match next {
                 Ok(Next::Chunk(chunk)) => {
                     self.counts.records += chunk.count as u64;
@@ -564,7 +576,6 @@ impl Fetcher {
             }
             self.touch_if_hungry(slot);
         }
-        self.has_handed |= !out.is_empty();
         Ok(())
     }
 
@@ -580,6 +591,7 @@ impl Fetcher {
         let Some(&slot) = self.by_name.get(partition) else { return Ok(None) };
         let Some(cursor) = self.cursors[slot as usize].as_mut() else { return Ok(None) };
         let mut taken = None;
+        let before = cursor.position();
         while cursor.is_deliverable() && taken.is_none() && max > 0 {
             if let Some(error) = cursor.error() {
                 if std::mem::replace(&mut cursor.is_reported, true) {
@@ -594,12 +606,12 @@ impl Fetcher {
                 Err(fault) => cursor.fail(PartitionErrorKind::Fault(fault)),
             }
         }
+        self.has_handed |= cursor.position() != before;
         if taken.is_none() {
             cursor.wait(waker);
         }
         self.touch_if_hungry(slot);
         self.counts.records += taken.as_ref().map_or(0, |chunk| chunk.count as u64);
-        self.has_handed |= taken.is_some();
         Ok(taken.map(|chunk| self.lightened(chunk)))
     }
 
@@ -765,31 +777,47 @@ impl Fetcher {
         let share = self.budget.limit() / 3 / self.by_name.len().max(1);
         let set = usize::try_from(self.settings.partition_max_bytes).unwrap_or(1);
         self.ask = set.min(share).max(1);
+        self.guess_anew();
     }
 
-    /// Bytes that one request asks of a partition: its share, or one batch. Of a batch that is
-    /// larger than what is asked for nothing comes, except of the first partition in an answer.
-    fn partition_ask(&self) -> usize {
+    /// Bytes that one request asks of a partition: its share, or one batch of its own, so far as
+    /// that is known. Of a batch that is larger than what is asked for nothing comes, except of the
+    /// first partition in an answer.
+    fn partition_ask(&self, batch: usize) -> usize {
         let set = usize::try_from(self.settings.partition_max_bytes).unwrap_or(1);
-        self.ask.max(self.largest.min(set))
+        let batch = if batch > 0 { batch } else { self.guess };
+        self.ask.max(batch.min(set))
     }
 
-    /// A batch came that has so many bytes.
-    fn note_batch(&mut self, bytes: usize) {
-        let rounded = bytes.checked_next_power_of_two().unwrap_or(bytes);
-        if rounded > self.largest {
-            let before = self.partition_ask();
-            self.largest = rounded;
-            if self.partition_ask() > before {
-                // Whoever is asked for less may have been passed over.
-                for slot in 0..self.cursors.len() {
+    /// The largest of some batches of a partition has so many bytes.
+    fn note_batch(&mut self, slot: Slot, bytes: usize) {
+        let rounded = rounded(bytes);
+        if let Some(cursor) = self.cursors[slot as usize].as_mut() {
+            cursor.batch = rounded.max(cursor.batch / 2);
+        }
+        if rounded <= self.largest {
+            return;
+        }
+        self.largest = rounded;
+        let before = self.partition_ask(0);
+        self.guess_anew();
+        if self.partition_ask(0) > before {
+            // Whoever was asked for less may have been passed over.
+            for slot in 0..self.cursors.len() {
+                if self.cursors[slot].as_ref().is_some_and(|cursor| cursor.batch == 0) {
                     self.touch(slot as Slot);
                 }
             }
-        } else {
-            // Slowly, so that one small batch among large ones does not count.
-            self.largest -= self.largest.saturating_sub(rounded) / 64;
         }
+    }
+
+    /// What a batch may have of a partition that brought none yet: as much as the largest one of
+    /// any, unless that could fill the budget with what nobody reads.
+    fn guess_anew(&mut self) {
+        let fits = self.largest.saturating_mul(self.by_name.len()) < self.budget.limit();
+        let is_safe = fits && self.reading != Reading::Partitions;
+        let most = if is_safe { usize::MAX } else { self.ask.saturating_mul(2) };
+        self.guess = self.largest.min(most);
     }
 
     /// The leader of a partition, as far as it is known here.

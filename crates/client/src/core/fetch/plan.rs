@@ -104,7 +104,9 @@ impl Fetcher {
     }
 
     fn settle_one(&mut self, slot: Slot, now_ms: u64) {
-        let (ask, partition_ask) = (self.ask, self.partition_ask());
+        let ask = self.ask;
+        let batch = self.cursors[slot as usize].as_ref().map_or(0, |cursor| cursor.batch);
+        let partition_ask = self.partition_ask(batch);
         let Some(cursor) = self.cursors[slot as usize].as_mut() else { return };
         cursor.dirty = false;
         if cursor.replica.is_some_and(|(_, until)| until <= now_ms) {
@@ -141,7 +143,7 @@ impl Fetcher {
         let active = self.sources.values().filter(|s| s.session.len() > 0).count().max(1);
         let limit = self.budget.limit();
         let wanted = partitions
-            .saturating_mul(self.partition_ask())
+            .saturating_mul(self.ask.max(self.largest))
             .min(usize::try_from(self.settings.max_bytes).unwrap_or(1))
             .min(limit / active)
             .min(source.window.bytes())

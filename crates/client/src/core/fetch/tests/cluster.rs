@@ -44,6 +44,8 @@ pub(super) struct Cluster {
     pub(super) sent: u64,
     pub(super) forgotten: u64,
     pub(super) full_requests: u64,
+    /// Partitions in requests.
+    pub(super) named: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -170,6 +172,7 @@ impl Cluster {
         *epoch += 1;
         for topic in &request.topics {
             assert_eq!(topic.topic_id, TOPIC_ID);
+            self.named += topic.partitions.len() as u64;
             for p in &topic.partitions {
                 let before = asked.insert(
                     p.partition,

@@ -175,16 +175,17 @@ fn what_is_resumed_while_a_request_is_held_back_is_asked_for_aside() {
 #[test]
 fn many_partitions_with_large_batches_come_in_few_answers() {
     let partitions = 100;
-    let mut cluster = Cluster::with(partitions, 1);
     let value = "v".repeat(500);
+    // A partition's share is less than half of a batch.
+    let budget = 80_000;
+    let mut cluster = Cluster::with(partitions, 1);
     for index in 0..partitions {
         let log = cluster.logs.get_mut(&index).unwrap();
         for _ in 0..3 {
             log.append(&[&value], BatchOptions::default(), Compression::None);
         }
     }
-    // A partition's share is a quarter of a batch.
-    let mut fetcher = fetcher(FetchSettings::default(), 45_000);
+    let mut fetcher = fetcher(FetchSettings::default(), budget);
     for index in 0..partitions {
         fetcher.add(tp(index), Some(Position::at(0)));
     }
@@ -197,7 +198,31 @@ fn many_partitions_with_large_batches_come_in_few_answers() {
     assert!(requests < 12, "{requests} requests for 300 batches of 600 bytes");
     let peak = fetcher.budget().peak();
     // What is around the batches was not reckoned with.
-    assert!(peak <= 45_000 + 5_000, "{peak}");
+    assert!(peak <= budget + 5_000, "{peak}");
+}
+
+#[test]
+fn batches_of_many_sizes_do_not_name_all_partitions_anew() {
+    let partitions = 200;
+    let mut cluster = Cluster::with(partitions, 1);
+    let mut fetcher = fetcher(FetchSettings::default(), 120_000);
+    for index in 0..partitions {
+        fetcher.add(tp(index), Some(Position::at(0)));
+    }
+    fetcher.update_leaders(&cluster.metadata());
+    pump(&mut fetcher, &mut cluster, 0);
+    let mut named = 0;
+    for round in 0..60 {
+        let value = "v".repeat(if round % 2 == 0 { 400 } else { 3_000 });
+        let log = cluster.logs.get_mut(&(round % 7)).unwrap();
+        log.append(&[&value], BatchOptions::default(), Compression::None);
+        let before = cluster.named;
+        pump(&mut fetcher, &mut cluster, 0);
+        assert_eq!(take(&mut fetcher, 9).len(), 1);
+        // The first ones tell what size to reckon with.
+        named += if round > 2 { cluster.named - before } else { 0 };
+    }
+    assert!(named < 4 * 60, "{named} partitions were named");
 }
 
 #[test]
@@ -225,6 +250,15 @@ fn moves_tell_whether_anything_may_be_acknowledged_that_was_not() {
     assert_eq!(fetcher.moves(), acknowledged);
     fetcher.seek(&tp(1), Position::at(0));
     assert_ne!(fetcher.moves(), acknowledged);
+    // A marker is not handed out, and yet done with.
+    let control = BatchOptions { control: true, ..BatchOptions::default() };
+    cluster.logs.get_mut(&0).unwrap().append(&["marker"], control, Compression::None);
+    pump(&mut fetcher, &mut cluster, 9);
+    assert!(take(&mut fetcher, 9).is_empty());
+    let passed = fetcher.moves();
+    fetcher.acknowledge();
+    assert_eq!(fetcher.acknowledged(&tp(0)).map(|position| position.offset), Some(3));
+    assert_ne!(fetcher.moves(), passed);
 }
 
 #[test]
