@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
+mod access;
 mod bench;
 mod client;
 mod cluster;
@@ -43,6 +44,12 @@ enum Command {
     Group(group::GroupArgs),
     /// Show brokers, features, the quorum and log directories; move partitions.
     Cluster(cluster::ClusterArgs),
+    /// Show and change who may do what.
+    Acl(access::acl::AclArgs),
+    /// Show users, set and delete their SCRAM passwords.
+    User(access::user::UserArgs),
+    /// Show and change limits of users, client ids and addresses.
+    Quota(access::quota::QuotaArgs),
     /// Look into files of a log directory; delete records.
     Log(log::LogArgs),
     /// Measure a Kafka cluster under load: produce, fetch, latency.
@@ -70,6 +77,9 @@ fn main() -> ExitCode {
         Command::Config(args) => config::run(args),
         Command::Group(args) => group::run(args),
         Command::Cluster(args) => cluster::run(args),
+        Command::Acl(args) => access::acl::run(args),
+        Command::User(args) => access::user::run(args),
+        Command::Quota(args) => access::quota::run(args),
         Command::Log(args) => log::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Completions(args) => completions(&args),

@@ -5,8 +5,9 @@
 //! variable there is nothing to do, and the test says so.
 #![cfg(feature = "tls")]
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::Value;
@@ -98,4 +99,80 @@ fn property_files_lead_through_tls_and_sasl() {
     let missing = files.write("missing.properties", &properties("secret", "none.pem"));
     let (code, _, err) = run(&missing, &["topic", "list"]);
     assert!(code == Some(2) && err.contains("none.pem cannot be read"), "{code:?} {err}");
+}
+
+#[test]
+fn who_may_do_what_and_how_much() {
+    let Some(builder) = Kafka::builder() else { return };
+    let kafka = builder
+        .config("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer")
+        .config("super.users", "User:ANONYMOUS")
+        .start();
+    let bootstrap = kafka.bootstrap(Kafka::INTERNAL);
+    let run = |args: &[&str], input: &str| {
+        let mut command = Command::new(THALWEG);
+        command.args(args).args(["--bootstrap-server", &bootstrap]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let ok = |args: &[&str]| {
+        let (code, out, err) = run(args, "");
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{args:?}");
+        out
+    };
+    let fails = |args: &[&str], code: i32, why: &str| {
+        let (found, _, err) = run(args, "");
+        assert!(found == Some(code) && err.contains(why), "{args:?}: {found:?} {err}");
+    };
+
+    // ACLs, also as Kafka's own tool sees them.
+    ok(&["acl", "allow", "User:alice", "--consumer", "--topic", "t", "--group", "g"]);
+    ok(&["acl", "deny", "User:*", "-o", "write", "--topic", "audit-", "--prefixed"]);
+    let listed = ok(&["acl", "list"]);
+    assert_eq!(listed.lines().count(), 1 + 4, "{listed}");
+    let all: Value = serde_json::from_str(&ok(&["acl", "list", "--denied", "--json"])).unwrap();
+    assert_eq!(all.as_array().unwrap().len(), 1);
+    assert_eq!((&all[0]["pattern"], &all[0]["operation"]), (&"Prefixed".into(), &"Write".into()));
+    let about = ok(&["acl", "list", "--topic", "audit-log", "--pattern", "match"]);
+    assert!(about.contains("audit-") && about.lines().count() == 2, "{about}");
+    let mut tool = kafka.java();
+    tool.args(["org.apache.kafka.tools.AclCommand", "--bootstrap-server", &bootstrap]);
+    let theirs = tool.args(["--list", "--principal", "User:alice"]).output().unwrap().stdout;
+    let theirs = String::from_utf8(theirs).unwrap();
+    for part in ["operation=READ", "operation=DESCRIBE", "resourceType=GROUP, name=g"] {
+        assert!(theirs.contains(part), "{theirs}");
+    }
+    fails(&["acl", "delete", "--principal", "User:alice"], 2, "these 3: say --yes");
+    ok(&["acl", "delete", "--principal", "User:alice", "--yes"]);
+    fails(&["acl", "delete", "--principal", "User:alice", "--yes"], 4, "nothing matches");
+    fails(&["acl", "allow", "User:a", "-o", "write", "--group", "g"], 1, "INVALID_REQUEST");
+
+    // Passwords.
+    let (code, out, err) = run(&["user", "set-password", "bob"], "secret\n");
+    assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "bob: password set\n", ""));
+    let listed = ok(&["user", "list"]);
+    assert!(listed.contains("bob   SCRAM-SHA-512        8192"), "{listed}");
+    let (code, _, err) = run(&["user", "set-password", "bob"], "");
+    assert!(code == Some(2) && err.contains("empty"), "{err}");
+    ok(&["user", "delete", "bob"]);
+    fails(&["user", "list", "bob"], 4, "bob");
+    fails(&["user", "delete", "bob"], 4, "bob");
+
+    // Limits.
+    let alice = ["--user", "alice", "--for-client-id", "c"];
+    let set = ["--set", "producer_byte_rate=1024", "--set", "request_percentage=12.5"];
+    ok(&[&["quota", "alter"], &alice[..], &set].concat());
+    ok(&["quota", "alter", "--default-user", "--set", "consumer_byte_rate=5", "--validate-only"]);
+    let listed = ok(&["quota", "list"]);
+    assert!(listed.contains("client-id c, user alice  producer_byte_rate   1024"), "{listed}");
+    assert_eq!(listed.lines().count(), 3, "{listed}");
+    ok(&[&["quota", "alter"], &alice[..], &["--delete", "producer_byte_rate"]].concat());
+    let left: Value = serde_json::from_str(&ok(&["quota", "list", "--json"])).unwrap();
+    assert_eq!(left[0]["limits"], serde_json::json!({"request_percentage": 12.5}));
+    fails(&["quota", "alter", "--user", "x", "--set", "speed=1"], 1, "INVALID_REQUEST");
+    fails(&["quota", "alter", "--set", "speed=1"], 2, "for whom?");
 }

@@ -1,0 +1,6 @@
+//! Who may do what, who has which password, and who is limited how: `thalweg acl`, `thalweg user`,
+//! `thalweg quota`.
+
+pub mod acl;
+pub mod quota;
+pub mod user;

@@ -1,0 +1,187 @@
+//! `thalweg user`.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use thalweg::Mechanism;
+use thalweg::admin::ScramChange;
+
+use crate::client::{Align, CliError, ClientArgs, EXIT_CODES, Session, Table, Tally};
+
+/// Options of `thalweg user`.
+#[derive(Args)]
+#[command(after_long_help = EXIT_CODES)]
+pub struct UserArgs {
+    #[command(flatten)]
+    client: ClientArgs,
+    #[command(subcommand)]
+    command: UserCommand,
+}
+
+#[derive(Subcommand)]
+enum UserCommand {
+    /// List users with SCRAM passwords.
+    List {
+        /// Users [default: all]
+        names: Vec<String>,
+    },
+    /// Give a user a password, which is read from standard input, or from a file: its first line.
+    ///
+    /// The password does not leave this machine: what is sent can check one, but not tell it.
+    SetPassword(SetArgs),
+    /// Take a user's passwords away.
+    Delete {
+        /// User
+        name: String,
+        /// Only that for this mechanism; may be repeated [default: all there are]
+        #[arg(long, value_parser = parse_mechanism)]
+        mechanism: Vec<Mechanism>,
+    },
+}
+
+#[derive(Args)]
+struct SetArgs {
+    /// User
+    name: String,
+    /// For which mechanism: SCRAM-SHA-256 or SCRAM-SHA-512; may be repeated
+    #[arg(long, value_parser = parse_mechanism, default_value = "SCRAM-SHA-512")]
+    mechanism: Vec<Mechanism>,
+    /// How often it is hashed
+    #[arg(long, value_parser = clap::value_parser!(u32).range(4_096..=16_384), default_value_t = 8_192)]
+    iterations: u32,
+    /// A file whose first line is the password
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+}
+
+fn parse_mechanism(text: &str) -> Result<Mechanism, String> {
+    match Mechanism::from_name(&text.to_ascii_uppercase()) {
+        Some(mechanism @ (Mechanism::ScramSha256 | Mechanism::ScramSha512)) => Ok(mechanism),
+        _ => Err(format!("'{text}' is neither SCRAM-SHA-256 nor SCRAM-SHA-512")),
+    }
+}
+
+/// Runs `thalweg user`.
+pub fn run(args: UserArgs) -> ExitCode {
+    crate::client::run(async {
+        match args.command {
+            UserCommand::List { names } => list(Session::open(&args.client).await?, names).await,
+            UserCommand::SetPassword(set) => {
+                // Read first: nobody waits for a connection while somebody types.
+                let password = password(&set)?;
+                set_password(Session::open(&args.client).await?, set, password).await
+            }
+            UserCommand::Delete { name, mechanism } => {
+                delete(Session::open(&args.client).await?, name, mechanism).await
+            }
+        }
+    })
+}
+
+/// The first line of what is given.
+fn password(args: &SetArgs) -> Result<Arc<str>, CliError> {
+    let failed = |error: std::io::Error| CliError::Failed(format!("no password: {error}"));
+    let mut line = String::new();
+    match &args.password_file {
+        Some(path) => {
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| CliError::Usage(format!("{}: {error}", path.display())))?;
+            line.push_str(text.lines().next().unwrap_or_default());
+        }
+        None => {
+            let mut stdin = std::io::stdin().lock();
+            if stdin.is_terminal() {
+                let mut stderr = std::io::stderr();
+                let prompt = format!("Password of {}, which will be seen: ", args.name);
+                // Without a stderr nobody is asked, and it is read all the same.
+                let _ = stderr.write_all(prompt.as_bytes()).and_then(|()| stderr.flush());
+            }
+            stdin.read_line(&mut line).map_err(failed)?;
+        }
+    }
+    let password = line.trim_end_matches(['\r', '\n']);
+    if password.is_empty() {
+        return Err(CliError::Usage("the password is empty".into()));
+    }
+    Ok(password.into())
+}
+
+async fn list(mut session: Session, names: Vec<String>) -> Result<(), CliError> {
+    let wanted = (!names.is_empty()).then_some(names);
+    let mut tally = Tally::default();
+    let mut table = Table::new([
+        ("USER", Align::Left),
+        ("MECHANISM", Align::Left),
+        ("ITERATIONS", Align::Right),
+    ]);
+    let mut all = Vec::new();
+    for (user, result) in session.admin.describe_user_scram_credentials(wanted).await? {
+        for credential in tally.take(format!("user {user}"), result).unwrap_or_default() {
+            let mechanism = credential.mechanism.map_or("unknown", Mechanism::name);
+            let iterations = credential.iterations;
+            table.row([user.clone(), mechanism.to_owned(), iterations.to_string()]);
+            all.push(json!({"user": user, "mechanism": mechanism, "iterations": iterations}));
+        }
+    }
+    match session.json() {
+        true => session.out.json(&Value::Array(all))?,
+        false => session.out.table(&table)?,
+    }
+    tally.conclude(session.out)
+}
+
+async fn set_password(session: Session, args: SetArgs, password: Arc<str>) -> Result<(), CliError> {
+    let change = |mechanism| ScramChange::Set {
+        mechanism,
+        iterations: args.iterations,
+        password: Arc::clone(&password),
+    };
+    let changes = args.mechanism.into_iter().map(change).collect();
+    alter(session, args.name, changes, "password set").await
+}
+
+async fn delete(
+    session: Session,
+    name: String,
+    mut mechanisms: Vec<Mechanism>,
+) -> Result<(), CliError> {
+    if mechanisms.is_empty() {
+        let wanted = Some(vec![name.clone()]);
+        let mut found = session.admin.describe_user_scram_credentials(wanted).await?;
+        let missing = || CliError::NotFound(format!("there is no user {name} with a password"));
+        let credentials = found.remove(&name).ok_or_else(missing)??;
+        mechanisms.extend(credentials.into_iter().filter_map(|credential| credential.mechanism));
+        if mechanisms.is_empty() {
+            return Err(missing());
+        }
+    }
+    let changes = mechanisms.into_iter().map(ScramChange::Delete).collect();
+    alter(session, name, changes, "deleted").await
+}
+
+async fn alter(
+    mut session: Session,
+    name: String,
+    changes: Vec<ScramChange>,
+    done: &str,
+) -> Result<(), CliError> {
+    let mut tally = Tally::default();
+    let mut all = Vec::new();
+    let changes = BTreeMap::from([(name, changes)]);
+    for (user, result) in session.admin.alter_user_scram_credentials(changes).await {
+        let failure = result.as_ref().err().map(ToString::to_string);
+        if tally.take(format!("user {user}"), result).is_some() && !session.json() {
+            session.out.line(&format!("{user}: {done}"))?;
+        }
+        all.push(json!({"user": user, "error": failure}));
+    }
+    if session.json() {
+        session.out.json(&Value::Array(all))?;
+    }
+    tally.conclude(session.out)
+}
