@@ -215,6 +215,49 @@ fn permission_name(permission: AclPermission) -> String {
     }
 }
 
+/// What can be done with something: brokers take anything, and never look at the rest.
+fn check(resource: AclResource, operation: AclOperation) -> Result<(), CliError> {
+    use AclOperation as O;
+    let possible: &[AclOperation] = match resource {
+        AclResource::Topic => &[
+            O::Read,
+            O::Write,
+            O::Create,
+            O::Delete,
+            O::Alter,
+            O::Describe,
+            O::DescribeConfigs,
+            O::AlterConfigs,
+        ],
+        AclResource::Group => {
+            &[O::Read, O::Delete, O::Describe, O::DescribeConfigs, O::AlterConfigs]
+        }
+        AclResource::Cluster => &[
+            O::Create,
+            O::Alter,
+            O::Describe,
+            O::ClusterAction,
+            O::DescribeConfigs,
+            O::AlterConfigs,
+            O::IdempotentWrite,
+        ],
+        AclResource::TransactionalId => &[O::Write, O::Describe, O::TwoPhaseCommit],
+        AclResource::DelegationToken => &[O::Describe],
+        AclResource::User => &[O::CreateTokens, O::DescribeTokens],
+        AclResource::Other(_) => return Ok(()),
+    };
+    if operation == O::All || possible.contains(&operation) {
+        return Ok(());
+    }
+    let names: Vec<String> = possible.iter().map(|possible| operation_name(*possible)).collect();
+    Err(CliError::Usage(format!(
+        "{} is nothing that is done with a {}, but All, {}",
+        operation_name(operation),
+        resource_name(resource),
+        names.join(", ")
+    )))
+}
+
 impl BindArgs {
     /// All that is to be bound.
     fn bindings(self, permission: AclPermission) -> Result<Vec<AclBinding>, CliError> {
@@ -262,6 +305,9 @@ impl BindArgs {
             }
             operations.sort();
             operations.dedup();
+            for operation in &operations {
+                check(resource, *operation)?;
+            }
             wanted.extend(
                 operations.into_iter().map(|operation| (resource, name.clone(), operation)),
             );
@@ -506,6 +552,8 @@ mod tests {
             &["User:a", "--consumer", "--topic", "t"],
             &["User:a", "-o", "read"],
             &["User:a", "--producer", "--topic", "t", "--group", "g"],
+            &["User:a", "-o", "write", "--group", "g"],
+            &["User:a", "-o", "read,describe", "--topic", "t", "--cluster"],
         ] {
             assert!(matches!(bound(line), Err(CliError::Usage(_))), "{line:?}");
         }
