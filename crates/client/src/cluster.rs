@@ -190,7 +190,19 @@ impl Cluster {
 
     /// Sends a request to a broker.
     pub async fn send_to<R: Request>(&self, id: i32, request: &R) -> Result<R::Response, Error> {
-        self.broker(id).await?.send(request).await
+        self.send_at(&self.address(id)?, request).await
+    }
+
+    /// Sends over the connection to an address. One that ended before this was written on it says
+    /// nothing of the broker, which closes those that were idle for long, or whose session is over:
+    /// another is opened, once.
+    async fn send_at<R: Request>(&self, address: &str, request: &R) -> Result<R::Response, Error> {
+        match self.connection(address).await?.send(request).await {
+            Err(Error::Closed { api: None, .. }) => {
+                self.connection(address).await?.send(request).await
+            }
+            sent => sent,
+        }
     }
 
     /// Sends a request to the broker that stands for the controller, or to any where none is named.
@@ -219,10 +231,7 @@ impl Cluster {
     pub async fn send_any<R: Request>(&self, request: &R) -> Result<R::Response, Error> {
         let mut last = None;
         for address in self.candidates() {
-            let sent = match self.connection(&address).await {
-                Ok(connection) => connection.send(request).await,
-                Err(error) => Err(error),
-            };
+            let sent = self.send_at(&address, request).await;
             match sent {
                 // Another broker would not do better with what cannot be written or read, nor
                 // trust this client more; and no setting gets better by being tried again.
