@@ -20,7 +20,7 @@ use thalweg::{
 use thalweg_records::Compression;
 use thalweg_testkit::TestBroker;
 use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 /// Stands between clients and a broker, and breaks every connection now and then.
@@ -37,12 +37,7 @@ const BREAKS: [u64; 4] = [40, 90, 25, 150];
 impl Proxy {
     /// A broker that can be reached by this alone.
     async fn start() -> (Proxy, TestBroker) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let broker = TestBroker::builder()
-            .config("advertised.listeners", format!("PLAINTEXT://{address}"))
-            .start()
-            .await;
+        let (listener, address, broker) = support::behind().await;
         let behind = broker.bootstrap();
         let (cut, cuts) = watch::channel(0u32);
         let is_rough = Arc::new(AtomicBool::new(true));

@@ -46,10 +46,10 @@ pub struct ConsumerConfig {
     pub max_partition_fetch_bytes: i32,
     /// Bytes that this consumer may have asked for, fetched, and in records that the application
     /// still holds: one limit over all partitions on what is asked for. 64 MiB. What was asked for
-    /// may still unfold to more than that: of each partition that is being read, one compressed
-    /// batch is open at a time, and a first batch of an answer that is larger than all limits comes
-    /// whole, from each broker. Both
-    /// count, and nothing more is asked for until there is room again. The Java consumer has none.
+    /// may unfold to more: of each partition that is being read one compressed batch is open at a
+    /// time, and the first batch of an answer comes whole however large it is, from each broker.
+    /// Both count, and nothing more is asked for until there is room again. The Java consumer has
+    /// no such limit.
     pub fetch_budget: usize,
     /// Where to begin without an offset (`auto.offset.reset`); at the end.
     pub auto_offset_reset: OffsetReset,

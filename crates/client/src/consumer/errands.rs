@@ -67,10 +67,8 @@ pub(super) async fn run(shared: Weak<Shared>, errand: Arc<Notify>) {
         let commits = commits_alone(&strong);
         if commits && Instant::now() >= next_commit {
             next_commit = Instant::now() + interval;
-            let all: Vec<TopicPartition> =
-                strong.lock().fetcher.partitions().map(|partition| (**partition).clone()).collect();
             // A coordinator that is away must not keep this from everything else there is to do.
-            let commit = membership::commit_acknowledged(&strong, &all);
+            let commit = membership::commit_news(&strong);
             if timeout(COMMIT_PATIENCE, commit).await.is_err() {
                 tracing::warn!("what was read was not committed in time, and will be later");
             }

@@ -30,6 +30,8 @@ pub(super) struct Group {
     /// By which commit, of all that were begun.
     pub committed_by: BTreeMap<TopicPartition, u64>,
     pub commits: u64,
+    /// Everything was committed when the fetcher's moves were these.
+    pub committed_at: Option<u64>,
 }
 
 /// Partitions that are being given up.
@@ -66,6 +68,7 @@ impl Group {
             committed: BTreeMap::new(),
             committed_by: BTreeMap::new(),
             commits: 0,
+            committed_at: None,
         }
     }
 

@@ -26,8 +26,7 @@ enum Outcome {
     Committed(Result<bool, Error>),
     /// The hand-over of this number is over.
     HandedOver(u64),
-    /// Everything that there was when the fetcher's moves were these; none when that failed.
-    AutoCommitted(Option<u64>),
+    AutoCommitted,
 }
 
 /// The connection to the coordinator: one of its own, because a join holds up what is behind it.
@@ -44,7 +43,6 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
     let mut next_commit = Instant::now() + interval;
     let mut is_handing_over = false;
     let mut is_committing = false;
-    let mut committed_at = None;
     loop {
         let Some(strong) = shared.upgrade() else { return };
         let deadline = advance(&strong, &line, &mut asked);
@@ -58,19 +56,12 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
         }
         if strong.config.auto_commit && !is_committing && Instant::now() >= next_commit {
             next_commit = Instant::now() + interval;
-            let moves = strong.lock().fetcher.moves();
-            // Where nothing moved there is nothing to commit, and thousands are not looked at.
-            if committed_at != Some(moves) {
-                let partitions =
-                    strong.lock().fetcher.partitions().map(|p| (**p).clone()).collect();
-                let partitions: Vec<TopicPartition> = partitions;
-                is_committing = true;
-                let shared = Arc::clone(&strong);
-                asked.spawn(async move {
-                    let is_done = commit_acknowledged(&shared, &partitions).await;
-                    Outcome::AutoCommitted(is_done.then_some(moves))
-                });
-            }
+            is_committing = true;
+            let shared = Arc::clone(&strong);
+            asked.spawn(async move {
+                commit_news(&shared).await;
+                Outcome::AutoCommitted
+            });
         }
         // While a commit is under way, or none is to be made, time alone brings nothing.
         let commit_at = (strong.config.auto_commit && !is_committing).then_some(next_commit);
@@ -106,10 +97,7 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
                     }
                 });
             }
-            Some(Outcome::AutoCommitted(moves)) => {
-                is_committing = false;
-                committed_at = moves;
-            }
+            Some(Outcome::AutoCommitted) => is_committing = false,
             Some(outcome) => take_in(&strong, outcome, &mut asked),
         }
     }
@@ -323,7 +311,23 @@ fn take_in(shared: &Arc<Shared>, outcome: Outcome, asked: &mut JoinSet<Outcome>)
                 shared.fail(error);
             }
         }
-        Outcome::HandedOver(_) | Outcome::AutoCommitted(_) => {}
+        Outcome::HandedOver(_) | Outcome::AutoCommitted => {}
+    }
+}
+
+/// As [`commit_acknowledged`], of all partitions, from time to time. Where nothing moved since the
+/// last time there is nothing to commit, and thousands are not looked at.
+pub(super) async fn commit_news(shared: &Arc<Shared>) {
+    let news = {
+        let state = shared.lock();
+        let moves = state.fetcher.moves();
+        let is_known = state.group.as_ref().is_some_and(|g| g.committed_at == Some(moves));
+        let all = || state.fetcher.partitions().map(|p| (**p).clone()).collect::<Vec<_>>();
+        (!is_known).then(|| (moves, all()))
+    };
+    let Some((moves, partitions)) = news else { return };
+    if commit_acknowledged(shared, &partitions).await {
+        shared.with_group(|group, _| group.committed_at = Some(moves));
     }
 }
 

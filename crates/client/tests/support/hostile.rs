@@ -10,8 +10,8 @@ use thalweg_testkit::TestBroker;
 use thalweg_wire::messages::{FetchResponse, ProduceResponse};
 use thalweg_wire::{ApiKey, Message, Reader, Writer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{TcpListener, TcpStream};
 
 /// What becomes of an answer.
 pub enum Fate {
@@ -76,12 +76,7 @@ pub struct Hostile {
 impl Hostile {
     /// A broker that can be reached by this alone; at first everything passes.
     pub async fn start() -> Hostile {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let broker = TestBroker::builder()
-            .config("advertised.listeners", format!("PLAINTEXT://{address}"))
-            .start()
-            .await;
+        let (listener, address, broker) = super::behind().await;
         let behind = broker.bootstrap();
         let judge: Arc<Mutex<Judge>> = Arc::new(Mutex::new(Box::new(|_| Fate::Pass)));
         let judging = Arc::clone(&judge);

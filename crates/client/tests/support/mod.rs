@@ -18,6 +18,7 @@ use thalweg_wire::messages::create_topics_request::CreatableTopic;
 use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use thalweg_wire::messages::{CreateTopicsRequest, ProduceRequest};
 use thalweg_wire::{ErrorCode, Uuid};
+use tokio::net::TcpListener;
 
 pub struct Bench {
     pub broker: TestBroker,
@@ -81,6 +82,17 @@ impl Bench {
         let cluster = Cluster::connect(&self.broker.bootstrap(), Options::default()).await.unwrap();
         Consumer::new(cluster, config).unwrap()
     }
+}
+
+/// A broker that sends its clients to something that stands between, which listens here.
+pub async fn behind() -> (TcpListener, String, TestBroker) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let broker = TestBroker::builder()
+        .config("advertised.listeners", format!("PLAINTEXT://{address}"))
+        .start()
+        .await;
+    (listener, address, broker)
 }
 
 pub fn tp(partition: i32) -> TopicPartition {

@@ -6,11 +6,11 @@ mod seeds;
 
 use thalweg_records::Compression;
 use thalweg_records::builder::BatchOptions;
-use thalweg_wire::Writer;
 use thalweg_wire::messages::FetchResponse;
 use thalweg_wire::messages::fetch_response::{
     EpochEndOffset, FetchableTopicResponse, PartitionData,
 };
+use thalweg_wire::{ErrorCode, Writer};
 
 use super::*;
 use cluster::*;
@@ -114,6 +114,30 @@ fn a_leader_that_moved_is_followed_by_its_hint_at_once() {
     // In the same moment, without waiting.
     pump(&mut fetcher, &mut cluster, 0);
     assert_eq!(take(&mut fetcher, 9), owned(&[(0, 1, "b")]));
+}
+
+#[test]
+fn what_is_corrupt_at_one_leader_is_asked_of_the_next() {
+    for (code, goes_on) in
+        [(ErrorCode::CORRUPT_MESSAGE, true), (ErrorCode::TOPIC_AUTHORIZATION_FAILED, false)]
+    {
+        let mut cluster = Cluster::with(1, 1);
+        let log = cluster.logs.get_mut(&0).unwrap();
+        log.append(&["a"], BatchOptions::default(), Compression::None);
+        let mut fetcher = fetcher(FetchSettings::default(), 1 << 20);
+        fetcher.add(tp(0), Some(Position::at(0)));
+        fetcher.update_leaders(&cluster.metadata());
+        fetcher.fail(&tp(0), PartitionErrorKind::Broker(code));
+        assert!(fetcher.take(9, &mut Records::default()).is_err());
+        assert_eq!(pump(&mut fetcher, &mut cluster, 0), 0);
+        let log = cluster.logs.get_mut(&0).unwrap();
+        (log.leader, log.epoch) = (2, 1);
+        fetcher.update_leaders(&cluster.metadata());
+        pump(&mut fetcher, &mut cluster, 0);
+        let mut records = Records::default();
+        let taken = fetcher.take(9, &mut records).is_ok();
+        assert_eq!((taken, records.len()), (goes_on, usize::from(goes_on)), "{code:?}");
+    }
 }
 
 #[test]
