@@ -149,6 +149,7 @@ fn who_may_do_what_and_how_much() {
     fails(&["acl", "delete", "--principal", "User:alice"], 2, "these 3: say --yes");
     ok(&["acl", "delete", "--principal", "User:alice", "--yes"]);
     fails(&["acl", "delete", "--principal", "User:alice", "--yes"], 4, "nothing matches");
+    fails(&["acl", "delete", "--yes"], 2, "or else --all");
     fails(&["acl", "allow", "User:a", "-o", "write", "--group", "g"], 2, "done with a Group");
 
     // Passwords.

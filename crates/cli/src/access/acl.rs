@@ -6,6 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 use thalweg::admin::{
     AclBinding, AclFilter, AclOperation, AclPattern, AclPatternFilter, AclPermission, AclResource,
+    AdminError,
 };
 
 use crate::client::{Align, CliError, ClientArgs, EXIT_CODES, Session, Table, Tally};
@@ -41,6 +42,9 @@ enum AclCommand {
     Delete {
         #[command(flatten)]
         filter: FilterArgs,
+        /// All there are
+        #[arg(long)]
+        all: bool,
         /// Yes, all of that
         #[arg(long)]
         yes: bool,
@@ -382,8 +386,13 @@ pub fn run(args: AclArgs) -> ExitCode {
                 let bindings = bind.bindings(AclPermission::Deny)?;
                 create(Session::open(&args.client).await?, bindings).await
             }
-            AclCommand::Delete { filter, yes } => {
-                delete(Session::open(&args.client).await?, filter, yes).await
+            AclCommand::Delete { filter, all, yes } => {
+                let filters = filter.filters();
+                if all == (filters != [AclFilter::default()]) {
+                    let why = "which? Something to match, or else --all";
+                    return Err(CliError::Usage(why.into()));
+                }
+                delete(Session::open(&args.client).await?, filters, yes).await
             }
         }
     })
@@ -451,14 +460,24 @@ async fn list(mut session: Session, filter: FilterArgs) -> Result<(), CliError> 
     session.out.finish()
 }
 
-async fn create(mut session: Session, bindings: Vec<AclBinding>) -> Result<(), CliError> {
-    let mut tally = Tally::default();
+async fn create(session: Session, bindings: Vec<AclBinding>) -> Result<(), CliError> {
+    let results = session.admin.create_acls(bindings).await.into_iter().collect();
+    report(session, Tally::default(), results, "")
+}
+
+/// Says what became of each binding.
+fn report(
+    mut session: Session,
+    mut tally: Tally,
+    results: Vec<(AclBinding, Result<(), AdminError>)>,
+    done: &str,
+) -> Result<(), CliError> {
     let mut all = Vec::new();
-    for (binding, result) in session.admin.create_acls(bindings).await {
+    for (binding, result) in results {
         let failure = result.as_ref().err().map(ToString::to_string);
         let is_done = tally.take(text(&binding), result).is_some();
         if is_done && !session.json() {
-            session.out.line(&text(&binding))?;
+            session.out.line(&format!("{done}{}", text(&binding)))?;
         }
         let mut value = as_json(&binding);
         value["error"] = json!(failure);
@@ -470,8 +489,7 @@ async fn create(mut session: Session, bindings: Vec<AclBinding>) -> Result<(), C
     tally.conclude(session.out)
 }
 
-async fn delete(mut session: Session, filter: FilterArgs, yes: bool) -> Result<(), CliError> {
-    let filters = filter.filters();
+async fn delete(mut session: Session, filters: Vec<AclFilter>, yes: bool) -> Result<(), CliError> {
     let found = find(&session, filters.clone()).await?;
     if found.is_empty() {
         return Err(CliError::NotFound("nothing matches".into()));
@@ -485,23 +503,25 @@ async fn delete(mut session: Session, filter: FilterArgs, yes: bool) -> Result<(
         return Err(CliError::Usage(format!("this would delete these {count}: say --yes")));
     }
     let mut tally = Tally::default();
-    let mut all = Vec::new();
-    for (_, result) in session.admin.delete_acls(filters).await {
-        for (binding, result) in tally.take("a filter", result).unwrap_or_default() {
-            let failure = result.as_ref().err().map(ToString::to_string);
-            let is_done = tally.take(text(&binding), result).is_some();
-            if is_done && !session.json() {
-                session.out.line(&format!("deleted: {}", text(&binding)))?;
-            }
-            let mut value = as_json(&binding);
-            value["error"] = json!(failure);
-            all.push(value);
+    let mut results = Vec::new();
+    for (filter, result) in session.admin.delete_acls(filters).await {
+        match result {
+            Ok(found) => results.extend(found),
+            Err(error) => tally.failed(format!("what matches {}", filter_text(&filter)), &error),
         }
     }
-    if session.json() {
-        session.out.json(&Value::Array(all))?;
-    }
-    tally.conclude(session.out)
+    report(session, tally, results, "deleted: ")
+}
+
+/// What a filter is about, for messages.
+fn filter_text(filter: &AclFilter) -> String {
+    let resource = filter.resource.map_or_else(|| "all resources".to_owned(), resource_name);
+    [Some(&resource), filter.name.as_ref(), filter.principal.as_ref()]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[cfg(test)]

@@ -54,7 +54,13 @@ pub async fn run(cluster: Cluster, args: &StreamArgs) -> Result<Map<String, Valu
         }
     }
     run.control.shutdown(LEAVE).await;
-    let report = run.lock().report.take();
+    let (report, failed) = {
+        let mut counted = run.lock();
+        (counted.report.take(), counted.failed.take())
+    };
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
     report.ok_or_else(|| wrong("the stream ended before its records did".to_owned()))
 }
 
@@ -76,8 +82,8 @@ impl Streams {
                     let rate = if partition.partition == 0 { slow } else { share };
                     let (run, stage) = (Arc::clone(run), Stage::new(rate, burst));
                     tasks.spawn(async move {
-                        let failed = through(source, stage, &run).await.err();
-                        if failed.is_some() {
+                        if let Err(error) = through(source, stage, &run).await {
+                            run.lock().failed.get_or_insert(error);
                             run.ended.notify_one();
                         }
                     });
@@ -154,6 +160,7 @@ struct Counted {
     warm_at: Option<Instant>,
     window: Option<(Window, Tally)>,
     report: Option<Map<String, Value>>,
+    failed: Option<Error>,
 }
 
 impl Run {
