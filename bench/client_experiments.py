@@ -26,6 +26,8 @@ CONSUMER_GROUP_HEARTBEAT = 68
 CREATE_MAX = 5_000
 # Seconds until all of them must have a leader that knows it.
 READY_MAX = 240
+# Seconds until a client of as many is at rest: it has found them, and committed them once.
+REST = 25
 # Records a second that the stage of a stream takes.
 STAGE = 20_000
 # The same of a reader that is slow, and what its budgets are.
@@ -408,11 +410,16 @@ class Bench:
                     raise
                 time.sleep(1)
         self.settings.update(partitions=partitions, **FETCH)
+        if partitions > CREATE_MAX:
+            self.settings.update(**{"warmup-seconds": REST})
 
     def idle(self, server, client, _round):
+        warmup = self.warmup(client, 10, 8 if self.args.groups else 3)
+        if self.experiment.partitions > CREATE_MAX:
+            warmup = REST
         report = self.client(client, server, "poll", {
             "topic": self.topic_of(server.name), "mode": self.mode, "max-records": 500, "idle": None, **self.experiment.options,
-            "warmup-seconds": self.warmup(client, 10, 8 if self.args.groups else 3), "seconds": self.seconds(15, 3), "from": "latest", **FETCH,
+            "warmup-seconds": warmup, "seconds": self.seconds(15, 3), "from": "latest", **FETCH,
         })
         if "paused-all" in self.experiment.options and report["held"] != self.experiment.partitions:
             raise Failure(f"{report['held']} partitions were there to be paused when the window began")
