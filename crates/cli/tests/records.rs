@@ -153,6 +153,33 @@ fn json_goes_out_and_in_again_without_a_loss() {
 }
 
 #[test]
+fn a_line_that_is_too_long_does_not_keep_the_others_from_being_written() {
+    let broker = Broker::start("long");
+    let long = "x".repeat(3_000_000);
+    let produce = ["produce", "t", "-p", "0"];
+    let (code, said) = broker.fails(&produce, &format!("one\n{long}\ntwo\n{long}"));
+    assert_eq!(code, 3, "{said}");
+    let why = "its 3000000 bytes are too many for max.request.size=1048576";
+    for says in [&format!("record 2: {why}"), &format!("record 4: {why}"), "2 of 4 records"] {
+        assert!(said.contains(says), "{said}");
+    }
+    let path = broker.dir.join("long");
+    std::fs::write(&path, &long).unwrap();
+    let file = [&produce[..], &["--file", path.to_str().unwrap()]].concat();
+    let (code, said) = broker.fails(&file, "");
+    assert!(code == 1 && said.contains(&format!("record 1: {why}")), "{code} {said}");
+    // What is less when it is sent is not counted before.
+    let bytes = vec![0xff; 1_000_000];
+    std::fs::write(&path, &bytes).unwrap();
+    broker.ok(&file, "");
+    let json = broker.ok(&["consume", "t", "-p", "0", "-o", "beginning", "-e", "--json"], "");
+    assert!(json.len() > 1_300_000);
+    broker.ok(&["produce", "copy", "--json"], &json);
+    let sizes = ["consume", "copy", "-o", "beginning", "-e", "-f", "%S\\n"];
+    assert_eq!(sorted(&broker.ok(&sizes, "")), ["1000000", "3", "3"]);
+}
+
+#[test]
 fn files_are_records() {
     let broker = Broker::start("files");
     let path = broker.dir.join("picture");
