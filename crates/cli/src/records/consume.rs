@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use thalweg::{
-    Cluster, Consumer, ConsumerConfig, ConsumerRecord, OffsetReset, Position, Records,
-    TopicPartition,
+    Cluster, Consumer, ConsumerConfig, ConsumerRecord, GroupProtocol, OffsetReset, Position,
+    Records, TopicPartition,
 };
 use thalweg_wire::ErrorCode;
 
@@ -17,7 +17,7 @@ use super::envelope;
 use super::format::{Format, TOKENS};
 use super::progress::Progress;
 use crate::client::{
-    self, CliError, ClientArgs, ClientConfig, EXIT_CODES, consumer_config, stop_signal,
+    self, CliError, ClientArgs, ClientConfig, EXIT_CODES, Patterns, consumer_config, stop_signal,
 };
 
 /// Records of one poll, where max.poll.records does not say otherwise.
@@ -183,13 +183,28 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
     if args.offset == Some(Place::Stored) && settings.group_id.is_none() {
         return Err(CliError::Usage("what is stored is a group's: --group or group.id".into()));
     }
+    let until = if args.exit { Some(Place::End) } else { args.until };
+    if until == Some(Place::Stored) {
+        let why = "what a group committed is where to begin, not where to stop".to_owned();
+        return Err(CliError::Usage(why));
+    }
+    let (topics, pattern) = topics(args, is_member)?;
+    if let Some(pattern) = &pattern {
+        if until.is_some() {
+            let why = "where the topics of a pattern end is not known before they are assigned";
+            return Err(CliError::Usage(why.to_owned()));
+        }
+        // Elsewhere the brokers match it, who know other expressions.
+        if matches!(settings.group_protocol, GroupProtocol::Classic { .. }) {
+            Patterns::names(&[], std::slice::from_ref(pattern))?;
+        }
+    }
+    settings.check()?;
     let at_once = config.properties.number::<NonZero<usize>>("max.poll.records")?;
     config.properties.report();
     let cluster = config.connect().await?;
-    let (topics, pattern) = topics(args, is_member)?;
     let partitions = partitions(&cluster, &topics, &args.partition, &config).await?;
     let mut consumer = Consumer::new(cluster, settings)?;
-    let until = if args.exit { Some(Place::End) } else { args.until };
     let mut task = Task {
         print,
         output: Output::default(),
@@ -201,15 +216,7 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
         bytes: 0,
         total: None,
     };
-    if until == Some(Place::Stored) {
-        let why = "what a group committed is where to begin, not where to stop".to_owned();
-        return Err(CliError::Usage(why));
-    }
     if let Some(until) = until {
-        if pattern.is_some() {
-            let why = "where the topics of a pattern end is not known before they are assigned";
-            return Err(CliError::Usage(why.to_owned()));
-        }
         task.ends = bounds::offsets(&consumer, &partitions, until).await?;
     }
     match (&pattern, is_member) {

@@ -121,11 +121,13 @@ async fn produce(args: &ProduceArgs) -> Result<(), CliError> {
             config.properties.set(name, value);
         }
     }
+    let delimiter = unescape(&args.delimiter).map_err(CliError::Usage)?;
     let mut settings = producer_config(&config.properties, ProducerConfig::default())?;
     if let Some(timeout) = args.client.timeout {
         settings.max_block = timeout;
         settings.delivery_timeout = timeout.max(settings.linger + config.options.request_timeout);
     }
+    settings.check(&config.options)?;
     let request_max = settings.max_request_size;
     config.properties.report();
     let sources = Sources::of(args)?;
@@ -144,7 +146,7 @@ async fn produce(args: &ProduceArgs) -> Result<(), CliError> {
     };
     let result = match args.file {
         true => run.files(&args.paths).await,
-        false => run.stream(sources, unescape(&args.delimiter).map_err(CliError::Usage)?).await,
+        false => run.stream(sources, delimiter).await,
     };
     let Run { mut sent, records, progress, .. } = run;
     let mut stopped = std::pin::pin!(stop_signal());
