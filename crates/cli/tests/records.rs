@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 const THALWEG: &str = env!("CARGO_BIN_EXE_thalweg");
@@ -203,6 +204,34 @@ fn a_group_goes_on_where_it_was() {
     assert_eq!(rest.lines().count(), 600);
     seen.push_str(&rest);
     assert_eq!(sorted(&seen), sorted(&all));
+}
+
+#[test]
+fn a_member_without_partitions_waits_for_some() {
+    let broker = Broker::start("idle");
+    broker.ok(&["topic", "create", "t", "-p", "1"], "");
+    broker.ok(&["produce", "t"], "one\n");
+    // Who has it keeps it.
+    let sticky = "partition.assignment.strategy=cooperative-sticky";
+    let consume = ["consume", "t", "-G", "g", "-o", "beginning", "-X", sticky];
+    let member = |more: &[&str]| {
+        let mut command = broker.command(&[&consume[..], more].concat());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut first = member(&[]);
+    let mut line = String::new();
+    BufReader::new(first.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "one\n");
+    let mut second = member(&["-e"]);
+    let mut said = String::new();
+    BufReader::new(second.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
+    assert!(said.contains("no partition"), "{said}");
+    assert_eq!(second.try_wait().unwrap(), None);
+    // The first one commits, and leaves; now there is a partition, and its end.
+    kill_process(Pid::from_child(&first), Signal::TERM).unwrap();
+    assert!(first.wait().unwrap().success());
+    let output = second.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
 }
 
 #[test]

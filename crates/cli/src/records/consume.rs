@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
 use std::num::NonZero;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use thalweg::{
-    Cluster, Consumer, ConsumerConfig, ConsumerRecord, GroupProtocol, OffsetReset, Position,
-    Records, TopicPartition,
+    Cluster, Consumer, ConsumerConfig, ConsumerRecord, GroupProtocol, GroupStatus, OffsetReset,
+    Position, Records, TopicPartition,
 };
 use thalweg_wire::ErrorCode;
 
@@ -18,12 +18,15 @@ use super::format::{Format, TOKENS};
 use super::progress::Progress;
 use crate::client::{
     self, CliError, ClientArgs, ClientConfig, EXIT_CODES, Patterns, consumer_config, stop_signal,
+    warn,
 };
 
 /// Records of one poll, where max.poll.records does not say otherwise.
 const AT_ONCE: usize = 500;
 /// How often it is looked whether the end is reached, when no records come.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How long a member has nothing to read before it says so.
+const IDLE: Duration = Duration::from_secs(5);
 /// Output is handed over once it is so long, or when nothing more is there.
 const WRITE_AT: usize = 64 << 10;
 
@@ -55,7 +58,10 @@ pub struct ConsumeArgs {
     /// Where to stop: a place before which records are printed
     #[arg(long, value_name = "PLACE", allow_hyphen_values = true, conflicts_with = "exit")]
     until: Option<Place>,
-    /// Stop where the topic ends now
+    /// Stop where the topic ends now.
+    ///
+    /// A member of a --group stops at the end of the partitions that it was given. While others
+    /// have them all it waits, as with kcat: it may get some yet, and often does a moment later.
     #[arg(short, long)]
     exit: bool,
     /// Stop after so many records
@@ -251,6 +257,7 @@ impl Task {
     async fn run(&mut self, consumer: &mut Consumer, args: &ConsumeArgs) -> Result<(), CliError> {
         let is_wanted = !args.quiet && !std::io::stdout().is_terminal();
         let mut progress = Progress::new(is_wanted, self.left.or(self.total));
+        let mut idle = Idle::default();
         let mut stopped = std::pin::pin!(stop_signal());
         while self.left != Some(0) && !self.is_done(consumer) {
             let max = self.left.map_or(self.at_once, |left| left.min(self.at_once as u64) as usize);
@@ -267,6 +274,7 @@ impl Task {
             let mut records = consumer.try_poll(max)?;
             if records.is_empty() {
                 self.output.flush()?;
+                idle.look(consumer);
                 records = tokio::select! {
                     polled = consumer.poll_timeout(max, LOOK_EVERY) => polled?,
                     () = &mut stopped => break,
@@ -313,6 +321,27 @@ impl Task {
             consumer.position(partition).is_some_and(|position| position.offset >= end)
         };
         !assigned.is_empty() && assigned.iter().all(stands_at_end)
+    }
+}
+
+/// A member of a group that was given no partition says so, once: it waits, maybe for ever.
+#[derive(Default)]
+struct Idle {
+    since: Option<Instant>,
+    is_told: bool,
+}
+
+impl Idle {
+    fn look(&mut self, consumer: &Consumer) {
+        if consumer.group_status() != Some(GroupStatus::Stable { partitions: 0 }) {
+            self.since = None;
+            return;
+        }
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if !self.is_told && since.elapsed() >= IDLE {
+            self.is_told = true;
+            warn("the group gave this member no partition; it waits until there is one for it");
+        }
     }
 }
 
