@@ -70,9 +70,20 @@ impl Entity {
 
     /// The resources of these names; for brokers without one, what holds for all of them.
     fn resources(self, names: &[String]) -> Result<Vec<ConfigResource>, CliError> {
+        let kind = self.kind().name();
+        let is_broker = matches!(self, Entity::Broker | Entity::BrokerLogger);
+        let is_wrong = |name: &&String| match is_broker {
+            // One that a script left empty would mean all of them.
+            true => name.parse().ok().is_none_or(|id: i32| id < 0),
+            false => name.is_empty(),
+        };
+        if let Some(name) = names.iter().find(is_wrong) {
+            let what = if is_broker { "id" } else { "name" };
+            return Err(CliError::Usage(format!("'{name}' is no {what} of a {kind}")));
+        }
         match (self, names.is_empty()) {
             (Entity::Broker, true) => Ok(vec![ConfigResource::all_brokers()]),
-            (_, true) => Err(CliError::Usage(format!("which {}?", self.kind().name()))),
+            (_, true) => Err(CliError::Usage(format!("which {kind}?"))),
             _ => Ok(names.iter().map(|name| ConfigResource::new(self.kind(), name)).collect()),
         }
     }

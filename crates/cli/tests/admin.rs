@@ -222,7 +222,7 @@ async fn configs() {
 
     bench.run(&["config", "describe", "topic"]).fails(2, "which topic?");
     bench.run(&["config", "describe", "topic", "z"]).fails(4, "topic z: UNKNOWN_TOPIC");
-    bench.run(&["config", "describe", "broker", "one"]).fails(1, "'one' is not a broker's id");
+    bench.run(&["config", "describe", "broker", "one"]).fails(2, "'one' is no id of a broker");
     let absent = "broker 99: broker 99 is not part of the cluster";
     bench.run(&["config", "describe", "broker", "99"]).fails(4, absent);
     bench.run(&["config", "alter", "topic", "a"]).fails(2, "nothing to change");
@@ -505,6 +505,74 @@ fn options_and_files_of_properties() {
         assert!(script.contains("reset-offsets"), "{shell}");
     }
     assert!(run(&["topic", "--help"]).ok().contains("Exit codes: 0 done"));
+}
+
+#[test]
+fn what_makes_no_sense_is_said_before_anybody_is_asked() {
+    let dir = scratch("usage");
+    std::fs::create_dir_all(&dir).unwrap();
+    let file = |name: &str, text: &str| {
+        let path = dir.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let offsets = file("offsets.csv", "t,0,1\nt,0,2\n");
+    let plan = file("plan.json", r#"{"partitions":[{"topic":"t","partition":0,"replicas":[-1]}]}"#);
+    let records =
+        file("records.json", r#"{"partitions":[{"topic":"t","partition":-1,"offset":1}]}"#);
+    let consumer = "group.protocol=consumer";
+    let cases: &[(&[&str], &str)] = &[
+        (&["topic", "list", "--regex", "("], "no regular expression"),
+        (&["topic", "describe", "--regex", "("], "no regular expression"),
+        (&["topic", "delete", "--regex", "("], "no regular expression"),
+        (&["topic", "delete"], "which topics?"),
+        (&["topic", "create", "t", "u", "t"], "topic t is given twice"),
+        (
+            &["topic", "create", "t", "--config", "a=1", "--config", "a=2"],
+            "config a is given twice",
+        ),
+        (&["topic", "alter", "t"], "nothing to change"),
+        (&["topic", "alter", "t", "--set", "a=1", "--delete", "a"], "config a is to be changed"),
+        (&["config", "describe", "broker", "one"], "'one' is no id of a broker"),
+        (&["config", "alter", "broker", "", "--set", "a=1"], "'' is no id of a broker"),
+        (&["config", "alter", "topic", "t", "", "--set", "a=1"], "'' is no name of a topic"),
+        (&["group", "list", "--regex", "("], "no regular expression"),
+        (&["group", "describe", "--regex", "("], "no regular expression"),
+        (&["group", "describe"], "which groups?"),
+        (&["group", "delete"], "which groups?"),
+        (&["group", "reset-offsets", "g", "--to-earliest"], "which offsets?"),
+        (&["group", "reset-offsets", "g", "--from-file", &offsets], "line 2 names"),
+        (&["group", "reset-offsets", "g", "--from-file", "/nowhere"], "/nowhere"),
+        (&["group", "delete-offsets", "g"], "which offsets?"),
+        (&["group", "remove-members", "g"], "which members?"),
+        (&["cluster", "reassign"], "which partitions?"),
+        (&["cluster", "reassign", "--cancel", "t:0", "--partition", "t:0=1"], "is given twice"),
+        (&["cluster", "reassign", "--file", &plan], "partitions[0] has no topic"),
+        (&["log", "delete-records"], "which partitions?"),
+        (&["log", "delete-records", "--file", &records], "partitions[0] has no topic"),
+        (&["acl", "delete"], "which?"),
+        (&["acl", "allow", "User:a", "-o", "write", "--group", "g"], "nothing that is done with"),
+        (&["quota", "alter", "--user", "a"], "nothing to change"),
+        (&["produce", "t", "-D", "\\q"], "means nothing"),
+        (&["produce", "t", "-D", ""], "a delimiter is empty"),
+        (&["produce", "t", "-H", "name"], "is not name=value"),
+        (&["produce", "t", "-X", "buffer.memory=1"], "buffer.memory"),
+        (&["consume", "^t"], "--group"),
+        (&["consume", "^t", "u", "-G", "g"], "stands alone"),
+        (&["consume", "^t", "-G", "g", "-e"], "of a pattern"),
+        (&["consume", "^(", "-G", "g"], "no regular expression"),
+        (&["consume", "t", "-G", "g", "-o", "7"], "a member of a group begins at"),
+        (&["consume", "t", "--until", "stored"], "where to begin"),
+        (&["consume", "t", "-X", "fetch.max.bytes=0"], "fetch.max.bytes"),
+        (&["consume", "^(", "-G", "g", "-X", consumer, "-X", "fetch.min.bytes=-1"], "fetch.min"),
+    ];
+    for (words, says) in cases {
+        let mut command = Command::new(THALWEG);
+        // Nobody listens there: who asks first hears that, and nothing else.
+        command.args(*words).args(["-b", "127.0.0.1:1", "--timeout", "2"]).stdin(Stdio::null());
+        Ended::of(command.output().unwrap()).fails(2, says);
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 const THALWEG: &str = env!("CARGO_BIN_EXE_thalweg");
@@ -153,6 +154,33 @@ fn json_goes_out_and_in_again_without_a_loss() {
 }
 
 #[test]
+fn a_line_that_is_too_long_does_not_keep_the_others_from_being_written() {
+    let broker = Broker::start("long");
+    let long = "x".repeat(3_000_000);
+    let produce = ["produce", "t", "-p", "0"];
+    let (code, said) = broker.fails(&produce, &format!("one\n{long}\ntwo\n{long}"));
+    assert_eq!(code, 3, "{said}");
+    let why = "its 3000000 bytes are too many for max.request.size=1048576";
+    for says in [&format!("record 2: {why}"), &format!("record 4: {why}"), "2 of 4 records"] {
+        assert!(said.contains(says), "{said}");
+    }
+    let path = broker.dir.join("long");
+    std::fs::write(&path, &long).unwrap();
+    let file = [&produce[..], &["--file", path.to_str().unwrap()]].concat();
+    let (code, said) = broker.fails(&file, "");
+    assert!(code == 1 && said.contains(&format!("record 1: {why}")), "{code} {said}");
+    // What is less when it is sent is not counted before.
+    let bytes = vec![0xff; 1_000_000];
+    std::fs::write(&path, &bytes).unwrap();
+    broker.ok(&file, "");
+    let json = broker.ok(&["consume", "t", "-p", "0", "-o", "beginning", "-e", "--json"], "");
+    assert!(json.len() > 1_300_000);
+    broker.ok(&["produce", "copy", "--json"], &json);
+    let sizes = ["consume", "copy", "-o", "beginning", "-e", "-f", "%S\\n"];
+    assert_eq!(sorted(&broker.ok(&sizes, "")), ["1000000", "3", "3"]);
+}
+
+#[test]
 fn files_are_records() {
     let broker = Broker::start("files");
     let path = broker.dir.join("picture");
@@ -176,6 +204,34 @@ fn a_group_goes_on_where_it_was() {
     assert_eq!(rest.lines().count(), 600);
     seen.push_str(&rest);
     assert_eq!(sorted(&seen), sorted(&all));
+}
+
+#[test]
+fn a_member_without_partitions_waits_for_some() {
+    let broker = Broker::start("idle");
+    broker.ok(&["topic", "create", "t", "-p", "1"], "");
+    broker.ok(&["produce", "t"], "one\n");
+    // Who has it keeps it.
+    let sticky = "partition.assignment.strategy=cooperative-sticky";
+    let consume = ["consume", "t", "-G", "g", "-o", "beginning", "-X", sticky];
+    let member = |more: &[&str]| {
+        let mut command = broker.command(&[&consume[..], more].concat());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut first = member(&[]);
+    let mut line = String::new();
+    BufReader::new(first.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "one\n");
+    let mut second = member(&["-e"]);
+    let mut said = String::new();
+    BufReader::new(second.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
+    assert!(said.contains("no partition"), "{said}");
+    assert_eq!(second.try_wait().unwrap(), None);
+    // The first one commits, and leaves; now there is a partition, and its end.
+    kill_process(Pid::from_child(&first), Signal::TERM).unwrap();
+    assert!(first.wait().unwrap().success());
+    let output = second.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
 }
 
 #[test]

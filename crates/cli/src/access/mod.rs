@@ -2,5 +2,6 @@
 //! `thalweg quota`.
 
 pub mod acl;
+mod password;
 pub mod quota;
 pub mod user;

@@ -1,7 +1,6 @@
 //! `thalweg user`.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use serde_json::{Value, json};
 use thalweg::Mechanism;
 use thalweg::admin::ScramChange;
 
+use super::password;
 use crate::client::{Align, CliError, ClientArgs, EXIT_CODES, Session, Table, Tally};
 
 /// Options of `thalweg user`.
@@ -31,6 +31,7 @@ enum UserCommand {
         names: Vec<String>,
     },
     /// Give a user a password, which is read from standard input, or from a file: its first line.
+    /// A terminal asks for it, and does not show it.
     ///
     /// The password does not leave this machine: what is sent can check one, but not tell it.
     SetPassword(SetArgs),
@@ -73,7 +74,7 @@ pub fn run(args: UserArgs) -> ExitCode {
             UserCommand::List { names } => list(Session::open(&args.client).await?, names).await,
             UserCommand::SetPassword(set) => {
                 // Read first: nobody waits for a connection while somebody types.
-                let password = password(&set)?;
+                let password = password_of(&set).await?;
                 set_password(Session::open(&args.client).await?, set, password).await
             }
             UserCommand::Delete { name, mechanism } => {
@@ -84,27 +85,20 @@ pub fn run(args: UserArgs) -> ExitCode {
 }
 
 /// The first line of what is given.
-fn password(args: &SetArgs) -> Result<Arc<str>, CliError> {
-    let failed = |error: std::io::Error| CliError::Failed(format!("no password: {error}"));
-    let mut line = String::new();
-    match &args.password_file {
+async fn password_of(args: &SetArgs) -> Result<Arc<str>, CliError> {
+    let password = match &args.password_file {
         Some(path) => {
             let text = std::fs::read_to_string(path)
                 .map_err(|error| CliError::Usage(format!("{}: {error}", path.display())))?;
-            line.push_str(text.lines().next().unwrap_or_default());
+            text.lines().next().unwrap_or_default().to_owned()
         }
         None => {
-            let mut stdin = std::io::stdin().lock();
-            if stdin.is_terminal() {
-                let mut stderr = std::io::stderr();
-                let prompt = format!("Password of {}, which will be seen: ", args.name);
-                // Without a stderr nobody is asked, and it is read all the same.
-                let _ = stderr.write_all(prompt.as_bytes()).and_then(|()| stderr.flush());
-            }
-            stdin.read_line(&mut line).map_err(failed)?;
+            let typed = password::ask(&format!("Password of {}: ", args.name)).await;
+            let failed =
+                |why: &dyn std::fmt::Display| CliError::Failed(format!("no password: {why}"));
+            typed.map_err(|error| failed(&error))?.ok_or_else(|| failed(&"given up"))?
         }
-    }
-    let password = line.trim_end_matches(['\r', '\n']);
+    };
     if password.is_empty() {
         return Err(CliError::Usage("the password is empty".into()));
     }

@@ -54,18 +54,20 @@ enum ClusterCommand {
 /// Runs `thalweg cluster`.
 pub fn run(args: ClusterArgs) -> ExitCode {
     crate::client::run(async {
-        let session = Session::open(&args.client).await?;
+        let client = &args.client;
+        let open = || Session::open(client);
         match args.command {
-            ClusterCommand::Describe(args) => describe::cluster(session, args).await,
-            ClusterCommand::Features => describe::features(session).await,
-            ClusterCommand::UpdateFeatures(args) => describe::update(session, args).await,
-            ClusterCommand::Quorum => describe::quorum(session).await,
-            ClusterCommand::Brokers(args) => describe::brokers(session, args).await,
-            ClusterCommand::LogDirs(args) => log_dirs::show(session, args).await,
-            ClusterCommand::MoveReplica(args) => log_dirs::move_replica(session, args).await,
-            ClusterCommand::Reassign(args) => replicas::reassign(session, args).await,
-            ClusterCommand::Reassignments(args) => replicas::list(session, args).await,
-            ClusterCommand::ElectLeaders(args) => replicas::elect(session, args).await,
+            ClusterCommand::Describe(args) => describe::cluster(open().await?, args).await,
+            ClusterCommand::Features => describe::features(open().await?).await,
+            ClusterCommand::UpdateFeatures(args) => describe::update(open().await?, args).await,
+            ClusterCommand::Quorum => describe::quorum(open().await?).await,
+            ClusterCommand::Brokers(args) => describe::brokers(open().await?, args).await,
+            ClusterCommand::LogDirs(args) => log_dirs::show(open().await?, args).await,
+            ClusterCommand::MoveReplica(args) => log_dirs::move_replica(open().await?, args).await,
+            // It connects by itself, once it knows that what it is told makes sense.
+            ClusterCommand::Reassign(args) => replicas::reassign(client, args).await,
+            ClusterCommand::Reassignments(args) => replicas::list(open().await?, args).await,
+            ClusterCommand::ElectLeaders(args) => replicas::elect(open().await?, args).await,
         }
     })
 }

@@ -9,7 +9,7 @@ use thalweg::TopicPartition;
 use thalweg::admin::{Election, TopicRef};
 use thalweg_wire::ErrorCode;
 
-use crate::client::{Align, CliError, Session, Table, Tally, parse_partition};
+use crate::client::{Align, CliError, ClientArgs, Session, Table, Tally, parse_partition};
 
 #[derive(Args)]
 pub(super) struct ReassignArgs {
@@ -32,7 +32,7 @@ fn parse_target(text: &str) -> Result<(TopicPartition, Vec<i32>), String> {
     Ok((parse_partition(partition)?, brokers.ok_or_else(wrong)?))
 }
 
-pub(super) async fn reassign(mut session: Session, args: ReassignArgs) -> Result<(), CliError> {
+pub(super) async fn reassign(client: &ClientArgs, args: ReassignArgs) -> Result<(), CliError> {
     let mut targets: BTreeMap<TopicPartition, Option<Vec<i32>>> = BTreeMap::new();
     let from_file = match &args.file {
         Some(path) => read_plan(path)?,
@@ -48,6 +48,7 @@ pub(super) async fn reassign(mut session: Session, args: ReassignArgs) -> Result
     if targets.is_empty() {
         return Err(CliError::Usage("which partitions? --partition, --file, --cancel".into()));
     }
+    let mut session = Session::open(client).await?;
     let before = current(&session, &targets).await;
     let is_moved = |partition: &TopicPartition| matches!(targets.get(partition), Some(Some(_)));
     let moved: Vec<_> = before.iter().filter(|(partition, _)| is_moved(partition)).collect();
@@ -145,9 +146,9 @@ fn read_plan(path: &Path) -> Result<Vec<(TopicPartition, Vec<i32>)>, CliError> {
 
 fn plan_entry(entry: &Value) -> Option<(TopicPartition, Vec<i32>)> {
     let topic = entry.get("topic")?.as_str()?;
-    let partition = i32::try_from(entry.get("partition")?.as_i64()?).ok()?;
-    let broker = |id: &Value| i32::try_from(id.as_i64()?).ok();
-    let replicas = entry.get("replicas")?.as_array()?.iter().map(broker);
+    let number = |value: &Value| i32::try_from(value.as_i64()?).ok().filter(|number| *number >= 0);
+    let partition = number(entry.get("partition")?)?;
+    let replicas = entry.get("replicas")?.as_array()?.iter().map(number);
     Some((TopicPartition::new(topic, partition), replicas.collect::<Option<_>>()?))
 }
 
@@ -255,6 +256,8 @@ mod tests {
         for bad in [
             json!({"topic": "t", "partition": 1}),
             json!({"topic": "t", "partition": 1, "replicas": ["a"]}),
+            json!({"topic": "t", "partition": 1, "replicas": [-1]}),
+            json!({"topic": "t", "partition": -1, "replicas": [1]}),
             json!({"partition": 1, "replicas": [1]}),
             json!(7),
         ] {

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use thalweg::admin::{GroupDescription, GroupMember, GroupOffsets, OffsetSpec};
 use thalweg::{IsolationLevel, TopicPartition};
 
-use super::select;
-use crate::client::{Align, CliError, Session, Table, Tally};
+use super::{select, wanted};
+use crate::client::{Align, CliError, ClientArgs, Session, Table, Tally};
 
 #[derive(Args)]
 pub(super) struct DescribeArgs {
@@ -46,8 +46,10 @@ impl Row<'_> {
     }
 }
 
-pub(super) async fn run(mut session: Session, args: DescribeArgs) -> Result<(), CliError> {
-    let groups = select(&session, &args.names, &args.regex, args.all).await?;
+pub(super) async fn run(client: &ClientArgs, args: DescribeArgs) -> Result<(), CliError> {
+    let wanted = wanted(&args.names, &args.regex, args.all)?;
+    let mut session = Session::open(client).await?;
+    let groups = select(&session, wanted.as_ref()).await?;
     let mut tally = Tally::default();
     let described = session.admin.describe_groups(groups).await;
     let described: Vec<GroupDescription> = described

@@ -105,20 +105,22 @@ struct RemoveArgs {
 /// Runs `thalweg group`.
 pub fn run(args: GroupArgs) -> ExitCode {
     crate::client::run(async {
-        let session = Session::open(&args.client).await?;
+        // They connect by themselves, once they know that what they are told makes sense.
+        let client = &args.client;
         match args.command {
-            GroupCommand::List(args) => list(session, args).await,
-            GroupCommand::Describe(args) => describe::run(session, args).await,
-            GroupCommand::Delete(args) => delete(session, args).await,
-            GroupCommand::ResetOffsets(args) => reset::run(session, args).await,
-            GroupCommand::DeleteOffsets(args) => offsets::delete(session, args).await,
-            GroupCommand::RemoveMembers(args) => remove(session, args).await,
+            GroupCommand::List(args) => list(client, args).await,
+            GroupCommand::Describe(args) => describe::run(client, args).await,
+            GroupCommand::Delete(args) => delete(client, args).await,
+            GroupCommand::ResetOffsets(args) => reset::run(client, args).await,
+            GroupCommand::DeleteOffsets(args) => offsets::delete(client, args).await,
+            GroupCommand::RemoveMembers(args) => remove(client, args).await,
         }
     })
 }
 
-async fn list(mut session: Session, args: ListArgs) -> Result<(), CliError> {
+async fn list(client: &ClientArgs, args: ListArgs) -> Result<(), CliError> {
     let patterns = Patterns::names(&args.names, &args.regex)?;
+    let mut session = Session::open(client).await?;
     let is_filtered = !(args.state.is_empty() && args.kind.is_empty() && args.protocol.is_empty());
     let filter = GroupFilter { states: args.state, kinds: args.kind, protocols: args.protocol };
     let (mut groups, failed) = session.admin.list_groups(&filter).await?;
@@ -168,19 +170,25 @@ async fn list(mut session: Session, args: ListArgs) -> Result<(), CliError> {
     }
 }
 
+/// What is to be looked for; nothing for all groups.
+fn wanted(names: &[String], regexes: &[String], all: bool) -> Result<Option<Patterns>, CliError> {
+    let patterns = Patterns::names(names, regexes)?;
+    match (all, patterns.is_empty()) {
+        (true, _) => Ok(None),
+        (false, true) => Err(CliError::Usage("which groups?".into())),
+        (false, false) => Ok(Some(patterns)),
+    }
+}
+
 /// The names that are meant, of the groups there are.
 async fn select(
     session: &Session,
-    names: &[String],
-    regexes: &[String],
-    all: bool,
+    wanted: Option<&Patterns>,
 ) -> Result<BTreeSet<String>, CliError> {
-    let patterns = Patterns::names(names, regexes)?;
-    if !all && !patterns.has_patterns() {
-        return match patterns.is_empty() {
-            true => Err(CliError::Usage("which groups?".into())),
-            false => Ok(patterns.exact().cloned().collect()),
-        };
+    if let Some(patterns) = wanted
+        && !patterns.has_patterns()
+    {
+        return Ok(patterns.exact().cloned().collect());
     }
     let (groups, failed) = session.admin.list_groups(&GroupFilter::default()).await?;
     if let Some((_, Err(error))) = failed.into_iter().next() {
@@ -191,16 +199,18 @@ async fn select(
         let kind = kind.as_deref().unwrap_or("classic");
         ["classic", "consumer"].iter().any(|known| known.eq_ignore_ascii_case(kind))
     };
-    let groups = groups.into_iter().filter(|group| !all || has_offsets(&group.kind));
+    let groups = groups.into_iter().filter(|group| wanted.is_some() || has_offsets(&group.kind));
     let listed: Vec<String> = groups.map(|group| group.id).collect();
-    if all {
-        return Ok(listed.into_iter().collect());
+    match wanted {
+        Some(patterns) => patterns.select(&listed),
+        None => Ok(listed.into_iter().collect()),
     }
-    patterns.select(&listed)
 }
 
-async fn delete(mut session: Session, args: DeleteArgs) -> Result<(), CliError> {
-    let groups = select(&session, &args.names, &args.regex, false).await?;
+async fn delete(client: &ClientArgs, args: DeleteArgs) -> Result<(), CliError> {
+    let wanted = wanted(&args.names, &args.regex, false)?;
+    let mut session = Session::open(client).await?;
+    let groups = select(&session, wanted.as_ref()).await?;
     if !args.regex.is_empty() && !args.yes {
         let listed: Vec<String> = groups.into_iter().collect();
         let reason = format!("this would delete {}: say --yes", listed.join(", "));
@@ -231,13 +241,17 @@ async fn delete(mut session: Session, args: DeleteArgs) -> Result<(), CliError> 
     tally.conclude(session.out)
 }
 
-async fn remove(mut session: Session, args: RemoveArgs) -> Result<(), CliError> {
+async fn remove(client: &ClientArgs, args: RemoveArgs) -> Result<(), CliError> {
     let mut members: Vec<MemberToRemove> = args
         .member
         .into_iter()
         .map(MemberToRemove::Member)
         .chain(args.instance.into_iter().map(MemberToRemove::Instance))
         .collect();
+    if members.is_empty() && !args.all {
+        return Err(CliError::Usage("which members? --member, --instance or --all".into()));
+    }
+    let mut session = Session::open(client).await?;
     if args.all {
         let mut described = session.admin.describe_groups([args.group.clone()]).await;
         let described = described
@@ -247,8 +261,6 @@ async fn remove(mut session: Session, args: RemoveArgs) -> Result<(), CliError> 
             Some(id) => MemberToRemove::Instance(id),
             None => MemberToRemove::Member(member.id),
         }));
-    } else if members.is_empty() {
-        return Err(CliError::Usage("which members? --member, --instance or --all".into()));
     }
     let mut tally = Tally::default();
     let mut all = Vec::new();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use thalweg::TopicPartition;
 use thalweg::admin::{GroupOffsets, TopicRef};
 
-use crate::client::{CliError, Session, Tally, parse_partitions};
+use crate::client::{CliError, ClientArgs, Session, Tally, parse_partitions};
 
 /// Which partitions of a group are meant.
 #[derive(Args)]
@@ -24,6 +24,14 @@ impl Scope {
     /// Whether anything is meant at all.
     pub(super) fn is_empty(&self) -> bool {
         self.topics.is_empty() && !self.all_topics
+    }
+
+    /// Refuses that nothing is meant.
+    pub(super) fn check(&self) -> Result<(), CliError> {
+        match self.is_empty() {
+            true => Err(CliError::Usage("which offsets? --topic or --all-topics".into())),
+            false => Ok(()),
+        }
     }
 
     /// The partitions.
@@ -77,10 +85,9 @@ pub(super) struct DeleteOffsetsArgs {
     scope: Scope,
 }
 
-pub(super) async fn delete(mut session: Session, args: DeleteOffsetsArgs) -> Result<(), CliError> {
-    if args.scope.is_empty() {
-        return Err(CliError::Usage("which offsets? --topic or --all-topics".into()));
-    }
+pub(super) async fn delete(client: &ClientArgs, args: DeleteOffsetsArgs) -> Result<(), CliError> {
+    args.scope.check()?;
+    let mut session = Session::open(client).await?;
     let committed = committed(&session, &args.group).await?;
     let partitions = args.scope.partitions(&session, &committed).await?;
     if partitions.is_empty() {

@@ -12,7 +12,7 @@ use thalweg::{CommittedOffset, IsolationLevel, Position, TopicPartition};
 
 use super::offsets::{Scope, committed};
 use crate::client::time::{now_ms, parse_datetime, parse_period};
-use crate::client::{Align, CliError, Session, Table, Tally, warn};
+use crate::client::{Align, CliError, ClientArgs, Session, Table, Tally, warn};
 
 #[derive(Args)]
 pub(super) struct ResetArgs {
@@ -45,7 +45,7 @@ struct Target {
     #[arg(long)]
     to_latest: bool,
     /// To the first record that is as late: 2026-01-31T12:00:00.000, in UTC without a zone
-    #[arg(long, value_name = "TIME", value_parser = parse_datetime)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     to_datetime: Option<i64>,
     /// To the first record that is at most so old: PT1H30M, P7D, 90m
     #[arg(long, value_name = "PERIOD", value_parser = parse_period)]
@@ -64,18 +64,28 @@ struct Target {
     to_current: bool,
 }
 
+/// A time that records can have.
+fn parse_time(text: &str) -> Result<i64, String> {
+    parse_datetime(text).and_then(|ms| match ms {
+        0.. => Ok(ms),
+        _ => Err(format!("'{text}' is before 1970")),
+    })
+}
+
 /// An offset, and what is said of it.
 type Planned = BTreeMap<TopicPartition, Result<i64, AdminError>>;
 
-pub(super) async fn run(mut session: Session, args: ResetArgs) -> Result<(), CliError> {
-    if args.scope.is_empty() && args.target.from_file.is_none() {
-        return Err(CliError::Usage("which offsets? --topic or --all-topics".into()));
+pub(super) async fn run(client: &ClientArgs, args: ResetArgs) -> Result<(), CliError> {
+    let from_file = args.target.from_file.as_deref().map(read).transpose()?;
+    if from_file.is_none() {
+        args.scope.check()?;
     }
+    let mut session = Session::open(client).await?;
     if args.execute {
         refuse_active(&session, &args.group).await?;
     }
     let before = committed(&session, &args.group).await?;
-    let planned = plan(&session, &args, &before).await?;
+    let planned = plan(&session, &args, from_file, &before).await?;
     if planned.is_empty() {
         let why = format!("group {} has committed nothing that could be reset", args.group);
         return Err(CliError::NotFound(why));
@@ -139,11 +149,11 @@ async fn refuse_active(session: &Session, group: &str) -> Result<(), CliError> {
 async fn plan(
     session: &Session,
     args: &ResetArgs,
+    from_file: Option<BTreeMap<TopicPartition, i64>>,
     before: &GroupOffsets,
 ) -> Result<Planned, CliError> {
     let target = &args.target;
-    if let Some(file) = &target.from_file {
-        let mut wanted = read(file)?;
+    if let Some(mut wanted) = from_file {
         if !args.scope.is_empty() {
             let scope = args.scope.partitions(session, before).await?;
             wanted.retain(|partition, _| scope.contains(partition));
@@ -255,7 +265,9 @@ fn read(path: &Path) -> Result<BTreeMap<TopicPartition, i64>, CliError> {
         }
         let parsed = parse_line(line)
             .ok_or_else(|| wrong(format!("line {number} is not topic,partition,offset")))?;
-        wanted.insert(parsed.0, parsed.1);
+        if wanted.insert(parsed.0.clone(), parsed.1).is_some() {
+            return Err(wrong(format!("line {number} names {} again", parsed.0)));
+        }
     }
     Ok(wanted)
 }
@@ -326,6 +338,14 @@ fn show(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_record_is_older_than_1970() {
+        assert_eq!(parse_time("1970-01-01"), Ok(0));
+        for bad in ["1969-12-31T23:59:59.999", "-1", "yesterday"] {
+            assert!(parse_time(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn lines_of_a_file() {

@@ -113,7 +113,8 @@ fn read_offsets(path: &std::path::Path) -> Result<Vec<(TopicPartition, i64)>, Cl
     let partitions = partitions.ok_or_else(|| wrong("it has no partitions".into()))?;
     let entry = |entry: &Value| {
         let topic = entry.get("topic")?.as_str()?;
-        let partition = i32::try_from(entry.get("partition")?.as_i64()?).ok()?;
+        let partition = i32::try_from(entry.get("partition")?.as_i64()?).ok();
+        let partition = partition.filter(|partition| *partition >= 0)?;
         let offset = entry.get("offset")?.as_i64().filter(|offset| *offset >= -1)?;
         Some((TopicPartition::new(topic, partition), offset))
     };

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
 use std::num::NonZero;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use thalweg::{
-    Cluster, Consumer, ConsumerConfig, ConsumerRecord, OffsetReset, Position, Records,
-    TopicPartition,
+    Cluster, Consumer, ConsumerConfig, ConsumerRecord, GroupProtocol, GroupStatus, OffsetReset,
+    Position, Records, TopicPartition,
 };
 use thalweg_wire::ErrorCode;
 
@@ -17,13 +17,16 @@ use super::envelope;
 use super::format::{Format, TOKENS};
 use super::progress::Progress;
 use crate::client::{
-    self, CliError, ClientArgs, ClientConfig, EXIT_CODES, consumer_config, stop_signal,
+    self, CliError, ClientArgs, ClientConfig, EXIT_CODES, Patterns, consumer_config, stop_signal,
+    warn,
 };
 
 /// Records of one poll, where max.poll.records does not say otherwise.
 const AT_ONCE: usize = 500;
 /// How often it is looked whether the end is reached, when no records come.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How long a member has nothing to read before it says so.
+const IDLE: Duration = Duration::from_secs(5);
 /// Output is handed over once it is so long, or when nothing more is there.
 const WRITE_AT: usize = 64 << 10;
 
@@ -55,7 +58,10 @@ pub struct ConsumeArgs {
     /// Where to stop: a place before which records are printed
     #[arg(long, value_name = "PLACE", allow_hyphen_values = true, conflicts_with = "exit")]
     until: Option<Place>,
-    /// Stop where the topic ends now
+    /// Stop where the topic ends now.
+    ///
+    /// A member of a --group stops at the end of the partitions that it was given. While others
+    /// have them all it waits, as with kcat: it may get some yet, and often does a moment later.
     #[arg(short, long)]
     exit: bool,
     /// Stop after so many records
@@ -183,13 +189,28 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
     if args.offset == Some(Place::Stored) && settings.group_id.is_none() {
         return Err(CliError::Usage("what is stored is a group's: --group or group.id".into()));
     }
+    let until = if args.exit { Some(Place::End) } else { args.until };
+    if until == Some(Place::Stored) {
+        let why = "what a group committed is where to begin, not where to stop".to_owned();
+        return Err(CliError::Usage(why));
+    }
+    let (topics, pattern) = topics(args, is_member)?;
+    if let Some(pattern) = &pattern {
+        if until.is_some() {
+            let why = "where the topics of a pattern end is not known before they are assigned";
+            return Err(CliError::Usage(why.to_owned()));
+        }
+        // Elsewhere the brokers match it, who know other expressions.
+        if matches!(settings.group_protocol, GroupProtocol::Classic { .. }) {
+            Patterns::names(&[], std::slice::from_ref(pattern))?;
+        }
+    }
+    settings.check()?;
     let at_once = config.properties.number::<NonZero<usize>>("max.poll.records")?;
     config.properties.report();
     let cluster = config.connect().await?;
-    let (topics, pattern) = topics(args, is_member)?;
     let partitions = partitions(&cluster, &topics, &args.partition, &config).await?;
     let mut consumer = Consumer::new(cluster, settings)?;
-    let until = if args.exit { Some(Place::End) } else { args.until };
     let mut task = Task {
         print,
         output: Output::default(),
@@ -201,15 +222,7 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
         bytes: 0,
         total: None,
     };
-    if until == Some(Place::Stored) {
-        let why = "what a group committed is where to begin, not where to stop".to_owned();
-        return Err(CliError::Usage(why));
-    }
     if let Some(until) = until {
-        if pattern.is_some() {
-            let why = "where the topics of a pattern end is not known before they are assigned";
-            return Err(CliError::Usage(why.to_owned()));
-        }
         task.ends = bounds::offsets(&consumer, &partitions, until).await?;
     }
     match (&pattern, is_member) {
@@ -244,6 +257,7 @@ impl Task {
     async fn run(&mut self, consumer: &mut Consumer, args: &ConsumeArgs) -> Result<(), CliError> {
         let is_wanted = !args.quiet && !std::io::stdout().is_terminal();
         let mut progress = Progress::new(is_wanted, self.left.or(self.total));
+        let mut idle = Idle::default();
         let mut stopped = std::pin::pin!(stop_signal());
         while self.left != Some(0) && !self.is_done(consumer) {
             let max = self.left.map_or(self.at_once, |left| left.min(self.at_once as u64) as usize);
@@ -260,6 +274,7 @@ impl Task {
             let mut records = consumer.try_poll(max)?;
             if records.is_empty() {
                 self.output.flush()?;
+                idle.look(consumer);
                 records = tokio::select! {
                     polled = consumer.poll_timeout(max, LOOK_EVERY) => polled?,
                     () = &mut stopped => break,
@@ -306,6 +321,27 @@ impl Task {
             consumer.position(partition).is_some_and(|position| position.offset >= end)
         };
         !assigned.is_empty() && assigned.iter().all(stands_at_end)
+    }
+}
+
+/// A member of a group that was given no partition says so, once: it waits, maybe for ever.
+#[derive(Default)]
+struct Idle {
+    since: Option<Instant>,
+    is_told: bool,
+}
+
+impl Idle {
+    fn look(&mut self, consumer: &Consumer) {
+        if consumer.group_status() != Some(GroupStatus::Stable { partitions: 0 }) {
+            self.since = None;
+            return;
+        }
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if !self.is_told && since.elapsed() >= IDLE {
+            self.is_told = true;
+            warn("the group gave this member no partition; it waits until there is one for it");
+        }
     }
 }
 

@@ -9,30 +9,50 @@ const READ: usize = 64 << 10;
 /// Blocks that wait to be sent.
 const AHEAD: usize = 8;
 
+/// One of the records that were read.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// What is in it.
+    Record(&'a [u8]),
+    /// It is longer than wanted, and was let go; so many bytes long.
+    TooLong(u64),
+}
+
+/// Where a record ends in a [`Block`].
+#[derive(Debug, PartialEq, Eq)]
+struct Cut {
+    /// What stands behind the record not counted.
+    end: usize,
+    /// Where the next begins.
+    next: usize,
+    /// Bytes of a record that is too long, not all of which are there.
+    too_long: Option<u64>,
+}
+
 /// Whole records, each of which ends where the next begins.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Block {
     bytes: Vec<u8>,
-    /// Where each ends, what stands behind it not counted, and where the next begins.
-    ends: Vec<(usize, usize)>,
+    cuts: Vec<Cut>,
     /// Bytes that were read for it.
     pub read: u64,
 }
 
 impl Block {
     /// The records.
-    pub fn records(&self) -> impl Iterator<Item = &[u8]> {
+    pub fn records(&self) -> impl Iterator<Item = Piece<'_>> {
         let mut begin = 0;
-        self.ends.iter().map(move |&(end, next)| {
-            let record = &self.bytes[begin..end];
-            begin = next;
-            record
+        self.cuts.iter().map(move |cut| {
+            let record = &self.bytes[begin..cut.end];
+            begin = cut.next;
+            cut.too_long.map_or(Piece::Record(record), Piece::TooLong)
         })
     }
 }
 
 /// Reads on a thread of its own, which waits when nobody takes what it read. What is there is
-/// handed over at once, as who types wants.
+/// handed over at once, as who types wants. Of a record that is longer than `record_max` no more
+/// than that is kept.
 pub fn read(
     source: impl Read + Send + 'static,
     delimiter: Vec<u8>,
@@ -62,21 +82,23 @@ pub fn read(
 struct Splitter {
     delimiter: Vec<u8>,
     record_max: usize,
-    /// The beginning of a record whose end was not read yet.
+    /// The beginning of a record whose end was not read yet; its last bytes, if some were let go.
     rest: Vec<u8>,
+    /// Bytes of that record that were let go, because it is too long.
+    gone: u64,
     is_over: bool,
 }
 
 impl Splitter {
     fn new(delimiter: Vec<u8>, record_max: usize) -> Splitter {
-        Splitter { delimiter, record_max, rest: Vec::new(), is_over: false }
+        Splitter { delimiter, record_max, rest: Vec::new(), gone: 0, is_over: false }
     }
 
     /// The next records; `None` at the end. A last record needs nothing behind it, and what is
     /// empty there is none.
     fn next(&mut self, source: &mut impl Read) -> io::Result<Option<Block>> {
         let mut block = Block::default();
-        while block.ends.is_empty() {
+        while block.cuts.is_empty() {
             if self.is_over {
                 return Ok(None);
             }
@@ -96,28 +118,42 @@ impl Splitter {
             let mut look_from = known.saturating_sub(self.delimiter.len().saturating_sub(1));
             while let Some(at) = find(&bytes[look_from..], &self.delimiter) {
                 let end = look_from + at;
-                begin = end + self.delimiter.len();
-                block.ends.push((end, begin));
+                let next = end + self.delimiter.len();
+                block.cuts.push(self.cut(begin, end, next));
+                begin = next;
                 look_from = begin;
             }
             if n == 0 {
                 self.is_over = true;
-                if begin < bytes.len() {
-                    block.ends.push((bytes.len(), bytes.len()));
+                if begin < bytes.len() || self.gone > 0 {
+                    block.cuts.push(self.cut(begin, bytes.len(), bytes.len()));
                     begin = bytes.len();
                 }
             }
             self.rest = bytes.split_off(begin);
-            if self.rest.len() > self.record_max {
-                let text = format!("a record is longer than {} bytes", self.record_max);
-                return Err(io::Error::new(io::ErrorKind::InvalidData, text));
-            }
+            self.let_go();
             block.bytes = bytes;
-            if self.is_over && block.ends.is_empty() {
-                return Ok(None);
-            }
         }
         Ok(Some(block))
+    }
+
+    /// A record that ends.
+    fn cut(&mut self, begin: usize, end: usize, next: usize) -> Cut {
+        let kept = end - begin;
+        let gone = std::mem::take(&mut self.gone);
+        let is_too_long = gone > 0 || kept > self.record_max;
+        Cut { end, next, too_long: is_too_long.then(|| gone.saturating_add(kept as u64)) }
+    }
+
+    /// Keeps of a record that is too long only what may be the beginning of what ends it.
+    fn let_go(&mut self) {
+        let keep = self.delimiter.len().saturating_sub(1);
+        if self.gone == 0 && self.rest.len() <= self.record_max.saturating_add(keep) {
+            return;
+        }
+        let from = self.rest.len().saturating_sub(keep);
+        self.gone = self.gone.saturating_add(from as u64);
+        self.rest = self.rest.split_off(from);
     }
 }
 
@@ -152,6 +188,7 @@ mod tests {
         }
     }
 
+    /// Records of at most 1 000 bytes.
     fn split(text: &str, delimiter: &str, at_once: usize) -> Vec<String> {
         let mut splitter = Splitter::new(delimiter.as_bytes().to_vec(), 1_000);
         let mut source = Trickle(text.as_bytes(), at_once);
@@ -159,7 +196,10 @@ mod tests {
         let mut read = 0;
         while let Some(block) = splitter.next(&mut source).unwrap() {
             read += block.read;
-            records.extend(block.records().map(|record| String::from_utf8_lossy(record).into()));
+            records.extend(block.records().map(|piece| match piece {
+                Piece::Record(record) => String::from_utf8_lossy(record).into(),
+                Piece::TooLong(bytes) => format!("{bytes} bytes"),
+            }));
         }
         assert_eq!(read as usize, text.len());
         records
@@ -176,9 +216,28 @@ mod tests {
     }
 
     #[test]
-    fn a_record_without_an_end_is_not_kept_for_ever() {
-        let mut splitter = Splitter::new(b"\n".to_vec(), 1_000);
-        let long = vec![b'x'; 300_000];
-        assert!(splitter.next(&mut Trickle(&long, 400)).is_err());
+    fn a_record_that_is_too_long_is_let_go_and_the_rest_goes_on() {
+        let (fits, long) = ("x".repeat(1_000), "x".repeat(1_001));
+        // The end of the longer one has what ends it, but for the last byte.
+        let longer = format!("{}<-", "x".repeat(5_000));
+        for at_once in [1, 3, 700, 1_000_000] {
+            let text = format!("{fits}<->{long}<->a<->{longer}<-><->b");
+            let found = split(&text, "<->", at_once);
+            assert!(found == [&*fits, "1001 bytes", "a", "5002 bytes", "", "b"], "{at_once}");
+            // A last one without an end.
+            assert_eq!(split(&format!("a\n{long}"), "\n", at_once), ["a", "1001 bytes"]);
+            assert_eq!(split(&format!("{long}\n"), "\n", at_once), ["1001 bytes"]);
+            assert_eq!(split(&format!("a<->{longer}"), "<->", at_once), ["a", "5002 bytes"]);
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_a_record_has_a_bound() {
+        let mut splitter = Splitter::new(b"<>".to_vec(), 1_000);
+        let mut source = io::repeat(b'x').take(20 << 20).chain(&b"<>end"[..]);
+        let block = splitter.next(&mut source).unwrap().unwrap();
+        assert_eq!(block.records().next(), Some(Piece::TooLong(20 << 20)));
+        assert!(block.bytes.len() <= 1_000 + READ, "{}", block.bytes.len());
+        assert!(splitter.rest.capacity() <= 2 * (1_000 + READ), "{}", splitter.rest.capacity());
     }
 }

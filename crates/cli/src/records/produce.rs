@@ -15,7 +15,7 @@ use thalweg_wire::ErrorCode;
 
 use super::envelope;
 use super::format::unescape;
-use super::input::{self, Block, find};
+use super::input::{self, Block, Piece, find};
 use super::progress::Progress;
 use crate::client::{self, CliError, ClientArgs, EXIT_CODES, producer_config, stop_signal, warn};
 
@@ -25,6 +25,10 @@ const WAITING_MAX: usize = 100_000;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Failures that are told one by one.
 const TOLD_MAX: u64 = 10;
+/// Most bytes of JSON that one byte of a record takes: `\u0000`.
+const JSON_PER_BYTE: usize = 6;
+/// Bytes of JSON around them: names, numbers, what was said of a record that was read.
+const JSON_AROUND: usize = 4 << 10;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -117,20 +121,24 @@ async fn produce(args: &ProduceArgs) -> Result<(), CliError> {
             config.properties.set(name, value);
         }
     }
+    let delimiter = unescape(&args.delimiter).map_err(CliError::Usage)?;
     let mut settings = producer_config(&config.properties, ProducerConfig::default())?;
     if let Some(timeout) = args.client.timeout {
         settings.max_block = timeout;
         settings.delivery_timeout = timeout.max(settings.linger + config.options.request_timeout);
     }
-    let record_max = settings.max_request_size;
+    settings.check(&config.options)?;
+    let request_max = settings.max_request_size;
     config.properties.report();
-    let sources = Sources::of(args, record_max)?;
+    let sources = Sources::of(args)?;
     let cluster = config.connect().await?;
     let producer = Producer::new(cluster, settings)?;
     let mut run = Run {
         producer: &producer,
-        recipe,
         sent: Sent { is_verbose: args.verbose, ..Sent::default() },
+        input_max: recipe.input_max(request_max),
+        request_max,
+        recipe,
         left: args.count,
         progress: Progress::new(!args.quiet && !args.verbose, sources.total),
         bytes: 0,
@@ -138,7 +146,7 @@ async fn produce(args: &ProduceArgs) -> Result<(), CliError> {
     };
     let result = match args.file {
         true => run.files(&args.paths).await,
-        false => run.stream(sources, unescape(&args.delimiter).map_err(CliError::Usage)?).await,
+        false => run.stream(sources, delimiter).await,
     };
     let Run { mut sent, records, progress, .. } = run;
     let mut stopped = std::pin::pin!(stop_signal());
@@ -198,6 +206,18 @@ impl Recipe {
         })
     }
 
+    /// Bytes of the input that a record may take: more than `request_max` only where what is sent
+    /// can be less than what was read.
+    fn input_max(&self, request_max: usize) -> usize {
+        match &self.key_delimiter {
+            Some(between) => request_max.saturating_add(between.len()),
+            None if self.json => {
+                request_max.saturating_mul(JSON_PER_BYTE).saturating_add(JSON_AROUND)
+            }
+            None => request_max,
+        }
+    }
+
     /// Bytes, or null where empty ones are.
     fn filled<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         (!(self.null && bytes.is_empty())).then_some(bytes)
@@ -209,7 +229,6 @@ struct Sources {
     all: Vec<Source>,
     /// Bytes of all of it, where that is known.
     total: Option<u64>,
-    record_max: usize,
 }
 
 enum Source {
@@ -219,16 +238,16 @@ enum Source {
 
 impl Sources {
     /// Nothing is written if one of them is not there. They are opened one by one, in their turn.
-    fn of(args: &ProduceArgs, record_max: usize) -> Result<Sources, CliError> {
+    fn of(args: &ProduceArgs) -> Result<Sources, CliError> {
         if args.paths.is_empty() {
-            return Ok(Sources { all: vec![Source::Stdin], total: None, record_max });
+            return Ok(Sources { all: vec![Source::Stdin], total: None });
         }
         let mut total = 0;
         for path in &args.paths {
             total += std::fs::metadata(path).map_err(|error| cannot_read(path, &error))?.len();
         }
         let all = args.paths.iter().cloned().map(Source::Path).collect();
-        Ok(Sources { all, total: Some(total), record_max })
+        Ok(Sources { all, total: Some(total) })
     }
 }
 
@@ -254,6 +273,9 @@ fn cannot_read(path: &Path, error: &std::io::Error) -> CliError {
 struct Run<'a> {
     producer: &'a Producer,
     recipe: Recipe,
+    /// Most bytes of input that are taken for one record.
+    input_max: usize,
+    request_max: usize,
     sent: Sent,
     left: Option<u64>,
     progress: Progress,
@@ -265,8 +287,17 @@ impl Run<'_> {
     /// Files that are a record each.
     async fn files(&mut self, paths: &[PathBuf]) -> Result<(), CliError> {
         for path in paths.iter().take(self.left.map_or(usize::MAX, |left| left as usize)) {
-            let value = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;
-            self.send(&value).await?;
+            let failed = |error| cannot_read(path, &error);
+            let file = File::open(path).map_err(failed)?;
+            let size = file.metadata().map_err(failed)?.len();
+            let mut value = Vec::new();
+            let most = u64::try_from(self.input_max).unwrap_or(u64::MAX);
+            // What is no file tells no size beforehand.
+            file.take(most.saturating_add(1)).read_to_end(&mut value).map_err(failed)?;
+            match value.len() > self.input_max {
+                true => self.too_long(size.max(value.len() as u64)),
+                false => self.send(&value).await?,
+            }
         }
         Ok(())
     }
@@ -278,7 +309,7 @@ impl Run<'_> {
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         for source in sources.all {
             let source = source.open()?;
-            let mut blocks = input::read(source, delimiter.clone(), sources.record_max);
+            let mut blocks = input::read(source, delimiter.clone(), self.input_max);
             loop {
                 let block = tokio::select! {
                     biased;
@@ -307,17 +338,34 @@ impl Run<'_> {
             if self.left == Some(0) {
                 return Ok(false);
             }
-            self.send(record).await?;
+            match record {
+                Piece::Record(bytes) => self.send(bytes).await?,
+                Piece::TooLong(bytes) => self.too_long(bytes),
+            }
         }
         self.bytes += block.read;
         self.progress.update(self.records, self.bytes, self.bytes);
         Ok(self.left != Some(0))
     }
 
-    /// Sends one record. What is wrong with it alone is no reason to stop.
-    async fn send(&mut self, bytes: &[u8]) -> Result<(), CliError> {
+    /// Counts a record of the input.
+    fn count(&mut self) {
         self.left = self.left.map(|left| left.saturating_sub(1));
         self.records += 1;
+    }
+
+    /// A record that was not even read as a whole.
+    fn too_long(&mut self, bytes: u64) {
+        self.count();
+        let (number, most) = (self.records, self.request_max);
+        self.sent.failed(&format!(
+            "record {number}: its {bytes} bytes are too many for max.request.size={most}"
+        ));
+    }
+
+    /// Sends one record. What is wrong with it alone is no reason to stop.
+    async fn send(&mut self, bytes: &[u8]) -> Result<(), CliError> {
+        self.count();
         let recipe = &self.recipe;
         let envelope;
         let mut record = ProducerRecord {

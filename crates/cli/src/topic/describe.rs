@@ -12,7 +12,7 @@ use thalweg::{FoundOffset, IsolationLevel, TopicPartition};
 use thalweg_wire::Uuid;
 
 use super::select;
-use crate::client::{Align, CliError, Session, Table, Tally};
+use crate::client::{Align, CliError, ClientArgs, Patterns, Session, Table, Tally};
 
 #[derive(Args)]
 pub(super) struct DescribeArgs {
@@ -56,11 +56,13 @@ struct Extras {
     offsets: BTreeMap<(i32, bool), Result<FoundOffset, AdminError>>,
 }
 
-pub(super) async fn run(mut session: Session, args: DescribeArgs) -> Result<(), CliError> {
-    let only_ids = args.names.is_empty() && args.regex.is_empty() && !args.id.is_empty();
+pub(super) async fn run(client: &ClientArgs, args: DescribeArgs) -> Result<(), CliError> {
+    let patterns = Patterns::globs(&args.names, &args.regex)?;
+    let only_ids = patterns.is_empty() && !args.id.is_empty();
+    let mut session = Session::open(client).await?;
     let mut wanted: BTreeSet<TopicRef> = args.id.iter().copied().map(TopicRef::Id).collect();
     if !only_ids {
-        let names = select(&session, &args.names, &args.regex, args.internal).await?;
+        let names = select(&session, &patterns, args.internal).await?;
         wanted.extend(names.into_iter().map(TopicRef::Name));
     }
     let mut tally = Tally::default();

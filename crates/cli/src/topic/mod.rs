@@ -159,20 +159,22 @@ pub fn parse_pair(text: &str) -> Result<(String, String), String> {
 /// Runs `thalweg topic`.
 pub fn run(args: TopicArgs) -> ExitCode {
     crate::client::run(async {
-        let session = Session::open(&args.client).await?;
+        // They connect by themselves, once they know that what they are told makes sense.
+        let client = &args.client;
         match args.command {
-            TopicCommand::List(args) => list(session, args).await,
-            TopicCommand::Create(args) => create(session, args).await,
-            TopicCommand::Describe(args) => describe::run(session, args).await,
-            TopicCommand::Alter(args) => alter(session, args).await,
-            TopicCommand::Delete(args) => delete(session, args).await,
-            TopicCommand::Producers(args) => producers(session, args).await,
+            TopicCommand::List(args) => list(client, args).await,
+            TopicCommand::Create(args) => create(client, args).await,
+            TopicCommand::Describe(args) => describe::run(client, args).await,
+            TopicCommand::Alter(args) => alter(client, args).await,
+            TopicCommand::Delete(args) => delete(client, args).await,
+            TopicCommand::Producers(args) => producers(Session::open(client).await?, args).await,
         }
     })
 }
 
-async fn list(mut session: Session, args: ListArgs) -> Result<(), CliError> {
+async fn list(client: &ClientArgs, args: ListArgs) -> Result<(), CliError> {
     let patterns = Patterns::globs(&args.names, &args.regex)?;
+    let mut session = Session::open(client).await?;
     let mut topics = session.admin.list_topics(true).await?;
     topics.retain(|topic| {
         let is_shown = args.internal || !topic.is_internal;
@@ -229,7 +231,11 @@ async fn list(mut session: Session, args: ListArgs) -> Result<(), CliError> {
     }
 }
 
-async fn create(mut session: Session, args: CreateArgs) -> Result<(), CliError> {
+async fn create(client: &ClientArgs, args: CreateArgs) -> Result<(), CliError> {
+    let mut names = BTreeSet::new();
+    if let Some(name) = args.names.iter().find(|name| !names.insert(*name)) {
+        return Err(CliError::Usage(format!("topic {name} is given twice")));
+    }
     let mut configs = BTreeMap::new();
     for (name, value) in args.config {
         if configs.insert(name.clone(), value).is_some() {
@@ -248,6 +254,7 @@ async fn create(mut session: Session, args: CreateArgs) -> Result<(), CliError> 
         configs: configs.clone(),
     });
     let mode = if args.validate_only { Mode::ValidateOnly } else { Mode::Apply };
+    let mut session = Session::open(client).await?;
     let results = session.admin.create_topics(topics.collect(), mode).await;
     let mut tally = Tally::default();
     let mut all = Vec::new();
@@ -295,11 +302,9 @@ async fn create(mut session: Session, args: CreateArgs) -> Result<(), CliError> 
 /// it is named, or where it is asked for.
 async fn select(
     session: &Session,
-    names: &[String],
-    regexes: &[String],
+    patterns: &Patterns,
     internal: bool,
 ) -> Result<BTreeSet<String>, CliError> {
-    let patterns = Patterns::globs(names, regexes)?;
     if !patterns.is_empty() && !patterns.has_patterns() {
         return Ok(patterns.exact().cloned().collect());
     }
@@ -311,13 +316,15 @@ async fn select(
     patterns.select(&all)
 }
 
-async fn alter(mut session: Session, args: AlterArgs) -> Result<(), CliError> {
+async fn alter(client: &ClientArgs, args: AlterArgs) -> Result<(), CliError> {
+    let patterns = Patterns::globs(&args.names, &[])?;
     let changes = args.changes.changes()?;
     if args.partitions.is_none() && changes.is_empty() {
         let usage = "nothing to change: --partitions, --set, --delete, --append, --subtract";
         return Err(CliError::Usage(usage.into()));
     }
-    let names = select(&session, &args.names, &[], false).await?;
+    let mut session = Session::open(client).await?;
+    let names = select(&session, &patterns, false).await?;
     let mode = args.changes.mode();
     let is_real = mode == Mode::Apply;
     let mut tally = Tally::default();
@@ -370,12 +377,13 @@ async fn alter(mut session: Session, args: AlterArgs) -> Result<(), CliError> {
     tally.conclude(session.out)
 }
 
-async fn delete(mut session: Session, args: DeleteArgs) -> Result<(), CliError> {
+async fn delete(client: &ClientArgs, args: DeleteArgs) -> Result<(), CliError> {
     let patterns = Patterns::globs(&args.names, &args.regex)?;
     let mut wanted: BTreeSet<TopicRef> = args.id.iter().copied().map(TopicRef::Id).collect();
     if patterns.is_empty() && wanted.is_empty() {
         return Err(CliError::Usage("which topics? Names, --regex or --id".into()));
     }
+    let mut session = Session::open(client).await?;
     if !patterns.is_empty() {
         let names = match args.if_exists && patterns.has_patterns() {
             true => {
@@ -383,7 +391,7 @@ async fn delete(mut session: Session, args: DeleteArgs) -> Result<(), CliError> 
                 let all: Vec<String> = topics.into_iter().map(|topic| topic.name).collect();
                 patterns.select_any(&all)?
             }
-            false => select(&session, &args.names, &args.regex, false).await?,
+            false => select(&session, &patterns, false).await?,
         };
         if patterns.has_patterns() && !args.yes && !names.is_empty() {
             let listed: Vec<String> = names.into_iter().collect();

@@ -99,6 +99,15 @@ impl Default for ConsumerConfig {
 }
 
 impl ConsumerConfig {
+    /// Whether a [`Consumer`](super::Consumer) could be made of this: it would refuse what this
+    /// refuses, but it needs a cluster.
+    ///
+    /// # Errors
+    /// [`Error::Config`] names a value that makes no sense.
+    pub fn check(&self) -> Result<(), Error> {
+        self.clone().bounded().fetch_settings().map(drop)
+    }
+
     /// The same with times that can be added to a moment.
     pub(super) fn bounded(mut self) -> ConsumerConfig {
         for time in [

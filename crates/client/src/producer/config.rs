@@ -91,6 +91,15 @@ impl Default for ProducerConfig {
 }
 
 impl ProducerConfig {
+    /// Whether a [`Producer`](super::Producer) could be made of this, on a cluster with such
+    /// options: it would refuse what this refuses, but it needs the cluster.
+    ///
+    /// # Errors
+    /// [`Error::Config`] names a value that makes no sense, or not with the others.
+    pub fn check(&self, options: &Options) -> Result<(), Error> {
+        self.clone().bounded().settings(options).map(drop)
+    }
+
     /// The same with times that can be added to a moment.
     pub(super) fn bounded(mut self) -> ProducerConfig {
         for time in [

@@ -1,0 +1,119 @@
+//! An OffsetCommit is one batch in the group coordinator's log, or it fails as a whole: how large
+//! it may be, on this broker and on Apache Kafka.
+//!
+//! Kafka's half needs Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3.
+//! Without the variable it is left out, and the test says so.
+
+use std::time::{Duration, Instant};
+
+use thalweg::admin::{Admin, AdminConfig, Mode, NewTopic};
+use thalweg::core::pipeline::encode_request;
+use thalweg::{Cluster, Connection, Options};
+use thalweg_testkit::TestBroker;
+use thalweg_testkit::kafka::Kafka;
+use thalweg_wire::messages::offset_commit_request::{
+    OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+};
+use thalweg_wire::messages::{FindCoordinatorRequest, OffsetCommitRequest, OffsetCommitResponse};
+use thalweg_wire::{ApiKey, ErrorCode, Message, Reader, Uuid, Writer};
+
+const TOPIC: &str = "t";
+const PARTITIONS: i32 = 300;
+/// What the partitions' metadata may take: `offset.metadata.max.bytes` of each.
+const METADATA_MAX: usize = 300 * 4_096;
+
+/// The last version that names topics, and the first that knows them by their ids.
+const VERSIONS: [i16; 2] = [9, 10];
+
+/// A connection to the only broker, where there are the topic and the group's coordinator.
+struct Bench {
+    connection: Connection,
+    topic: Uuid,
+}
+
+impl Bench {
+    async fn on(bootstrap: &str) -> Bench {
+        let cluster = Cluster::connect(bootstrap, Options::default()).await.unwrap();
+        let admin = Admin::new(cluster, AdminConfig::default());
+        let topic = NewTopic::new(TOPIC).with_partitions(PARTITIONS);
+        let created = admin.create_topics(vec![topic], Mode::Apply).await;
+        let topic = created[TOPIC].as_ref().unwrap().id;
+        let connection = Connection::open(bootstrap, &Options::default()).await.unwrap();
+        let bench = Bench { connection, topic };
+        let find =
+            FindCoordinatorRequest { coordinator_keys: vec!["g".into()], ..Default::default() };
+        let deadline = Instant::now() + Duration::from_secs(60);
+        // The coordinator loads, and Kafka hears of the topic's partitions one by one.
+        while bench.connection.send(&find).await.unwrap().coordinators[0].error_code.is_err()
+            || bench.commit(9, 0).await != ErrorCode::NONE
+        {
+            assert!(Instant::now() < deadline, "no coordinator");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        bench
+    }
+
+    /// Commits an offset of every partition as somebody who is no member, with so many bytes of
+    /// metadata in all. All partitions must get the same answer, which is given.
+    async fn commit(&self, version: i16, metadata: usize) -> ErrorCode {
+        let count = PARTITIONS as usize;
+        let partition = |index: usize| OffsetCommitRequestPartition {
+            partition_index: index as i32,
+            committed_offset: 0,
+            committed_leader_epoch: -1,
+            committed_metadata: Some("m".repeat((metadata + index) / count)),
+            ..Default::default()
+        };
+        let request = OffsetCommitRequest {
+            group_id: "g".into(),
+            topics: vec![OffsetCommitRequestTopic {
+                name: TOPIC.into(),
+                topic_id: self.topic,
+                partitions: (0..count).map(partition).collect(),
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let mut frame = Writer::new();
+        encode_request(&mut frame, &request, version, "test").unwrap();
+        let body = self.connection.send_frame(frame, ApiKey::OFFSET_COMMIT, version).await;
+        let response =
+            OffsetCommitResponse::decode(&mut Reader::new(&body.unwrap()), version).unwrap();
+        let answers = &response.topics[0].partitions;
+        assert_eq!(answers.len(), count);
+        let first = answers[0].error_code;
+        assert!(answers.iter().all(|answer| answer.error_code == first), "{answers:?}");
+        first
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_is_no_batch_fails_as_in_kafka() {
+    let broker = TestBroker::start().await;
+    let ours = Bench::on(&broker.bootstrap()).await;
+    // How much fits: what does not is taken back, and is not in the way of the next one.
+    let (mut fits, mut too_much) = (0, METADATA_MAX);
+    while fits + 1 < too_much {
+        let half = fits.midpoint(too_much);
+        match ours.commit(VERSIONS[0], half).await {
+            ErrorCode::NONE => fits = half,
+            ErrorCode::UNKNOWN_SERVER_ERROR => too_much = half,
+            other => panic!("{half} bytes: {other:?}"),
+        }
+    }
+    // message.max.bytes, but for some 65 bytes of each record and 61 of the batch.
+    let rest = 1_048_588 - fits;
+    assert!((300 * 60..300 * 70).contains(&rest), "{fits}");
+    let mut benches = vec![ours];
+    let kafka = Kafka::builder().map(|kafka| tokio::task::block_in_place(|| kafka.start()));
+    if let Some(kafka) = &kafka {
+        benches.push(Bench::on(&kafka.bootstrap(Kafka::INTERNAL)).await);
+    }
+    for bench in &benches {
+        for version in VERSIONS {
+            let refused = bench.commit(version, fits + 1).await;
+            assert_eq!(refused, ErrorCode::UNKNOWN_SERVER_ERROR, "version {version}");
+            assert_eq!(bench.commit(version, fits).await, ErrorCode::NONE, "version {version}");
+        }
+    }
+}
