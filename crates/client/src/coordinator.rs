@@ -21,6 +21,11 @@ use crate::error::Error;
 
 /// Kind of coordinator: of a group.
 pub(crate) const GROUP: i8 = 0;
+/// Bytes that the records of one commit may take in the coordinator's log. It writes them in one
+/// batch of `message.max.bytes` (1 MiB), or refuses all of them with UNKNOWN_SERVER_ERROR.
+const COMMIT_MAX: usize = 512 << 10;
+/// Bytes of one such record besides names and metadata; Kafka 4.3 writes 64.
+const RECORD: usize = 80;
 
 /// An offset that a group committed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -72,8 +77,36 @@ pub(crate) async fn find(cluster: &Cluster, group: &str) -> Result<i32, Error> {
     Ok(found.node_id)
 }
 
-/// Commits offsets; what each partition became.
+/// Commits offsets, so many at a time as coordinators take; what each partition became.
 pub(crate) async fn commit(
+    cluster: &Cluster,
+    coordinator: i32,
+    identity: &Identity,
+    offsets: &[(TopicPartition, CommittedOffset)],
+) -> Result<PerPartition<()>, Error> {
+    let mut results = PerPartition::new();
+    let mut rest = offsets;
+    while !rest.is_empty() {
+        let (part, behind) = rest.split_at(first_part(&identity.group, rest));
+        results.extend(commit_part(cluster, coordinator, identity, part).await?);
+        rest = behind;
+    }
+    Ok(results)
+}
+
+/// How many of the first offsets go into one request: one at least.
+fn first_part(group: &str, offsets: &[(TopicPartition, CommittedOffset)]) -> usize {
+    let mut bytes = 0usize;
+    let fits = offsets.iter().take_while(|(partition, offset)| {
+        let metadata = offset.metadata.as_ref().map_or(0, String::len);
+        let record = RECORD + group.len() + partition.topic.len() + metadata;
+        bytes = bytes.saturating_add(record);
+        bytes <= COMMIT_MAX
+    });
+    fits.count().max(1).min(offsets.len())
+}
+
+async fn commit_part(
     cluster: &Cluster,
     coordinator: i32,
     identity: &Identity,
@@ -238,4 +271,23 @@ fn name_of(known: &Metadata, by_id: bool, id: Uuid, name: String) -> Option<Arc<
 
 fn refused(group: &str, api: thalweg_wire::ApiKey, code: ErrorCode) -> Error {
     Error::Group { group: group.into(), api, partition: None, code }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offset(metadata: usize) -> (TopicPartition, CommittedOffset) {
+        let metadata = Some("m".repeat(metadata));
+        (TopicPartition::new("t", 0), CommittedOffset { position: Position::at(0), metadata })
+    }
+
+    #[test]
+    fn a_commit_is_sent_in_parts() {
+        assert_eq!(first_part("g", &[]), 0);
+        assert_eq!(first_part("g", &[offset(COMMIT_MAX)]), 1, "nothing smaller would help");
+        assert_eq!(first_part("g", &vec![offset(0); 10_000]), COMMIT_MAX / (RECORD + 2));
+        assert_eq!(first_part("g", &vec![offset(4_096); 300]), COMMIT_MAX / (RECORD + 2 + 4_096));
+        assert_eq!(first_part("g", &vec![offset(10); 20]), 20);
+    }
 }

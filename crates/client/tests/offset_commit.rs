@@ -1,14 +1,16 @@
 //! An OffsetCommit is one batch in the group coordinator's log, or it fails as a whole: how large
-//! it may be, on this broker and on Apache Kafka.
+//! it may be, on this broker and on Apache Kafka. This client commits any number of offsets, in as
+//! many requests as that takes.
 //!
 //! Kafka's half needs Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3.
 //! Without the variable it is left out, and the test says so.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use thalweg::admin::{Admin, AdminConfig, Mode, NewTopic};
 use thalweg::core::pipeline::encode_request;
-use thalweg::{Cluster, Connection, Options};
+use thalweg::{Cluster, CommittedOffset, Connection, Options, Position, TopicPartition};
 use thalweg_testkit::TestBroker;
 use thalweg_testkit::kafka::Kafka;
 use thalweg_wire::messages::offset_commit_request::{
@@ -27,6 +29,7 @@ const VERSIONS: [i16; 2] = [9, 10];
 
 /// A connection to the only broker, where there are the topic and the group's coordinator.
 struct Bench {
+    admin: Admin,
     connection: Connection,
     topic: Uuid,
 }
@@ -39,7 +42,7 @@ impl Bench {
         let created = admin.create_topics(vec![topic], Mode::Apply).await;
         let topic = created[TOPIC].as_ref().unwrap().id;
         let connection = Connection::open(bootstrap, &Options::default()).await.unwrap();
-        let bench = Bench { connection, topic };
+        let bench = Bench { admin, connection, topic };
         let find =
             FindCoordinatorRequest { coordinator_keys: vec!["g".into()], ..Default::default() };
         let deadline = Instant::now() + Duration::from_secs(60);
@@ -85,6 +88,24 @@ impl Bench {
         assert!(answers.iter().all(|answer| answer.error_code == first), "{answers:?}");
         first
     }
+
+    /// More than fits, which is all there afterwards.
+    async fn commit_as_this_client_does(&self) {
+        let metadata = |partition: i32| format!("{partition:04096}");
+        let offset = |partition| {
+            let position = Position::at(i64::from(partition));
+            let metadata = Some(metadata(partition));
+            (TopicPartition::new(TOPIC, partition), CommittedOffset { position, metadata })
+        };
+        let offsets: BTreeMap<_, _> = (0..PARTITIONS).map(offset).collect();
+        let done = self.admin.alter_group_offsets("g", offsets.clone()).await;
+        assert!(done.values().all(Result::is_ok), "{done:?}");
+        let found = self.admin.list_group_offsets(["g".to_owned()]).await;
+        let found = found["g"].as_ref().unwrap().iter();
+        let found: BTreeMap<_, _> =
+            found.map(|(at, found)| (at.clone(), found.as_ref().unwrap().clone())).collect();
+        assert!(found == offsets, "what is there is something else");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -115,5 +136,6 @@ async fn a_commit_that_is_no_batch_fails_as_in_kafka() {
             assert_eq!(refused, ErrorCode::UNKNOWN_SERVER_ERROR, "version {version}");
             assert_eq!(bench.commit(version, fits).await, ErrorCode::NONE, "version {version}");
         }
+        bench.commit_as_this_client_does().await;
     }
 }
