@@ -1,25 +1,26 @@
 //! Groups in which this client is a member beside a Java consumer or one of librdkafka (kcat), on
 //! Apache Kafka and on Thalweg's broker, which has classic groups only.
 //!
-//! In every group this client comes first, so that in a classic group it is the leader and assigns
-//! for the other one too; then it goes and comes back, and the other one assigns. Records are
-//! written all the while, and each must be read by one of the two, once.
+//! In the groups of `cases` this client comes first, so that in a classic group it is the leader and
+//! assigns for the other one too; then it goes and comes back, and the other one assigns. Records are
+//! written all the while, and each must be read by one of the two, once. `fates` has members that die
+//! and members that come back.
 //!
 //! Needs kcat, Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without
 //! the variable there is nothing to do, and the test says so.
 
+#[path = "mixed/fates.rs"]
+mod fates;
+#[path = "mixed/members.rs"]
+mod members;
 #[path = "support/traffic.rs"]
 mod traffic;
 
-use std::collections::{BTreeMap, HashMap};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use members::{Java, Member, Other};
 use thalweg::admin::{Admin, AdminConfig, Mode, NewTopic};
 use thalweg::{
     Assignor, Cluster, Consumer, ConsumerConfig, GroupProtocol, OffsetReset, Options,
@@ -35,27 +36,12 @@ const AT_ONCE: usize = 3;
 const BETWEEN: i64 = 20;
 const OURS: &str = "thalweg";
 /// Settings of both kinds of brokers: members hear of a rebalance soon.
-const CONFIGS: [(&str, &str); 2] = [
+const CONFIGS: [(&str, &str); 4] = [
     ("group.consumer.min.heartbeat.interval.ms", "100"),
     ("group.consumer.heartbeat.interval.ms", "200"),
+    ("group.consumer.min.session.timeout.ms", "6000"),
+    ("group.consumer.session.timeout.ms", "6000"),
 ];
-
-/// Whose client the other member is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Other {
-    Java,
-    Kcat,
-}
-
-impl Other {
-    /// Its client id, with which its member id begins.
-    fn name(self) -> &'static str {
-        match self {
-            Other::Java => "java",
-            Other::Kcat => "kcat",
-        }
-    }
-}
 
 /// One group.
 struct Case {
@@ -130,129 +116,6 @@ fn cases() -> Vec<Case> {
     all
 }
 
-/// What the program of Java members says of one of them.
-#[derive(Clone)]
-struct Told {
-    book: Book,
-    has_left: Arc<AtomicBool>,
-}
-
-/// The program `mixed/Members.java`: all Java consumers of all groups.
-struct Java {
-    child: Child,
-    input: Mutex<ChildStdin>,
-    members: Arc<Mutex<HashMap<String, Told>>>,
-}
-
-impl Java {
-    fn start(kafka: &Kafka) -> Java {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mixed/Members.java");
-        let mut command = kafka.java();
-        command.arg(source).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("java starts");
-        let input = Mutex::new(child.stdin.take().expect("a pipe"));
-        let output = BufReader::new(child.stdout.take().expect("a pipe"));
-        let members: Arc<Mutex<HashMap<String, Told>>> = Arc::default();
-        let known = Arc::clone(&members);
-        std::thread::spawn(move || {
-            let who = Other::Java.name().into();
-            for line in output.lines().map_while(Result::ok) {
-                let words: Vec<&str> = line.split(' ').collect();
-                let told = words.first().and_then(|name| known.lock().unwrap().get(*name).cloned());
-                match (told, &words[1..]) {
-                    (Some(told), ["read", place @ ..]) => note(&who, &told.book, place),
-                    (Some(told), ["left"]) => told.has_left.store(true, Ordering::SeqCst),
-                    _ => panic!("a member in Java: {line}"),
-                }
-            }
-        });
-        Java { child, input, members }
-    }
-
-    fn tell(&self, line: &str) {
-        writeln!(self.input.lock().unwrap(), "{line}").expect("the Java program listens");
-    }
-}
-
-impl Drop for Java {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Takes `TOPIC PARTITION OFFSET`.
-fn note(who: &Arc<str>, book: &Book, place: &[&str]) {
-    let [topic, partition, offset] = place else { panic!("not a place: {place:?}") };
-    let at = TopicPartition::new((*topic).to_owned(), partition.parse().unwrap());
-    book.note(who, at, offset.parse().unwrap());
-}
-
-/// The other member, from joining to leaving.
-enum Member<'j> {
-    Java { java: &'j Java, name: String, told: Told },
-    Kcat { child: Child, reading: std::thread::JoinHandle<()> },
-}
-
-impl Member<'_> {
-    fn join<'j>(
-        java: &'j Java,
-        case: &Case,
-        topics: &[(&str, i32)],
-        configs: &[String],
-        name: String,
-        book: Book,
-    ) -> Member<'j> {
-        let topics = topics.iter().map(|(topic, _)| *topic);
-        match case.other {
-            Other::Java => {
-                let told = Told { book, has_left: Arc::default() };
-                java.members.lock().unwrap().insert(name.clone(), told.clone());
-                let topics: Vec<&str> = topics.collect();
-                java.tell(&format!("join {name} {} {}", topics.join(","), configs.join(" ")));
-                Member::Java { java, name, told }
-            }
-            Other::Kcat => {
-                let mut command = Command::new("kcat");
-                let group = configs.iter().find_map(|config| config.strip_prefix("group.id="));
-                command.args(["-q", "-u", "-f", "%t %p %o\\n", "-G", group.unwrap()]);
-                command.args(topics);
-                for config in configs.iter().filter(|config| !config.starts_with("group.id=")) {
-                    command.args(["-X", config]);
-                }
-                command.stdin(Stdio::null()).stdout(Stdio::piped());
-                let mut child = command.spawn().expect("kcat starts");
-                let output = BufReader::new(child.stdout.take().expect("a pipe"));
-                let reading = std::thread::spawn(move || {
-                    let who = Other::Kcat.name().into();
-                    for line in output.lines().map_while(Result::ok) {
-                        note(&who, &book, &line.split(' ').collect::<Vec<_>>());
-                    }
-                });
-                Member::Kcat { child, reading }
-            }
-        }
-    }
-
-    /// Leaves as one does who means it, and waits until that is done.
-    async fn leave(self) {
-        match self {
-            Member::Java { java, name, told } => {
-                java.tell(&format!("leave {name}"));
-                until("leaving", async || told.has_left.load(Ordering::SeqCst)).await;
-            }
-            Member::Kcat { mut child, reading } => {
-                let id = child.id().to_string();
-                let told = Command::new("kill").args(["-TERM", &id]).status().expect("kill");
-                assert!(told.success());
-                until("leaving", async || child.try_wait().expect("a status").is_some()).await;
-                reading.join().expect("what kcat said is understood");
-            }
-        }
-    }
-}
-
 /// A cluster, and what it is called.
 struct Side {
     name: &'static str,
@@ -290,13 +153,17 @@ impl Side {
         shares
     }
 
+    async fn create(&self, topics: &[(&str, i32)]) {
+        let new = topics.iter().map(|(name, count)| NewTopic::new(*name).with_partitions(*count));
+        let created = self.admin.create_topics(new.collect(), Mode::Apply).await;
+        assert!(created.values().all(Result::is_ok), "{created:?}");
+    }
+
     async fn run(&self, java: &Java, case: Case) {
         let group = format!("{}-{}", case.name, case.other.name());
         let (three, two) = (format!("a-{group}"), format!("b-{group}"));
         let topics = [(&*three, 3), (&*two, 2)];
-        let new = topics.map(|(name, count)| NewTopic::new(name).with_partitions(count));
-        let created = self.admin.create_topics(new.to_vec(), Mode::Apply).await;
-        assert!(created.values().all(Result::is_ok), "{created:?}");
+        self.create(&topics).await;
         let all = partitions(&topics);
         let book = Book::default();
         let writer = Writer::start(self.cluster().await, all.clone(), Duration::from_millis(5));
@@ -331,7 +198,7 @@ impl Side {
         let first = ours().await;
         self.settled(&group, 1).await;
         advance().await;
-        let other = Member::join(java, &case, &topics, &configs, name, book.clone());
+        let other = Member::join(java, case.other, &topics, &configs, name, book.clone());
         let by_us = self.settled(&group, 2).await;
         advance().await;
         leave(first).await;
@@ -402,7 +269,12 @@ async fn every_record_is_read_by_one_of_them_once() {
         side.run(&java, case).await;
         eprintln!("{name}: {:.1?}", began.elapsed());
     });
-    running.buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
+    let fates = async {
+        if only.is_empty() || only == "fates" {
+            fates::run(&kafka, &java, theirs, ours_side).await;
+        }
+    };
+    tokio::join!(running.buffer_unordered(AT_ONCE).collect::<Vec<()>>(), fates);
     drop(java);
     ours.shut_down().await;
 }

@@ -17,8 +17,8 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 /**
  * Members of groups, each a Java consumer in a thread of its own, as told line by line:
  * {@code join NAME TOPIC,TOPIC CONFIG=VALUE ...} and {@code leave NAME}. Each says what it reads and
- * what becomes of it: {@code NAME read TOPIC PARTITION OFFSET}, {@code NAME left},
- * {@code NAME failed WHY}.
+ * what becomes of it: {@code NAME read TOPIC PARTITION OFFSET}, {@code NAME assigned},
+ * {@code NAME left}, {@code NAME failed WHY}.
  */
 public final class Members {
     private static final PrintStream OUT = new PrintStream(System.out, true);
@@ -41,6 +41,7 @@ public final class Members {
 
                 @Override
                 public void onPartitionsAssigned(Collection<TopicPartition> come) {
+                    say(name + " assigned");
                 }
 
                 @Override

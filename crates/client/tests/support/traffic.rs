@@ -2,7 +2,7 @@
 //! out of order unseen.
 #![allow(dead_code)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -160,6 +160,37 @@ impl Book {
         };
         if tokio::time::timeout(PATIENCE, all).await.is_err() {
             panic!("not all of {count} records came: {}", self.lacking(of, count));
+        }
+    }
+
+    /// Waits until each number of each was read, once or more often.
+    pub async fn reach_all(&self, of: &[TopicPartition], count: i64) {
+        let lacks_one = || {
+            let book = self.0.lock().unwrap();
+            let lacks = |at: &TopicPartition| {
+                let read: BTreeSet<i64> =
+                    book.get(at).into_iter().flatten().map(|(number, _)| *number).collect();
+                read.range(0..count).count() < count as usize
+            };
+            of.iter().any(lacks)
+        };
+        let all = async {
+            while lacks_one() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, all).await.is_err() {
+            panic!("not all of {count} records came: {}", self.lacking(of, count));
+        }
+    }
+
+    /// Nobody read a number twice.
+    #[track_caller]
+    pub fn assert_nobody_repeats(&self, who: &str) {
+        for (at, read) in &*self.0.lock().unwrap() {
+            let mut known = BTreeSet::new();
+            let again = read.iter().find(|entry| !known.insert(*entry));
+            assert!(again.is_none(), "{who}: {at}: {again:?} again");
         }
     }
 

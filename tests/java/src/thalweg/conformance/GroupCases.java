@@ -37,6 +37,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.FencedInstanceIdException;
 import org.apache.kafka.common.errors.InconsistentGroupProtocolException;
 import org.apache.kafka.common.errors.InvalidSessionTimeoutException;
+import org.apache.kafka.common.errors.RebalanceInProgressException;
 
 /** Classic consumer groups through the official consumer. */
 final class GroupCases {
@@ -97,16 +98,32 @@ final class GroupCases {
                     if (enforce.getAndSet(false)) {
                         consumer.enforceRebalance("asked for by the test");
                     }
-                    for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(30))) {
-                        String value = record.value() == null ? "" : new String(record.value());
-                        seen.computeIfAbsent(record.topic() + "/" + record.partition() + "/" + record.offset(),
-                                k -> Collections.synchronizedList(new ArrayList<>())).add(value);
-                    }
+                    poll();
                 }
-                consumer.commitSync();
+                while (!isCommitted()) {
+                    poll();
+                }
                 consumer.close(CloseOptions.groupMembershipOperation(stop.get()).withTimeout(Duration.ofSeconds(10)));
             } catch (Throwable thrown) {
                 failure.set(thrown);
+            }
+        }
+
+        private void poll() {
+            for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(30))) {
+                String value = record.value() == null ? "" : new String(record.value());
+                seen.computeIfAbsent(record.topic() + "/" + record.partition() + "/" + record.offset(),
+                        k -> Collections.synchronizedList(new ArrayList<>())).add(value);
+            }
+        }
+
+        /** A rebalance that has begun is completed by polling first: the consumer refuses until then. */
+        private boolean isCommitted() {
+            try {
+                consumer.commitSync();
+                return true;
+            } catch (RebalanceInProgressException e) {
+                return false;
             }
         }
 

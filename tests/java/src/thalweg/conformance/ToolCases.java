@@ -20,6 +20,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Predicate;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 import org.apache.kafka.common.utils.Exit;
 
@@ -58,8 +59,8 @@ final class ToolCases {
                 Case.of("tools.verifiable", ToolCases::verifiable));
     }
 
-    /** What a tool gave back. */
-    private record Result(int code, String out, String err) {
+    /** What a tool gave back to a command. */
+    private record Result(String command, int code, String out, String err) {
         List<String> lines() {
             return out.lines().map(String::stripTrailing).filter(line -> !line.isBlank()).toList();
         }
@@ -114,7 +115,7 @@ final class ToolCases {
         if (thrown.get() != null) {
             throw new AssertionError(name + " threw " + thrown.get() + "; output: " + output[0], thrown.get());
         }
-        return new Result(Math.max(code.get(), 0), output[0], output[1]);
+        return new Result(name + " " + String.join(" ", args), Math.max(code.get(), 0), output[0], output[1]);
     }
 
     /** Runs the tool against the broker and writes what it printed to the transcript. */
@@ -150,7 +151,9 @@ final class ToolCases {
     }
 
     private static Result good(Result result) {
-        check(result.code == 0, "exit code %d: %s %s", result.code, result.out, result.err.lines().findFirst().orElse(""));
+        // A tool says what went wrong in its first lines, or in a stack trace.
+        String err = result.err.lines().filter(line -> !line.isBlank()).limit(8).collect(Collectors.joining(" | "));
+        check(result.code == 0, "%s: exit code %d: %s %s", result.command, result.code, result.out, err);
         return result;
     }
 
