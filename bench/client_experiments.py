@@ -26,7 +26,7 @@ CONSUMER_GROUP_HEARTBEAT = 68
 CREATE_MAX = 5_000
 # Seconds until all of them must have a leader that knows it.
 READY_MAX = 240
-# Seconds until a client of as many is at rest: it has found them, and committed them once.
+# Seconds until a client of more than that is at rest: it has found them, and committed them once.
 REST = 25
 # Records a second that the stage of a stream takes.
 STAGE = 20_000
@@ -394,6 +394,11 @@ class Bench:
             self.delete(server, topic)
         return report
 
+    @property
+    def rest(self):
+        """Seconds until a client of very many partitions is at rest, however short the run; 0 for others."""
+        return REST if self.experiment.partitions > CREATE_MAX else 0
+
     def prepare_idle(self, server):
         partitions, topic = self.experiment.partitions, self.topic_of(server.name)
         self.command(server, "topic", "create", topic, "-p", str(min(partitions, CREATE_MAX)), "--config", TOPIC[1])
@@ -410,13 +415,13 @@ class Bench:
                     raise
                 time.sleep(1)
         self.settings.update(partitions=partitions, **FETCH)
-        if partitions > CREATE_MAX:
-            self.settings.update(**{"warmup-seconds": REST})
+        if self.rest:
+            self.settings.update(**{"warmup-seconds": self.rest})
 
     def idle(self, server, client, _round):
         warmup = self.warmup(client, 10, 8 if self.args.groups else 3)
-        if self.experiment.partitions > CREATE_MAX:
-            warmup = REST
+        if self.rest:
+            warmup = self.rest
         report = self.client(client, server, "poll", {
             "topic": self.topic_of(server.name), "mode": self.mode, "max-records": 500, "idle": None, **self.experiment.options,
             "warmup-seconds": warmup, "seconds": self.seconds(15, 3), "from": "latest", **FETCH,

@@ -45,8 +45,12 @@ impl Terminal {
 
     /// A command that asks for the password.
     fn asks(&self) -> Child {
+        self.runs(command())
+    }
+
+    fn runs(&self, mut command: Command) -> Child {
         assert!(self.shows_what_is_typed());
-        let child = command().stdin(self.terminal.try_clone().unwrap()).spawn().unwrap();
+        let child = command.stdin(self.terminal.try_clone().unwrap()).spawn().unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);
         while self.shows_what_is_typed() {
             assert!(Instant::now() < deadline, "what is typed is shown");
@@ -87,6 +91,24 @@ fn who_gives_up_has_the_terminal_back() {
         assert!(said.contains("given up") && !said.contains(NOBODY), "{signal:?}: {said}");
         assert!(terminal.shows_what_is_typed(), "{signal:?}");
     }
+}
+
+#[test]
+fn who_gives_up_later_does_not_wait_for_a_broker() {
+    // It takes connections, and never says a word.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let mut terminal = Terminal::new();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
+    command.args(["user", "set-password", "alice", "-b", &address, "--timeout", "600"]);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = terminal.runs(command);
+    terminal.user.write_all(b"secret\n").unwrap();
+    let _asked = silent.accept().unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let (code, said) = ended(&child.wait_with_output().unwrap());
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("not known"), "{said}");
 }
 
 #[test]

@@ -22,7 +22,8 @@ use crate::error::Error;
 /// Kind of coordinator: of a group.
 pub(crate) const GROUP: i8 = 0;
 /// Bytes that the records of one commit may take in the coordinator's log. It writes them in one
-/// batch of `message.max.bytes` (1 MiB), or refuses all of them with UNKNOWN_SERVER_ERROR.
+/// batch of `message.max.bytes` (1 MiB by default), or refuses all of them with
+/// UNKNOWN_SERVER_ERROR.
 const COMMIT_MAX: usize = 512 << 10;
 /// Bytes of one such record besides names and metadata; Kafka 4.3 writes 64.
 const RECORD: usize = 80;
@@ -77,25 +78,8 @@ pub(crate) async fn find(cluster: &Cluster, group: &str) -> Result<i32, Error> {
     Ok(found.node_id)
 }
 
-/// Commits offsets, so many at a time as coordinators take; what each partition became.
-pub(crate) async fn commit(
-    cluster: &Cluster,
-    coordinator: i32,
-    identity: &Identity,
-    offsets: &[(TopicPartition, CommittedOffset)],
-) -> Result<PerPartition<()>, Error> {
-    let mut results = PerPartition::new();
-    let mut rest = offsets;
-    while !rest.is_empty() {
-        let (part, behind) = rest.split_at(first_part(&identity.group, rest));
-        results.extend(commit_part(cluster, coordinator, identity, part).await?);
-        rest = behind;
-    }
-    Ok(results)
-}
-
-/// How many of the first offsets go into one request: one at least.
-fn first_part(group: &str, offsets: &[(TopicPartition, CommittedOffset)]) -> usize {
+/// How many of the first offsets a coordinator takes at once: one at least.
+pub(crate) fn first_part(group: &str, offsets: &[(TopicPartition, CommittedOffset)]) -> usize {
     let mut bytes = 0usize;
     let fits = offsets.iter().take_while(|(partition, offset)| {
         let metadata = offset.metadata.as_ref().map_or(0, String::len);
@@ -106,7 +90,8 @@ fn first_part(group: &str, offsets: &[(TopicPartition, CommittedOffset)]) -> usi
     fits.count().max(1).min(offsets.len())
 }
 
-async fn commit_part(
+/// Commits offsets, of which there are no more than [`first_part`] says; what each partition became.
+pub(crate) async fn commit(
     cluster: &Cluster,
     coordinator: i32,
     identity: &Identity,

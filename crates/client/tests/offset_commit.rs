@@ -10,7 +10,10 @@ use std::time::{Duration, Instant};
 
 use thalweg::admin::{Admin, AdminConfig, Mode, NewTopic};
 use thalweg::core::pipeline::encode_request;
-use thalweg::{Cluster, CommittedOffset, Connection, Options, Position, TopicPartition};
+use thalweg::{
+    Cluster, CommittedOffset, Connection, Consumer, ConsumerConfig, Error, Options, Position,
+    TopicPartition,
+};
 use thalweg_testkit::TestBroker;
 use thalweg_testkit::kafka::Kafka;
 use thalweg_wire::messages::offset_commit_request::{
@@ -29,6 +32,7 @@ const VERSIONS: [i16; 2] = [9, 10];
 
 /// A connection to the only broker, where there are the topic and the group's coordinator.
 struct Bench {
+    bootstrap: String,
     admin: Admin,
     connection: Connection,
     topic: Uuid,
@@ -42,11 +46,11 @@ impl Bench {
         let created = admin.create_topics(vec![topic], Mode::Apply).await;
         let topic = created[TOPIC].as_ref().unwrap().id;
         let connection = Connection::open(bootstrap, &Options::default()).await.unwrap();
-        let bench = Bench { admin, connection, topic };
+        let bench = Bench { bootstrap: bootstrap.to_owned(), admin, connection, topic };
         let find =
             FindCoordinatorRequest { coordinator_keys: vec!["g".into()], ..Default::default() };
         let deadline = Instant::now() + Duration::from_secs(60);
-        // The coordinator loads, and Kafka hears of the topic's partitions one by one.
+        // The coordinator loads, and hears of the topic.
         while bench.connection.send(&find).await.unwrap().coordinators[0].error_code.is_err()
             || bench.commit(9, 0).await != ErrorCode::NONE
         {
@@ -89,22 +93,36 @@ impl Bench {
         first
     }
 
-    /// More than fits, which is all there afterwards.
+    /// More than fits, which is all there afterwards: by an admin client, and by a consumer, which is
+    /// not kept from it by a partition that is not there.
     async fn commit_as_this_client_does(&self) {
-        let metadata = |partition: i32| format!("{partition:04096}");
         let offset = |partition| {
             let position = Position::at(i64::from(partition));
-            let metadata = Some(metadata(partition));
+            let metadata = Some(format!("{partition:04096}"));
             (TopicPartition::new(TOPIC, partition), CommittedOffset { position, metadata })
         };
         let offsets: BTreeMap<_, _> = (0..PARTITIONS).map(offset).collect();
         let done = self.admin.alter_group_offsets("g", offsets.clone()).await;
         assert!(done.values().all(Result::is_ok), "{done:?}");
-        let found = self.admin.list_group_offsets(["g".to_owned()]).await;
-        let found = found["g"].as_ref().unwrap().iter();
-        let found: BTreeMap<_, _> =
-            found.map(|(at, found)| (at.clone(), found.as_ref().unwrap().clone())).collect();
-        assert!(found == offsets, "what is there is something else");
+        assert!(self.committed("g").await == offsets, "what is there is something else");
+
+        let cluster = Cluster::connect(&self.bootstrap, Options::default()).await.unwrap();
+        let config = ConsumerConfig { group_id: Some("h".into()), ..ConsumerConfig::default() };
+        let consumer = Consumer::new(cluster, config).unwrap();
+        let absent = TopicPartition::new("absent", 0);
+        let nothing = CommittedOffset { position: Position::at(0), metadata: None };
+        let with_absent = offsets.clone().into_iter().chain([(absent.clone(), nothing)]);
+        let refused = consumer.commit_with_metadata(with_absent).await.unwrap_err();
+        let Error::Group { partition: Some(partition), .. } = &refused else { panic!("{refused}") };
+        assert_eq!(**partition, absent);
+        assert!(self.committed("h").await == offsets, "not all the others are committed");
+        consumer.commit_with_metadata(offsets).await.unwrap();
+    }
+
+    async fn committed(&self, group: &str) -> BTreeMap<TopicPartition, CommittedOffset> {
+        let found = self.admin.list_group_offsets([group.to_owned()]).await;
+        let found = found[group].as_ref().unwrap().iter();
+        found.map(|(at, found)| (at.clone(), found.as_ref().unwrap().clone())).collect()
     }
 }
 

@@ -4,15 +4,22 @@
 //! where the user gives up with Ctrl-C, or the process is told to end. Ctrl-Z is the shell's
 //! business.
 
+use std::future::pending;
 use std::io::{self, BufRead, Write as _};
 use std::os::fd::AsFd;
+use std::pin::Pin;
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-/// Longest line that is taken for a password; that is also what a terminal gives at most.
-const LINE_MAX: usize = 4_096;
+/// Longest line that is taken for a password. A terminal gives one byte more at most, and drops
+/// what is behind that.
+const LINE_MAX: usize = 4_094;
+
+/// Waits for the user to give up, by Ctrl-C or another signal that would end the process. Once a
+/// terminal was asked nothing else does: this has to be waited for, beside what is done next.
+pub(super) type GivenUp = Pin<Box<dyn Future<Output = ()>>>;
 
 /// The first line of standard input. On a terminal `prompt` asks for it, and what is typed is not
 /// shown. `None` if the user gave up instead.
@@ -21,12 +28,12 @@ const LINE_MAX: usize = 4_096;
 ///
 /// # Errors
 /// What keeps the line from being read.
-pub(super) async fn ask(prompt: &str) -> io::Result<Option<String>> {
+pub(super) async fn ask(prompt: &str) -> io::Result<(Option<String>, GivenUp)> {
     let stdin = io::stdin();
     if !isatty(stdin.as_fd()) {
-        return read_line(stdin.lock()).map(Some);
+        return Ok((first_line(stdin.lock()).map(Some)?, Box::pin(pending())));
     }
-    let given_up = given_up()?;
+    let mut given_up: GivenUp = Box::pin(given_up()?);
     let hidden = Hidden::new(stdin)?;
     let mut stderr = io::stderr();
     // Without a stderr nobody is asked, and it is read all the same.
@@ -34,15 +41,15 @@ pub(super) async fn ask(prompt: &str) -> io::Result<Option<String>> {
     let (sender, line) = oneshot::channel();
     // Nothing ends the wait for a line, so the thread is left alone where the user gives up: the
     // process ends then.
-    std::thread::spawn(move || sender.send(read_line(io::stdin().lock())));
+    std::thread::spawn(move || sender.send(first_line(io::stdin().lock())));
     let line = tokio::select! {
         line = line => Some(line.unwrap_or_else(|_| Err(io::Error::other("nothing was read")))),
-        () = given_up => None,
+        () = &mut given_up => None,
     };
     drop(hidden);
     // The line's own end was not shown either.
     let _ = stderr.write_all(b"\n");
-    line.transpose()
+    Ok((line.transpose()?, given_up))
 }
 
 /// Waits for what would end the process, and leave the terminal as it is. From this call on, which
@@ -62,17 +69,17 @@ fn given_up() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// A line without its end.
-fn read_line(from: impl BufRead) -> io::Result<String> {
-    let mut line = String::new();
+/// The first line, without its end.
+pub(super) fn first_line(from: impl BufRead) -> io::Result<String> {
+    let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
+    let mut line = Vec::new();
     let most = LINE_MAX + "\r\n".len();
-    from.take(most as u64).read_line(&mut line)?;
-    line.truncate(line.trim_end_matches(['\r', '\n']).len());
+    from.take(most as u64).read_until(b'\n', &mut line)?;
+    while line.pop_if(|last| matches!(last, b'\r' | b'\n')).is_some() {}
     if line.len() > LINE_MAX {
-        let why = format!("the line is longer than {LINE_MAX} bytes");
-        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        return Err(wrong(format!("the line is longer than {LINE_MAX} bytes")));
     }
-    Ok(line)
+    String::from_utf8(line).map_err(|_| wrong("the line is not UTF-8".into()))
 }
 
 /// A terminal that does not show what is typed, until this is dropped.
@@ -114,10 +121,15 @@ mod tests {
             ("", ""),
             (&format!("{longest}\r\n"), &longest),
         ] {
-            assert_eq!(read_line(text.as_bytes()).unwrap(), line);
+            assert_eq!(first_line(text.as_bytes()).unwrap(), line);
         }
         // A part of it would be another password.
-        assert!(read_line(format!("{longest}x\n").as_bytes()).is_err());
-        assert!(read_line("x".repeat(10 * LINE_MAX).as_bytes()).is_err());
+        assert!(first_line(format!("{longest}x\n").as_bytes()).is_err());
+        for long in ["x", "\u{20ac}"].map(|letter| letter.repeat(10 * LINE_MAX)) {
+            let error = first_line(long.as_bytes()).unwrap_err();
+            assert!(error.to_string().contains("longer"), "{error}");
+        }
+        assert!(first_line(&b"\xff\n"[..]).is_err());
+        assert_eq!(first_line(&b"a\n\xff\n"[..]).unwrap(), "a");
     }
 }

@@ -1,6 +1,9 @@
 //! `thalweg user`.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::future::pending;
+use std::io::BufReader;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,7 +13,7 @@ use serde_json::{Value, json};
 use thalweg::Mechanism;
 use thalweg::admin::ScramChange;
 
-use super::password;
+use super::password::{self, GivenUp};
 use crate::client::{Align, CliError, ClientArgs, EXIT_CODES, Session, Table, Tally};
 
 /// Options of `thalweg user`.
@@ -74,8 +77,16 @@ pub fn run(args: UserArgs) -> ExitCode {
             UserCommand::List { names } => list(Session::open(&args.client).await?, names).await,
             UserCommand::SetPassword(set) => {
                 // Read first: nobody waits for a connection while somebody types.
-                let password = password_of(&set).await?;
-                set_password(Session::open(&args.client).await?, set, password).await
+                let (password, given_up) = password_of(&set).await?;
+                let setting =
+                    async { set_password(Session::open(&args.client).await?, set, password).await };
+                tokio::select! {
+                    result = setting => result,
+                    () = given_up => {
+                        let why = "given up; whether the password was set is not known";
+                        Err(CliError::Failed(why.into()))
+                    }
+                }
             }
             UserCommand::Delete { name, mechanism } => {
                 delete(Session::open(&args.client).await?, name, mechanism).await
@@ -84,25 +95,27 @@ pub fn run(args: UserArgs) -> ExitCode {
     })
 }
 
-/// The first line of what is given.
-async fn password_of(args: &SetArgs) -> Result<Arc<str>, CliError> {
-    let password = match &args.password_file {
+/// The first line of what is given, and what to wait for beside what is done with it.
+async fn password_of(args: &SetArgs) -> Result<(Arc<str>, GivenUp), CliError> {
+    let (password, given_up): (_, GivenUp) = match &args.password_file {
         Some(path) => {
-            let text = std::fs::read_to_string(path)
-                .map_err(|error| CliError::Usage(format!("{}: {error}", path.display())))?;
-            text.lines().next().unwrap_or_default().to_owned()
+            let line = File::open(path).map(BufReader::new).and_then(password::first_line);
+            let line =
+                line.map_err(|error| CliError::Usage(format!("{}: {error}", path.display())))?;
+            (line, Box::pin(pending()))
         }
         None => {
-            let typed = password::ask(&format!("Password of {}: ", args.name)).await;
             let failed =
                 |why: &dyn std::fmt::Display| CliError::Failed(format!("no password: {why}"));
-            typed.map_err(|error| failed(&error))?.ok_or_else(|| failed(&"given up"))?
+            let asked = password::ask(&format!("Password of {}: ", args.name)).await;
+            let (typed, given_up) = asked.map_err(|error| failed(&error))?;
+            (typed.ok_or_else(|| failed(&"given up"))?, given_up)
         }
     };
     if password.is_empty() {
         return Err(CliError::Usage("the password is empty".into()));
     }
-    Ok(password.into())
+    Ok((password.into(), given_up))
 }
 
 async fn list(mut session: Session, names: Vec<String>) -> Result<(), CliError> {

@@ -138,8 +138,11 @@ fn read_plan(path: &Path) -> Result<Vec<(TopicPartition, Vec<i32>)>, CliError> {
             let why = "has log_dirs: thalweg cluster move-replica moves those";
             return Err(wrong(format!("partitions[{at}] {why}")));
         }
-        plan_entry(entry)
-            .ok_or_else(|| wrong(format!("partitions[{at}] has no topic, partition and replicas")))
+        plan_entry(entry).ok_or_else(|| {
+            wrong(format!(
+                "partitions[{at}] has no topic, partition and replicas, of numbers from 0 on"
+            ))
+        })
     });
     each.collect()
 }

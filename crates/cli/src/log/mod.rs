@@ -119,8 +119,11 @@ fn read_offsets(path: &std::path::Path) -> Result<Vec<(TopicPartition, i64)>, Cl
         Some((TopicPartition::new(topic, partition), offset))
     };
     let each = (0..).zip(partitions).map(|(at, value): (usize, &Value)| {
-        entry(value)
-            .ok_or_else(|| wrong(format!("partitions[{at}] has no topic, partition and offset")))
+        entry(value).ok_or_else(|| {
+            wrong(format!(
+                "partitions[{at}] has no topic, partition (from 0 on) and offset (from -1 on)"
+            ))
+        })
     });
     each.collect()
 }

@@ -6,8 +6,10 @@ use tokio::sync::mpsc;
 
 /// Bytes of one read.
 const READ: usize = 64 << 10;
-/// Blocks that wait to be sent.
+/// Blocks that wait to be sent: so many, or one where records may be so large that they could have
+/// more bytes than this together.
 const AHEAD: usize = 8;
+const AHEAD_BYTES: usize = 32 << 20;
 
 /// One of the records that were read.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,7 +60,8 @@ pub fn read(
     delimiter: Vec<u8>,
     record_max: usize,
 ) -> mpsc::Receiver<io::Result<Block>> {
-    let (sender, receiver) = mpsc::channel(AHEAD);
+    let ahead = if record_max > AHEAD_BYTES / AHEAD { 1 } else { AHEAD };
+    let (sender, receiver) = mpsc::channel(ahead);
     std::thread::spawn(move || {
         let mut splitter = Splitter::new(delimiter, record_max);
         let mut source = source;

@@ -423,8 +423,8 @@ impl Run<'_> {
 
 /// Whether another record may fare better.
 fn is_of_the_record(error: &ProduceError) -> bool {
-    use ProduceErrorKind::{NoSuchPartition, TooLarge};
-    matches!(error.kind, TooLarge { .. } | NoSuchPartition { .. })
+    use ProduceErrorKind::{NoSuchPartition, Timestamp, TooLarge};
+    matches!(error.kind, TooLarge { .. } | NoSuchPartition { .. } | Timestamp { .. })
 }
 
 /// What was sent, in order, and what became of it.

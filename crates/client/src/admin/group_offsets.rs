@@ -129,14 +129,24 @@ impl Admin {
             }
             let wanted: Vec<_> =
                 known.iter().filter_map(|p| Some((p.clone(), offsets.get(p)?.clone()))).collect();
-            let committed = async {
-                let coordinator = coordinator::find(&self.cluster, group).await?;
-                coordinator::commit(&self.cluster, coordinator, identity, &wanted).await
-            };
-            match committed.await {
-                Ok(results) => answers
-                    .extend(results.into_iter().map(|(p, result)| (p, result.map_err(refused)))),
-                Err(error) => answers.extend(for_all(known, error)),
+            let mut rest = &wanted[..];
+            while !rest.is_empty() {
+                let (part, behind) = rest.split_at(coordinator::first_part(group, rest));
+                let committed = async {
+                    let coordinator = coordinator::find(&self.cluster, group).await?;
+                    coordinator::commit(&self.cluster, coordinator, identity, part).await
+                };
+                match committed.await {
+                    Ok(results) => answers.extend(
+                        results.into_iter().map(|(p, result)| (p, result.map_err(refused))),
+                    ),
+                    Err(error) => {
+                        let left = rest.iter().map(|(partition, _)| partition.clone());
+                        answers.extend(for_all(left, error));
+                        break;
+                    }
+                }
+                rest = behind;
             }
             answers
         })

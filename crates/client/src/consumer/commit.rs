@@ -20,8 +20,8 @@ pub(super) async fn commit(
     commit_each(shared, offsets).await?.into_values().next().map_or(Ok(()), Err)
 }
 
-/// Commits offsets; gives those that were refused for good, each with the reason. The others are
-/// committed. An error is one that concerns them all.
+/// Commits offsets, as many at a time as a coordinator takes; gives those that are not committed,
+/// each with the reason. The others are committed. An error is one that concerns them all.
 pub(super) async fn commit_each(
     shared: &Arc<Shared>,
     mut offsets: Vec<(TopicPartition, CommittedOffset)>,
@@ -34,39 +34,52 @@ pub(super) async fn commit_each(
     let number = number.unwrap_or_default();
     let mut tries = Tries::new(shared);
     let mut first = None;
+    let mut has_committed = false;
+    // What is to be tried again stands behind those that were not tried in this round.
+    let mut untried = offsets.len();
+    let mut failed = None;
     while !offsets.is_empty() {
         let now = identity(shared)?;
         let first = first.get_or_insert_with(|| now.clone());
         // In another generation these offsets may be old: somebody else may have gone on from them.
         if now != *first && !are_still_ours(shared, &offsets) {
-            return Err(refused(&now, ApiKey::OFFSET_COMMIT, None, ErrorCode::ILLEGAL_GENERATION));
+            let error = refused(&now, ApiKey::OFFSET_COMMIT, None, ErrorCode::ILLEGAL_GENERATION);
+            return left(error, has_committed, offsets, refusals);
         }
-        let failed = match attempt(shared, &now, &offsets).await {
+        let part = coordinator::first_part(&now.group, &offsets[..untried]);
+        match attempt(shared, &now, &offsets[..part]).await {
             Ok(results) => {
-                note(shared, number, &offsets, &results);
-                let mut failed = None;
-                offsets.retain(|(partition, _)| {
-                    let Some(Err(code)) = results.get(partition) else { return false };
+                note(shared, number, &offsets[..part], &results);
+                for (partition, offset) in offsets.drain(..part).collect::<Vec<_>>() {
+                    let Some(Err(code)) = results.get(&partition) else {
+                        has_committed = true;
+                        continue;
+                    };
                     let error =
                         refused(&now, ApiKey::OFFSET_COMMIT, Some(partition.clone()), *code);
-                    if !tries.is_of_use(&error) {
-                        refusals.insert(partition.clone(), error);
-                        return false;
+                    if tries.is_of_use(&error) {
+                        failed.get_or_insert(error);
+                        offsets.push((partition, offset));
+                    } else {
+                        refusals.insert(partition, error);
                     }
-                    failed.get_or_insert(error);
-                    true
-                });
-                failed
+                }
+                untried -= part;
             }
-            Err(error) => Some(error),
-        };
-        let Some(failed) = failed else { break };
+            Err(error) => {
+                failed = Some(error);
+                untried = 0;
+            }
+        }
+        if untried > 0 {
+            continue;
+        }
+        let Some(failed) = failed.take() else { break };
         if let Err(error) =
             tries.again(shared, &failed, offsets.iter().map(|(partition, _)| partition)).await
         {
-            let Error::Group { partition: Some(_), .. } = &error else { return Err(error) };
-            // Only what is left is not committed.
-            refusals.extend(offsets.drain(..).map(|(partition, _)| (partition, error.clone())));
+            let concerns_one = matches!(&error, Error::Group { partition: Some(_), .. });
+            return left(error, has_committed || concerns_one, offsets, refusals);
         }
         // What was committed meanwhile is newer than what is tried again.
         let newer = |(partition, _): &(TopicPartition, CommittedOffset)| {
@@ -75,7 +88,22 @@ pub(super) async fn commit_each(
             by.is_some_and(|by| *by > number)
         };
         offsets.retain(|offset| !newer(offset));
+        untried = offsets.len();
     }
+    Ok(refusals)
+}
+
+/// What is left is not committed. An error alone says that of all there were.
+fn left(
+    error: Error,
+    has_others: bool,
+    offsets: Vec<(TopicPartition, CommittedOffset)>,
+    mut refusals: BTreeMap<TopicPartition, Error>,
+) -> Result<BTreeMap<TopicPartition, Error>, Error> {
+    if !has_others && refusals.is_empty() {
+        return Err(error);
+    }
+    refusals.extend(offsets.into_iter().map(|(partition, _)| (partition, error.clone())));
     Ok(refusals)
 }
 

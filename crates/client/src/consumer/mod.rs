@@ -417,8 +417,8 @@ impl Consumer {
     }
 
     /// Commits everything that polls have given so far, and waits until the coordinator has it. More
-    /// than it takes at once, about 1 MiB of records, is sent in parts: if one of them is refused,
-    /// those before it are committed all the same.
+    /// than it takes at once, about 1 MiB of records, is sent in parts. Where something is refused, or
+    /// this is dropped, others may be committed all the same.
     ///
     /// # Errors
     /// [`Error::Group`] when this is no longer a member, or not of this generation: the partitions

@@ -1,7 +1,9 @@
 //! Members that do not leave: they die, or come back under their own name (static members, KIP-345).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use thalweg::admin::{ConfigChange, ConfigResource, Mode};
 use thalweg::{Consumer, ConsumerConfig, GroupProtocol, OffsetReset};
 use thalweg_testkit::kafka::Kafka;
 
@@ -9,8 +11,10 @@ use super::members::{Java, Member, Other};
 use super::traffic::{Book, Reader, Writer, partitions};
 use super::{BETWEEN, OURS, Side};
 
-/// The shortest session of a classic group that brokers allow; `CONFIGS` has the same for others.
-const SESSION: Duration = Duration::from_secs(6);
+/// The shortest session that brokers allow: somebody waits for its end.
+const SHORT: Duration = Duration::from_secs(6);
+/// One that nobody sees the end of.
+const LONG: Duration = Duration::from_secs(45);
 
 pub async fn run(kafka: &Kafka, java: &Java, theirs: &Side, ours: &Side) {
     let modern = GroupProtocol::Consumer { server_assignor: None };
@@ -37,13 +41,29 @@ impl Scene<'_> {
         format!("{what}-{}", if self.is_classic() { "classic" } else { "KIP-848" })
     }
 
-    fn consumer_config(&self, group: &str, name: Option<&str>) -> ConsumerConfig {
+    /// Groups of KIP-848 have their sessions from the broker.
+    async fn set_session(&self, group: &str, session: Duration) {
+        if !self.is_classic() {
+            let change =
+                ConfigChange::set("consumer.session.timeout.ms", session.as_millis().to_string());
+            let changes = BTreeMap::from([(ConfigResource::group(group), vec![change])]);
+            let changed = self.side.admin.alter_configs(changes, Mode::Apply).await;
+            assert!(changed.values().all(Result::is_ok), "{changed:?}");
+        }
+    }
+
+    fn consumer_config(
+        &self,
+        group: &str,
+        session: Duration,
+        name: Option<&str>,
+    ) -> ConsumerConfig {
         ConsumerConfig {
             group_id: Some(group.to_owned()),
             group_instance_id: name.map(str::to_owned),
             group_protocol: self.protocol.clone(),
             heartbeat_interval: Duration::from_millis(100),
-            session_timeout: SESSION,
+            session_timeout: session,
             auto_offset_reset: OffsetReset::Earliest,
             ..ConsumerConfig::default()
         }
@@ -55,7 +75,7 @@ impl Scene<'_> {
         Reader::start(OURS, consumer, book.clone())
     }
 
-    fn java_configs(&self, group: &str) -> Vec<String> {
+    fn java_configs(&self, group: &str, session: Duration) -> Vec<String> {
         let mut configs = vec![
             format!("group.id={group}"),
             format!("bootstrap.servers={}", self.side.bootstrap),
@@ -65,7 +85,7 @@ impl Scene<'_> {
         match self.is_classic() {
             true => configs.extend([
                 "heartbeat.interval.ms=100".to_owned(),
-                format!("session.timeout.ms={}", SESSION.as_millis()),
+                format!("session.timeout.ms={}", session.as_millis()),
             ]),
             false => configs.push("group.protocol=consumer".to_owned()),
         }
@@ -87,7 +107,8 @@ impl Scene<'_> {
             writer.advance(BETWEEN).await;
             book.reach_all(&all, writer.acknowledged()).await;
         };
-        let configs = self.java_configs(&group);
+        self.set_session(&group, SHORT).await;
+        let configs = self.java_configs(&group, SHORT);
         let name = |life: &str| format!("{}-{group}-{life}", self.side.name);
 
         // With a runtime of its own, which ends with everything in it.
@@ -96,7 +117,7 @@ impl Scene<'_> {
             .enable_all()
             .build()
             .unwrap();
-        let config = self.consumer_config(&group, None);
+        let config = self.consumer_config(&group, SHORT, None);
         let (bootstrap, names) = (self.side.bootstrap.clone(), [three.clone(), two.clone()]);
         let noted = book.clone();
         let _reader = runtime
@@ -110,9 +131,8 @@ impl Scene<'_> {
             .unwrap();
         self.side.settled(&group, 1).await;
         let process = tokio::task::block_in_place(|| Java::start(kafka));
-        let doomed = [(&*three, 3), (&*two, 2)];
         let _member =
-            Member::join(&process, Other::Java, &doomed, &configs, name("first"), book.clone());
+            Member::join(&process, Other::Java, &topics, &configs, name("first"), book.clone());
         self.side.settled(&group, 2).await;
         advance().await;
         drop(process);
@@ -150,10 +170,10 @@ impl Scene<'_> {
             book.reach(&all, writer.acknowledged()).await;
         };
         let ours = async || {
-            let config = self.consumer_config(&group, Some("it"));
+            let config = self.consumer_config(&group, LONG, Some("it"));
             self.ours(config, [&three, &two], &book).await
         };
-        let mut configs = self.java_configs(&group);
+        let mut configs = self.java_configs(&group, LONG);
         configs.push("group.instance.id=other".to_owned());
         let name = format!("{}-{group}", self.side.name);
 
@@ -174,10 +194,9 @@ impl Scene<'_> {
         let who = format!("{} {group}", self.side.name);
         assert_eq!(before, after, "{who}");
         assert_eq!(member.assigned(), assigned, "{who}: the other one was disturbed");
-        member.leave().await;
         let (written, _) = writer.stop().await;
-        // The other's partitions are nobody's until its session ends.
         book.reach(&all, written).await;
+        member.leave().await;
         reader.stop().await.close(Duration::from_secs(20)).await;
         book.sort();
         book.assert_complete(&who, &all, written);

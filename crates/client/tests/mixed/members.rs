@@ -43,6 +43,8 @@ pub struct Java {
     child: Child,
     input: Mutex<ChildStdin>,
     members: Arc<Mutex<HashMap<String, Told>>>,
+    /// What one of them said that none should.
+    complaint: Arc<Mutex<Option<String>>>,
 }
 
 impl Java {
@@ -54,23 +56,34 @@ impl Java {
         let input = Mutex::new(child.stdin.take().expect("a pipe"));
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
         let members: Arc<Mutex<HashMap<String, Told>>> = Arc::default();
-        let known = Arc::clone(&members);
+        let complaint = Arc::<Mutex<Option<String>>>::default();
+        let (known, complained) = (Arc::clone(&members), Arc::clone(&complaint));
         std::thread::spawn(move || {
-            let who = Other::Java.name().into();
             for line in output.lines().map_while(Result::ok) {
                 let words: Vec<&str> = line.split(' ').collect();
                 let told = words.first().and_then(|name| known.lock().unwrap().get(*name).cloned());
                 match (told, &words[1..]) {
-                    (Some(told), ["read", place @ ..]) => note(&who, &told.book, place),
+                    // By its own name: one that comes after another may read what that one read.
+                    (Some(told), ["read", place @ ..]) => {
+                        note(&words[0].into(), &told.book, place);
+                    }
                     (Some(told), ["left"]) => told.has_left.store(true, Ordering::SeqCst),
                     (Some(told), ["assigned"]) => {
                         told.assigned.fetch_add(1, Ordering::SeqCst);
                     }
-                    _ => panic!("a member in Java: {line}"),
+                    _ => {
+                        complained.lock().unwrap().get_or_insert(line);
+                    }
                 }
             }
         });
-        Java { child, input, members }
+        Java { child, input, members, complaint }
+    }
+
+    /// None of them said that something went wrong.
+    pub fn check(&self) {
+        let complaint = self.complaint.lock().unwrap();
+        assert!(complaint.is_none(), "a member in Java: {complaint:?}");
     }
 
     fn tell(&self, line: &str) {
@@ -152,7 +165,11 @@ impl Member<'_> {
         match self {
             Member::Java { java, name, told } => {
                 java.tell(&format!("leave {name}"));
-                until("leaving", async || told.has_left.load(Ordering::SeqCst)).await;
+                until("leaving", async || {
+                    java.check();
+                    told.has_left.load(Ordering::SeqCst)
+                })
+                .await;
             }
             Member::Kcat { mut child, reading } => {
                 let id = child.id().to_string();
