@@ -1,7 +1,9 @@
 //! A group's coordinator: finding it, and the offsets it keeps.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use thalweg_wire::messages::find_coordinator_response::Coordinator as Named;
 use thalweg_wire::messages::offset_commit_request::{
@@ -78,24 +80,75 @@ pub(crate) async fn find(cluster: &Cluster, group: &str) -> Result<i32, Error> {
     Ok(found.node_id)
 }
 
-/// How many of the first offsets a coordinator takes at once: one at least.
-pub(crate) fn first_part(group: &str, offsets: &[(TopicPartition, CommittedOffset)]) -> usize {
-    let mut bytes = 0usize;
-    let fits = offsets.iter().take_while(|(partition, offset)| {
-        let metadata = offset.metadata.as_ref().map_or(0, String::len);
-        let record = RECORD + group.len() + partition.topic.len() + metadata;
-        bytes = bytes.saturating_add(record);
-        bytes <= COMMIT_MAX
-    });
-    fits.count().max(1).min(offsets.len())
-}
+/// Offsets to commit.
+type Offsets = [(TopicPartition, CommittedOffset)];
 
-/// Commits offsets, of which there are no more than [`first_part`] says; what each partition became.
+/// Commits offsets; what each partition became, and why those that are missing brought no answer.
+/// `done` hears of each part as soon as its answer is there.
+///
+/// Where they are more than a coordinator takes at once, their parts are sent one behind the other
+/// without waiting: a commit that is begun later must not be overtaken by a part of this one.
 pub(crate) async fn commit(
     cluster: &Cluster,
     coordinator: i32,
     identity: &Identity,
-    offsets: &[(TopicPartition, CommittedOffset)],
+    offsets: &Offsets,
+    done: impl Fn(&Offsets, &PerPartition<()>),
+) -> (PerPartition<()>, Option<Error>) {
+    let done = &done;
+    let committing = parts(&identity.group, offsets).map(|part| async move {
+        let results = commit_part(cluster, coordinator, identity, part).await?;
+        done(part, &results);
+        Ok(results)
+    });
+    let (mut all, mut failed) = (PerPartition::new(), None);
+    for committed in together(committing).await {
+        match committed {
+            Ok(results) => all.extend(results),
+            Err(error) => drop(failed.get_or_insert(error)),
+        }
+    }
+    (all, failed)
+}
+
+/// Waits for all of them at the same time. They are begun in their order.
+async fn together<F: Future>(asking: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut running: Vec<_> = asking.map(|asked| (Box::pin(asked), None)).collect();
+    poll_fn(|cx| {
+        let mut is_over = true;
+        for (asked, answer) in running.iter_mut().filter(|(_, answer)| answer.is_none()) {
+            match asked.as_mut().poll(cx) {
+                Poll::Ready(found) => *answer = Some(found),
+                Poll::Pending => is_over = false,
+            }
+        }
+        if is_over { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    running.into_iter().filter_map(|(_, answer)| answer).collect()
+}
+
+/// Offsets in parts that a coordinator takes, each with one at least.
+fn parts<'o>(group: &str, mut rest: &'o Offsets) -> impl Iterator<Item = &'o Offsets> {
+    let names = group.len();
+    std::iter::from_fn(move || {
+        let mut bytes = 0usize;
+        let fits = rest.iter().take_while(|(partition, offset)| {
+            let metadata = offset.metadata.as_ref().map_or(0, String::len);
+            bytes = bytes.saturating_add(RECORD + names + partition.topic.len() + metadata);
+            bytes <= COMMIT_MAX
+        });
+        let (part, behind) = rest.split_at_checked(fits.count().max(1))?;
+        rest = behind;
+        Some(part)
+    })
+}
+
+async fn commit_part(
+    cluster: &Cluster,
+    coordinator: i32,
+    identity: &Identity,
+    offsets: &Offsets,
 ) -> Result<PerPartition<()>, Error> {
     let known = cluster.metadata();
     let connection = cluster.broker(coordinator).await?;
@@ -269,10 +322,28 @@ mod tests {
 
     #[test]
     fn a_commit_is_sent_in_parts() {
-        assert_eq!(first_part("g", &[]), 0);
-        assert_eq!(first_part("g", &[offset(COMMIT_MAX)]), 1, "nothing smaller would help");
-        assert_eq!(first_part("g", &vec![offset(0); 10_000]), COMMIT_MAX / (RECORD + 2));
-        assert_eq!(first_part("g", &vec![offset(4_096); 300]), COMMIT_MAX / (RECORD + 2 + 4_096));
-        assert_eq!(first_part("g", &vec![offset(10); 20]), 20);
+        let lengths = |offsets: &Offsets| parts("g", offsets).map(<[_]>::len).collect::<Vec<_>>();
+        assert!(lengths(&[]).is_empty());
+        assert_eq!(lengths(&vec![offset(10); 20]), [20]);
+        let most = COMMIT_MAX / (RECORD + 2);
+        assert_eq!(lengths(&vec![offset(0); 10_000]), [most, 10_000 - most]);
+        // Nothing smaller would help.
+        assert_eq!(lengths(&[offset(COMMIT_MAX), offset(0), offset(COMMIT_MAX)]), [1, 1, 1]);
+    }
+
+    #[tokio::test]
+    async fn what_runs_together_is_begun_in_order_and_waited_for() {
+        let begun = std::cell::RefCell::new(Vec::new());
+        let asking = (0..3u64).map(|number| {
+            let begun = &begun;
+            async move {
+                begun.borrow_mut().push(number);
+                tokio::time::sleep(std::time::Duration::from_millis(3 - number)).await;
+                number
+            }
+        });
+        assert_eq!(together(asking).await, [0, 1, 2]);
+        assert_eq!(*begun.borrow(), [0, 1, 2]);
+        assert!(together(std::iter::empty::<std::future::Ready<()>>()).await.is_empty());
     }
 }

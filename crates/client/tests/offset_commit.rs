@@ -116,7 +116,14 @@ impl Bench {
         let Error::Group { partition: Some(partition), .. } = &refused else { panic!("{refused}") };
         assert_eq!(**partition, absent);
         assert!(self.committed("h").await == offsets, "not all the others are committed");
-        consumer.commit_with_metadata(offsets).await.unwrap();
+        // Another commit, begun while the parts of this one are under way, is the later one.
+        let last = TopicPartition::new(TOPIC, PARTITIONS - 1);
+        let (one, other) = tokio::join!(
+            consumer.commit_with_metadata(offsets),
+            consumer.commit_offsets([(last.clone(), Position::at(1_000))])
+        );
+        one.and(other).unwrap();
+        assert_eq!(self.committed("h").await[&last].position, Position::at(1_000));
     }
 
     async fn committed(&self, group: &str) -> BTreeMap<TopicPartition, CommittedOffset> {

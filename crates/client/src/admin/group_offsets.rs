@@ -129,25 +129,20 @@ impl Admin {
             }
             let wanted: Vec<_> =
                 known.iter().filter_map(|p| Some((p.clone(), offsets.get(p)?.clone()))).collect();
-            let mut rest = &wanted[..];
-            while !rest.is_empty() {
-                let (part, behind) = rest.split_at(coordinator::first_part(group, rest));
-                let committed = async {
-                    let coordinator = coordinator::find(&self.cluster, group).await?;
-                    coordinator::commit(&self.cluster, coordinator, identity, part).await
-                };
-                match committed.await {
-                    Ok(results) => answers.extend(
-                        results.into_iter().map(|(p, result)| (p, result.map_err(refused))),
-                    ),
-                    Err(error) => {
-                        let left = rest.iter().map(|(partition, _)| partition.clone());
-                        answers.extend(for_all(left, error));
-                        break;
-                    }
+            let coordinator = match coordinator::find(&self.cluster, group).await {
+                Ok(coordinator) => coordinator,
+                Err(error) => {
+                    answers.extend(for_all(known, error));
+                    return answers;
                 }
-                rest = behind;
+            };
+            let (results, failed) =
+                coordinator::commit(&self.cluster, coordinator, identity, &wanted, |_, _| {}).await;
+            if let Some(error) = failed {
+                let left = known.into_iter().filter(|partition| !results.contains_key(partition));
+                answers.extend(for_all(left, error));
             }
+            answers.extend(results.into_iter().map(|(p, result)| (p, result.map_err(refused))));
             answers
         })
         .await

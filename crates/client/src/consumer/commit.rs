@@ -20,8 +20,8 @@ pub(super) async fn commit(
     commit_each(shared, offsets).await?.into_values().next().map_or(Ok(()), Err)
 }
 
-/// Commits offsets, as many at a time as a coordinator takes; gives those that are not committed,
-/// each with the reason. The others are committed. An error is one that concerns them all.
+/// Commits offsets; gives those that are not committed, each with the reason. The others are
+/// committed. An error is one that concerns them all.
 pub(super) async fn commit_each(
     shared: &Arc<Shared>,
     mut offsets: Vec<(TopicPartition, CommittedOffset)>,
@@ -35,46 +35,36 @@ pub(super) async fn commit_each(
     let mut tries = Tries::new(shared);
     let mut first = None;
     let mut has_committed = false;
-    // What is to be tried again stands behind those that were not tried in this round.
-    let mut untried = offsets.len();
-    let mut failed = None;
     while !offsets.is_empty() {
-        let now = identity(shared)?;
+        let now = match identity(shared) {
+            Ok(now) => now,
+            Err(error) => return left(error, has_committed, offsets, refusals),
+        };
         let first = first.get_or_insert_with(|| now.clone());
         // In another generation these offsets may be old: somebody else may have gone on from them.
         if now != *first && !are_still_ours(shared, &offsets) {
             let error = refused(&now, ApiKey::OFFSET_COMMIT, None, ErrorCode::ILLEGAL_GENERATION);
             return left(error, has_committed, offsets, refusals);
         }
-        let part = coordinator::first_part(&now.group, &offsets[..untried]);
-        match attempt(shared, &now, &offsets[..part]).await {
-            Ok(results) => {
-                note(shared, number, &offsets[..part], &results);
-                for (partition, offset) in offsets.drain(..part).collect::<Vec<_>>() {
-                    let Some(Err(code)) = results.get(&partition) else {
-                        has_committed = true;
-                        continue;
-                    };
-                    let error =
-                        refused(&now, ApiKey::OFFSET_COMMIT, Some(partition.clone()), *code);
-                    if tries.is_of_use(&error) {
-                        failed.get_or_insert(error);
-                        offsets.push((partition, offset));
-                    } else {
-                        refusals.insert(partition, error);
-                    }
+        let (results, mut failed) = attempt(shared, &now, number, &offsets).await;
+        offsets.retain(|(partition, _)| match results.get(partition) {
+            Some(Ok(())) => {
+                has_committed = true;
+                false
+            }
+            Some(Err(code)) => {
+                let error = refused(&now, ApiKey::OFFSET_COMMIT, Some(partition.clone()), *code);
+                if !tries.is_of_use(&error) {
+                    refusals.insert(partition.clone(), error);
+                    return false;
                 }
-                untried -= part;
+                failed.get_or_insert(error);
+                true
             }
-            Err(error) => {
-                failed = Some(error);
-                untried = 0;
-            }
-        }
-        if untried > 0 {
-            continue;
-        }
-        let Some(failed) = failed.take() else { break };
+            // There was no answer.
+            None => true,
+        });
+        let Some(failed) = failed else { break };
         if let Err(error) =
             tries.again(shared, &failed, offsets.iter().map(|(partition, _)| partition)).await
         {
@@ -88,7 +78,6 @@ pub(super) async fn commit_each(
             by.is_some_and(|by| *by > number)
         };
         offsets.retain(|offset| !newer(offset));
-        untried = offsets.len();
     }
     Ok(refusals)
 }
@@ -128,14 +117,24 @@ fn refused(
     Error::Group { group: Arc::clone(&identity.group), api, partition, code }
 }
 
+/// Sends a commit once. What is not among the results brought no answer, for the reason beside them.
 async fn attempt(
     shared: &Arc<Shared>,
     identity: &Identity,
+    number: u64,
     offsets: &[(TopicPartition, CommittedOffset)],
-) -> Result<PerPartition<()>, Error> {
-    know(shared, offsets.iter().map(|(partition, _)| partition)).await?;
-    let coordinator = shared.coordinator(&identity.group).await?;
-    coordinator::commit(&shared.cluster, coordinator, identity, offsets).await
+) -> (PerPartition<()>, Option<Error>) {
+    let coordinator = async {
+        know(shared, offsets.iter().map(|(partition, _)| partition)).await?;
+        shared.coordinator(&identity.group).await
+    };
+    match coordinator.await {
+        Ok(coordinator) => {
+            let done = |part: &[_], results: &_| note(shared, number, part, results);
+            coordinator::commit(&shared.cluster, coordinator, identity, offsets, done).await
+        }
+        Err(error) => (PerPartition::new(), Some(error)),
+    }
 }
 
 /// What the group committed for partitions.
