@@ -1,6 +1,9 @@
 //! A password that is typed on a terminal, or comes from elsewhere. Nobody listens where the
 //! command would send it: that it tries shows that it has one.
 
+#[path = "support/limited.rs"]
+mod limited;
+
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -10,6 +13,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
+
+use limited::Limited;
 
 const NOBODY: &str = "127.0.0.1:1";
 
@@ -68,6 +73,7 @@ fn ended(output: &Output) -> (Option<i32>, String) {
 fn what_is_typed_is_not_shown() {
     let mut terminal = Terminal::new();
     let child = terminal.asks();
+    let _limit = Limited::new(&child);
     terminal.user.write_all(b"secret\n").unwrap();
     let (code, said) = ended(&child.wait_with_output().unwrap());
     assert_eq!(code, Some(1), "{said}");
@@ -85,6 +91,7 @@ fn who_gives_up_has_the_terminal_back() {
     let terminal = Terminal::new();
     for signal in [Signal::INT, Signal::TERM, Signal::QUIT, Signal::HUP] {
         let child = terminal.asks();
+        let _limit = Limited::new(&child);
         kill_process(Pid::from_child(&child), signal).unwrap();
         let (code, said) = ended(&child.wait_with_output().unwrap());
         assert_eq!(code, Some(1), "{signal:?}: {said}");
@@ -103,6 +110,7 @@ fn who_gives_up_later_does_not_wait_for_a_broker() {
     command.args(["user", "set-password", "alice", "-b", &address, "--timeout", "600"]);
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     let child = terminal.runs(command);
+    let _limit = Limited::new(&child);
     terminal.user.write_all(b"secret\n").unwrap();
     let _asked = silent.accept().unwrap();
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
@@ -116,6 +124,7 @@ fn a_line_from_elsewhere_is_taken_as_it_is() {
     for (input, code, says) in [("secret\nmore\n", 1, NOBODY), ("\n", 2, "empty"), ("", 2, "empty")]
     {
         let mut child = command().stdin(Stdio::piped()).spawn().unwrap();
+        let _limit = Limited::new(&child);
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         let (ended, said) = ended(&child.wait_with_output().unwrap());
         assert_eq!(ended, Some(code), "{said}");

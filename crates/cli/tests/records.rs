@@ -1,5 +1,8 @@
 //! `thalweg produce` and `thalweg consume` against `thalweg serve`, each in a process of its own.
 
+#[path = "support/limited.rs"]
+mod limited;
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -7,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+
+use limited::Limited;
 
 const THALWEG: &str = env!("CARGO_BIN_EXE_thalweg");
 
@@ -219,17 +224,20 @@ fn a_member_without_partitions_waits_for_some() {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
     let mut first = member(&[]);
+    let first_limit = Limited::new(&first);
     let mut line = String::new();
     BufReader::new(first.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "one\n");
     let mut second = member(&["-e"]);
-    let mut said = String::new();
-    BufReader::new(second.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
-    assert!(said.contains("no partition"), "{said}");
+    let _second_limit = Limited::new(&second);
+    let said = BufReader::new(second.stderr.as_mut().unwrap());
+    let mut said = said.lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("no partition")), "it says nothing of that");
     assert_eq!(second.try_wait().unwrap(), None);
     // The first one commits, and leaves; now there is a partition, and its end.
     kill_process(Pid::from_child(&first), Signal::TERM).unwrap();
     assert!(first.wait().unwrap().success());
+    drop(first_limit);
     let output = second.wait_with_output().unwrap();
     assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use thalweg::admin::{ConfigChange, ConfigResource, Mode};
-use thalweg::{Consumer, ConsumerConfig, GroupProtocol, OffsetReset};
+use thalweg::{Consumer, ConsumerConfig, GroupProtocol, OffsetReset, TopicPartition};
 use thalweg_testkit::kafka::Kafka;
 
 use super::members::{Java, Member, Other};
@@ -26,6 +26,15 @@ pub async fn run(kafka: &Kafka, java: &Java, theirs: &Side, ours: &Side) {
     }
 }
 
+/// What is written for a group, and what was read of it.
+struct Traffic {
+    /// A topic of three partitions, and one of two.
+    names: [String; 2],
+    all: Vec<TopicPartition>,
+    book: Book,
+    writer: Writer,
+}
+
 /// A cluster, and the protocol of the groups there.
 struct Scene<'s> {
     side: &'s Side,
@@ -39,6 +48,17 @@ impl Scene<'_> {
 
     fn group(&self, what: &str) -> String {
         format!("{what}-{}", if self.is_classic() { "classic" } else { "KIP-848" })
+    }
+
+    /// Makes the topics of a group, and writes to them from now on.
+    async fn traffic(&self, group: &str) -> Traffic {
+        let names = [format!("a-{group}"), format!("b-{group}")];
+        let topics = [(&*names[0], 3), (&*names[1], 2)];
+        self.side.create(&topics).await;
+        let all = partitions(&topics);
+        let cluster = self.side.cluster().await;
+        let writer = Writer::start(cluster, all.clone(), Duration::from_millis(5));
+        Traffic { names, all, book: Book::default(), writer }
     }
 
     /// Groups of KIP-848 have their sessions from the broker.
@@ -96,13 +116,8 @@ impl Scene<'_> {
     /// the other one gets all of its partitions, and reads on behind what was committed.
     async fn deaths(&self, kafka: &Kafka, java: &Java) {
         let group = self.group("deaths");
-        let (three, two) = (format!("a-{group}"), format!("b-{group}"));
+        let Traffic { names: [three, two], all, book, writer } = self.traffic(&group).await;
         let topics = [(&*three, 3), (&*two, 2)];
-        self.side.create(&topics).await;
-        let all = partitions(&topics);
-        let book = Book::default();
-        let writer =
-            Writer::start(self.side.cluster().await, all.clone(), Duration::from_millis(5));
         let advance = async || {
             writer.advance(BETWEEN).await;
             book.reach_all(&all, writer.acknowledged()).await;
@@ -158,13 +173,8 @@ impl Scene<'_> {
     /// hear nothing of it, and each record is read once.
     async fn names(&self, java: &Java) {
         let group = self.group("names");
-        let (three, two) = (format!("a-{group}"), format!("b-{group}"));
+        let Traffic { names: [three, two], all, book, writer } = self.traffic(&group).await;
         let topics = [(&*three, 3), (&*two, 2)];
-        self.side.create(&topics).await;
-        let all = partitions(&topics);
-        let book = Book::default();
-        let writer =
-            Writer::start(self.side.cluster().await, all.clone(), Duration::from_millis(5));
         let advance = async || {
             writer.advance(BETWEEN).await;
             book.reach(&all, writer.acknowledged()).await;
