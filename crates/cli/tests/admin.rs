@@ -560,7 +560,7 @@ fn what_makes_no_sense_is_said_before_anybody_is_asked() {
         (&["consume", "^t"], "--group"),
         (&["consume", "^t", "u", "-G", "g"], "stands alone"),
         (&["consume", "^t", "-G", "g", "-e"], "of a pattern"),
-        (&["consume", "^(", "-G", "g"], "no regular expression"),
+        (&["consume", "^(", "-G", "g"], "the subscribed pattern is not a regular expression"),
         (&["consume", "t", "-G", "g", "-o", "7"], "a member of a group begins at"),
         (&["consume", "t", "--until", "stored"], "where to begin"),
         (&["consume", "t", "-X", "fetch.max.bytes=0"], "fetch.max.bytes"),

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use thalweg::{
-    Cluster, Consumer, ConsumerConfig, ConsumerRecord, GroupProtocol, GroupStatus, OffsetReset,
-    Position, Records, TopicPartition,
+    Cluster, Consumer, ConsumerConfig, ConsumerRecord, GroupStatus, OffsetReset, Position, Records,
+    TopicPartition,
 };
 use thalweg_wire::ErrorCode;
 
@@ -17,8 +17,7 @@ use super::envelope;
 use super::format::{Format, TOKENS};
 use super::progress::Progress;
 use crate::client::{
-    self, CliError, ClientArgs, ClientConfig, EXIT_CODES, Patterns, consumer_config, stop_signal,
-    warn,
+    self, CliError, ClientArgs, ClientConfig, EXIT_CODES, consumer_config, stop_signal, warn,
 };
 
 /// Records of one poll, where max.poll.records does not say otherwise.
@@ -200,10 +199,7 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
             let why = "where the topics of a pattern end is not known before they are assigned";
             return Err(CliError::Usage(why.to_owned()));
         }
-        // Elsewhere the brokers match it, who know other expressions.
-        if matches!(settings.group_protocol, GroupProtocol::Classic { .. }) {
-            Patterns::names(&[], std::slice::from_ref(pattern))?;
-        }
+        settings.check_pattern(pattern)?;
     }
     settings.check()?;
     let at_once = config.properties.number::<NonZero<usize>>("max.poll.records")?;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::errands;
 use crate::core::fetch::{FetchSettings, IsolationLevel, OffsetReset};
 use crate::core::group::{GroupProtocol, GroupSettings};
 use crate::error::Error;
@@ -106,6 +107,18 @@ impl ConsumerConfig {
     /// [`Error::Config`] names a value that makes no sense.
     pub fn check(&self) -> Result<(), Error> {
         self.clone().bounded().fetch_settings().map(drop)
+    }
+
+    /// Whether [`Consumer::subscribe_pattern`](super::Consumer::subscribe_pattern) could take a
+    /// pattern. In a group of KIP-848 only the brokers know.
+    ///
+    /// # Errors
+    /// [`Error::Config`] says what is wrong with the pattern.
+    pub fn check_pattern(&self, pattern: &str) -> Result<(), Error> {
+        match self.group_protocol {
+            GroupProtocol::Classic { .. } => errands::matcher(pattern).map(drop),
+            GroupProtocol::Consumer { .. } => Ok(()),
+        }
     }
 
     /// The same with times that can be added to a moment.

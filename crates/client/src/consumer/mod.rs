@@ -29,7 +29,7 @@ pub use why::Why;
 use crate::cluster::Cluster;
 use crate::coordinator::CommittedOffset;
 use crate::core::fetch::{Budget, FetchCounts, Fetcher, Loan, OffsetReset, Reading, Records};
-use crate::core::group::{GroupProtocol, GroupStatus, Member, Subscription};
+use crate::core::group::{GroupStatus, Member, Subscription};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 use crate::offsets::{self, FoundOffset};
@@ -357,9 +357,7 @@ impl Consumer {
     /// # Errors
     /// As [`Self::subscribe`], and for a pattern that is none.
     pub fn subscribe_pattern(&mut self, pattern: &str) -> Result<(), Error> {
-        if matches!(self.shared.config.group_protocol, GroupProtocol::Classic { .. }) {
-            errands::matcher(pattern)?;
-        }
+        self.shared.config.check_pattern(pattern)?;
         self.subscribe_to(Subscription::Pattern(pattern.to_owned()))
     }
 
