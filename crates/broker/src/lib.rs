@@ -51,20 +51,23 @@ pub struct Hooks {
     pub disk: disk::Disk,
 }
 
+use std::pin::Pin;
+
 use thalweg_metadata::config::BrokerConfig;
+
+/// A start that is under way: boxed in this crate, so that a broker's tasks are compiled here once and
+/// not again in every program that starts one.
+type Starting = Pin<Box<dyn Future<Output = Result<RunningBroker, StartError>> + Send>>;
 
 impl RunningBroker {
     /// Starts a broker; when this returns it accepts connections. Needs a tokio runtime.
-    pub async fn start(config: BrokerConfig) -> Result<RunningBroker, StartError> {
-        start::start(config, Hooks::default()).await
+    pub fn start(config: BrokerConfig) -> Starting {
+        Box::pin(start::start(config, Hooks::default()))
     }
 
-    /// The same, with a test's hands in it.
+    /// The same, with a test's hooks in it.
     #[doc(hidden)]
-    pub async fn start_with(
-        config: BrokerConfig,
-        hooks: Hooks,
-    ) -> Result<RunningBroker, StartError> {
-        start::start(config, hooks).await
+    pub fn start_with(config: BrokerConfig, hooks: Hooks) -> Starting {
+        Box::pin(start::start(config, hooks))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -118,7 +119,11 @@ impl RunningBroker {
 
     /// Stops accepting, answers what waits, brings everything to the disk, marks the shutdown as
     /// clean.
-    pub async fn shut_down(&self) {
+    pub fn shut_down(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.stop())
+    }
+
+    async fn stop(&self) {
         let broker = Arc::clone(&self.broker);
         broker.shutdown.send_replace(true);
         self.reserve.lock().take();

@@ -16,6 +16,7 @@
 //! still come (`group.initial.rebalance.delay.ms` is 0); everything else is Kafka's default.
 
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use thalweg_broker::config::broker::Mode;
@@ -91,7 +92,11 @@ impl Builder {
     }
 
     /// Starts the broker, or says why it cannot.
-    pub async fn try_start(self) -> Result<TestBroker, StartError> {
+    pub fn try_start(self) -> Pin<Box<dyn Future<Output = Result<TestBroker, StartError>> + Send>> {
+        Box::pin(self.started())
+    }
+
+    async fn started(self) -> Result<TestBroker, StartError> {
         let data = match self.data {
             Some(path) => Data { path, is_ours: false },
             None => Data { path: scratch(), is_ours: true },

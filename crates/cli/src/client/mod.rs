@@ -26,6 +26,7 @@ mod text;
 pub mod time;
 
 use std::future::Future;
+use std::pin::Pin;
 use std::process::ExitCode;
 
 pub use args::{ClientArgs, ClientConfig};
@@ -39,10 +40,12 @@ pub use stop::stop_signal;
 pub use text::parse_duration;
 
 /// Runs a command to its end: its errors go to stderr, and decide how the process ends.
-pub fn run<F>(command: F) -> ExitCode
-where
-    F: Future<Output = Result<(), CliError>>,
-{
+pub fn run<'a>(command: impl Future<Output = Result<(), CliError>> + 'a) -> ExitCode {
+    run_boxed(Box::pin(command))
+}
+
+/// One runtime's code for all commands, instead of one for each.
+fn run_boxed(command: Pin<Box<dyn Future<Output = Result<(), CliError>> + '_>>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let result = match runtime {
         Ok(runtime) => runtime.block_on(command),

@@ -6,7 +6,7 @@ use thalweg_wire::messages::{CreateAclsRequest, DeleteAclsRequest, DescribeAclsR
 use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::attempt::{Answers, for_all};
-use super::{Admin, AdminError, Results};
+use super::{Admin, AdminError, AdminFuture, Results};
 
 macro_rules! codes {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $code:literal,)* }) => {
@@ -173,7 +173,14 @@ impl AclFilter {
 
 impl Admin {
     /// The bindings that match, sorted.
-    pub async fn describe_acls(&self, filter: AclFilter) -> Result<Vec<AclBinding>, AdminError> {
+    pub fn describe_acls(
+        &self,
+        filter: AclFilter,
+    ) -> AdminFuture<'_, Result<Vec<AclBinding>, AdminError>> {
+        Box::pin(self.describe_acls_inner(filter))
+    }
+
+    async fn describe_acls_inner(&self, filter: AclFilter) -> Result<Vec<AclBinding>, AdminError> {
         let api = ApiKey::DESCRIBE_ACLS;
         let filter = filter.into_request();
         let request = DescribeAclsRequest {
@@ -210,10 +217,20 @@ impl Admin {
     }
 
     /// Makes bindings; one that is there already stays.
-    pub async fn create_acls(
+    pub fn create_acls(
         &self,
         bindings: impl IntoIterator<Item = AclBinding>,
-    ) -> Results<AclBinding, ()> {
+    ) -> AdminFuture<'_, Results<AclBinding, ()>> {
+        fn boxed(
+            admin: &Admin,
+            bindings: Vec<AclBinding>,
+        ) -> AdminFuture<'_, Results<AclBinding, ()>> {
+            Box::pin(admin.create_acls_inner(bindings))
+        }
+        boxed(self, bindings.into_iter().collect())
+    }
+
+    async fn create_acls_inner(&self, bindings: Vec<AclBinding>) -> Results<AclBinding, ()> {
         let api = ApiKey::CREATE_ACLS;
         self.settle(api, bindings, |bindings, left| async move {
             let creation = |binding: &AclBinding| AclCreation {
@@ -246,9 +263,22 @@ impl Admin {
     }
 
     /// Deletes the bindings that match; gives what each filter found, and whether it is gone.
-    pub async fn delete_acls(
+    pub fn delete_acls(
         &self,
         filters: impl IntoIterator<Item = AclFilter>,
+    ) -> AdminFuture<'_, Results<AclFilter, Results<AclBinding, ()>>> {
+        fn boxed(
+            admin: &Admin,
+            filters: Vec<AclFilter>,
+        ) -> AdminFuture<'_, Results<AclFilter, Results<AclBinding, ()>>> {
+            Box::pin(admin.delete_acls_inner(filters))
+        }
+        boxed(self, filters.into_iter().collect())
+    }
+
+    async fn delete_acls_inner(
+        &self,
+        filters: Vec<AclFilter>,
     ) -> Results<AclFilter, Results<AclBinding, ()>> {
         let api = ApiKey::DELETE_ACLS;
         self.settle(api, filters, |filters, left| async move {

@@ -12,7 +12,7 @@ use thalweg_wire::messages::{
 use thalweg_wire::{ApiKey, Uuid};
 
 use super::attempt::{at_least, for_all, join, millis};
-use super::{Admin, AdminError, Mode, Results};
+use super::{Admin, AdminError, AdminFuture, Mode, Results};
 
 /// The log of the metadata.
 const METADATA_TOPIC: &str = "__cluster_metadata";
@@ -138,7 +138,14 @@ pub struct QuorumNode {
 impl Admin {
     /// The cluster and its brokers. Those that are fenced come with `include_fenced`, from brokers
     /// from 4.0 on.
-    pub async fn describe_cluster(
+    pub fn describe_cluster(
+        &self,
+        include_fenced: bool,
+    ) -> AdminFuture<'_, Result<ClusterDescription, AdminError>> {
+        Box::pin(self.describe_cluster_inner(include_fenced))
+    }
+
+    async fn describe_cluster_inner(
         &self,
         include_fenced: bool,
     ) -> Result<ClusterDescription, AdminError> {
@@ -180,7 +187,13 @@ impl Admin {
     }
 
     /// What each broker that is alive speaks.
-    pub async fn broker_versions(&self) -> Result<Results<i32, BrokerVersions>, AdminError> {
+    pub fn broker_versions(
+        &self,
+    ) -> AdminFuture<'_, Result<Results<i32, BrokerVersions>, AdminError>> {
+        Box::pin(self.broker_versions_inner())
+    }
+
+    async fn broker_versions_inner(&self) -> Result<Results<i32, BrokerVersions>, AdminError> {
         let api = ApiKey::API_VERSIONS;
         let brokers = self.broker_ids(api).await?;
         let versions = self.settle(api, brokers, |brokers, _| {
@@ -200,7 +213,11 @@ impl Admin {
     }
 
     /// The features of the cluster.
-    pub async fn describe_features(&self) -> Result<Features, AdminError> {
+    pub fn describe_features(&self) -> AdminFuture<'_, Result<Features, AdminError>> {
+        Box::pin(self.describe_features_inner())
+    }
+
+    async fn describe_features_inner(&self) -> Result<Features, AdminError> {
         self.settle_one(ApiKey::API_VERSIONS, |_| async move {
             let options = self.cluster.options();
             let request = ApiVersionsRequest {
@@ -227,7 +244,15 @@ impl Admin {
     }
 
     /// Changes levels of features: all that is asked for or nothing, since Kafka 4.0.
-    pub async fn update_features(
+    pub fn update_features(
+        &self,
+        updates: Vec<FeatureUpdate>,
+        mode: Mode,
+    ) -> AdminFuture<'_, Results<String, ()>> {
+        Box::pin(self.update_features_inner(updates, mode))
+    }
+
+    async fn update_features_inner(
         &self,
         updates: Vec<FeatureUpdate>,
         mode: Mode,
@@ -290,7 +315,11 @@ impl Admin {
     }
 
     /// The controllers' quorum: who leads it, and how far everybody is.
-    pub async fn describe_quorum(&self) -> Result<QuorumDescription, AdminError> {
+    pub fn describe_quorum(&self) -> AdminFuture<'_, Result<QuorumDescription, AdminError>> {
+        Box::pin(self.describe_quorum_inner())
+    }
+
+    async fn describe_quorum_inner(&self) -> Result<QuorumDescription, AdminError> {
         let api = ApiKey::DESCRIBE_QUORUM;
         self.settle_one(api, |_| async move {
             let partition = PartitionData { partition_index: 0, ..Default::default() };

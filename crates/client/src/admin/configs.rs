@@ -15,7 +15,7 @@ use thalweg_wire::messages::{
 use thalweg_wire::{ApiKey, Request};
 
 use super::attempt::{Answers, at_least, for_all, join};
-use super::{Admin, AdminError, Mode, Results};
+use super::{Admin, AdminError, AdminFuture, Mode, Results};
 use crate::error::Error;
 
 /// What has configs.
@@ -352,9 +352,24 @@ fn by_node<T>(
 
 impl Admin {
     /// The configs of resources. A broker is asked for its own.
-    pub async fn describe_configs(
+    pub fn describe_configs(
         &self,
         resources: impl IntoIterator<Item = ConfigResource>,
+        details: ConfigDetails,
+    ) -> AdminFuture<'_, Results<ConfigResource, Vec<ConfigEntry>>> {
+        fn boxed(
+            admin: &Admin,
+            resources: Vec<ConfigResource>,
+            details: ConfigDetails,
+        ) -> AdminFuture<'_, Results<ConfigResource, Vec<ConfigEntry>>> {
+            Box::pin(admin.describe_configs_inner(resources, details))
+        }
+        boxed(self, resources.into_iter().collect(), details)
+    }
+
+    async fn describe_configs_inner(
+        &self,
+        resources: Vec<ConfigResource>,
         details: ConfigDetails,
     ) -> Results<ConfigResource, Vec<ConfigEntry>> {
         let api = ApiKey::DESCRIBE_CONFIGS;
@@ -419,7 +434,15 @@ impl Admin {
     }
 
     /// Changes configs; of each resource all or nothing.
-    pub async fn alter_configs(
+    pub fn alter_configs(
+        &self,
+        changes: BTreeMap<ConfigResource, Vec<ConfigChange>>,
+        mode: Mode,
+    ) -> AdminFuture<'_, Results<ConfigResource, ()>> {
+        Box::pin(self.alter_configs_inner(changes, mode))
+    }
+
+    async fn alter_configs_inner(
         &self,
         changes: BTreeMap<ConfigResource, Vec<ConfigChange>>,
         mode: Mode,
@@ -487,7 +510,14 @@ impl Admin {
     }
 
     /// What has configs (KIP-1142), by type and name. Brokers before 4.1 know client metrics alone.
-    pub async fn list_config_resources(
+    pub fn list_config_resources<'a>(
+        &'a self,
+        kinds: &'a [ResourceType],
+    ) -> AdminFuture<'a, Result<Vec<ConfigResource>, AdminError>> {
+        Box::pin(self.list_config_resources_inner(kinds))
+    }
+
+    async fn list_config_resources_inner(
         &self,
         kinds: &[ResourceType],
     ) -> Result<Vec<ConfigResource>, AdminError> {

@@ -11,7 +11,7 @@ use thalweg_wire::messages::{OffsetDeleteRequest, OffsetFetchRequest};
 use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::attempt::{Answers, by_topic, for_all};
-use super::{Admin, AdminError, Results};
+use super::{Admin, AdminError, AdminFuture, Results};
 use crate::coordinator::{self, CommittedOffset, Identity};
 use crate::core::partition::{Position, TopicPartition};
 
@@ -24,10 +24,20 @@ pub type GroupOffsets = Results<TopicPartition, CommittedOffset>;
 
 impl Admin {
     /// Everything that groups committed. A group that is not there has committed nothing.
-    pub async fn list_group_offsets(
+    pub fn list_group_offsets(
         &self,
         groups: impl IntoIterator<Item = String>,
-    ) -> Results<String, GroupOffsets> {
+    ) -> AdminFuture<'_, Results<String, GroupOffsets>> {
+        fn boxed(
+            admin: &Admin,
+            groups: Vec<String>,
+        ) -> AdminFuture<'_, Results<String, GroupOffsets>> {
+            Box::pin(admin.list_group_offsets_inner(groups))
+        }
+        boxed(self, groups.into_iter().collect())
+    }
+
+    async fn list_group_offsets_inner(&self, groups: Vec<String>) -> Results<String, GroupOffsets> {
         self.for_groups(ApiKey::OFFSET_FETCH, groups, |admin, coordinator, groups, _| async move {
             let connection = match admin.cluster.broker(coordinator).await {
                 Ok(connection) => connection,
@@ -99,7 +109,15 @@ impl Admin {
     }
 
     /// Commits offsets for a group that has no members, or only such as do not subscribe.
-    pub async fn alter_group_offsets(
+    pub fn alter_group_offsets<'a>(
+        &'a self,
+        group: &'a str,
+        offsets: BTreeMap<TopicPartition, CommittedOffset>,
+    ) -> AdminFuture<'a, Results<TopicPartition, ()>> {
+        Box::pin(self.alter_group_offsets_inner(group, offsets))
+    }
+
+    async fn alter_group_offsets_inner(
         &self,
         group: &str,
         offsets: BTreeMap<TopicPartition, CommittedOffset>,
@@ -149,10 +167,25 @@ impl Admin {
     }
 
     /// Forgets what a group committed for partitions of topics that it is not subscribed to.
-    pub async fn delete_group_offsets(
+    pub fn delete_group_offsets<'a>(
+        &'a self,
+        group: &'a str,
+        partitions: impl IntoIterator<Item = TopicPartition>,
+    ) -> AdminFuture<'a, Results<TopicPartition, ()>> {
+        fn boxed<'a>(
+            admin: &'a Admin,
+            group: &'a str,
+            partitions: Vec<TopicPartition>,
+        ) -> AdminFuture<'a, Results<TopicPartition, ()>> {
+            Box::pin(admin.delete_group_offsets_inner(group, partitions))
+        }
+        boxed(self, group, partitions.into_iter().collect())
+    }
+
+    async fn delete_group_offsets_inner(
         &self,
         group: &str,
-        partitions: impl IntoIterator<Item = TopicPartition>,
+        partitions: Vec<TopicPartition>,
     ) -> Results<TopicPartition, ()> {
         self.settle(ApiKey::OFFSET_DELETE, partitions, |partitions, _| async move {
             let deleted = self.delete_group_offsets_once(group, partitions.clone()).await;

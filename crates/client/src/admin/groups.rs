@@ -15,7 +15,7 @@ use thalweg_wire::messages::{
 use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::attempt::{Answers, at_least, for_all, join};
-use super::{Admin, AdminError, Results};
+use super::{Admin, AdminError, AdminFuture, Results};
 use crate::coordinator;
 use crate::core::group::protocol;
 use crate::core::metadata::Broker;
@@ -134,7 +134,14 @@ pub enum MemberToRemove {
 impl Admin {
     /// Groups, by id. What a broker that could not be asked has is missing, and it is among the
     /// errors, by its id.
-    pub async fn list_groups(
+    pub fn list_groups<'a>(
+        &'a self,
+        filter: &'a GroupFilter,
+    ) -> AdminFuture<'a, Result<(Vec<GroupListing>, Results<i32, ()>), AdminError>> {
+        Box::pin(self.list_groups_inner(filter))
+    }
+
+    async fn list_groups_inner(
         &self,
         filter: &GroupFilter,
     ) -> Result<(Vec<GroupListing>, Results<i32, ()>), AdminError> {
@@ -198,9 +205,22 @@ impl Admin {
 
     /// Groups with their members, classic ones and those of KIP-848. One that is not there is an
     /// error; brokers before 4.1 say that it is `Dead` instead.
-    pub async fn describe_groups(
+    pub fn describe_groups(
         &self,
         groups: impl IntoIterator<Item = String>,
+    ) -> AdminFuture<'_, Results<String, GroupDescription>> {
+        fn boxed(
+            admin: &Admin,
+            groups: Vec<String>,
+        ) -> AdminFuture<'_, Results<String, GroupDescription>> {
+            Box::pin(admin.describe_groups_inner(groups))
+        }
+        boxed(self, groups.into_iter().collect())
+    }
+
+    async fn describe_groups_inner(
+        &self,
+        groups: Vec<String>,
     ) -> Results<String, GroupDescription> {
         self.for_groups(ApiKey::DESCRIBE_GROUPS, groups, |admin, coordinator, groups, _| {
             admin.describe_groups_at(coordinator, groups)
@@ -262,10 +282,17 @@ impl Admin {
     }
 
     /// Deletes groups without members, and their offsets.
-    pub async fn delete_groups(
+    pub fn delete_groups(
         &self,
         groups: impl IntoIterator<Item = String>,
-    ) -> Results<String, ()> {
+    ) -> AdminFuture<'_, Results<String, ()>> {
+        fn boxed(admin: &Admin, groups: Vec<String>) -> AdminFuture<'_, Results<String, ()>> {
+            Box::pin(admin.delete_groups_inner(groups))
+        }
+        boxed(self, groups.into_iter().collect())
+    }
+
+    async fn delete_groups_inner(&self, groups: Vec<String>) -> Results<String, ()> {
         self.for_groups(
             ApiKey::DELETE_GROUPS,
             groups,
@@ -292,10 +319,27 @@ impl Admin {
     }
 
     /// Takes members out of a classic group, as if they had left; `reason` is for the broker's log.
-    pub async fn remove_members(
+    pub fn remove_members<'a>(
+        &'a self,
+        group: &'a str,
+        members: impl IntoIterator<Item = MemberToRemove>,
+        reason: &'a str,
+    ) -> AdminFuture<'a, Results<MemberToRemove, ()>> {
+        fn boxed<'a>(
+            admin: &'a Admin,
+            group: &'a str,
+            members: Vec<MemberToRemove>,
+            reason: &'a str,
+        ) -> AdminFuture<'a, Results<MemberToRemove, ()>> {
+            Box::pin(admin.remove_members_inner(group, members, reason))
+        }
+        boxed(self, group, members.into_iter().collect(), reason)
+    }
+
+    async fn remove_members_inner(
         &self,
         group: &str,
-        members: impl IntoIterator<Item = MemberToRemove>,
+        members: Vec<MemberToRemove>,
         reason: &str,
     ) -> Results<MemberToRemove, ()> {
         let api = ApiKey::LEAVE_GROUP;

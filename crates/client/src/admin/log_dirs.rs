@@ -11,7 +11,7 @@ use thalweg_wire::messages::describe_log_dirs_response::DescribeLogDirsResult;
 use thalweg_wire::messages::{AlterReplicaLogDirsRequest, DescribeLogDirsRequest};
 
 use super::attempt::{Answers, by_topic, for_all, join};
-use super::{Admin, AdminError, Results};
+use super::{Admin, AdminError, AdminFuture, Results};
 use crate::core::partition::TopicPartition;
 
 /// A log directory of a broker.
@@ -55,7 +55,14 @@ pub struct ReplicaMove {
 
 impl Admin {
     /// The log directories of brokers, by path; of all that are alive without `brokers`.
-    pub async fn describe_log_dirs(
+    pub fn describe_log_dirs(
+        &self,
+        brokers: Option<Vec<i32>>,
+    ) -> AdminFuture<'_, Result<Results<i32, Vec<LogDir>>, AdminError>> {
+        Box::pin(self.describe_log_dirs_inner(brokers))
+    }
+
+    async fn describe_log_dirs_inner(
         &self,
         brokers: Option<Vec<i32>>,
     ) -> Result<Results<i32, Vec<LogDir>>, AdminError> {
@@ -85,9 +92,22 @@ impl Admin {
 
     /// Moves replicas to other directories of their brokers. It is accepted, not done, when this
     /// returns.
-    pub async fn alter_replica_log_dirs(
+    pub fn alter_replica_log_dirs(
         &self,
         moves: impl IntoIterator<Item = ReplicaMove>,
+    ) -> AdminFuture<'_, Results<ReplicaMove, ()>> {
+        fn boxed(
+            admin: &Admin,
+            moves: Vec<ReplicaMove>,
+        ) -> AdminFuture<'_, Results<ReplicaMove, ()>> {
+            Box::pin(admin.alter_replica_log_dirs_inner(moves))
+        }
+        boxed(self, moves.into_iter().collect())
+    }
+
+    async fn alter_replica_log_dirs_inner(
+        &self,
+        moves: Vec<ReplicaMove>,
     ) -> Results<ReplicaMove, ()> {
         self.settle(ApiKey::ALTER_REPLICA_LOG_DIRS, moves, |moves, _| {
             let mut brokers: BTreeMap<i32, Vec<ReplicaMove>> = BTreeMap::new();

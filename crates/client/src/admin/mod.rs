@@ -42,6 +42,7 @@ mod topics;
 mod users;
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::time::Duration;
 
 use crate::cluster::Cluster;
@@ -75,6 +76,12 @@ pub use users::{ScramChange, ScramCredential};
 
 /// What became of each thing that something was asked of.
 pub type Results<K, T> = BTreeMap<K, Result<T, AdminError>>;
+
+/// What a call of [`Admin`] returns: nothing happens until it is awaited.
+///
+/// It is boxed, so that the code of a call is compiled once, here, and not again in every program that
+/// uses it; beside a request to a broker the allocation is nothing.
+pub type AdminFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Whether to do it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -8,7 +8,7 @@ use thalweg_wire::messages::describe_client_quotas_request::ComponentData;
 use thalweg_wire::messages::{AlterClientQuotasRequest, DescribeClientQuotasRequest};
 
 use super::attempt::for_all;
-use super::{Admin, AdminError, Mode, Results};
+use super::{Admin, AdminError, AdminFuture, Mode, Results};
 
 /// Whom limits are for: the name for each type (`user`, `client-id`, `ip`), or none for whoever has
 /// no limits of his own.
@@ -28,7 +28,15 @@ pub enum QuotaMatch {
 impl Admin {
     /// The limits of entities that match; with `strict` only of those that have no other types. An
     /// empty filter that is not strict means all.
-    pub async fn describe_client_quotas(
+    pub fn describe_client_quotas(
+        &self,
+        filter: BTreeMap<String, QuotaMatch>,
+        strict: bool,
+    ) -> AdminFuture<'_, Result<BTreeMap<QuotaEntity, BTreeMap<String, f64>>, AdminError>> {
+        Box::pin(self.describe_client_quotas_inner(filter, strict))
+    }
+
+    async fn describe_client_quotas_inner(
         &self,
         filter: BTreeMap<String, QuotaMatch>,
         strict: bool,
@@ -60,7 +68,15 @@ impl Admin {
     }
 
     /// Changes limits: sets those with a value, takes those without away.
-    pub async fn alter_client_quotas(
+    pub fn alter_client_quotas(
+        &self,
+        changes: BTreeMap<QuotaEntity, BTreeMap<String, Option<f64>>>,
+        mode: Mode,
+    ) -> AdminFuture<'_, Results<QuotaEntity, ()>> {
+        Box::pin(self.alter_client_quotas_inner(changes, mode))
+    }
+
+    async fn alter_client_quotas_inner(
         &self,
         changes: BTreeMap<QuotaEntity, BTreeMap<String, Option<f64>>>,
         mode: Mode,

@@ -15,7 +15,7 @@ use thalweg_wire::messages::{
 use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::attempt::{Answers, at_least, by_topic, for_all, millis};
-use super::{Admin, AdminError, Results};
+use super::{Admin, AdminError, AdminFuture, Results};
 use crate::core::partition::TopicPartition;
 
 /// A reassignment under way.
@@ -41,7 +41,14 @@ pub enum Election {
 impl Admin {
     /// Gives partitions to other brokers, the preferred leader first; `None` stops what is under
     /// way. It is accepted, not done, when this returns.
-    pub async fn alter_partition_reassignments(
+    pub fn alter_partition_reassignments(
+        &self,
+        targets: BTreeMap<TopicPartition, Option<Vec<i32>>>,
+    ) -> AdminFuture<'_, Results<TopicPartition, ()>> {
+        Box::pin(self.alter_partition_reassignments_inner(targets))
+    }
+
+    async fn alter_partition_reassignments_inner(
         &self,
         targets: BTreeMap<TopicPartition, Option<Vec<i32>>>,
     ) -> Results<TopicPartition, ()> {
@@ -99,7 +106,14 @@ impl Admin {
     }
 
     /// Reassignments under way, of certain partitions or of all.
-    pub async fn list_partition_reassignments(
+    pub fn list_partition_reassignments(
+        &self,
+        partitions: Option<Vec<TopicPartition>>,
+    ) -> AdminFuture<'_, Result<BTreeMap<TopicPartition, Reassignment>, AdminError>> {
+        Box::pin(self.list_partition_reassignments_inner(partitions))
+    }
+
+    async fn list_partition_reassignments_inner(
         &self,
         partitions: Option<Vec<TopicPartition>>,
     ) -> Result<BTreeMap<TopicPartition, Reassignment>, AdminError> {
@@ -143,7 +157,15 @@ impl Admin {
     /// leader is elected already is
     /// [`ELECTION_NOT_NEEDED`](thalweg_wire::ErrorCode::ELECTION_NOT_NEEDED), and left out where
     /// all were asked for.
-    pub async fn elect_leaders(
+    pub fn elect_leaders(
+        &self,
+        election: Election,
+        partitions: Option<Vec<TopicPartition>>,
+    ) -> AdminFuture<'_, Result<Results<TopicPartition, ()>, AdminError>> {
+        Box::pin(self.elect_leaders_inner(election, partitions))
+    }
+
+    async fn elect_leaders_inner(
         &self,
         election: Election,
         partitions: Option<Vec<TopicPartition>>,

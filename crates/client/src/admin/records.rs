@@ -10,7 +10,7 @@ use thalweg_wire::messages::{DeleteRecordsRequest, DescribeProducersRequest, Lis
 use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::attempt::{Answers, at_least, by_topic, for_all, join, millis};
-use super::{Admin, AdminError, Results};
+use super::{Admin, AdminError, AdminFuture, Results};
 use crate::core::fetch::IsolationLevel;
 use crate::core::partition::TopicPartition;
 use crate::offsets::{self, FoundOffset, LookupError};
@@ -66,7 +66,15 @@ pub struct ProducerState {
 impl Admin {
     /// Offsets of partitions. With [`IsolationLevel::ReadCommitted`] the latest is the end of what
     /// is settled. Where no record is as late as a timestamp, the offset is -1.
-    pub async fn list_offsets(
+    pub fn list_offsets(
+        &self,
+        wanted: BTreeMap<TopicPartition, OffsetSpec>,
+        isolation: IsolationLevel,
+    ) -> AdminFuture<'_, Results<TopicPartition, FoundOffset>> {
+        Box::pin(self.list_offsets_inner(wanted, isolation))
+    }
+
+    async fn list_offsets_inner(
         &self,
         wanted: BTreeMap<TopicPartition, OffsetSpec>,
         isolation: IsolationLevel,
@@ -142,7 +150,14 @@ impl Admin {
 
     /// Deletes the records before an offset of each partition, -1 being all there are. Gives the
     /// first offset that is left.
-    pub async fn delete_records(
+    pub fn delete_records(
+        &self,
+        before: BTreeMap<TopicPartition, i64>,
+    ) -> AdminFuture<'_, Results<TopicPartition, i64>> {
+        Box::pin(self.delete_records_inner(before))
+    }
+
+    async fn delete_records_inner(
         &self,
         before: BTreeMap<TopicPartition, i64>,
     ) -> Results<TopicPartition, i64> {
@@ -205,9 +220,22 @@ impl Admin {
     }
 
     /// Who produces to partitions with sequence numbers (KIP-664).
-    pub async fn describe_producers(
+    pub fn describe_producers(
         &self,
         partitions: impl IntoIterator<Item = TopicPartition>,
+    ) -> AdminFuture<'_, Results<TopicPartition, Vec<ProducerState>>> {
+        fn boxed(
+            admin: &Admin,
+            partitions: Vec<TopicPartition>,
+        ) -> AdminFuture<'_, Results<TopicPartition, Vec<ProducerState>>> {
+            Box::pin(admin.describe_producers_inner(partitions))
+        }
+        boxed(self, partitions.into_iter().collect())
+    }
+
+    async fn describe_producers_inner(
+        &self,
+        partitions: Vec<TopicPartition>,
     ) -> Results<TopicPartition, Vec<ProducerState>> {
         let api = ApiKey::DESCRIBE_PRODUCERS;
         self.settle(api, partitions, |partitions, _| async move {

@@ -24,7 +24,7 @@ use thalweg_wire::{ApiKey, ErrorCode, Request, Uuid};
 
 use super::attempt::{Answers, at_least, for_all, millis};
 use super::configs::{ConfigEntry, ConfigKind, ConfigSource};
-use super::{Admin, AdminError, Mode, Results};
+use super::{Admin, AdminError, AdminFuture, Mode, Results};
 use crate::connection::Connection;
 
 /// Partitions in one answer to DescribeTopicPartitions; brokers may give fewer.
@@ -205,7 +205,15 @@ pub struct NewPartitions {
 
 impl Admin {
     /// Makes topics. That a topic is made does not mean that each broker knows already.
-    pub async fn create_topics(
+    pub fn create_topics(
+        &self,
+        topics: Vec<NewTopic>,
+        mode: Mode,
+    ) -> AdminFuture<'_, Results<String, CreatedTopic>> {
+        Box::pin(self.create_topics_inner(topics, mode))
+    }
+
+    async fn create_topics_inner(
         &self,
         topics: Vec<NewTopic>,
         mode: Mode,
@@ -269,10 +277,17 @@ impl Admin {
     }
 
     /// Deletes topics. By id needs a broker from 2.8 on.
-    pub async fn delete_topics(
+    pub fn delete_topics(
         &self,
         topics: impl IntoIterator<Item = TopicRef>,
-    ) -> Results<TopicRef, ()> {
+    ) -> AdminFuture<'_, Results<TopicRef, ()>> {
+        fn boxed(admin: &Admin, topics: Vec<TopicRef>) -> AdminFuture<'_, Results<TopicRef, ()>> {
+            Box::pin(admin.delete_topics_inner(topics))
+        }
+        boxed(self, topics.into_iter().collect())
+    }
+
+    async fn delete_topics_inner(&self, topics: Vec<TopicRef>) -> Results<TopicRef, ()> {
         self.settle(ApiKey::DELETE_TOPICS, topics, |topics, left| self.delete(topics, left)).await
     }
 
@@ -319,7 +334,14 @@ impl Admin {
     }
 
     /// All topics, by name; those that the cluster uses itself only where they are asked for.
-    pub async fn list_topics(
+    pub fn list_topics(
+        &self,
+        include_internal: bool,
+    ) -> AdminFuture<'_, Result<Vec<TopicListing>, AdminError>> {
+        Box::pin(self.list_topics_inner(include_internal))
+    }
+
+    async fn list_topics_inner(
         &self,
         include_internal: bool,
     ) -> Result<Vec<TopicListing>, AdminError> {
@@ -345,9 +367,22 @@ impl Admin {
     }
 
     /// Topics with their partitions. By id needs a broker from 3.1 on.
-    pub async fn describe_topics(
+    pub fn describe_topics(
         &self,
         topics: impl IntoIterator<Item = TopicRef>,
+    ) -> AdminFuture<'_, Results<TopicRef, TopicDescription>> {
+        fn boxed(
+            admin: &Admin,
+            topics: Vec<TopicRef>,
+        ) -> AdminFuture<'_, Results<TopicRef, TopicDescription>> {
+            Box::pin(admin.describe_topics_inner(topics))
+        }
+        boxed(self, topics.into_iter().collect())
+    }
+
+    async fn describe_topics_inner(
+        &self,
+        topics: Vec<TopicRef>,
     ) -> Results<TopicRef, TopicDescription> {
         self.settle(ApiKey::METADATA, topics, |topics, _| self.describe(topics)).await
     }
@@ -374,7 +409,15 @@ impl Admin {
     }
 
     /// Gives topics more partitions. Keys go elsewhere from then on.
-    pub async fn create_partitions(
+    pub fn create_partitions(
+        &self,
+        topics: Vec<NewPartitions>,
+        mode: Mode,
+    ) -> AdminFuture<'_, Results<String, ()>> {
+        Box::pin(self.create_partitions_inner(topics, mode))
+    }
+
+    async fn create_partitions_inner(
         &self,
         topics: Vec<NewPartitions>,
         mode: Mode,

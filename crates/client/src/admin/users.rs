@@ -15,7 +15,7 @@ use thalweg_wire::messages::{
 use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::attempt::for_all;
-use super::{Admin, AdminError, Results};
+use super::{Admin, AdminError, AdminFuture, Results};
 use crate::core::sasl::{self, Mechanism};
 
 /// Iterations that Kafka takes.
@@ -110,7 +110,14 @@ fn prepare(user: &str, changes: &[ScramChange]) -> Result<Prepared, AdminError> 
 
 impl Admin {
     /// Which passwords users have; all users without names.
-    pub async fn describe_user_scram_credentials(
+    pub fn describe_user_scram_credentials(
+        &self,
+        users: Option<Vec<String>>,
+    ) -> AdminFuture<'_, Result<Results<String, Vec<ScramCredential>>, AdminError>> {
+        Box::pin(self.describe_user_scram_credentials_inner(users))
+    }
+
+    async fn describe_user_scram_credentials_inner(
         &self,
         users: Option<Vec<String>>,
     ) -> Result<Results<String, Vec<ScramCredential>>, AdminError> {
@@ -147,7 +154,14 @@ impl Admin {
     }
 
     /// Changes users' passwords; of each user all or nothing.
-    pub async fn alter_user_scram_credentials(
+    pub fn alter_user_scram_credentials(
+        &self,
+        changes: BTreeMap<String, Vec<ScramChange>>,
+    ) -> AdminFuture<'_, Results<String, ()>> {
+        Box::pin(self.alter_user_scram_credentials_inner(changes))
+    }
+
+    async fn alter_user_scram_credentials_inner(
         &self,
         changes: BTreeMap<String, Vec<ScramChange>>,
     ) -> Results<String, ()> {
