@@ -1,8 +1,7 @@
 //! A password that is typed on a terminal, or comes from elsewhere. Nobody listens where the
 //! command would send it: that it tries shows that it has one.
 
-#[path = "support/limited.rs"]
-mod limited;
+use crate::limited;
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};

@@ -1,7 +1,6 @@
 //! `thalweg produce` and `thalweg consume` against `thalweg serve`, each in a process of its own.
 
-#[path = "support/limited.rs"]
-mod limited;
+use crate::limited;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;

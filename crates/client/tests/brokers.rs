@@ -4,10 +4,8 @@
 //! Needs Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without the
 //! variable there is nothing to do, and the test says so.
 
-#[path = "support/tap.rs"]
-mod tap;
-#[path = "support/traffic.rs"]
-mod traffic;
+use crate::support::tap;
+use crate::support::traffic;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

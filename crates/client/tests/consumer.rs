@@ -1,6 +1,6 @@
 //! The consumer against Thalweg's broker, in process.
 
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

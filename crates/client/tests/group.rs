@@ -1,6 +1,6 @@
 //! Consumers in groups, against Thalweg's broker in process.
 
-mod support;
+use crate::support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,6 @@
 //! Brokers that answer with anything.
 
-mod support;
+use crate::support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

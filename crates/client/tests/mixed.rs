@@ -9,12 +9,9 @@
 //! Needs kcat, Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without
 //! the variable there is nothing to do, and the test says so.
 
-#[path = "mixed/fates.rs"]
 mod fates;
-#[path = "mixed/members.rs"]
 mod members;
-#[path = "support/traffic.rs"]
-mod traffic;
+use crate::support::traffic;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

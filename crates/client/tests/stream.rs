@@ -1,6 +1,6 @@
 //! Sources, against Thalweg's broker in process.
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,6 @@
 //! Committing and producing in streams, against Thalweg's broker in process.
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,6 +1,6 @@
 //! Streams over connections that break all the time.
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

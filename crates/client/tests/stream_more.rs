@@ -1,6 +1,6 @@
 //! Several sources over one consumer, restarts, order under parallel work, and bounds on time.
 
-mod support;
+use crate::support;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,6 @@
 //! What is seen while records are written and not committed, and offsets of transactions.
 
-mod script;
+use crate::script;
 
 use std::sync::Arc;
 

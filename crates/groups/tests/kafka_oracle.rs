@@ -8,7 +8,7 @@
 //! variable the test says that it was skipped; with it, whatever goes wrong fails it.
 //! `THALWEG_ORACLE_SEED` and `THALWEG_ORACLE_CASES` choose the random operations.
 
-mod script;
+use crate::script;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};

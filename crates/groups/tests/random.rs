@@ -1,7 +1,7 @@
 //! Random events, with appends that wait, fail and are committed late, against what must always
 //! hold; and bytes and records that nobody would write.
 
-mod script;
+use crate::script;
 
 use std::collections::BTreeMap;
 

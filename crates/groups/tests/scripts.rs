@@ -3,7 +3,7 @@
 //! Run with `UPDATE_EXPECT=1` to write what comes of them now. `kafka_oracle.rs` holds the same
 //! operations against Kafka itself.
 
-mod script;
+use crate::script;
 
 use std::fmt::Write as _;
 use std::path::Path;

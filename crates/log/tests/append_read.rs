@@ -1,6 +1,6 @@
 //! Appending, reading, rolling, finding by timestamp.
 
-mod common;
+use crate::common;
 
 use common::*;
 use thalweg_log::testing::{BatchSpec, TempDir};

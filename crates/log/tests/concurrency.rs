@@ -1,6 +1,6 @@
 //! Many threads on one log.
 
-mod common;
+use crate::common;
 
 use std::collections::HashMap;
 use std::sync::Arc;

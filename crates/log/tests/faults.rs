@@ -1,6 +1,6 @@
 //! Disks that fail, tear writes and take their time.
 
-mod common;
+use crate::common;
 
 use std::io;
 use std::path::Path;

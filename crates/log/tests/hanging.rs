@@ -1,7 +1,7 @@
 //! A disk that hangs: what is done to another directory does not wait for it, and who waits for it
 //! holds nothing that others need.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! distribution; without that variable the tests say "skipped".
 #![allow(clippy::print_stdout)]
 
-mod common;
+use crate::common;
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};

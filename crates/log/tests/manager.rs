@@ -1,6 +1,6 @@
 //! Directories, their files, and partitions that come and go.
 
-mod common;
+use crate::common;
 
 use common::*;
 use thalweg_log::testing::{BatchSpec, TempDir};

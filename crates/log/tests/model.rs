@@ -2,7 +2,7 @@
 //!
 //! `THALWEG_LOG_SEEDS=from..to` runs other seeds; a failure names its own.
 
-mod common;
+use crate::common;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Stopping, crashing, starting again.
 
-mod common;
+use crate::common;
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! How often a start, a stop, a creation and a deletion of many partitions wait for the disk: never
 //! once per partition that has no new records.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! What the writer thread of a slow directory does for its logs, in turn and whatever happens.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -4,7 +4,7 @@
 //! Needs Java 17 and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without the
 //! variable the tests say that they are skipped.
 
-mod support;
+use crate::support;
 
 use support::{Numbers, ask, base64, class_path, text_from_base64};
 use thalweg_metadata::config::broker::Mode;

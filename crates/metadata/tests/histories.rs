@@ -5,7 +5,7 @@
 //! of the images says, an old image stays as it was, and the image can be had in other ways too:
 //! from the log in batches and metadata transactions, from a snapshot's records, from its bytes.
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! A broker of one node loses a directory, gets it back, and says where its replicas are: what the
 //! controller decides of it, without Kafka at hand.
 
-mod support;
+use crate::support;
 
 use support::fixtures::{Fake, topic};
 use thalweg_metadata::bootstrap::{activation_records, bootstrap_records};

@@ -1,7 +1,7 @@
 //! Disks that fail, fill up, or come back damaged: what clients see of it, that the other
 //! directories live on, and that what was acknowledged is there after a repair.
 
-mod support;
+use crate::support;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

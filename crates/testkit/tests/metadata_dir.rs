@@ -1,7 +1,7 @@
 //! Where the metadata log is: `metadata.log.dir` outside of `log.dirs`, and a directory that is not
 //! what it was at the last start.
 
-mod support;
+use crate::support;
 
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 //! The broker and its clients share two worker threads here. One that waits for a disk would be
 //! missed at once, two would stop everything.
 
-mod support;
+use crate::support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

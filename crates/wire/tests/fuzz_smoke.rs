@@ -1,6 +1,6 @@
 //! A short, reproducible run of what the fuzz targets do: noise, and damaged messages.
 
-mod common;
+use crate::common;
 #[path = "../../../fuzz/src/wire.rs"]
 mod wire;
 

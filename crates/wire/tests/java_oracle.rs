@@ -4,7 +4,7 @@
 //! Runs when `THALWEG_KAFKA_JARS` names the folder with Kafka 4.3.0's jars. `THALWEG_ORACLE_SEED`
 //! and `THALWEG_ORACLE_CASES` (per message and version) widen the search.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read};

@@ -2,6 +2,8 @@
 #![allow(dead_code)]
 
 pub mod hostile;
+pub mod tap;
+pub mod traffic;
 
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use thalweg_wire::{ErrorCode, Message, Uuid};
 
 use assign_replicas_to_dirs_request as assign;
 
-use crate::oracle::Oracle;
+use super::oracle::Oracle;
 use crate::support::fixtures::{Fake, assigned, topic};
 
 pub fn brokers(oracle: &mut Oracle) {

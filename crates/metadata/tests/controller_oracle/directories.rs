@@ -12,7 +12,7 @@ use thalweg_wire::Uuid;
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 use thalweg_wire::messages::*;
 
-use crate::SETTINGS;
+use super::SETTINGS;
 use crate::support::fixtures::{Fake, topic, with_configs};
 use crate::support::kafka::{Kafka, Log, batch_length};
 use crate::support::{Numbers, class_path, scratch};

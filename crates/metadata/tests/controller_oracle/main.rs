@@ -12,12 +12,10 @@
 mod brokers;
 mod directories;
 mod oracle;
-#[path = "../support/mod.rs"]
-mod support;
 mod topics;
 
+use crate::support::{class_path, scratch};
 use oracle::Oracle;
-use support::{class_path, scratch};
 use thalweg_metadata::MetadataImage;
 use thalweg_metadata::image::{Delta, snapshot_records};
 

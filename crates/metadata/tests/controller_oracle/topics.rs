@@ -8,7 +8,7 @@ use alter_client_quotas_request::{EntityData, EntryData, OpData};
 use create_topics_request::CreatableTopic;
 use describe_client_quotas_request::ComponentData;
 
-use crate::oracle::Oracle;
+use super::oracle::Oracle;
 use crate::support::fixtures::{assigned, topic, with_configs};
 
 pub fn topics(oracle: &mut Oracle) {

@@ -11,7 +11,7 @@ use std::process::Command;
 use thalweg_records::TimestampType;
 use thalweg_records::validate::{BrokerCompression, Origin, ValidationConfig};
 
-use crate::cases::Case;
+use super::cases::Case;
 
 pub enum Verdict {
     Stored {

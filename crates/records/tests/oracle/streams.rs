@@ -6,7 +6,7 @@ use thalweg_records::codec::CompressionSpec;
 use thalweg_records::validate::BrokerCompression;
 use twox_hash::XxHash32;
 
-use crate::cases::{CODECS, Case, Random, case, compress, header};
+use super::cases::{CODECS, Case, Random, case, compress, header};
 
 const COUNT: i32 = 4;
 

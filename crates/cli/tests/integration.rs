@@ -1,0 +1,10 @@
+//! The integration tests of this crate, in one binary: linking one for each file takes minutes.
+//! Tests that count what a whole process does have binaries of their own.
+
+mod admin;
+mod bench;
+mod kafka;
+#[path = "support/limited.rs"]
+mod limited;
+mod password;
+mod records;

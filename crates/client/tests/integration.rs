@@ -1,0 +1,22 @@
+//! The integration tests of this crate, in one binary: linking one for each file takes minutes.
+//! Tests that count what a whole process does have binaries of their own.
+
+mod admin;
+mod admin_kafka;
+mod brokers;
+mod configs;
+mod connection;
+mod consumer;
+mod group;
+mod hostile;
+mod login;
+mod mixed;
+mod offset_commit;
+mod producer;
+mod security;
+mod stream;
+mod stream_commit;
+mod stream_faults;
+mod stream_kafka;
+mod stream_more;
+mod support;

@@ -1,0 +1,14 @@
+//! The integration tests of this crate, in one binary: linking one for each file takes minutes.
+//! Tests that count what a whole process does have binaries of their own.
+
+mod append_read;
+mod common;
+mod concurrency;
+mod faults;
+mod hanging;
+mod kafka;
+mod manager;
+mod model;
+mod recovery;
+mod syncs;
+mod turns;

@@ -1,0 +1,9 @@
+//! The integration tests of this crate, in one binary: linking one for each file takes minutes.
+//! Tests that count what a whole process does have binaries of their own.
+
+mod config_oracle;
+#[path = "controller_oracle/main.rs"]
+mod controller_oracle;
+mod histories;
+mod offline_directories;
+mod support;

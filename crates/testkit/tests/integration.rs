@@ -1,0 +1,11 @@
+//! The integration tests of this crate, in one binary: linking one for each file takes minutes.
+//! Tests that count what a whole process does have binaries of their own.
+
+mod apache_kafka;
+mod broker;
+mod dynamic_configs;
+mod faults;
+mod metadata_dir;
+mod periodic;
+mod stalls;
+mod support;

@@ -1,0 +1,8 @@
+//! The integration tests of this crate, in one binary: linking one for each file takes minutes.
+//! Tests that count what a whole process does have binaries of their own.
+
+mod common;
+mod fuzz_smoke;
+#[cfg(feature = "json")]
+mod java_oracle;
+mod java_tables;
