@@ -16,7 +16,6 @@ import pathlib
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -25,6 +24,7 @@ import traceback
 import aging
 from estate import SIDE, Estate
 from kill import Broker
+from ports import free_address
 from suite import check, eventually, same
 
 KAFKA, THALWEG = "kafka", "thalweg"
@@ -49,12 +49,6 @@ metadata.log.max.record.bytes.between.snapshots=4000
 broker.session.timeout.ms=1500
 broker.heartbeat.interval.ms=300
 """
-
-
-def free_address():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{one.getsockname()[1]}"
 
 
 class House:

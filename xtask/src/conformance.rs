@@ -3,13 +3,16 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::cases::{self, Cases};
 use crate::differences::{self, Accepted, Transcript};
+use crate::ports;
 use crate::setup::Tools;
 
 /// Settings that both brokers get, so that groups form quickly, names agree, and retention leaves
@@ -21,10 +24,12 @@ const SETTINGS: [(&str, &str); 3] = [
 ];
 
 /// Longest time that one suite may take.
-const SUITE_SECONDS_MAX: u64 = 900;
+const SUITE_SECONDS_MAX: u64 = 600;
+/// How long a suite's program may live once its output has ended.
+const EXIT_SECONDS_MAX: u64 = 30;
 
 /// Which broker is under test.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     /// Apache Kafka, from its jars.
     Kafka,
@@ -33,7 +38,13 @@ pub enum Target {
 }
 
 impl Target {
-    fn name(self) -> &'static str {
+    /// The broker of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Kafka, Self::Thalweg].into_iter().find(|target| target.name() == name)
+    }
+
+    /// Its name in options, lists and results.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Kafka => "kafka",
             Self::Thalweg => "thalweg",
@@ -54,6 +65,8 @@ pub struct Plan {
     pub kill_rounds: u32,
     /// The binary `thalweg`.
     pub binary: PathBuf,
+    /// Write the list of cases anew from what runs, instead of comparing with it.
+    pub record_cases: bool,
 }
 
 /// How many cases ended how.
@@ -63,6 +76,10 @@ pub struct Tally {
     pub passed: usize,
     /// Names of the cases that failed.
     pub failed: Vec<String>,
+    /// What was left out, with the reason.
+    pub skipped: Vec<String>,
+    /// All cases that ended, as they were named.
+    ran: Vec<String>,
 }
 
 /// The suites in two lanes that run beside each other.
@@ -80,6 +97,11 @@ pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
         let all = [JAVA.as_slice(), &OTHERS, &OWN_BROKERS].concat().join(", ");
         return Err(format!("unknown suite {unknown}; there are {all}"));
     }
+    let listed = if plan.record_cases {
+        Cases::read(&tools.root).unwrap_or_default()
+    } else {
+        Cases::read(&tools.root)?
+    };
     let tally = Mutex::new(Tally::default());
     // With two brokers the first is the reference, whose cases are not counted.
     let reference = Mutex::new(Tally::default());
@@ -90,18 +112,37 @@ pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
         let counted = if index + 1 < plan.targets.len() { &reference } else { &tally };
         transcripts.push(on_target(tools, plan, *target, &scratch, counted)?);
     }
-    let mut tally = tally.into_inner().unwrap_or_default();
+    let mut tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut reference = reference.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut ran: Vec<(Target, Vec<String>)> = Vec::new();
+    for (index, target) in plan.targets.iter().enumerate() {
+        let from = if index + 1 < plan.targets.len() { &mut reference } else { &mut tally };
+        ran.push((*target, std::mem::take(&mut from.ran)));
+    }
+    if plan.record_cases {
+        listed.record(&tools.root, &ran)?;
+        println!("conformance: {} is written anew", cases::PATH);
+    } else {
+        for (target, ran) in &ran {
+            let wanted = |case: &str| plan.wants_case(*target, case);
+            for (case, why) in listed.complaints(*target, ran, wanted) {
+                println!("fail {}.{case}: {why}", target.name());
+                tally.failed.push(format!("{}.{case}", target.name()));
+            }
+        }
+    }
+    tally.skipped.extend(plan.left_out());
     if let [kafka, thalweg] = transcripts.as_mut_slice() {
-        // A case that Kafka itself failed this time is nothing to compare with, and nobody's fault.
-        // A suite that did not run to its end compares nothing, which must not pass for a result.
-        for name in reference.into_inner().unwrap_or_default().failed {
-            let case = name.trim_start_matches("kafka.");
-            if case.contains('.') {
-                println!("note: {name} failed, and is not compared");
+        // What the reference fails is nothing to compare with. That it may is said in the list of cases,
+        // or it is a failure like any other.
+        for name in reference.failed {
+            let case = name.split_once('.').map_or("", |(_, case)| case);
+            if let Some(reason) = listed.unsteady(case) {
+                println!("skip same.{case}: {name} failed: {reason}");
+                tally.skipped.push(format!("same.{case}: {name} failed: {reason}"));
                 kafka.remove(case);
                 thalweg.remove(case);
             } else {
-                println!("fail {name}: the suite did not run to its end");
                 tally.failed.push(name);
             }
         }
@@ -119,8 +160,63 @@ pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
             }
         }
         println!("conformance: the wording of errors differs in {wording} cases");
+        // Only a whole run shows that an entry matches nothing.
+        if plan.is_whole() && tally.failed.is_empty() {
+            for entry in accepted.unused() {
+                println!("fail differences.{entry}: it matches nothing any more");
+                tally.failed.push(format!("differences.{entry}"));
+            }
+        }
     }
     Ok(tally)
+}
+
+impl Plan {
+    fn is_whole(&self) -> bool {
+        self.suites.is_empty() && self.case.is_empty()
+    }
+
+    /// Whether a suite is to run against a broker.
+    fn wants(&self, target: Target, suite: &str) -> bool {
+        let asked = self.suites.iter().any(|name| name == suite);
+        match suite {
+            // A handover needs both, and starts Kafka itself.
+            "handover" => target == Target::Thalweg && (asked || self.suites.is_empty()),
+            // Kafka needs ten seconds a round to come back: there it only shows that the suite is right.
+            "kill" => asked || (self.suites.is_empty() && target == Target::Thalweg),
+            // Its cases note answers: they say nothing without the broker that says what is right.
+            "answers" => self.targets.len() > 1 && (asked || self.suites.is_empty()),
+            // What is left behind by single cases is not all there must be.
+            "directory" => self.is_whole(),
+            _ => asked || self.suites.is_empty(),
+        }
+    }
+
+    /// Whether a case is to run against a broker.
+    fn wants_case(&self, target: Target, case: &str) -> bool {
+        // Java's suites share a program, and its name comes first.
+        let java = case.strip_prefix("java.");
+        let (suite, name) = java.unwrap_or(case).split_once('.').unwrap_or((case, ""));
+        match suite {
+            // Whatever ran, the broker under the suites must have lived; single suites have none.
+            "broker" => JAVA.iter().chain(&OTHERS).any(|name| self.wants(target, name)),
+            "kill" | "handover" | "directory" => self.wants(target, suite),
+            _ => self.wants(target, suite) && java.unwrap_or(name).contains(&self.case),
+        }
+    }
+
+    /// What a user might miss among the results.
+    fn left_out(&self) -> Vec<String> {
+        let alone = self.targets.len() < 2;
+        let skipped = |what: &str| {
+            println!("skip {what}");
+            what.to_string()
+        };
+        alone
+            .then(|| skipped("answers: there is no second broker to compare with"))
+            .into_iter()
+            .collect()
+    }
 }
 
 fn on_target(
@@ -132,10 +228,9 @@ fn on_target(
 ) -> Result<Transcript, String> {
     let _ = fs::remove_dir_all(scratch);
     fs::create_dir_all(scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
-    let wanted = |name: &str| plan.suites.is_empty() || plan.suites.iter().any(|s| s == name);
-    let java: Vec<&str> = JAVA.into_iter().filter(|name| wanted(name)).collect();
-    let there = |name: &str| name != "kafkajs" || tools.node_modules.is_some();
-    let others: Vec<&str> = OTHERS.into_iter().filter(|name| wanted(name) && there(name)).collect();
+    let wanted = |name: &&str| plan.wants(target, name);
+    let java: Vec<&str> = JAVA.into_iter().filter(wanted).collect();
+    let others: Vec<&str> = OTHERS.into_iter().filter(wanted).collect();
     let mut transcript = Transcript::new();
     if !java.is_empty() || !others.is_empty() {
         let mut broker = Broker::start(tools, plan, target, &scratch.join("data"))?;
@@ -151,18 +246,17 @@ fn on_target(
             differences::read(&scratch.join(format!("{name}.transcript")), &mut transcript);
         }
         broker.stop(tally, target);
-        if plan.case.is_empty() {
+        if plan.wants(target, "directory") {
             let mut command = Command::new("java");
             command.args(["-Xmx512m", "-cp"]).arg(class_path(tools));
             command.arg("thalweg.conformance.DirectoryCheck").arg(scratch.join("data"));
             follow(command, "directory", target, scratch, tally);
         }
     }
-    // Kafka needs ten seconds a round to come back: there it only shows that the suite is right.
-    if wanted("kill") && (target == Target::Thalweg || !plan.suites.is_empty()) {
+    if plan.wants(target, "kill") {
         kill(tools, plan, target, scratch, tally);
     }
-    if wanted("handover") && target == Target::Thalweg {
+    if plan.wants(target, "handover") {
         handover(tools, plan, scratch, tally);
     }
     Ok(transcript)
@@ -189,9 +283,9 @@ impl Suite<'_> {
     fn other(&self, name: &str) {
         let tests = self.tools.root.join("tests");
         let mut command;
-        if let ("kafkajs", Some(modules)) = (name, &self.tools.node_modules) {
+        if name == "kafkajs" {
             command = Command::new("node");
-            command.env("NODE_PATH", modules);
+            command.env("NODE_PATH", &self.tools.node_modules);
             command.arg(tests.join(format!("node/{name}_suite.js")));
         } else {
             command = Command::new(&self.tools.python);
@@ -216,7 +310,7 @@ fn class_path(tools: &Tools) -> String {
 }
 
 fn kill(tools: &Tools, plan: &Plan, target: Target, scratch: &Path, tally: &Mutex<Tally>) {
-    let Ok(address) = free_port() else { return };
+    let address = free_address();
     let data = scratch.join("killed");
     let start = match target {
         Target::Thalweg => thalweg_command(plan, address, &data),
@@ -253,7 +347,8 @@ fn follow(mut command: Command, name: &str, target: Target, scratch: &Path, tall
     let start = Instant::now();
     let outcome = (|| {
         let errors = File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
+        // A group of its own, so that what it started ends with it, and holds no pipe open.
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors).process_group(0);
         let mut child = command.spawn().map_err(|e| format!("cannot start: {e}"))?;
         let out = child.stdout.take().ok_or("no output")?;
         let reader = std::thread::scope(|scope| {
@@ -262,16 +357,21 @@ fn follow(mut command: Command, name: &str, target: Target, scratch: &Path, tall
             while !reader.is_finished() && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(50));
             }
-            if !reader.is_finished() {
-                let _ = child.kill();
+            let late = !reader.is_finished();
+            if late {
+                kill_group(child.id());
             }
-            reader.join().map_err(|_| "reader failed".to_string())
-        })?;
-        let status = child.wait().map_err(|e| e.to_string())?;
+            let count = reader.join().map_err(|_| "reader failed".to_string())?;
+            if late { Err(format!("no end after {SUITE_SECONDS_MAX} s")) } else { Ok(count) }
+        });
+        let group = child.id();
+        let status = wait_for(&mut child);
+        kill_group(group);
+        let (reader, status) = (reader?, status?);
         // The program's code only tells what its lines already told, unless there were none.
         match status.code() {
-            Some(0) => Ok(reader),
-            Some(1) if reader > 0 => Ok(reader),
+            Some(0 | 1) if reader > 0 => Ok(reader),
+            Some(0) => Err(format!("no case ran; see {}", log.display())),
             _ => Err(format!("ended with {status}; see {}", log.display())),
         }
     })();
@@ -279,6 +379,30 @@ fn follow(mut command: Command, name: &str, target: Target, scratch: &Path, tall
         Ok(_) => println!("  {name}: {:.0} s", start.elapsed().as_secs_f64()),
         Err(why) => record(tally, name, Some(&why), target),
     }
+}
+
+/// How a process whose output has ended ends itself; one that does not is killed.
+fn wait_for(child: &mut Child) -> Result<std::process::ExitStatus, String> {
+    let deadline = Instant::now() + Duration::from_secs(EXIT_SECONDS_MAX);
+    loop {
+        match child.try_wait().map_err(|e| e.to_string())? {
+            Some(status) => return Ok(status),
+            None if Instant::now() > deadline => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("it did not exit {EXIT_SECONDS_MAX} s after its output ended"));
+            }
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+/// Kills whatever is left of a group of processes.
+fn kill_group(group: u32) {
+    let _ = Command::new("kill")
+        .args(["-KILL", "--", &format!("-{group}")])
+        .stderr(Stdio::null())
+        .status();
 }
 
 /// Number of result lines read until the end of the program's output.
@@ -303,7 +427,8 @@ fn read_results(out: impl Read, target: Target, tally: &Mutex<Tally>) -> usize {
 }
 
 fn record(tally: &Mutex<Tally>, case: &str, failure: Option<&str>, target: Target) {
-    let Ok(mut tally) = tally.lock() else { return };
+    let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+    tally.ran.push(case.to_string());
     match failure {
         None => tally.passed += 1,
         Some(why) => {
@@ -321,7 +446,7 @@ struct Broker {
 
 impl Broker {
     fn start(tools: &Tools, plan: &Plan, target: Target, data: &Path) -> Result<Self, String> {
-        let address = free_port()?;
+        let address = free_address();
         let mut command = match target {
             Target::Kafka => prepare_kafka(tools, address, data)?,
             Target::Thalweg => thalweg_command(plan, address, data),
@@ -398,10 +523,9 @@ fn answers(address: SocketAddr) -> bool {
     ask().is_ok()
 }
 
-fn free_port() -> Result<SocketAddr, String> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .and_then(|listener| listener.local_addr())
-        .map_err(|e| format!("no free port: {e}"))
+/// Where a broker is to listen that must be told.
+fn free_address() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, ports::free()))
 }
 
 fn thalweg_command(plan: &Plan, address: SocketAddr, data: &Path) -> Command {
@@ -415,7 +539,7 @@ fn thalweg_command(plan: &Plan, address: SocketAddr, data: &Path) -> Command {
 
 /// Formats a directory for Kafka with everything on one node; gives the command that starts it.
 fn prepare_kafka(tools: &Tools, address: SocketAddr, data: &Path) -> Result<Command, String> {
-    let controller = free_port()?;
+    let controller = free_address();
     let mut text = format!(
         "process.roles=broker,controller\n\
          controller.quorum.bootstrap.servers={controller}\n\

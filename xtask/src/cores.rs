@@ -5,13 +5,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::time::Instant;
 
 use serde_json::json;
 
-/// Runs `seeds` in all, and writes what was run to `result`, where one is named.
-pub fn run(root: &Path, seeds: u64, result: Option<&Path>) -> Result<(), String> {
+use crate::nextest;
+use crate::setup::Tools;
+
+/// Runs `seeds` in all, beginning with `base`, and writes what was run to `result`, where one is named.
+pub fn run(tools: &Tools, seeds: u64, base: u64, result: Option<&Path>) -> Result<(), String> {
+    let root = &tools.root;
     let report = root.join("target/seeds.txt");
     let at = |error: std::io::Error| format!("{}: {error}", report.display());
     fs::create_dir_all(root.join("target")).map_err(at)?;
@@ -20,18 +23,15 @@ pub fn run(root: &Path, seeds: u64, result: Option<&Path>) -> Result<(), String>
         _ => {}
     }
     let began = Instant::now();
-    // The families share the threads of the test runner.
-    let status = Command::new("cargo")
-        .current_dir(root)
-        .args(["test", "--release", "--quiet", "-p", "thalweg", "--lib", "--", "core::"])
-        .env("THALWEG_SEEDS", seeds.to_string())
-        .env("THALWEG_SEEDS_REPORT", &report)
-        .env_remove("THALWEG_SEED")
-        .status()
-        .map_err(|error| format!("cargo: {error}"))?;
-    if !status.success() {
-        return Err("a seed failed".into());
-    }
+    let variables = [
+        ("THALWEG_SEEDS", seeds.to_string()),
+        ("THALWEG_SEED_BASE", base.to_string()),
+        ("THALWEG_SEEDS_REPORT", report.display().to_string()),
+    ];
+    let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
+    nextest::some(tools, "thalweg", "^core::", &variables).map_err(|why| {
+        format!("{why}: a seed failed, or a simulation; THALWEG_SEED=N runs one seed again")
+    })?;
     let text = fs::read_to_string(&report).map_err(at)?;
     let mut families = BTreeMap::new();
     for line in text.lines() {
@@ -43,9 +43,11 @@ pub fn run(root: &Path, seeds: u64, result: Option<&Path>) -> Result<(), String>
         return Err(format!("only {all} of {seeds} seeds ran"));
     }
     let seconds = began.elapsed().as_secs();
-    println!("cores: {all} interleavings in {seconds} s, none failed: {families:?}");
+    println!(
+        "cores: {all} interleavings from seed {base} on in {seconds} s, none failed: {families:?}"
+    );
     if let Some(path) = result {
-        let value = json!({ "interleavings": all, "failed": 0, "seconds": seconds,
+        let value = json!({ "interleavings": all, "failed": 0, "first seed": base, "seconds": seconds,
             "families": families, "version": env!("CARGO_PKG_VERSION") });
         fs::write(path, format!("{value:#}\n")).map_err(|e| format!("{}: {e}", path.display()))?;
     }

@@ -4,6 +4,7 @@
 //! differ and are only counted. All others must be the same, but for what `tests/differences.txt`
 //! lists with its reason.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -29,6 +30,8 @@ pub fn read(path: &Path, into: &mut Transcript) {
 /// Differences that are meant to be: in a case, lines that match a pattern.
 pub struct Accepted {
     entries: Vec<(String, String)>,
+    /// Which of them matched something.
+    used: RefCell<BTreeSet<usize>>,
 }
 
 impl Accepted {
@@ -53,11 +56,24 @@ impl Accepted {
                 entries.push((case.to_string(), pattern.to_string()));
             }
         }
-        Ok(Self { entries })
+        Ok(Self { entries, used: RefCell::default() })
     }
 
     fn covers(&self, case: &str, line: &str) -> bool {
-        self.entries.iter().any(|(c, l)| matches(c, case) && matches(l, line))
+        let covering = |(c, l): &(String, String)| matches(c, case) && matches(l, line);
+        let mut covered = false;
+        for (index, _) in self.entries.iter().enumerate().filter(|(_, entry)| covering(entry)) {
+            self.used.borrow_mut().insert(index);
+            covered = true;
+        }
+        covered
+    }
+
+    /// Entries that matched nothing so far.
+    pub fn unused(&self) -> Vec<String> {
+        let used = self.used.borrow();
+        let unused = self.entries.iter().enumerate().filter(|(index, _)| !used.contains(index));
+        unused.map(|(_, (case, line))| format!("{case} | {line}")).collect()
     }
 }
 
@@ -165,10 +181,12 @@ mod tests {
     fn wording_and_accepted_lines_do_not_count() {
         let kafka = Transcript::from([("c".into(), lines("one\nM this\nfinalized x 1"))]);
         let thalweg = Transcript::from([("c".into(), lines("one\nM that"))]);
-        let accepted = Accepted { entries: vec![("c".into(), "finalized *".into())] };
+        let entries = vec![("c".into(), "finalized *".into()), ("c".into(), "gone *".into())];
+        let accepted = Accepted { entries, used: RefCell::default() };
         let verdicts = compare(&kafka, &thalweg, &accepted);
         assert_eq!(verdicts.len(), 1);
         assert!(verdicts[0].lines.is_empty());
         assert_eq!(verdicts[0].wording, 2);
+        assert_eq!(accepted.unused(), ["c | gone *"]);
     }
 }

@@ -13,6 +13,9 @@ use std::process::{Command, Stdio};
 /// Version of Apache Kafka that everything is compared with.
 pub const KAFKA_VERSION: &str = "4.3.0";
 
+/// Compilers at once; more only fight for two cores and memory.
+const BUILD_JOBS: &str = "2";
+
 /// Where things are once they are there.
 #[derive(Clone)]
 pub struct Tools {
@@ -25,7 +28,9 @@ pub struct Tools {
     /// Python with the client libraries.
     pub python: PathBuf,
     /// Folder with the Node client libraries.
-    pub node_modules: Option<PathBuf>,
+    pub node_modules: PathBuf,
+    /// The program `cargo-nextest`.
+    pub nextest: PathBuf,
 }
 
 /// A Debian package and how to tell that what it brings is there.
@@ -45,14 +50,10 @@ pub fn run(root: &Path) -> Result<Tools, String> {
     packages()?;
     let jars = jars(root)?;
     let python = wheels(root)?;
-    // The only ones that come from a fourth registry: without it all else can still be tested.
-    let node_modules = node_modules(root)
-        .inspect_err(|error| {
-            println!("setup: KafkaJS cannot be installed, its suite is left out: {error}")
-        })
-        .ok();
+    let node_modules = node_modules(root)?;
     let classes = classes(root, &jars)?;
-    Ok(Tools { root: root.to_path_buf(), jars, classes, python, node_modules })
+    let nextest = nextest(root)?;
+    Ok(Tools { root: root.to_path_buf(), jars, classes, python, node_modules, nextest })
 }
 
 /// Runs a command to its end; an error names it and its exit code.
@@ -164,6 +165,36 @@ fn node_modules(root: &Path) -> Result<PathBuf, String> {
     Ok(base.join("node_modules"))
 }
 
+/// The test runner, as a wheel where there is one for this machine: compiling it takes minutes.
+fn nextest(root: &Path) -> Result<PathBuf, String> {
+    let base = root.join(".cache/nextest");
+    let wanted = root.join("tests/python/nextest.txt");
+    let wheel = base.join("venv/bin/cargo-nextest");
+    let built = base.join("bin/cargo-nextest");
+    once(&base, &[&wanted], || {
+        println!("setup: cargo-nextest");
+        remove(&base)?;
+        let venv = base.join("venv").display().to_string();
+        let python = base.join("venv/bin/python").display().to_string();
+        let file = wanted.display().to_string();
+        call(root, "python3", &["-m", "venv", &venv])?;
+        let pip = ["-m", "pip", "install", "-q", "--only-binary", ":all:", "-r", &file];
+        if call(root, &python, &pip).is_ok() {
+            return Ok(());
+        }
+        println!("setup: there is no wheel of it for this machine; it is compiled");
+        let into = base.display().to_string();
+        call(root, "cargo", &["install", "--locked", "--quiet", "--root", &into, "cargo-nextest"])
+    })?;
+    Ok(if wheel.exists() { wheel } else { built })
+}
+
+/// What every call of Cargo gets: how many compilers, and where Kafka's jars are.
+pub fn cargo_environment(command: &mut Command, tools: &Tools) {
+    command.current_dir(&tools.root);
+    command.env("CARGO_BUILD_JOBS", BUILD_JOBS).env("THALWEG_KAFKA_JARS", &tools.jars);
+}
+
 fn classes(root: &Path, jars: &Path) -> Result<PathBuf, String> {
     let classes = root.join(".cache/classes");
     let mut sources = Vec::new();
@@ -199,6 +230,16 @@ fn once(
     work()?;
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     fs::write(&stamp, wanted).map_err(|e| format!("{}: {e}", stamp.display()))
+}
+
+/// Removes a file, if it is there.
+pub fn remove_file(path: &Path) -> Result<(), String> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("{}: {e}", path.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn remove(folder: &Path) -> Result<(), String> {

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::ports;
+
 /// Compression, ratio and size of the records of each load.
 const LOADS: [(&str, &str, &str); 6] = [
     ("none", "1", "1024"),
@@ -142,7 +144,7 @@ impl Broker {
             .append(true)
             .open(scratch.join("broker.log"))
             .map_err(|e| e.to_string())?;
-        let metrics = free_address()?;
+        let metrics = format!("127.0.0.1:{}", ports::free());
         let mut child = Command::new(binary)
             .args(["serve", "--listen", "127.0.0.1:0", "--metrics", &metrics, "--data"])
             .arg(scratch.join("data"))
@@ -285,9 +287,4 @@ fn report(child: Child) -> Result<u64, String> {
         (true, Some(0), Some(records)) => Ok(records),
         _ => Err(format!("a load failed: {text}")),
     }
-}
-
-fn free_address() -> Result<String, String> {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(|e| e.to_string())?;
-    Ok(listener.local_addr().map_err(|e| e.to_string())?.to_string())
 }

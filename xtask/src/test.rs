@@ -4,77 +4,200 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::conformance::{self, Plan, Tally, Target};
+use crate::conformance::{self, Plan, Target};
 use crate::cores;
+use crate::nextest;
 use crate::setup::{self, Tools};
 use crate::soak;
 use crate::tidy;
 
-/// Compilers at once; more only fight for two cores and memory.
-const BUILD_JOBS: &str = "2";
+/// How much is run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Without Apache Kafka beside Thalweg in the client suites.
+    Quick,
+    /// What must hold before something lands.
+    Usual,
+    /// The optimised binary that users get, and long soaks; takes hours.
+    Full,
+}
+
+impl Form {
+    fn kill_rounds(self) -> u32 {
+        match self {
+            Form::Quick => 1,
+            Form::Usual => 3,
+            Form::Full => 20,
+        }
+    }
+
+    /// Interleavings of the client's cores.
+    fn core_seeds(self) -> u64 {
+        if self == Form::Full { 1_000_000 } else { 10_000 }
+    }
+
+    fn soak_minutes(self) -> u64 {
+        if self == Form::Full { 60 } else { 0 }
+    }
+}
+
+/// What ran, over all steps.
+#[derive(Debug, Default)]
+pub struct Count {
+    passed: usize,
+    failed: Vec<String>,
+    skipped: Vec<String>,
+}
+
+impl Count {
+    /// Adds the outcome of something.
+    pub fn add(&mut self, passed: usize, failed: Vec<String>, skipped: Vec<String>) {
+        self.passed += passed;
+        self.failed.extend(failed);
+        self.skipped.extend(skipped);
+    }
+
+    /// Prints what failed and what was left out, and the closing line alone on its line. Nothing that
+    /// ran is a failure, too.
+    pub fn close(&self) -> Result<(), String> {
+        for name in &self.skipped {
+            println!("skipped: {name}");
+        }
+        for name in &self.failed {
+            println!("failed: {name}");
+        }
+        println!(
+            "{} passed, {} failed, {} skipped",
+            self.passed,
+            self.failed.len(),
+            self.skipped.len()
+        );
+        match (self.passed, self.failed.len()) {
+            (0, 0) => Err("nothing ran".into()),
+            (_, 0) => Ok(()),
+            (_, failed) => Err(format!("{failed} failed")),
+        }
+    }
+}
 
 /// Runs every step, even after one failed, and reports all of them at the end.
-pub fn run(root: &Path, quick: bool) -> Result<(), String> {
+pub fn run(root: &Path, form: Form) -> Result<(), String> {
     let mut steps = Steps::default();
-    let tools = setup::run(root)?;
-    steps.done("setup", Ok(()));
+    let mut count = Count::default();
+    let mut tools = None;
+    steps.run("setup", || {
+        tools = Some(setup::run(root)?);
+        Ok(())
+    });
+    let Some(tools) = tools else {
+        steps.report();
+        return Err("without its tools nothing can be tested".into());
+    };
+    let seed = seed_of_commit(root)?;
+    println!("seeds begin at {seed}; THALWEG_SEED_BASE={seed} repeats what this run drew");
     steps.run("fmt", || cargo(&tools, &["fmt", "--all", "--check"]));
     steps.run("tidy", || tidy::run(root));
     steps.run("clippy", || {
-        let common = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
-        cargo(&tools, &common)
+        let what = ["clippy", "--workspace", "--all-targets", "--quiet", "--profile"];
+        let how = [nextest::PROFILE, "--features", "thalweg-wire/json", "--", "-D", "warnings"];
+        cargo(&tools, &[&what[..], &how[..]].concat())
     });
-    steps
-        // With the feature that the comparison with Kafka's own message classes needs.
-        .run("cargo test", || {
-            let features = ["--features", "thalweg-wire/json"];
-            cargo(
-                &tools,
-                &[&["test", "--workspace", "--no-fail-fast", "--quiet"], &features[..]].concat(),
-            )
-        });
-    let mut tally = None;
     let mut binary = None;
     steps.run("build", || {
-        binary = Some(build(&tools)?);
+        binary = Some(nextest::build(&tools)?);
         Ok(())
     });
+    steps.run("tests", || {
+        let report = nextest::run(&tools, seed)?;
+        let failed = report.failed.len();
+        count.add(report.passed, report.failed, report.skipped);
+        if failed == 0 { Ok(()) } else { Err(format!("{failed} tests failed")) }
+    });
+    steps.run("doc tests", || {
+        let (passed, failed) = doc_tests(&tools)?;
+        count.add(passed, failed, Vec::new());
+        Ok(())
+    });
+    if form == Form::Full {
+        steps.run("release", || {
+            binary = Some(build(&tools)?);
+            Ok(())
+        });
+    }
+    steps.run("cores", || cores::run(&tools, form.core_seeds(), seed, None));
     if let Some(binary) = binary {
-        // The short form of `cargo xtask soak`: one kill, one kind stop.
-        steps.run("soak", || soak::run(root, &binary, 0));
-        steps.run("soak cores", || cores::run(root, 10_000, None));
+        // Without minutes: one kill, one clean stop.
+        steps.run("soak", || soak::run(root, &binary, form.soak_minutes()));
         steps.run("conformance", || {
-            let targets =
-                if quick { vec![Target::Thalweg] } else { vec![Target::Kafka, Target::Thalweg] };
+            let targets = match form {
+                Form::Quick => vec![Target::Thalweg],
+                _ => vec![Target::Kafka, Target::Thalweg],
+            };
             let plan = Plan {
                 targets,
                 suites: Vec::new(),
                 case: String::new(),
-                kill_rounds: if quick { 1 } else { 3 },
+                kill_rounds: form.kill_rounds(),
                 binary,
+                record_cases: false,
             };
             let ran = conformance::run(&tools, &plan)?;
             let failed = ran.failed.len();
-            tally = Some(ran);
+            count.add(ran.passed, ran.failed, ran.skipped);
             if failed == 0 { Ok(()) } else { Err(format!("{failed} cases failed")) }
         });
     }
     steps.report();
-    if let Some(tally) = &tally {
-        summary(tally);
-    }
-    match steps.failed() {
-        0 => Ok(()),
-        number => Err(format!("{number} of {} steps failed", steps.list.len())),
-    }
+    // A step that counts nothing by itself counts as one.
+    let (passed, failed) = steps.uncounted();
+    count.add(passed, failed, Vec::new());
+    count.close()
 }
 
-/// Prints what failed, and the closing line alone on its line.
-pub fn summary(tally: &Tally) {
-    for name in &tally.failed {
-        println!("failed: {name}");
+/// A number that differs from commit to commit, so that what is drawn does, and that is the same for
+/// whoever runs the commit again. `THALWEG_SEED_BASE` goes before it.
+pub fn seed_of_commit(root: &Path) -> Result<u64, String> {
+    if let Ok(text) = std::env::var("THALWEG_SEED_BASE") {
+        return text.parse().map_err(|e| format!("THALWEG_SEED_BASE={text}: {e}"));
     }
-    println!("{} passed, {} failed", tally.passed, tally.failed.len());
+    let output = Command::new("git")
+        .args(["rev-parse", "HEAD"])
+        .current_dir(root)
+        .output()
+        .map_err(|e| format!("git cannot be started: {e}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // Seeds are counted up from it, and written by people: eight hexadecimal digits are enough.
+    let digits = text.get(..8).ok_or("not a checkout of git")?;
+    u64::from_str_radix(digits, 16).map_err(|e| format!("{digits}: {e}"))
+}
+
+/// Examples in the documentation: how many passed, and the crates in which some did not.
+fn doc_tests(tools: &Tools) -> Result<(usize, Vec<String>), String> {
+    let mut command = cargo_command(tools);
+    command.args(["test", "--doc", "--workspace", "--no-fail-fast", "--profile", nextest::PROFILE]);
+    command.args(["--features", "thalweg-wire/json"]);
+    let output = command.output().map_err(|e| format!("cargo cannot be started: {e}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut passed = 0;
+    let mut failed = Vec::new();
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("test result: ") {
+            let number = |word: &str| {
+                let before = rest.split(&format!(" {word}")).next()?;
+                before.rsplit(' ').next()?.parse::<usize>().ok()
+            };
+            passed += number("passed").ok_or(format!("cannot read {line:?}"))?;
+        } else if let Some(name) = line.strip_suffix(" ... FAILED") {
+            failed.push(format!("doc {name}"));
+        }
+    }
+    if !output.status.success() && failed.is_empty() {
+        return Err(format!("they do not compile:\n{}", String::from_utf8_lossy(&output.stderr)));
+    }
+    if !failed.is_empty() {
+        println!("{text}");
+    }
+    if passed + failed.len() == 0 { Err("there are none".into()) } else { Ok((passed, failed)) }
 }
 
 /// Builds the binary that users get.
@@ -83,15 +206,16 @@ pub fn build(tools: &Tools) -> Result<PathBuf, String> {
     Ok(tools.root.join("target/release/thalweg"))
 }
 
+fn cargo_command(tools: &Tools) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    setup::cargo_environment(&mut command, tools);
+    command.stdin(Stdio::null());
+    command
+}
+
 fn cargo(tools: &Tools, args: &[&str]) -> Result<(), String> {
-    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(args)
-        .current_dir(&tools.root)
-        .env("CARGO_BUILD_JOBS", BUILD_JOBS)
-        .env("THALWEG_KAFKA_JARS", &tools.jars)
-        .stdin(Stdio::null())
-        .status()
-        .map_err(|e| format!("cargo cannot be started: {e}"))?;
+    let status = cargo_command(tools).args(args).status();
+    let status = status.map_err(|e| format!("cargo cannot be started: {e}"))?;
     if status.success() { Ok(()) } else { Err(format!("cargo {} ended with {status}", args[0])) }
 }
 
@@ -112,12 +236,14 @@ impl Steps {
         self.list.push((name.to_string(), start.elapsed().as_secs_f64(), outcome.err()));
     }
 
-    fn done(&mut self, name: &str, outcome: Result<(), String>) {
-        self.run(name, || outcome);
-    }
-
-    fn failed(&self) -> usize {
-        self.list.iter().filter(|step| step.2.is_some()).count()
+    /// The steps of which nothing else counts anything: how many passed, and which did not.
+    fn uncounted(&self) -> (usize, Vec<String>) {
+        let (passed, failed): (Vec<_>, Vec<_>) =
+            self.list.iter().partition(|step| step.2.is_none());
+        let failed = failed
+            .iter()
+            .map(|(name, _, why)| format!("step {name}: {}", why.as_deref().unwrap_or_default()));
+        (passed.len(), failed.collect())
     }
 
     fn report(&self) {
@@ -127,5 +253,7 @@ impl Steps {
                 failure.as_deref().map_or("ok".to_string(), |why| format!("FAILED: {why}"));
             println!("{name:>12} {seconds:6.0} s  {verdict}");
         }
+        let all: f64 = self.list.iter().map(|step| step.1).sum();
+        println!("{:>12} {all:6.0} s", "all");
     }
 }

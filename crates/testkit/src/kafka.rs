@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{Read, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 use thalweg_wire::messages::{MetadataRequest, MetadataResponse};
 use thalweg_wire::{ApiKey, Message, Reader, Writer};
 
-use super::{Data, scratch};
+use super::{Data, ports, scratch};
 
 /// Names the directory with Kafka's jars.
 const JARS: &str = "THALWEG_KAFKA_JARS";
@@ -221,7 +221,7 @@ impl Builder {
         let data = Data { path: scratch(), is_ours: true };
         std::fs::create_dir_all(&data.path).expect("a directory for Kafka");
         let per_node = self.listeners.len() + 1;
-        let ports = free_ports(per_node * self.nodes);
+        let ports: Vec<u16> = (0..per_node * self.nodes).map(|_| ports::free()).collect();
         let ports: Vec<&[u16]> = ports.chunks(per_node).collect();
         let mut kafka = Kafka {
             class_path: self.class_path.clone(),
@@ -354,13 +354,6 @@ fn java(class_path: &str, heap: &str) -> Command {
     command.arg(format!("-Xmx{heap}")).args(["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]);
     command.args(["-cp", class_path]).stdin(Stdio::null());
     command
-}
-
-/// Ports that nobody listens on; held all at once, so that they differ.
-fn free_ports(count: usize) -> Vec<u16> {
-    let held: Vec<TcpListener> =
-        (0..count).map(|_| TcpListener::bind((HOST, 0)).expect("a free port")).collect();
-    held.iter().map(|listener| listener.local_addr().expect("its address").port()).collect()
 }
 
 /// How many brokers the one on this port knows; `None` while it does not answer.

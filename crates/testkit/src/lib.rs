@@ -25,6 +25,7 @@ use thalweg_broker::{Hooks, RunningBroker, StartError};
 
 pub mod faults;
 pub mod kafka;
+mod ports;
 
 /// A broker for one test.
 pub struct TestBroker {

@@ -4,7 +4,7 @@
 use std::io::Write;
 
 /// Runs a family's seeds: `usual` of them, or its `share` in percent of `THALWEG_SEEDS`.
-/// `THALWEG_SEED` runs that one alone. Those that were run are written to `THALWEG_SEEDS_REPORT`.
+/// They begin at `THALWEG_SEED_BASE`; `THALWEG_SEED` runs that one alone. Those that were run are written to `THALWEG_SEEDS_REPORT`.
 /// Gives how many ran, for what is expected of many; nothing for one alone.
 pub(crate) fn run(family: &str, usual: u64, share: u64, mut one: impl FnMut(u64)) -> Option<u64> {
     let number = |name: &str| {
@@ -16,7 +16,9 @@ pub(crate) fn run(family: &str, usual: u64, share: u64, mut one: impl FnMut(u64)
         return None;
     }
     let count = number("THALWEG_SEEDS").map_or(usual, |all| (all * share).div_ceil(100));
-    for seed in 0..count {
+    let first = number("THALWEG_SEED_BASE").unwrap_or(0);
+    println!("{family}: {count} seeds from {first} on; THALWEG_SEED=N runs one alone");
+    for seed in first..first.saturating_add(count) {
         one(seed);
     }
     if let Ok(path) = std::env::var("THALWEG_SEEDS_REPORT") {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -29,10 +29,6 @@ pub struct Kafka {
     connections: RefCell<BTreeMap<u16, TcpStream>>,
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port").port()
-}
-
 /// The cluster's id, in every test the same.
 pub const CLUSTER_ID: &str = "MkU3OEVBNTcwNTJENDM2Qg";
 
@@ -50,7 +46,7 @@ pub fn settings(broker_port: u16, controller_port: u16, more: &str) -> String {
 impl Kafka {
     /// Writes a configuration; nothing is formatted or started yet.
     pub fn configure(class_path: &str, directory: &Path, more: &str) -> Kafka {
-        let (broker_port, controller_port) = (free_port(), free_port());
+        let (broker_port, controller_port) = (super::ports::free(), super::ports::free());
         let text = settings(broker_port, controller_port, more);
         std::fs::write(directory.join("server.properties"), &text).expect("a file");
         Kafka {

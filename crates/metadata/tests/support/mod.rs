@@ -6,6 +6,8 @@
 
 pub mod fixtures;
 pub mod kafka;
+#[path = "../../../testkit/src/ports.rs"]
+mod ports;
 
 use std::io::Write;
 use std::path::PathBuf;
