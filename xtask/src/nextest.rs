@@ -83,7 +83,8 @@ fn read(text: &str) -> Report {
         } else {
             report.passed += 1;
             let said = case.lines().filter_map(|line| line.split_once("skipped: "));
-            report.skipped.extend(said.map(|(_, why)| format!("{name}: {why}")));
+            let why = said.map(|(_, why)| why.split('<').next().unwrap_or_default());
+            report.skipped.extend(why.map(|why| format!("{name}: {why}")));
         }
     }
     report
