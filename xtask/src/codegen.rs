@@ -304,10 +304,16 @@ impl Emitter<'_> {
         }
     }
 
+    /// The features with which this message has a form in JSON.
+    fn json_features(&self) -> &'static str {
+        if self.message.is_stored() { tables::JSON_OF_RECORDS } else { tables::JSON_OF_ALL }
+    }
+
     fn json(&mut self, name: &str, fields: &[Field]) {
+        let json = self.json_features();
         let _ = writeln!(
             self.out,
-            "#[cfg(feature = \"json\")]\nimpl {name} {{\n#[allow(unused_variables, unused_mut)]\npub(crate) fn json(&self, version: i16) -> serde_json::Value {{\nlet mut o = serde_json::Map::new();"
+            "#[cfg({json})]\nimpl {name} {{\n#[allow(unused_variables, unused_mut)]\npub(crate) fn json(&self, version: i16) -> serde_json::Value {{\nlet mut o = serde_json::Map::new();"
         );
         for field in fields {
             let at = format!("self.{}", snake(&field.name));
@@ -371,12 +377,14 @@ impl Emitter<'_> {
             Presence::If(_) => m.flexible.lo,
         };
         let name = &m.name;
+        let json = self.json_features();
         let _ = writeln!(
             self.out,
             "impl Message for {name} {{\nconst NAME: &'static str = {name:?};\nconst MIN_VERSION: i16 = {};\nconst MAX_VERSION: i16 = {};\nconst FLEXIBLE_FROM: i16 = {flexible};\n\
              fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {{ Self::check_version(version)?; Self::read(r, version) }}\n\
              fn encode(&self, w: &mut Writer, version: i16) -> Encoded {{ Self::check_written_version(version)?; self.write(w, version) }}\n\
-             #[cfg(feature = \"json\")]\nfn to_json(&self, version: i16) -> serde_json::Value {{ self.json(version) }}\n}}\n",
+             }}\n\n#[cfg({json})]\nimpl crate::json::ToJson for {name} {{\n\
+             fn to_json(&self, version: i16) -> serde_json::Value {{ self.json(version) }}\n}}\n",
             m.versions.lo, m.versions.hi
         );
         if let Some(key) = m.key {

@@ -21,7 +21,7 @@ pub mod error;
 pub mod error_code;
 #[allow(clippy::all)]
 mod r#gen;
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 pub mod json;
 pub mod message;
 pub mod raw_tags;

@@ -24,10 +24,6 @@ pub trait Message: Sized + Default + Clone + fmt::Debug + PartialEq {
     /// Appends the message. After an error the writer holds part of it.
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded;
 
-    /// The message as Kafka's JSON converters show it.
-    #[cfg(feature = "json")]
-    fn to_json(&self, version: i16) -> serde_json::Value;
-
     /// Refuses versions that do not exist.
     #[inline]
     fn check_version(version: i16) -> Decoded<()> {

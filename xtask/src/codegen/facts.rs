@@ -72,6 +72,13 @@ pub(super) struct Message {
     pub(super) shared: Vec<(String, Vec<Field>)>,
 }
 
+impl Message {
+    /// Whether it is a record or part of one, not only sent.
+    pub(super) fn is_stored(&self) -> bool {
+        !matches!(self.kind.as_str(), "request" | "response" | "header")
+    }
+}
+
 pub(super) fn parse(text: &str) -> Result<Message, String> {
     let mut lines = text.lines().filter(|l| !l.trim().is_empty());
     let head: Vec<&str> = lines.next().ok_or("empty schema")?.split_whitespace().collect();

@@ -90,6 +90,11 @@ pub(super) fn metadata_enum(messages: &BTreeMap<String, Message>) -> String {
     out
 }
 
+/// Which features give JSON to what is only sent.
+pub(super) const JSON_OF_ALL: &str = "feature = \"json\"";
+/// Which give it to what is stored: tools show that, and tests everything.
+pub(super) const JSON_OF_RECORDS: &str = "any(feature = \"json\", feature = \"record-json\")";
+
 pub(super) fn table(messages: &BTreeMap<String, Message>) -> String {
     let mut out = String::from(
         "//! Every message by its name: for tools and tests that work with any of them.\n\nuse crate::table::Visit;\n\n/// Every message with its first and last version, by name.\npub const MESSAGES: &[(&str, i16, i16)] = &[\n",
@@ -102,5 +107,17 @@ pub(super) fn table(messages: &BTreeMap<String, Message>) -> String {
         let _ = writeln!(out, "{:?} => visitor.visit::<super::{}>(),", m.name, m.name);
     }
     out.push_str("_ => return None,\n})\n}\n");
+    for (feature, what, all) in [(JSON_OF_RECORDS, "record", false), (JSON_OF_ALL, "message", true)]
+    {
+        let _ = writeln!(
+            out,
+            "\n/// Calls `visitor` with the type of the named {what}, which has a form in JSON; `None` when there is none of that name.\n\
+             #[cfg({feature})]\npub fn visit_{what}_in_json<V: crate::json::VisitJson>(name: &str, visitor: V) -> Option<V::Output> {{\nSome(match name {{"
+        );
+        for m in messages.values().filter(|m| all || m.is_stored()) {
+            let _ = writeln!(out, "{:?} => visitor.visit::<super::{}>(),", m.name, m.name);
+        }
+        out.push_str("_ => return None,\n})\n}\n");
+    }
     out
 }

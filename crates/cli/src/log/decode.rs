@@ -171,7 +171,7 @@ fn split_i16(bytes: &[u8]) -> Option<(i16, &[u8])> {
 }
 
 fn message(name: &str, version: i16, body: &[u8]) -> Value {
-    match wire_json::inspect(name, &Bytes::copy_from_slice(body), version) {
+    match wire_json::inspect_record(name, &Bytes::copy_from_slice(body), version) {
         None => json!({"type": name, "version": version, "unknown": base64(body)}),
         Some(Ok((data, _, 0))) => json!({"type": name, "version": version, "data": data}),
         Some(Ok((data, _, left))) => {

@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use thalweg_wire::{ApiKey, Request};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::{Admin, AdminError, Results};
+use super::{Admin, AdminConfig, AdminError, Results};
+use crate::cluster::Cluster;
 use crate::connection::Connection;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
@@ -26,19 +29,31 @@ pub(super) fn for_all<K, T>(
     items.into_iter().map(|item| (item, Err(error.clone()))).collect()
 }
 
-/// Runs all at the same time; they end when this is dropped.
+/// Runs all at the same time; they end when this is dropped. What they give comes in the order in which
+/// they end.
 pub(super) async fn join<F>(asking: impl IntoIterator<Item = F>) -> Vec<F::Output>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    let mut set: JoinSet<F::Output> = asking.into_iter().collect();
-    let mut found = Vec::with_capacity(set.len());
-    while let Some(done) = set.join_next().await {
-        // Without a result when the runtime shuts down: it is missing among the answers then.
-        found.extend(done);
+    let found = Arc::new(Mutex::new(Vec::new()));
+    // One kind of task, so that a runtime's code for tasks is compiled once.
+    let mut tasks: Vec<Pin<Box<dyn Future<Output = ()> + Send>>> = Vec::new();
+    for one in asking {
+        let found = Arc::clone(&found);
+        tasks.push(Box::pin(async move {
+            let answer = one.await;
+            found.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
+        }));
     }
-    found
+    join_all(tasks).await;
+    // What did not end, because the runtime shuts down, is missing among the answers.
+    std::mem::take(&mut found.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+async fn join_all(tasks: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>) {
+    let mut set: JoinSet<()> = tasks.into_iter().collect();
+    while set.join_next().await.is_some() {}
 }
 
 /// The version in which a request goes to a broker; an error if `what` needs a later one.
@@ -60,6 +75,103 @@ pub(super) fn millis(time: Duration) -> i32 {
     i32::try_from(time.as_millis()).unwrap_or(i32::MAX)
 }
 
+/// What is open of a number of items, by their indices: all of asking again that does not depend on
+/// what the items are. (There are some forty kinds of items and answers, and code for each takes time
+/// to compile.)
+struct Rounds {
+    config: AdminConfig,
+    deadline: Instant,
+    attempt: u32,
+    items: Vec<Item>,
+}
+
+/// What is known of one item.
+enum Item {
+    /// To be asked for, with the reason why it was not settled so far.
+    Open(Option<AdminError>),
+    /// Asked for in this round, and not answered yet.
+    Asked(Option<AdminError>),
+    /// Answered, well or not.
+    Settled,
+}
+
+impl Rounds {
+    fn new(config: &AdminConfig, items: usize) -> Rounds {
+        Rounds {
+            config: config.clone(),
+            deadline: Instant::now() + config.timeout,
+            attempt: 0,
+            items: (0..items).map(|_| Item::Open(None)).collect(),
+        }
+    }
+
+    /// Begins a round, after a pause unless it is the first: what to ask for, and the time left.
+    /// `None` if nothing is open, or no time is left.
+    async fn next(&mut self, cluster: &Cluster) -> Option<(Vec<usize>, Duration)> {
+        let is_open = |item: &Item| matches!(item, Item::Open(_));
+        if !self.items.iter().any(is_open) {
+            return None;
+        }
+        if self.attempt > 0 {
+            let (first, max) = (self.config.retry_backoff, self.config.retry_backoff_max);
+            let pause = options::backoff(first, max, self.attempt);
+            if Instant::now() + pause >= self.deadline {
+                return None;
+            }
+            sleep_until(Instant::now() + pause).await;
+            // Whoever was to be asked may be somewhere else by now; if nobody answers, the next
+            // attempt says so.
+            let _ = timeout_at(self.deadline, cluster.refresh(&[])).await;
+        }
+        self.attempt += 1;
+        let mut asked = Vec::new();
+        for (index, item) in self.items.iter_mut().enumerate() {
+            if let Item::Open(last) = item {
+                *item = Item::Asked(last.take());
+                asked.push(index);
+            }
+        }
+        Some((asked, self.deadline.saturating_duration_since(Instant::now())))
+    }
+
+    /// Takes an answer, of which only the error matters here; says whether it settles the item. What
+    /// was not asked for, or is answered twice, does not count.
+    fn answered(&mut self, index: usize, error: Option<&AdminError>) -> bool {
+        if !matches!(self.items[index], Item::Asked(_)) {
+            return false;
+        }
+        match error {
+            Some(error) if error.is_passing(self.attempt) => {
+                self.items[index] = Item::Open(Some(error.clone()));
+                false
+            }
+            _ => {
+                self.items[index] = Item::Settled;
+                true
+            }
+        }
+    }
+
+    /// Why an item has no answer, once asking is over.
+    fn unanswered(&mut self, index: usize, api: ApiKey) -> AdminError {
+        match std::mem::replace(&mut self.items[index], Item::Settled) {
+            Item::Open(last) | Item::Asked(last) => {
+                last.unwrap_or(AdminError::Timeout { after: self.config.timeout })
+            }
+            Item::Settled => AdminError::Unanswered(api),
+        }
+    }
+
+    /// Ends a round: what was asked for and not answered is settled.
+    fn end(&mut self) {
+        for item in &mut self.items {
+            if let Item::Asked(_) = item {
+                *item = Item::Settled;
+            }
+        }
+    }
+}
+
 impl Admin {
     /// Asks for items, and again for those whose answer was that it is not the moment. `ask` gets
     /// what is still open and the time left.
@@ -74,52 +186,29 @@ impl Admin {
         F: FnMut(Vec<K>, Duration) -> Fut,
         Fut: Future<Output = Answers<K, T>>,
     {
-        let deadline = Instant::now() + self.config.timeout;
-        let mut open: BTreeMap<K, Option<AdminError>> =
-            items.into_iter().map(|item| (item, None)).collect();
-        let mut results = Results::new();
-        let mut attempt = 0;
-        while !open.is_empty() {
-            attempt += 1;
-            let asked: Vec<K> = open.keys().cloned().collect();
-            let left = deadline.saturating_duration_since(Instant::now());
-            let Ok(answers) = timeout_at(deadline, ask(asked.clone(), left)).await else { break };
-            let mut silent: BTreeSet<K> = asked.into_iter().collect();
-            for (item, result) in answers {
-                // What was not asked for, or is answered twice, does not count.
-                if !silent.remove(&item) {
-                    continue;
-                }
-                match result {
-                    Err(error) if error.is_passing(attempt) => {
-                        open.insert(item, Some(error));
-                    }
-                    result => {
-                        open.remove(&item);
-                        results.insert(item, result);
-                    }
-                }
-            }
-            for item in silent {
-                open.remove(&item);
-                results.insert(item, Err(AdminError::Unanswered(api)));
-            }
-            if open.is_empty() {
-                break;
-            }
-            let pause =
-                options::backoff(self.config.retry_backoff, self.config.retry_backoff_max, attempt);
-            if Instant::now() + pause >= deadline {
-                break;
-            }
-            sleep_until(Instant::now() + pause).await;
-            // Whoever was to be asked may be somewhere else by now; if nobody answers, the next
-            // attempt says so.
-            let _ = timeout_at(deadline, self.cluster.refresh(&[])).await;
+        let mut indices = BTreeMap::new();
+        let mut keys = Vec::new();
+        for item in items {
+            indices.entry(item.clone()).or_insert_with(|| {
+                keys.push(item);
+                keys.len() - 1
+            });
         }
-        for (item, last) in open {
-            let late = AdminError::Timeout { after: self.config.timeout };
-            results.insert(item, Err(last.unwrap_or(late)));
+        let mut rounds = Rounds::new(&self.config, keys.len());
+        let mut results = Results::new();
+        while let Some((asked, left)) = rounds.next(&self.cluster).await {
+            let asked: Vec<K> = asked.into_iter().map(|index| keys[index].clone()).collect();
+            let Ok(answers) = timeout_at(rounds.deadline, ask(asked, left)).await else { break };
+            for (item, result) in answers {
+                let Some(&index) = indices.get(&item) else { continue };
+                if rounds.answered(index, result.as_ref().err()) {
+                    results.insert(item, result);
+                }
+            }
+            rounds.end();
+        }
+        for (index, item) in keys.into_iter().enumerate() {
+            results.entry(item).or_insert_with(|| Err(rounds.unanswered(index, api)));
         }
         results
     }

@@ -58,7 +58,7 @@ impl AbortTransactionRecord {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl AbortTransactionRecord {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -89,7 +89,10 @@ impl Message for AbortTransactionRecord {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for AbortTransactionRecord {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

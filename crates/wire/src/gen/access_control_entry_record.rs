@@ -73,7 +73,7 @@ impl AccessControlEntryRecord {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl AccessControlEntryRecord {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -127,7 +127,10 @@ impl Message for AccessControlEntryRecord {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for AccessControlEntryRecord {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -73,7 +73,10 @@ impl Message for AllocateProducerIdsRequest {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(feature = "json")]
+impl crate::json::ToJson for AllocateProducerIdsRequest {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -213,7 +213,10 @@ impl Message for AlterReplicaLogDirsRequest {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(feature = "json")]
+impl crate::json::ToJson for AlterReplicaLogDirsRequest {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

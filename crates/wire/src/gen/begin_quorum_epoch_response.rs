@@ -401,7 +401,10 @@ impl Message for BeginQuorumEpochResponse {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(feature = "json")]
+impl crate::json::ToJson for BeginQuorumEpochResponse {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -152,7 +152,7 @@ impl BrokerRegistrationChangeRecord {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl BrokerRegistrationChangeRecord {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -217,7 +217,10 @@ impl Message for BrokerRegistrationChangeRecord {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for BrokerRegistrationChangeRecord {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -59,7 +59,7 @@ impl ConsumerGroupCurrentMemberAssignmentValue {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ConsumerGroupCurrentMemberAssignmentValue {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -161,7 +161,7 @@ impl TopicPartitions {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl TopicPartitions {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -200,7 +200,10 @@ impl Message for ConsumerGroupCurrentMemberAssignmentValue {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for ConsumerGroupCurrentMemberAssignmentValue {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

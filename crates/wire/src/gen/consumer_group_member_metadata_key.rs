@@ -33,7 +33,7 @@ impl ConsumerGroupMemberMetadataKey {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ConsumerGroupMemberMetadataKey {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -63,7 +63,10 @@ impl Message for ConsumerGroupMemberMetadataKey {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for ConsumerGroupMemberMetadataKey {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

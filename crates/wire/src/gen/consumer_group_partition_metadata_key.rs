@@ -30,7 +30,7 @@ impl ConsumerGroupPartitionMetadataKey {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ConsumerGroupPartitionMetadataKey {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -56,7 +56,10 @@ impl Message for ConsumerGroupPartitionMetadataKey {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for ConsumerGroupPartitionMetadataKey {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

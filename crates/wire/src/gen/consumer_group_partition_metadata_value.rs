@@ -38,7 +38,7 @@ impl ConsumerGroupPartitionMetadataValue {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ConsumerGroupPartitionMetadataValue {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -102,7 +102,7 @@ impl TopicMetadata {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl TopicMetadata {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -166,7 +166,7 @@ impl PartitionMetadata {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl PartitionMetadata {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -196,7 +196,10 @@ impl Message for ConsumerGroupPartitionMetadataValue {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for ConsumerGroupPartitionMetadataValue {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

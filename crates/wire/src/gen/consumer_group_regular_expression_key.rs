@@ -33,7 +33,7 @@ impl ConsumerGroupRegularExpressionKey {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ConsumerGroupRegularExpressionKey {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -63,7 +63,10 @@ impl Message for ConsumerGroupRegularExpressionKey {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for ConsumerGroupRegularExpressionKey {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

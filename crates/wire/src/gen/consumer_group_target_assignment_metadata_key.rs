@@ -30,7 +30,7 @@ impl ConsumerGroupTargetAssignmentMetadataKey {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ConsumerGroupTargetAssignmentMetadataKey {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -56,7 +56,10 @@ impl Message for ConsumerGroupTargetAssignmentMetadataKey {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for ConsumerGroupTargetAssignmentMetadataKey {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -61,7 +61,7 @@ impl ConsumerGroupTargetAssignmentMetadataValue {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ConsumerGroupTargetAssignmentMetadataValue {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -93,7 +93,10 @@ impl Message for ConsumerGroupTargetAssignmentMetadataValue {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for ConsumerGroupTargetAssignmentMetadataValue {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -33,7 +33,7 @@ impl ConsumerProtocolAssignment {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ConsumerProtocolAssignment {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -87,7 +87,7 @@ impl TopicPartition {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl TopicPartition {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -117,7 +117,10 @@ impl Message for ConsumerProtocolAssignment {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for ConsumerProtocolAssignment {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

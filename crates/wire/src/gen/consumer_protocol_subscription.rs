@@ -60,7 +60,7 @@ impl ConsumerProtocolSubscription {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ConsumerProtocolSubscription {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -159,7 +159,7 @@ impl TopicPartition {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl TopicPartition {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -193,7 +193,10 @@ impl Message for ConsumerProtocolSubscription {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for ConsumerProtocolSubscription {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

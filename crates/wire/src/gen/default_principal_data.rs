@@ -49,7 +49,7 @@ impl DefaultPrincipalData {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl DefaultPrincipalData {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -83,7 +83,10 @@ impl Message for DefaultPrincipalData {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for DefaultPrincipalData {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

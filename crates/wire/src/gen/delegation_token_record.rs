@@ -67,7 +67,7 @@ impl DelegationTokenRecord {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl DelegationTokenRecord {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -117,7 +117,10 @@ impl Message for DelegationTokenRecord {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for DelegationTokenRecord {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -124,7 +124,10 @@ impl Message for DeleteShareGroupOffsetsRequest {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(feature = "json")]
+impl crate::json::ToJson for DeleteShareGroupOffsetsRequest {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -196,7 +196,10 @@ impl Message for DeleteTopicsResponse {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(feature = "json")]
+impl crate::json::ToJson for DeleteTopicsResponse {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

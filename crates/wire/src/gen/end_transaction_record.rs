@@ -35,7 +35,7 @@ impl EndTransactionRecord {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl EndTransactionRecord {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -57,7 +57,10 @@ impl Message for EndTransactionRecord {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for EndTransactionRecord {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

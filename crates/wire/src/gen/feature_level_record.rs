@@ -41,7 +41,7 @@ impl FeatureLevelRecord {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl FeatureLevelRecord {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -71,7 +71,10 @@ impl Message for FeatureLevelRecord {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for FeatureLevelRecord {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

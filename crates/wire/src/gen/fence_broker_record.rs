@@ -43,7 +43,7 @@ impl FenceBrokerRecord {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl FenceBrokerRecord {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -73,7 +73,10 @@ impl Message for FenceBrokerRecord {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for FenceBrokerRecord {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -1650,7 +1650,10 @@ impl Message for FetchRequest {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(feature = "json")]
+impl crate::json::ToJson for FetchRequest {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -2120,7 +2120,10 @@ impl Message for FetchResponse {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(feature = "json")]
+impl crate::json::ToJson for FetchResponse {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -390,7 +390,10 @@ impl Message for FindCoordinatorResponse {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(feature = "json")]
+impl crate::json::ToJson for FindCoordinatorResponse {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -150,7 +150,10 @@ impl Message for InitProducerIdResponse {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(feature = "json")]
+impl crate::json::ToJson for InitProducerIdResponse {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

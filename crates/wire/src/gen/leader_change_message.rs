@@ -55,7 +55,7 @@ impl LeaderChangeMessage {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl LeaderChangeMessage {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -138,7 +138,7 @@ impl Voter {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl Voter {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -170,7 +170,10 @@ impl Message for LeaderChangeMessage {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for LeaderChangeMessage {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -36,7 +36,7 @@ impl OffsetCommitKey {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl OffsetCommitKey {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -70,7 +70,10 @@ impl Message for OffsetCommitKey {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for OffsetCommitKey {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -109,7 +109,7 @@ impl OffsetCommitValue {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl OffsetCommitValue {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -163,7 +163,10 @@ impl Message for OffsetCommitValue {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for OffsetCommitValue {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -232,7 +232,7 @@ impl PartitionChangeRecord {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl PartitionChangeRecord {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -349,7 +349,10 @@ impl Message for PartitionChangeRecord {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for PartitionChangeRecord {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

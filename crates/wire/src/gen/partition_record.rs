@@ -188,7 +188,7 @@ impl PartitionRecord {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl PartitionRecord {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -284,7 +284,10 @@ impl Message for PartitionRecord {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for PartitionRecord {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -1588,7 +1588,10 @@ impl Message for ProduceResponse {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(feature = "json")]
+impl crate::json::ToJson for ProduceResponse {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

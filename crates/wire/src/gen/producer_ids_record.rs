@@ -51,7 +51,7 @@ impl ProducerIdsRecord {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ProducerIdsRecord {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -85,7 +85,10 @@ impl Message for ProducerIdsRecord {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for ProducerIdsRecord {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -33,7 +33,7 @@ impl ProducerSnapshot {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ProducerSnapshot {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -110,7 +110,7 @@ impl ProducerEntry {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ProducerEntry {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -164,7 +164,10 @@ impl Message for ProducerSnapshot {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for ProducerSnapshot {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -103,7 +103,7 @@ impl RemoteLogSegmentMetadataRecord {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl RemoteLogSegmentMetadataRecord {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -204,7 +204,7 @@ impl RemoteLogSegmentIdEntry {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl RemoteLogSegmentIdEntry {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -270,7 +270,7 @@ impl TopicIdPartitionEntry {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl TopicIdPartitionEntry {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -332,7 +332,7 @@ impl SegmentLeaderEpochEntry {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl SegmentLeaderEpochEntry {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -362,7 +362,10 @@ impl Message for RemoteLogSegmentMetadataRecord {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for RemoteLogSegmentMetadataRecord {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

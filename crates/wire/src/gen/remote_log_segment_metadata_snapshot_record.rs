@@ -103,7 +103,7 @@ impl RemoteLogSegmentMetadataSnapshotRecord {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl RemoteLogSegmentMetadataSnapshotRecord {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -202,7 +202,7 @@ impl SegmentLeaderEpochEntry {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl SegmentLeaderEpochEntry {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -232,7 +232,10 @@ impl Message for RemoteLogSegmentMetadataSnapshotRecord {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for RemoteLogSegmentMetadataSnapshotRecord {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

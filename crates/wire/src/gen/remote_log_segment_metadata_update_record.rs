@@ -59,7 +59,7 @@ impl RemoteLogSegmentMetadataUpdateRecord {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl RemoteLogSegmentMetadataUpdateRecord {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -134,7 +134,7 @@ impl RemoteLogSegmentIdEntry {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl RemoteLogSegmentIdEntry {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -200,7 +200,7 @@ impl TopicIdPartitionEntry {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl TopicIdPartitionEntry {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -234,7 +234,10 @@ impl Message for RemoteLogSegmentMetadataUpdateRecord {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for RemoteLogSegmentMetadataUpdateRecord {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

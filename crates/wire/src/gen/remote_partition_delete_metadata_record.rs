@@ -55,7 +55,7 @@ impl RemotePartitionDeleteMetadataRecord {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl RemotePartitionDeleteMetadataRecord {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -129,7 +129,7 @@ impl TopicIdPartitionEntry {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl TopicIdPartitionEntry {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -163,7 +163,10 @@ impl Message for RemotePartitionDeleteMetadataRecord {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for RemotePartitionDeleteMetadataRecord {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -38,7 +38,7 @@ impl RemoveTopicRecord {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl RemoveTopicRecord {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -64,7 +64,10 @@ impl Message for RemoveTopicRecord {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for RemoveTopicRecord {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -41,7 +41,7 @@ impl RemoveUserScramCredentialRecord {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl RemoveUserScramCredentialRecord {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -71,7 +71,10 @@ impl Message for RemoveUserScramCredentialRecord {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for RemoveUserScramCredentialRecord {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

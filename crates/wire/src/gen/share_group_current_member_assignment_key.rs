@@ -33,7 +33,7 @@ impl ShareGroupCurrentMemberAssignmentKey {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ShareGroupCurrentMemberAssignmentKey {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -63,7 +63,10 @@ impl Message for ShareGroupCurrentMemberAssignmentKey {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for ShareGroupCurrentMemberAssignmentKey {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -55,7 +55,7 @@ impl ShareGroupCurrentMemberAssignmentValue {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ShareGroupCurrentMemberAssignmentValue {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -126,7 +126,7 @@ impl TopicPartitions {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl TopicPartitions {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -156,7 +156,10 @@ impl Message for ShareGroupCurrentMemberAssignmentValue {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for ShareGroupCurrentMemberAssignmentValue {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -53,7 +53,7 @@ impl ShareGroupMemberMetadataValue {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ShareGroupMemberMetadataValue {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -94,7 +94,10 @@ impl Message for ShareGroupMemberMetadataValue {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for ShareGroupMemberMetadataValue {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -33,7 +33,7 @@ impl ShareGroupTargetAssignmentMemberKey {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ShareGroupTargetAssignmentMemberKey {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -63,7 +63,10 @@ impl Message for ShareGroupTargetAssignmentMemberKey {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for ShareGroupTargetAssignmentMemberKey {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -38,7 +38,7 @@ impl ShareGroupTargetAssignmentMemberValue {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ShareGroupTargetAssignmentMemberValue {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -97,7 +97,7 @@ impl TopicPartition {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl TopicPartition {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -127,7 +127,10 @@ impl Message for ShareGroupTargetAssignmentMemberValue {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for ShareGroupTargetAssignmentMemberValue {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

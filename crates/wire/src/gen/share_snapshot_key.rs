@@ -38,7 +38,7 @@ impl ShareSnapshotKey {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ShareSnapshotKey {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -72,7 +72,10 @@ impl Message for ShareSnapshotKey {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for ShareSnapshotKey {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

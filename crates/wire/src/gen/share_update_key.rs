@@ -38,7 +38,7 @@ impl ShareUpdateKey {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl ShareUpdateKey {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -72,7 +72,10 @@ impl Message for ShareUpdateKey {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for ShareUpdateKey {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

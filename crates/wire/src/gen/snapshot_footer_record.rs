@@ -38,7 +38,7 @@ impl SnapshotFooterRecord {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl SnapshotFooterRecord {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -64,7 +64,10 @@ impl Message for SnapshotFooterRecord {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for SnapshotFooterRecord {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

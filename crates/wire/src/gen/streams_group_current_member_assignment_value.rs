@@ -77,7 +77,7 @@ impl StreamsGroupCurrentMemberAssignmentValue {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl StreamsGroupCurrentMemberAssignmentValue {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -195,7 +195,7 @@ impl TaskIds {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl TaskIds {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -234,7 +234,10 @@ impl Message for StreamsGroupCurrentMemberAssignmentValue {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for StreamsGroupCurrentMemberAssignmentValue {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

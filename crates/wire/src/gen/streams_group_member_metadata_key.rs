@@ -33,7 +33,7 @@ impl StreamsGroupMemberMetadataKey {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl StreamsGroupMemberMetadataKey {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -63,7 +63,10 @@ impl Message for StreamsGroupMemberMetadataKey {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for StreamsGroupMemberMetadataKey {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -30,7 +30,7 @@ impl StreamsGroupMetadataKey {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl StreamsGroupMetadataKey {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -56,7 +56,10 @@ impl Message for StreamsGroupMetadataKey {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for StreamsGroupMetadataKey {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -85,7 +85,7 @@ impl StreamsGroupMetadataValue {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl StreamsGroupMetadataValue {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -158,7 +158,7 @@ impl LastAssignmentConfig {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl LastAssignmentConfig {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -188,7 +188,10 @@ impl Message for StreamsGroupMetadataValue {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for StreamsGroupMetadataValue {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

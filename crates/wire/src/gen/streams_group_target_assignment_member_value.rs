@@ -49,7 +49,7 @@ impl StreamsGroupTargetAssignmentMemberValue {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl StreamsGroupTargetAssignmentMemberValue {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -116,7 +116,7 @@ impl TaskIds {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl TaskIds {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -146,7 +146,10 @@ impl Message for StreamsGroupTargetAssignmentMemberValue {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for StreamsGroupTargetAssignmentMemberValue {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -678,3 +678,579 @@ pub fn visit<V: Visit>(name: &str, visitor: V) -> Option<V::Output> {
         _ => return None,
     })
 }
+
+/// Calls `visitor` with the type of the named record, which has a form in JSON; `None` when there is none of that name.
+#[cfg(any(feature = "json", feature = "record-json"))]
+pub fn visit_record_in_json<V: crate::json::VisitJson>(
+    name: &str,
+    visitor: V,
+) -> Option<V::Output> {
+    Some(match name {
+        "AbortTransactionRecord" => visitor.visit::<super::AbortTransactionRecord>(),
+        "AccessControlEntryRecord" => visitor.visit::<super::AccessControlEntryRecord>(),
+        "BeginTransactionRecord" => visitor.visit::<super::BeginTransactionRecord>(),
+        "BrokerRegistrationChangeRecord" => {
+            visitor.visit::<super::BrokerRegistrationChangeRecord>()
+        }
+        "ClearElrRecord" => visitor.visit::<super::ClearElrRecord>(),
+        "ClientQuotaRecord" => visitor.visit::<super::ClientQuotaRecord>(),
+        "ConfigRecord" => visitor.visit::<super::ConfigRecord>(),
+        "ConsumerGroupCurrentMemberAssignmentKey" => {
+            visitor.visit::<super::ConsumerGroupCurrentMemberAssignmentKey>()
+        }
+        "ConsumerGroupCurrentMemberAssignmentValue" => {
+            visitor.visit::<super::ConsumerGroupCurrentMemberAssignmentValue>()
+        }
+        "ConsumerGroupMemberMetadataKey" => {
+            visitor.visit::<super::ConsumerGroupMemberMetadataKey>()
+        }
+        "ConsumerGroupMemberMetadataValue" => {
+            visitor.visit::<super::ConsumerGroupMemberMetadataValue>()
+        }
+        "ConsumerGroupMetadataKey" => visitor.visit::<super::ConsumerGroupMetadataKey>(),
+        "ConsumerGroupMetadataValue" => visitor.visit::<super::ConsumerGroupMetadataValue>(),
+        "ConsumerGroupPartitionMetadataKey" => {
+            visitor.visit::<super::ConsumerGroupPartitionMetadataKey>()
+        }
+        "ConsumerGroupPartitionMetadataValue" => {
+            visitor.visit::<super::ConsumerGroupPartitionMetadataValue>()
+        }
+        "ConsumerGroupRegularExpressionKey" => {
+            visitor.visit::<super::ConsumerGroupRegularExpressionKey>()
+        }
+        "ConsumerGroupRegularExpressionValue" => {
+            visitor.visit::<super::ConsumerGroupRegularExpressionValue>()
+        }
+        "ConsumerGroupTargetAssignmentMemberKey" => {
+            visitor.visit::<super::ConsumerGroupTargetAssignmentMemberKey>()
+        }
+        "ConsumerGroupTargetAssignmentMemberValue" => {
+            visitor.visit::<super::ConsumerGroupTargetAssignmentMemberValue>()
+        }
+        "ConsumerGroupTargetAssignmentMetadataKey" => {
+            visitor.visit::<super::ConsumerGroupTargetAssignmentMetadataKey>()
+        }
+        "ConsumerGroupTargetAssignmentMetadataValue" => {
+            visitor.visit::<super::ConsumerGroupTargetAssignmentMetadataValue>()
+        }
+        "ConsumerProtocolAssignment" => visitor.visit::<super::ConsumerProtocolAssignment>(),
+        "ConsumerProtocolSubscription" => visitor.visit::<super::ConsumerProtocolSubscription>(),
+        "ControlRecordTypeSchema" => visitor.visit::<super::ControlRecordTypeSchema>(),
+        "DefaultPrincipalData" => visitor.visit::<super::DefaultPrincipalData>(),
+        "DelegationTokenRecord" => visitor.visit::<super::DelegationTokenRecord>(),
+        "EndTransactionRecord" => visitor.visit::<super::EndTransactionRecord>(),
+        "EndTxnMarker" => visitor.visit::<super::EndTxnMarker>(),
+        "FeatureLevelRecord" => visitor.visit::<super::FeatureLevelRecord>(),
+        "FenceBrokerRecord" => visitor.visit::<super::FenceBrokerRecord>(),
+        "GroupMetadataKey" => visitor.visit::<super::GroupMetadataKey>(),
+        "GroupMetadataValue" => visitor.visit::<super::GroupMetadataValue>(),
+        "KRaftVersionRecord" => visitor.visit::<super::KRaftVersionRecord>(),
+        "LeaderChangeMessage" => visitor.visit::<super::LeaderChangeMessage>(),
+        "LegacyOffsetCommitKey" => visitor.visit::<super::LegacyOffsetCommitKey>(),
+        "LegacyOffsetCommitValue" => visitor.visit::<super::LegacyOffsetCommitValue>(),
+        "NoOpRecord" => visitor.visit::<super::NoOpRecord>(),
+        "OffsetCommitKey" => visitor.visit::<super::OffsetCommitKey>(),
+        "OffsetCommitValue" => visitor.visit::<super::OffsetCommitValue>(),
+        "PartitionChangeRecord" => visitor.visit::<super::PartitionChangeRecord>(),
+        "PartitionRecord" => visitor.visit::<super::PartitionRecord>(),
+        "ProducerIdsRecord" => visitor.visit::<super::ProducerIdsRecord>(),
+        "ProducerSnapshot" => visitor.visit::<super::ProducerSnapshot>(),
+        "QuorumStateData" => visitor.visit::<super::QuorumStateData>(),
+        "RegisterBrokerRecord" => visitor.visit::<super::RegisterBrokerRecord>(),
+        "RegisterControllerRecord" => visitor.visit::<super::RegisterControllerRecord>(),
+        "RemoteLogSegmentMetadataRecord" => {
+            visitor.visit::<super::RemoteLogSegmentMetadataRecord>()
+        }
+        "RemoteLogSegmentMetadataSnapshotRecord" => {
+            visitor.visit::<super::RemoteLogSegmentMetadataSnapshotRecord>()
+        }
+        "RemoteLogSegmentMetadataUpdateRecord" => {
+            visitor.visit::<super::RemoteLogSegmentMetadataUpdateRecord>()
+        }
+        "RemotePartitionDeleteMetadataRecord" => {
+            visitor.visit::<super::RemotePartitionDeleteMetadataRecord>()
+        }
+        "RemoveAccessControlEntryRecord" => {
+            visitor.visit::<super::RemoveAccessControlEntryRecord>()
+        }
+        "RemoveDelegationTokenRecord" => visitor.visit::<super::RemoveDelegationTokenRecord>(),
+        "RemoveTopicRecord" => visitor.visit::<super::RemoveTopicRecord>(),
+        "RemoveUserScramCredentialRecord" => {
+            visitor.visit::<super::RemoveUserScramCredentialRecord>()
+        }
+        "ShareGroupCurrentMemberAssignmentKey" => {
+            visitor.visit::<super::ShareGroupCurrentMemberAssignmentKey>()
+        }
+        "ShareGroupCurrentMemberAssignmentValue" => {
+            visitor.visit::<super::ShareGroupCurrentMemberAssignmentValue>()
+        }
+        "ShareGroupMemberMetadataKey" => visitor.visit::<super::ShareGroupMemberMetadataKey>(),
+        "ShareGroupMemberMetadataValue" => visitor.visit::<super::ShareGroupMemberMetadataValue>(),
+        "ShareGroupMetadataKey" => visitor.visit::<super::ShareGroupMetadataKey>(),
+        "ShareGroupMetadataValue" => visitor.visit::<super::ShareGroupMetadataValue>(),
+        "ShareGroupStatePartitionMetadataKey" => {
+            visitor.visit::<super::ShareGroupStatePartitionMetadataKey>()
+        }
+        "ShareGroupStatePartitionMetadataValue" => {
+            visitor.visit::<super::ShareGroupStatePartitionMetadataValue>()
+        }
+        "ShareGroupTargetAssignmentMemberKey" => {
+            visitor.visit::<super::ShareGroupTargetAssignmentMemberKey>()
+        }
+        "ShareGroupTargetAssignmentMemberValue" => {
+            visitor.visit::<super::ShareGroupTargetAssignmentMemberValue>()
+        }
+        "ShareGroupTargetAssignmentMetadataKey" => {
+            visitor.visit::<super::ShareGroupTargetAssignmentMetadataKey>()
+        }
+        "ShareGroupTargetAssignmentMetadataValue" => {
+            visitor.visit::<super::ShareGroupTargetAssignmentMetadataValue>()
+        }
+        "ShareSnapshotKey" => visitor.visit::<super::ShareSnapshotKey>(),
+        "ShareSnapshotValue" => visitor.visit::<super::ShareSnapshotValue>(),
+        "ShareUpdateKey" => visitor.visit::<super::ShareUpdateKey>(),
+        "ShareUpdateValue" => visitor.visit::<super::ShareUpdateValue>(),
+        "SnapshotFooterRecord" => visitor.visit::<super::SnapshotFooterRecord>(),
+        "SnapshotHeaderRecord" => visitor.visit::<super::SnapshotHeaderRecord>(),
+        "StreamsGroupCurrentMemberAssignmentKey" => {
+            visitor.visit::<super::StreamsGroupCurrentMemberAssignmentKey>()
+        }
+        "StreamsGroupCurrentMemberAssignmentValue" => {
+            visitor.visit::<super::StreamsGroupCurrentMemberAssignmentValue>()
+        }
+        "StreamsGroupMemberMetadataKey" => visitor.visit::<super::StreamsGroupMemberMetadataKey>(),
+        "StreamsGroupMemberMetadataValue" => {
+            visitor.visit::<super::StreamsGroupMemberMetadataValue>()
+        }
+        "StreamsGroupMetadataKey" => visitor.visit::<super::StreamsGroupMetadataKey>(),
+        "StreamsGroupMetadataValue" => visitor.visit::<super::StreamsGroupMetadataValue>(),
+        "StreamsGroupTargetAssignmentMemberKey" => {
+            visitor.visit::<super::StreamsGroupTargetAssignmentMemberKey>()
+        }
+        "StreamsGroupTargetAssignmentMemberValue" => {
+            visitor.visit::<super::StreamsGroupTargetAssignmentMemberValue>()
+        }
+        "StreamsGroupTargetAssignmentMetadataKey" => {
+            visitor.visit::<super::StreamsGroupTargetAssignmentMetadataKey>()
+        }
+        "StreamsGroupTargetAssignmentMetadataValue" => {
+            visitor.visit::<super::StreamsGroupTargetAssignmentMetadataValue>()
+        }
+        "StreamsGroupTopologyKey" => visitor.visit::<super::StreamsGroupTopologyKey>(),
+        "StreamsGroupTopologyValue" => visitor.visit::<super::StreamsGroupTopologyValue>(),
+        "TopicRecord" => visitor.visit::<super::TopicRecord>(),
+        "TransactionLogKey" => visitor.visit::<super::TransactionLogKey>(),
+        "TransactionLogValue" => visitor.visit::<super::TransactionLogValue>(),
+        "UnfenceBrokerRecord" => visitor.visit::<super::UnfenceBrokerRecord>(),
+        "UnregisterBrokerRecord" => visitor.visit::<super::UnregisterBrokerRecord>(),
+        "UserScramCredentialRecord" => visitor.visit::<super::UserScramCredentialRecord>(),
+        "VotersRecord" => visitor.visit::<super::VotersRecord>(),
+        "ZkMigrationStateRecord" => visitor.visit::<super::ZkMigrationStateRecord>(),
+        _ => return None,
+    })
+}
+
+/// Calls `visitor` with the type of the named message, which has a form in JSON; `None` when there is none of that name.
+#[cfg(feature = "json")]
+pub fn visit_message_in_json<V: crate::json::VisitJson>(
+    name: &str,
+    visitor: V,
+) -> Option<V::Output> {
+    Some(match name {
+        "AbortTransactionRecord" => visitor.visit::<super::AbortTransactionRecord>(),
+        "AccessControlEntryRecord" => visitor.visit::<super::AccessControlEntryRecord>(),
+        "AddOffsetsToTxnRequest" => visitor.visit::<super::AddOffsetsToTxnRequest>(),
+        "AddOffsetsToTxnResponse" => visitor.visit::<super::AddOffsetsToTxnResponse>(),
+        "AddPartitionsToTxnRequest" => visitor.visit::<super::AddPartitionsToTxnRequest>(),
+        "AddPartitionsToTxnResponse" => visitor.visit::<super::AddPartitionsToTxnResponse>(),
+        "AddRaftVoterRequest" => visitor.visit::<super::AddRaftVoterRequest>(),
+        "AddRaftVoterResponse" => visitor.visit::<super::AddRaftVoterResponse>(),
+        "AllocateProducerIdsRequest" => visitor.visit::<super::AllocateProducerIdsRequest>(),
+        "AllocateProducerIdsResponse" => visitor.visit::<super::AllocateProducerIdsResponse>(),
+        "AlterClientQuotasRequest" => visitor.visit::<super::AlterClientQuotasRequest>(),
+        "AlterClientQuotasResponse" => visitor.visit::<super::AlterClientQuotasResponse>(),
+        "AlterConfigsRequest" => visitor.visit::<super::AlterConfigsRequest>(),
+        "AlterConfigsResponse" => visitor.visit::<super::AlterConfigsResponse>(),
+        "AlterPartitionReassignmentsRequest" => {
+            visitor.visit::<super::AlterPartitionReassignmentsRequest>()
+        }
+        "AlterPartitionReassignmentsResponse" => {
+            visitor.visit::<super::AlterPartitionReassignmentsResponse>()
+        }
+        "AlterPartitionRequest" => visitor.visit::<super::AlterPartitionRequest>(),
+        "AlterPartitionResponse" => visitor.visit::<super::AlterPartitionResponse>(),
+        "AlterReplicaLogDirsRequest" => visitor.visit::<super::AlterReplicaLogDirsRequest>(),
+        "AlterReplicaLogDirsResponse" => visitor.visit::<super::AlterReplicaLogDirsResponse>(),
+        "AlterShareGroupOffsetsRequest" => visitor.visit::<super::AlterShareGroupOffsetsRequest>(),
+        "AlterShareGroupOffsetsResponse" => {
+            visitor.visit::<super::AlterShareGroupOffsetsResponse>()
+        }
+        "AlterUserScramCredentialsRequest" => {
+            visitor.visit::<super::AlterUserScramCredentialsRequest>()
+        }
+        "AlterUserScramCredentialsResponse" => {
+            visitor.visit::<super::AlterUserScramCredentialsResponse>()
+        }
+        "ApiVersionsRequest" => visitor.visit::<super::ApiVersionsRequest>(),
+        "ApiVersionsResponse" => visitor.visit::<super::ApiVersionsResponse>(),
+        "AssignReplicasToDirsRequest" => visitor.visit::<super::AssignReplicasToDirsRequest>(),
+        "AssignReplicasToDirsResponse" => visitor.visit::<super::AssignReplicasToDirsResponse>(),
+        "BeginQuorumEpochRequest" => visitor.visit::<super::BeginQuorumEpochRequest>(),
+        "BeginQuorumEpochResponse" => visitor.visit::<super::BeginQuorumEpochResponse>(),
+        "BeginTransactionRecord" => visitor.visit::<super::BeginTransactionRecord>(),
+        "BrokerHeartbeatRequest" => visitor.visit::<super::BrokerHeartbeatRequest>(),
+        "BrokerHeartbeatResponse" => visitor.visit::<super::BrokerHeartbeatResponse>(),
+        "BrokerRegistrationChangeRecord" => {
+            visitor.visit::<super::BrokerRegistrationChangeRecord>()
+        }
+        "BrokerRegistrationRequest" => visitor.visit::<super::BrokerRegistrationRequest>(),
+        "BrokerRegistrationResponse" => visitor.visit::<super::BrokerRegistrationResponse>(),
+        "ClearElrRecord" => visitor.visit::<super::ClearElrRecord>(),
+        "ClientQuotaRecord" => visitor.visit::<super::ClientQuotaRecord>(),
+        "ConfigRecord" => visitor.visit::<super::ConfigRecord>(),
+        "ConsumerGroupCurrentMemberAssignmentKey" => {
+            visitor.visit::<super::ConsumerGroupCurrentMemberAssignmentKey>()
+        }
+        "ConsumerGroupCurrentMemberAssignmentValue" => {
+            visitor.visit::<super::ConsumerGroupCurrentMemberAssignmentValue>()
+        }
+        "ConsumerGroupDescribeRequest" => visitor.visit::<super::ConsumerGroupDescribeRequest>(),
+        "ConsumerGroupDescribeResponse" => visitor.visit::<super::ConsumerGroupDescribeResponse>(),
+        "ConsumerGroupHeartbeatRequest" => visitor.visit::<super::ConsumerGroupHeartbeatRequest>(),
+        "ConsumerGroupHeartbeatResponse" => {
+            visitor.visit::<super::ConsumerGroupHeartbeatResponse>()
+        }
+        "ConsumerGroupMemberMetadataKey" => {
+            visitor.visit::<super::ConsumerGroupMemberMetadataKey>()
+        }
+        "ConsumerGroupMemberMetadataValue" => {
+            visitor.visit::<super::ConsumerGroupMemberMetadataValue>()
+        }
+        "ConsumerGroupMetadataKey" => visitor.visit::<super::ConsumerGroupMetadataKey>(),
+        "ConsumerGroupMetadataValue" => visitor.visit::<super::ConsumerGroupMetadataValue>(),
+        "ConsumerGroupPartitionMetadataKey" => {
+            visitor.visit::<super::ConsumerGroupPartitionMetadataKey>()
+        }
+        "ConsumerGroupPartitionMetadataValue" => {
+            visitor.visit::<super::ConsumerGroupPartitionMetadataValue>()
+        }
+        "ConsumerGroupRegularExpressionKey" => {
+            visitor.visit::<super::ConsumerGroupRegularExpressionKey>()
+        }
+        "ConsumerGroupRegularExpressionValue" => {
+            visitor.visit::<super::ConsumerGroupRegularExpressionValue>()
+        }
+        "ConsumerGroupTargetAssignmentMemberKey" => {
+            visitor.visit::<super::ConsumerGroupTargetAssignmentMemberKey>()
+        }
+        "ConsumerGroupTargetAssignmentMemberValue" => {
+            visitor.visit::<super::ConsumerGroupTargetAssignmentMemberValue>()
+        }
+        "ConsumerGroupTargetAssignmentMetadataKey" => {
+            visitor.visit::<super::ConsumerGroupTargetAssignmentMetadataKey>()
+        }
+        "ConsumerGroupTargetAssignmentMetadataValue" => {
+            visitor.visit::<super::ConsumerGroupTargetAssignmentMetadataValue>()
+        }
+        "ConsumerProtocolAssignment" => visitor.visit::<super::ConsumerProtocolAssignment>(),
+        "ConsumerProtocolSubscription" => visitor.visit::<super::ConsumerProtocolSubscription>(),
+        "ControlRecordTypeSchema" => visitor.visit::<super::ControlRecordTypeSchema>(),
+        "ControllerRegistrationRequest" => visitor.visit::<super::ControllerRegistrationRequest>(),
+        "ControllerRegistrationResponse" => {
+            visitor.visit::<super::ControllerRegistrationResponse>()
+        }
+        "CreateAclsRequest" => visitor.visit::<super::CreateAclsRequest>(),
+        "CreateAclsResponse" => visitor.visit::<super::CreateAclsResponse>(),
+        "CreateDelegationTokenRequest" => visitor.visit::<super::CreateDelegationTokenRequest>(),
+        "CreateDelegationTokenResponse" => visitor.visit::<super::CreateDelegationTokenResponse>(),
+        "CreatePartitionsRequest" => visitor.visit::<super::CreatePartitionsRequest>(),
+        "CreatePartitionsResponse" => visitor.visit::<super::CreatePartitionsResponse>(),
+        "CreateTopicsRequest" => visitor.visit::<super::CreateTopicsRequest>(),
+        "CreateTopicsResponse" => visitor.visit::<super::CreateTopicsResponse>(),
+        "DefaultPrincipalData" => visitor.visit::<super::DefaultPrincipalData>(),
+        "DelegationTokenRecord" => visitor.visit::<super::DelegationTokenRecord>(),
+        "DeleteAclsRequest" => visitor.visit::<super::DeleteAclsRequest>(),
+        "DeleteAclsResponse" => visitor.visit::<super::DeleteAclsResponse>(),
+        "DeleteGroupsRequest" => visitor.visit::<super::DeleteGroupsRequest>(),
+        "DeleteGroupsResponse" => visitor.visit::<super::DeleteGroupsResponse>(),
+        "DeleteRecordsRequest" => visitor.visit::<super::DeleteRecordsRequest>(),
+        "DeleteRecordsResponse" => visitor.visit::<super::DeleteRecordsResponse>(),
+        "DeleteShareGroupOffsetsRequest" => {
+            visitor.visit::<super::DeleteShareGroupOffsetsRequest>()
+        }
+        "DeleteShareGroupOffsetsResponse" => {
+            visitor.visit::<super::DeleteShareGroupOffsetsResponse>()
+        }
+        "DeleteShareGroupStateRequest" => visitor.visit::<super::DeleteShareGroupStateRequest>(),
+        "DeleteShareGroupStateResponse" => visitor.visit::<super::DeleteShareGroupStateResponse>(),
+        "DeleteTopicsRequest" => visitor.visit::<super::DeleteTopicsRequest>(),
+        "DeleteTopicsResponse" => visitor.visit::<super::DeleteTopicsResponse>(),
+        "DescribeAclsRequest" => visitor.visit::<super::DescribeAclsRequest>(),
+        "DescribeAclsResponse" => visitor.visit::<super::DescribeAclsResponse>(),
+        "DescribeClientQuotasRequest" => visitor.visit::<super::DescribeClientQuotasRequest>(),
+        "DescribeClientQuotasResponse" => visitor.visit::<super::DescribeClientQuotasResponse>(),
+        "DescribeClusterRequest" => visitor.visit::<super::DescribeClusterRequest>(),
+        "DescribeClusterResponse" => visitor.visit::<super::DescribeClusterResponse>(),
+        "DescribeConfigsRequest" => visitor.visit::<super::DescribeConfigsRequest>(),
+        "DescribeConfigsResponse" => visitor.visit::<super::DescribeConfigsResponse>(),
+        "DescribeDelegationTokenRequest" => {
+            visitor.visit::<super::DescribeDelegationTokenRequest>()
+        }
+        "DescribeDelegationTokenResponse" => {
+            visitor.visit::<super::DescribeDelegationTokenResponse>()
+        }
+        "DescribeGroupsRequest" => visitor.visit::<super::DescribeGroupsRequest>(),
+        "DescribeGroupsResponse" => visitor.visit::<super::DescribeGroupsResponse>(),
+        "DescribeLogDirsRequest" => visitor.visit::<super::DescribeLogDirsRequest>(),
+        "DescribeLogDirsResponse" => visitor.visit::<super::DescribeLogDirsResponse>(),
+        "DescribeProducersRequest" => visitor.visit::<super::DescribeProducersRequest>(),
+        "DescribeProducersResponse" => visitor.visit::<super::DescribeProducersResponse>(),
+        "DescribeQuorumRequest" => visitor.visit::<super::DescribeQuorumRequest>(),
+        "DescribeQuorumResponse" => visitor.visit::<super::DescribeQuorumResponse>(),
+        "DescribeShareGroupOffsetsRequest" => {
+            visitor.visit::<super::DescribeShareGroupOffsetsRequest>()
+        }
+        "DescribeShareGroupOffsetsResponse" => {
+            visitor.visit::<super::DescribeShareGroupOffsetsResponse>()
+        }
+        "DescribeTopicPartitionsRequest" => {
+            visitor.visit::<super::DescribeTopicPartitionsRequest>()
+        }
+        "DescribeTopicPartitionsResponse" => {
+            visitor.visit::<super::DescribeTopicPartitionsResponse>()
+        }
+        "DescribeTransactionsRequest" => visitor.visit::<super::DescribeTransactionsRequest>(),
+        "DescribeTransactionsResponse" => visitor.visit::<super::DescribeTransactionsResponse>(),
+        "DescribeUserScramCredentialsRequest" => {
+            visitor.visit::<super::DescribeUserScramCredentialsRequest>()
+        }
+        "DescribeUserScramCredentialsResponse" => {
+            visitor.visit::<super::DescribeUserScramCredentialsResponse>()
+        }
+        "ElectLeadersRequest" => visitor.visit::<super::ElectLeadersRequest>(),
+        "ElectLeadersResponse" => visitor.visit::<super::ElectLeadersResponse>(),
+        "EndQuorumEpochRequest" => visitor.visit::<super::EndQuorumEpochRequest>(),
+        "EndQuorumEpochResponse" => visitor.visit::<super::EndQuorumEpochResponse>(),
+        "EndTransactionRecord" => visitor.visit::<super::EndTransactionRecord>(),
+        "EndTxnMarker" => visitor.visit::<super::EndTxnMarker>(),
+        "EndTxnRequest" => visitor.visit::<super::EndTxnRequest>(),
+        "EndTxnResponse" => visitor.visit::<super::EndTxnResponse>(),
+        "EnvelopeRequest" => visitor.visit::<super::EnvelopeRequest>(),
+        "EnvelopeResponse" => visitor.visit::<super::EnvelopeResponse>(),
+        "ExpireDelegationTokenRequest" => visitor.visit::<super::ExpireDelegationTokenRequest>(),
+        "ExpireDelegationTokenResponse" => visitor.visit::<super::ExpireDelegationTokenResponse>(),
+        "FeatureLevelRecord" => visitor.visit::<super::FeatureLevelRecord>(),
+        "FenceBrokerRecord" => visitor.visit::<super::FenceBrokerRecord>(),
+        "FetchRequest" => visitor.visit::<super::FetchRequest>(),
+        "FetchResponse" => visitor.visit::<super::FetchResponse>(),
+        "FetchSnapshotRequest" => visitor.visit::<super::FetchSnapshotRequest>(),
+        "FetchSnapshotResponse" => visitor.visit::<super::FetchSnapshotResponse>(),
+        "FindCoordinatorRequest" => visitor.visit::<super::FindCoordinatorRequest>(),
+        "FindCoordinatorResponse" => visitor.visit::<super::FindCoordinatorResponse>(),
+        "GetTelemetrySubscriptionsRequest" => {
+            visitor.visit::<super::GetTelemetrySubscriptionsRequest>()
+        }
+        "GetTelemetrySubscriptionsResponse" => {
+            visitor.visit::<super::GetTelemetrySubscriptionsResponse>()
+        }
+        "GroupMetadataKey" => visitor.visit::<super::GroupMetadataKey>(),
+        "GroupMetadataValue" => visitor.visit::<super::GroupMetadataValue>(),
+        "HeartbeatRequest" => visitor.visit::<super::HeartbeatRequest>(),
+        "HeartbeatResponse" => visitor.visit::<super::HeartbeatResponse>(),
+        "IncrementalAlterConfigsRequest" => {
+            visitor.visit::<super::IncrementalAlterConfigsRequest>()
+        }
+        "IncrementalAlterConfigsResponse" => {
+            visitor.visit::<super::IncrementalAlterConfigsResponse>()
+        }
+        "InitProducerIdRequest" => visitor.visit::<super::InitProducerIdRequest>(),
+        "InitProducerIdResponse" => visitor.visit::<super::InitProducerIdResponse>(),
+        "InitializeShareGroupStateRequest" => {
+            visitor.visit::<super::InitializeShareGroupStateRequest>()
+        }
+        "InitializeShareGroupStateResponse" => {
+            visitor.visit::<super::InitializeShareGroupStateResponse>()
+        }
+        "JoinGroupRequest" => visitor.visit::<super::JoinGroupRequest>(),
+        "JoinGroupResponse" => visitor.visit::<super::JoinGroupResponse>(),
+        "KRaftVersionRecord" => visitor.visit::<super::KRaftVersionRecord>(),
+        "LeaderChangeMessage" => visitor.visit::<super::LeaderChangeMessage>(),
+        "LeaveGroupRequest" => visitor.visit::<super::LeaveGroupRequest>(),
+        "LeaveGroupResponse" => visitor.visit::<super::LeaveGroupResponse>(),
+        "LegacyOffsetCommitKey" => visitor.visit::<super::LegacyOffsetCommitKey>(),
+        "LegacyOffsetCommitValue" => visitor.visit::<super::LegacyOffsetCommitValue>(),
+        "ListConfigResourcesRequest" => visitor.visit::<super::ListConfigResourcesRequest>(),
+        "ListConfigResourcesResponse" => visitor.visit::<super::ListConfigResourcesResponse>(),
+        "ListGroupsRequest" => visitor.visit::<super::ListGroupsRequest>(),
+        "ListGroupsResponse" => visitor.visit::<super::ListGroupsResponse>(),
+        "ListOffsetsRequest" => visitor.visit::<super::ListOffsetsRequest>(),
+        "ListOffsetsResponse" => visitor.visit::<super::ListOffsetsResponse>(),
+        "ListPartitionReassignmentsRequest" => {
+            visitor.visit::<super::ListPartitionReassignmentsRequest>()
+        }
+        "ListPartitionReassignmentsResponse" => {
+            visitor.visit::<super::ListPartitionReassignmentsResponse>()
+        }
+        "ListTransactionsRequest" => visitor.visit::<super::ListTransactionsRequest>(),
+        "ListTransactionsResponse" => visitor.visit::<super::ListTransactionsResponse>(),
+        "MetadataRequest" => visitor.visit::<super::MetadataRequest>(),
+        "MetadataResponse" => visitor.visit::<super::MetadataResponse>(),
+        "NoOpRecord" => visitor.visit::<super::NoOpRecord>(),
+        "OffsetCommitKey" => visitor.visit::<super::OffsetCommitKey>(),
+        "OffsetCommitRequest" => visitor.visit::<super::OffsetCommitRequest>(),
+        "OffsetCommitResponse" => visitor.visit::<super::OffsetCommitResponse>(),
+        "OffsetCommitValue" => visitor.visit::<super::OffsetCommitValue>(),
+        "OffsetDeleteRequest" => visitor.visit::<super::OffsetDeleteRequest>(),
+        "OffsetDeleteResponse" => visitor.visit::<super::OffsetDeleteResponse>(),
+        "OffsetFetchRequest" => visitor.visit::<super::OffsetFetchRequest>(),
+        "OffsetFetchResponse" => visitor.visit::<super::OffsetFetchResponse>(),
+        "OffsetForLeaderEpochRequest" => visitor.visit::<super::OffsetForLeaderEpochRequest>(),
+        "OffsetForLeaderEpochResponse" => visitor.visit::<super::OffsetForLeaderEpochResponse>(),
+        "PartitionChangeRecord" => visitor.visit::<super::PartitionChangeRecord>(),
+        "PartitionRecord" => visitor.visit::<super::PartitionRecord>(),
+        "ProduceRequest" => visitor.visit::<super::ProduceRequest>(),
+        "ProduceResponse" => visitor.visit::<super::ProduceResponse>(),
+        "ProducerIdsRecord" => visitor.visit::<super::ProducerIdsRecord>(),
+        "ProducerSnapshot" => visitor.visit::<super::ProducerSnapshot>(),
+        "PushTelemetryRequest" => visitor.visit::<super::PushTelemetryRequest>(),
+        "PushTelemetryResponse" => visitor.visit::<super::PushTelemetryResponse>(),
+        "QuorumStateData" => visitor.visit::<super::QuorumStateData>(),
+        "ReadShareGroupStateRequest" => visitor.visit::<super::ReadShareGroupStateRequest>(),
+        "ReadShareGroupStateResponse" => visitor.visit::<super::ReadShareGroupStateResponse>(),
+        "ReadShareGroupStateSummaryRequest" => {
+            visitor.visit::<super::ReadShareGroupStateSummaryRequest>()
+        }
+        "ReadShareGroupStateSummaryResponse" => {
+            visitor.visit::<super::ReadShareGroupStateSummaryResponse>()
+        }
+        "RegisterBrokerRecord" => visitor.visit::<super::RegisterBrokerRecord>(),
+        "RegisterControllerRecord" => visitor.visit::<super::RegisterControllerRecord>(),
+        "RemoteLogSegmentMetadataRecord" => {
+            visitor.visit::<super::RemoteLogSegmentMetadataRecord>()
+        }
+        "RemoteLogSegmentMetadataSnapshotRecord" => {
+            visitor.visit::<super::RemoteLogSegmentMetadataSnapshotRecord>()
+        }
+        "RemoteLogSegmentMetadataUpdateRecord" => {
+            visitor.visit::<super::RemoteLogSegmentMetadataUpdateRecord>()
+        }
+        "RemotePartitionDeleteMetadataRecord" => {
+            visitor.visit::<super::RemotePartitionDeleteMetadataRecord>()
+        }
+        "RemoveAccessControlEntryRecord" => {
+            visitor.visit::<super::RemoveAccessControlEntryRecord>()
+        }
+        "RemoveDelegationTokenRecord" => visitor.visit::<super::RemoveDelegationTokenRecord>(),
+        "RemoveRaftVoterRequest" => visitor.visit::<super::RemoveRaftVoterRequest>(),
+        "RemoveRaftVoterResponse" => visitor.visit::<super::RemoveRaftVoterResponse>(),
+        "RemoveTopicRecord" => visitor.visit::<super::RemoveTopicRecord>(),
+        "RemoveUserScramCredentialRecord" => {
+            visitor.visit::<super::RemoveUserScramCredentialRecord>()
+        }
+        "RenewDelegationTokenRequest" => visitor.visit::<super::RenewDelegationTokenRequest>(),
+        "RenewDelegationTokenResponse" => visitor.visit::<super::RenewDelegationTokenResponse>(),
+        "RequestHeader" => visitor.visit::<super::RequestHeader>(),
+        "ResponseHeader" => visitor.visit::<super::ResponseHeader>(),
+        "SaslAuthenticateRequest" => visitor.visit::<super::SaslAuthenticateRequest>(),
+        "SaslAuthenticateResponse" => visitor.visit::<super::SaslAuthenticateResponse>(),
+        "SaslHandshakeRequest" => visitor.visit::<super::SaslHandshakeRequest>(),
+        "SaslHandshakeResponse" => visitor.visit::<super::SaslHandshakeResponse>(),
+        "ShareAcknowledgeRequest" => visitor.visit::<super::ShareAcknowledgeRequest>(),
+        "ShareAcknowledgeResponse" => visitor.visit::<super::ShareAcknowledgeResponse>(),
+        "ShareFetchRequest" => visitor.visit::<super::ShareFetchRequest>(),
+        "ShareFetchResponse" => visitor.visit::<super::ShareFetchResponse>(),
+        "ShareGroupCurrentMemberAssignmentKey" => {
+            visitor.visit::<super::ShareGroupCurrentMemberAssignmentKey>()
+        }
+        "ShareGroupCurrentMemberAssignmentValue" => {
+            visitor.visit::<super::ShareGroupCurrentMemberAssignmentValue>()
+        }
+        "ShareGroupDescribeRequest" => visitor.visit::<super::ShareGroupDescribeRequest>(),
+        "ShareGroupDescribeResponse" => visitor.visit::<super::ShareGroupDescribeResponse>(),
+        "ShareGroupHeartbeatRequest" => visitor.visit::<super::ShareGroupHeartbeatRequest>(),
+        "ShareGroupHeartbeatResponse" => visitor.visit::<super::ShareGroupHeartbeatResponse>(),
+        "ShareGroupMemberMetadataKey" => visitor.visit::<super::ShareGroupMemberMetadataKey>(),
+        "ShareGroupMemberMetadataValue" => visitor.visit::<super::ShareGroupMemberMetadataValue>(),
+        "ShareGroupMetadataKey" => visitor.visit::<super::ShareGroupMetadataKey>(),
+        "ShareGroupMetadataValue" => visitor.visit::<super::ShareGroupMetadataValue>(),
+        "ShareGroupStatePartitionMetadataKey" => {
+            visitor.visit::<super::ShareGroupStatePartitionMetadataKey>()
+        }
+        "ShareGroupStatePartitionMetadataValue" => {
+            visitor.visit::<super::ShareGroupStatePartitionMetadataValue>()
+        }
+        "ShareGroupTargetAssignmentMemberKey" => {
+            visitor.visit::<super::ShareGroupTargetAssignmentMemberKey>()
+        }
+        "ShareGroupTargetAssignmentMemberValue" => {
+            visitor.visit::<super::ShareGroupTargetAssignmentMemberValue>()
+        }
+        "ShareGroupTargetAssignmentMetadataKey" => {
+            visitor.visit::<super::ShareGroupTargetAssignmentMetadataKey>()
+        }
+        "ShareGroupTargetAssignmentMetadataValue" => {
+            visitor.visit::<super::ShareGroupTargetAssignmentMetadataValue>()
+        }
+        "ShareSnapshotKey" => visitor.visit::<super::ShareSnapshotKey>(),
+        "ShareSnapshotValue" => visitor.visit::<super::ShareSnapshotValue>(),
+        "ShareUpdateKey" => visitor.visit::<super::ShareUpdateKey>(),
+        "ShareUpdateValue" => visitor.visit::<super::ShareUpdateValue>(),
+        "SnapshotFooterRecord" => visitor.visit::<super::SnapshotFooterRecord>(),
+        "SnapshotHeaderRecord" => visitor.visit::<super::SnapshotHeaderRecord>(),
+        "StreamsGroupCurrentMemberAssignmentKey" => {
+            visitor.visit::<super::StreamsGroupCurrentMemberAssignmentKey>()
+        }
+        "StreamsGroupCurrentMemberAssignmentValue" => {
+            visitor.visit::<super::StreamsGroupCurrentMemberAssignmentValue>()
+        }
+        "StreamsGroupDescribeRequest" => visitor.visit::<super::StreamsGroupDescribeRequest>(),
+        "StreamsGroupDescribeResponse" => visitor.visit::<super::StreamsGroupDescribeResponse>(),
+        "StreamsGroupHeartbeatRequest" => visitor.visit::<super::StreamsGroupHeartbeatRequest>(),
+        "StreamsGroupHeartbeatResponse" => visitor.visit::<super::StreamsGroupHeartbeatResponse>(),
+        "StreamsGroupMemberMetadataKey" => visitor.visit::<super::StreamsGroupMemberMetadataKey>(),
+        "StreamsGroupMemberMetadataValue" => {
+            visitor.visit::<super::StreamsGroupMemberMetadataValue>()
+        }
+        "StreamsGroupMetadataKey" => visitor.visit::<super::StreamsGroupMetadataKey>(),
+        "StreamsGroupMetadataValue" => visitor.visit::<super::StreamsGroupMetadataValue>(),
+        "StreamsGroupTargetAssignmentMemberKey" => {
+            visitor.visit::<super::StreamsGroupTargetAssignmentMemberKey>()
+        }
+        "StreamsGroupTargetAssignmentMemberValue" => {
+            visitor.visit::<super::StreamsGroupTargetAssignmentMemberValue>()
+        }
+        "StreamsGroupTargetAssignmentMetadataKey" => {
+            visitor.visit::<super::StreamsGroupTargetAssignmentMetadataKey>()
+        }
+        "StreamsGroupTargetAssignmentMetadataValue" => {
+            visitor.visit::<super::StreamsGroupTargetAssignmentMetadataValue>()
+        }
+        "StreamsGroupTopologyKey" => visitor.visit::<super::StreamsGroupTopologyKey>(),
+        "StreamsGroupTopologyValue" => visitor.visit::<super::StreamsGroupTopologyValue>(),
+        "SyncGroupRequest" => visitor.visit::<super::SyncGroupRequest>(),
+        "SyncGroupResponse" => visitor.visit::<super::SyncGroupResponse>(),
+        "TopicRecord" => visitor.visit::<super::TopicRecord>(),
+        "TransactionLogKey" => visitor.visit::<super::TransactionLogKey>(),
+        "TransactionLogValue" => visitor.visit::<super::TransactionLogValue>(),
+        "TxnOffsetCommitRequest" => visitor.visit::<super::TxnOffsetCommitRequest>(),
+        "TxnOffsetCommitResponse" => visitor.visit::<super::TxnOffsetCommitResponse>(),
+        "UnfenceBrokerRecord" => visitor.visit::<super::UnfenceBrokerRecord>(),
+        "UnregisterBrokerRecord" => visitor.visit::<super::UnregisterBrokerRecord>(),
+        "UnregisterBrokerRequest" => visitor.visit::<super::UnregisterBrokerRequest>(),
+        "UnregisterBrokerResponse" => visitor.visit::<super::UnregisterBrokerResponse>(),
+        "UpdateFeaturesRequest" => visitor.visit::<super::UpdateFeaturesRequest>(),
+        "UpdateFeaturesResponse" => visitor.visit::<super::UpdateFeaturesResponse>(),
+        "UpdateRaftVoterRequest" => visitor.visit::<super::UpdateRaftVoterRequest>(),
+        "UpdateRaftVoterResponse" => visitor.visit::<super::UpdateRaftVoterResponse>(),
+        "UserScramCredentialRecord" => visitor.visit::<super::UserScramCredentialRecord>(),
+        "VoteRequest" => visitor.visit::<super::VoteRequest>(),
+        "VoteResponse" => visitor.visit::<super::VoteResponse>(),
+        "VotersRecord" => visitor.visit::<super::VotersRecord>(),
+        "WriteShareGroupStateRequest" => visitor.visit::<super::WriteShareGroupStateRequest>(),
+        "WriteShareGroupStateResponse" => visitor.visit::<super::WriteShareGroupStateResponse>(),
+        "WriteTxnMarkersRequest" => visitor.visit::<super::WriteTxnMarkersRequest>(),
+        "WriteTxnMarkersResponse" => visitor.visit::<super::WriteTxnMarkersResponse>(),
+        "ZkMigrationStateRecord" => visitor.visit::<super::ZkMigrationStateRecord>(),
+        _ => return None,
+    })
+}

@@ -189,7 +189,7 @@ impl TransactionLogValue {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl TransactionLogValue {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -317,7 +317,7 @@ impl PartitionsSchema {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl PartitionsSchema {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -347,7 +347,10 @@ impl Message for TransactionLogValue {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for TransactionLogValue {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

@@ -61,7 +61,7 @@ impl UserScramCredentialRecord {
     }
 }
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "record-json"))]
 impl UserScramCredentialRecord {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
@@ -107,7 +107,10 @@ impl Message for UserScramCredentialRecord {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl crate::json::ToJson for UserScramCredentialRecord {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }

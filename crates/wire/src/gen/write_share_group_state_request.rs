@@ -320,7 +320,10 @@ impl Message for WriteShareGroupStateRequest {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
-    #[cfg(feature = "json")]
+}
+
+#[cfg(feature = "json")]
+impl crate::json::ToJson for WriteShareGroupStateRequest {
     fn to_json(&self, version: i16) -> serde_json::Value {
         self.json(version)
     }
