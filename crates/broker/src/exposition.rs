@@ -100,6 +100,16 @@ pub(crate) fn text(broker: &Broker) -> String {
         broker.request_budget.limit(),
     );
     page.gauge(
+        "thalweg_group_memory_bytes",
+        "Bytes that members of groups have left behind.",
+        broker.groups.account().used(),
+    );
+    page.gauge(
+        "thalweg_group_memory_limit_bytes",
+        "Bytes that members of groups may leave behind.",
+        broker.groups.account().limit(),
+    );
+    page.gauge(
         "thalweg_fetch_memory_bytes",
         "Bytes of records that answers hold.",
         broker.fetch_budget.used(),
