@@ -43,6 +43,11 @@ impl Groups {
         &self.account
     }
 
+    /// Panics that took a shard down.
+    pub(crate) fn panics(&self) -> u64 {
+        self.coordinator.panics()
+    }
+
     /// This broker leads a partition of the topic from now on.
     pub(crate) fn elected(&self, partition: Arc<Partition>, leader_epoch: i32) {
         self.coordinator.elected(partition, leader_epoch);
