@@ -224,7 +224,8 @@ async fn a_checkpoint_that_cannot_be_written_stops_nobody_and_is_tried_again() {
         .map(|offset| log.join(format!("{offset:020}-0000000001.checkpoint.tmp")))
         .collect();
     for path in &in_the_way {
-        std::fs::create_dir(path).unwrap();
+        // One that is being written is done soon.
+        until("room", || std::fs::create_dir(path).is_ok()).await;
     }
     let before = named(&log, ".checkpoint");
     for at in 0..3 {
@@ -264,8 +265,11 @@ async fn decisions_do_not_wait_for_a_checkpoint() {
     let pipes: Vec<PathBuf> = (0..100)
         .map(|offset| log.join(format!("{offset:020}-0000000001.checkpoint.tmp")))
         .collect();
-    let made = std::process::Command::new("mkfifo").args(&pipes).status().unwrap();
-    assert!(made.success());
+    for pipe in &pipes {
+        let make = || std::process::Command::new("mkfifo").arg(pipe).output().unwrap();
+        // One that is being written is done soon.
+        until("room", || make().status.success()).await;
+    }
     let before = named(&log, ".checkpoint");
     for at in 0..3 {
         let name = format!("u{at}");
