@@ -185,11 +185,6 @@ impl Broker {
         self.producer_ids.next(self).await
     }
 
-    /// Stops the broker: the metadata log cannot be written any more.
-    pub(crate) fn metadata_failed(&self) {
-        self.fail("the metadata log failed; see the log above");
-    }
-
     /// Stops the broker for a reason of its own.
     pub(crate) fn fail(&self, reason: &str) {
         self.fatal.lock().get_or_insert_with(|| reason.to_owned());

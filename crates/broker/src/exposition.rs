@@ -82,7 +82,9 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Connections closed because of a limit.",
         refused,
     );
-    let panics = metrics.panics.get() + broker.logs.metrics().panics.get();
+    let panics = metrics.panics.get()
+        + broker.logs.metrics().panics.get()
+        + broker.groups.panics();
     page.counter("thalweg_panics_total", "Requests that panicked.", panics);
     page.counter(
         "thalweg_fetches_parked_total",
@@ -98,6 +100,16 @@ pub(crate) fn text(broker: &Broker) -> String {
         "thalweg_request_memory_limit_bytes",
         "Bytes that requests may hold.",
         broker.request_budget.limit(),
+    );
+    page.gauge(
+        "thalweg_group_memory_bytes",
+        "Bytes that members of groups have left behind.",
+        broker.groups.account().used(),
+    );
+    page.gauge(
+        "thalweg_group_memory_limit_bytes",
+        "Bytes that members of groups may leave behind.",
+        broker.groups.account().limit(),
     );
     page.gauge(
         "thalweg_fetch_memory_bytes",

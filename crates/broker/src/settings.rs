@@ -46,6 +46,13 @@ pub(crate) fn request_memory(config: &BrokerConfig) -> usize {
     }
 }
 
+/// Bytes that members of groups may leave behind: what they say when they join, and what they are
+/// assigned. As much again as requests may hold, beside it: what waits for others must not hold
+/// what those need to be heard.
+pub(crate) fn group_memory(config: &BrokerConfig) -> usize {
+    request_memory(config)
+}
+
 /// Bytes of records that answers to fetches may hold in memory: a sixteenth of the machine's. What
 /// does not fit is sent from its file, which costs a system call more and no memory.
 pub(crate) fn fetch_memory() -> usize {

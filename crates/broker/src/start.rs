@@ -240,6 +240,7 @@ fn open(
     let connections = Connections::new(&config, &opened.loader.image().quotas, open);
     let groups = Groups::new(
         group_config(&config),
+        crate::settings::group_memory(&config),
         RuntimeConfig {
             runner: thalweg_coordinator::RunnerConfig {
                 write_timeout_ms: u64::try_from(config.offsets_commit_timeout_ms()).unwrap_or(0),

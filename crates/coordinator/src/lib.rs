@@ -8,7 +8,7 @@
 //!   records reach the logged state only through [`Shard::replay`].
 //! * [`Runner`]: drives one shard without I/O. Holds answers back until their records are committed,
 //!   takes back what failed, keeps the timers.
-//! * [`Timers`], [`UndoLog`]: parts that shards and the runner are made of.
+//! * [`Timers`], [`UndoLog`], [`Account`]: parts that shards and the runner are made of.
 //! * [`MemoryRunner`]: a log and a clock in memory for tests.
 //!
 //! Pure: no I/O, no clock, no randomness, no threads.
@@ -20,13 +20,13 @@
 //!
 //! **Election.** When the broker becomes leader of the partition with a higher leader epoch, make a
 //! `Runner` (it refuses requests with COORDINATOR_LOAD_IN_PROGRESS by itself) and replay the log in
-//! the background, from the log start to the log *end* (not the high watermark), taking the lock per
-//! chunk of records:
+//! the background into another one, from the log start to the log *end* (not the high watermark). It
+//! takes the first one's place when it is done; until then no lock is held:
 //!
 //! * control batches: [`Runner::load_marker`] for COMMIT and ABORT, others are skipped;
 //! * other batches: [`CoordinatorRecord::decode`] for every record; `Ok(None)` is skipped (log the
-//!   record type once), an error fails the load: [`Runner::close`] and an error in the log, after
-//!   which this partition's requests get NOT_COORDINATOR;
+//!   record type once), an error or a panic fails the load: [`Runner::close`] and an error in the log,
+//!   after which this partition's requests get NOT_COORDINATOR;
 //! * `producer_id` of [`Position`] is the batch's if the batch is transactional;
 //! * the end: [`Runner::load_finished`] with the log end offset and the high watermark. An election
 //!   with a higher epoch while active keeps the runner.
@@ -61,12 +61,18 @@
 //! **A timer.** Take the lock, [`Runner::advance`], pump. If `wake_at_ms` is still due, release the
 //! lock, yield and go on.
 //!
+//! **A panic** in any of these calls may leave the runner half changed, or take an append with it that
+//! it waits for: close the runner, answer who waits with NOT_COORDINATOR, and load the partition into a
+//! new one.
+//!
 //! **A connection that goes away** while its request is parked: drop the table's entry and ignore
 //! the answer. Its member leaves the group when its session ends, as in Kafka.
 //!
 //! Bounds: parked tokens and waiting answers are at most one per connection, since a connection has
-//! one request in the air; appends queue only behind an append that is being written.
+//! one request in flight; appends queue only behind an append that is being written, and requests
+//! are refused while those appends hold more than 4 MiB.
 
+mod account;
 mod memory;
 mod now;
 mod runner;
@@ -74,6 +80,7 @@ mod shard;
 mod timers;
 mod undo;
 
+pub use account::{Account, Held};
 pub use memory::MemoryRunner;
 pub use now::Now;
 pub use runner::{Append, OutOfSync, Runner, RunnerConfig, RunnerState};

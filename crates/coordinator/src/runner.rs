@@ -5,7 +5,7 @@ use std::fmt;
 
 use thalweg_wire::ErrorCode;
 
-use crate::shard::{Outcome, Position, Reply, Shard, TimerChange, Token};
+use crate::shard::{CoordinatorRecord, Outcome, Position, Reply, Shard, TimerChange, Token};
 use crate::{Now, Timers};
 
 /// How many timers one call of [`Runner::advance`] fires at most, so that the lock is not held long.
@@ -14,6 +14,10 @@ const TIMERS_PER_CALL: usize = 256;
 /// Answers that wait for the log at most; requests above that are refused. A log that keeps up has
 /// a handful, one that has stalled collects them until clients stop asking.
 const WAITING_MAX: usize = 16 << 10;
+
+/// Memory of records that wait to be written at most, in bytes; requests above that are refused. A
+/// few requests may hold as much as very many.
+const QUEUED_BYTES_MAX: usize = 4 << 20;
 
 /// Settings of a [`Runner`].
 #[derive(Clone, Copy, Debug)]
@@ -116,6 +120,8 @@ pub struct Runner<S: Shard> {
     written: i64,
     committed: i64,
     outbox: VecDeque<Append<S::Record>>,
+    /// Memory of the records in `outbox`.
+    queued_bytes: usize,
     /// Id, base and end of the append the shell is working on.
     in_flight: Option<(u64, i64, i64)>,
     waiting: VecDeque<Waiting<S>>,
@@ -139,6 +145,7 @@ impl<S: Shard> Runner<S> {
             written: 0,
             committed: 0,
             outbox: VecDeque::new(),
+            queued_bytes: 0,
             in_flight: None,
             waiting: VecDeque::new(),
             given_up: 0,
@@ -169,6 +176,11 @@ impl<S: Shard> Runner<S> {
     /// Appends that [`poll_append`](Runner::poll_append) has not given out yet.
     pub fn queued_appends(&self) -> usize {
         self.outbox.len()
+    }
+
+    /// Memory of the records in those appends, in bytes.
+    pub fn queued_bytes(&self) -> usize {
+        self.queued_bytes
     }
 
     /// Requests that the shard holds back.
@@ -221,7 +233,9 @@ impl<S: Shard> Runner<S> {
                 let refusal = S::refuse(&request, ErrorCode::NOT_COORDINATOR);
                 self.answers.push_back((token, refusal));
             }
-            RunnerState::Active if self.waiting.len() >= WAITING_MAX => {
+            RunnerState::Active
+                if self.waiting.len() >= WAITING_MAX || self.queued_bytes >= QUEUED_BYTES_MAX =>
+            {
                 // The log has stalled. Clients find the coordinator again, which takes them a
                 // while, and come back.
                 let refusal = S::refuse(&request, ErrorCode::COORDINATOR_NOT_AVAILABLE);
@@ -299,6 +313,7 @@ impl<S: Shard> Runner<S> {
             return None;
         }
         let append = self.outbox.pop_front()?;
+        self.queued_bytes -= size(&append.records);
         let end = append.base_offset.saturating_add(len_i64(&append.records));
         self.in_flight = Some((append.id, append.base_offset, end));
         Some(append)
@@ -363,6 +378,7 @@ impl<S: Shard> Runner<S> {
     /// Takes back what was applied from `offset` on.
     fn take_back(&mut self, offset: i64, error: ErrorCode, now: Now) {
         self.outbox.clear();
+        self.queued_bytes = 0;
         self.next_offset = offset;
         let split = self.waiting.partition_point(|w| w.needs <= offset);
         let failed = self.waiting.split_off(split);
@@ -408,6 +424,10 @@ impl<S: Shard> Runner<S> {
             return;
         }
         self.state = RunnerState::Closed;
+        self.timers.clear();
+        self.outbox.clear();
+        self.queued_bytes = 0;
+        self.in_flight = None;
         let mut out = Outcome::default();
         self.shard.unloaded(error, &mut out);
         self.given_up = 0;
@@ -422,9 +442,6 @@ impl<S: Shard> Runner<S> {
             }
         }
         debug_assert!(self.parked.is_empty(), "tokens left after unload: {:?}", self.parked);
-        self.timers.clear();
-        self.outbox.clear();
-        self.in_flight = None;
     }
 
     fn unpark(&mut self, token: Token) -> bool {
@@ -445,6 +462,7 @@ impl<S: Shard> Runner<S> {
         }
         if !out.records.is_empty() {
             let base_offset = self.next_offset;
+            self.queued_bytes += size(&out.records);
             for record in &out.records {
                 let at = Position { offset: self.next_offset, producer_id: None };
                 self.shard.replay(at, now, record);
@@ -503,6 +521,10 @@ impl<S: Shard> Runner<S> {
             }
         }
     }
+}
+
+fn size<R: CoordinatorRecord>(records: &[R]) -> usize {
+    records.iter().map(CoordinatorRecord::size).sum()
 }
 
 fn len_i64<T>(items: &[T]) -> i64 {

@@ -42,6 +42,9 @@ pub trait CoordinatorRecord: Sized {
     /// Why bytes are no record.
     type Error: fmt::Display;
 
+    /// About how much memory the record takes, in bytes.
+    fn size(&self) -> usize;
+
     /// The record's bytes.
     fn encode(&self) -> Result<KeyValue, Self::Error>;
 

@@ -33,6 +33,11 @@ struct Number(i64);
 impl CoordinatorRecord for Number {
     type Error = std::num::ParseIntError;
 
+    fn size(&self) -> usize {
+        // As if it held what it stands for.
+        usize::try_from(self.0).unwrap_or(0)
+    }
+
     fn encode(&self) -> Result<KeyValue, Self::Error> {
         Ok(KeyValue { key: Bytes::new(), value: Some(self.0.to_string().into()) })
     }
@@ -370,4 +375,24 @@ fn append_errors_become_what_clients_understand() {
     ] {
         assert_eq!(append_error(log), client, "{log:?}");
     }
+}
+
+#[test]
+fn requests_are_refused_while_too_much_memory_waits_to_be_written() {
+    let mut memory = MemoryRunner::new(Adder::default(), Now { wall_ms: 0, monotonic_ms: 0 });
+    memory.auto_append = false;
+    for _ in 0..4 {
+        memory.submit(Ask::Add(vec![1 << 20]));
+    }
+    assert_eq!(memory.runner.queued_bytes(), 4 << 20);
+    assert!(memory.take_answers().is_empty());
+    let refused = memory.submit(Ask::Add(vec![1]));
+    assert_eq!(memory.take_answer(refused), Some(Err(ErrorCode::COORDINATOR_NOT_AVAILABLE)));
+    assert_eq!(memory.runner.queued_appends(), 4);
+    assert!(memory.append_one());
+    assert_eq!(memory.runner.queued_bytes(), 3 << 20);
+    memory.submit(Ask::Add(vec![1 << 20]));
+    memory.failures.push(ErrorCode::NOT_ENOUGH_REPLICAS);
+    assert!(memory.append_one());
+    assert_eq!(memory.runner.queued_bytes(), 0, "what is taken back is not queued");
 }

@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 use thalweg_coordinator::{CoordinatorRecord, KeyValue};
+use thalweg_wire::messages::group_metadata_value::MemberMetadata;
 use thalweg_wire::messages::{
     GroupMetadataKey, GroupMetadataValue, LegacyOffsetCommitKey, LegacyOffsetCommitValue,
     OffsetCommitKey, OffsetCommitValue,
@@ -131,6 +132,30 @@ fn read(
 
 impl CoordinatorRecord for GroupRecord {
     type Error = RecordError;
+
+    fn size(&self) -> usize {
+        let own = size_of::<GroupRecord>();
+        match self {
+            GroupRecord::OffsetCommit { key, value } => {
+                own + key.group.len()
+                    + key.topic.len()
+                    + value.as_ref().map_or(0, |value| value.metadata.len())
+            }
+            GroupRecord::GroupMetadata { key, value } => {
+                let members = value.iter().flat_map(|value| &value.members);
+                let member = |member: &MemberMetadata| {
+                    size_of::<MemberMetadata>()
+                        + member.member_id.len()
+                        + member.group_instance_id.as_ref().map_or(0, String::len)
+                        + member.client_id.len()
+                        + member.client_host.len()
+                        + member.subscription.len()
+                        + member.assignment.len()
+                };
+                own + key.group.len() + members.map(member).sum::<usize>()
+            }
+        }
+    }
 
     fn encode(&self) -> Result<KeyValue, RecordError> {
         Ok(match self {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use thalweg_coordinator::{Now, Outcome, Position, Reply, Shard, Token, append_error};
+use thalweg_coordinator::{Account, Now, Outcome, Position, Reply, Shard, Token, append_error};
 use thalweg_wire::messages::describe_groups_response::DescribedGroup;
 use thalweg_wire::messages::{
     HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest,
@@ -56,6 +56,8 @@ type Out = Outcome<GroupShard>;
 /// The groups of one partition of `__consumer_offsets`.
 pub struct GroupShard {
     config: Arc<GroupConfig>,
+    /// Holds what members leave behind.
+    account: Arc<Account>,
     logged: Logged,
     live: BTreeMap<Arc<str>, ClassicGroup>,
     /// Groups whose end is written and not committed, with the offset of their tombstone.
@@ -65,10 +67,18 @@ pub struct GroupShard {
 }
 
 impl GroupShard {
-    /// A shard whose log has not been replayed.
+    /// A shard whose log has not been replayed, and whose members may hold any amount of memory.
     pub fn new(config: Arc<GroupConfig>) -> GroupShard {
+        GroupShard::with_account(config, Account::new(usize::MAX))
+    }
+
+    /// The same, with an account for the memory that members leave behind: what they say when they
+    /// join, and their assignments. Requests for which it has no room are refused with
+    /// COORDINATOR_NOT_AVAILABLE.
+    pub fn with_account(config: Arc<GroupConfig>, account: Arc<Account>) -> GroupShard {
         GroupShard {
             config,
+            account,
             logged: Logged::default(),
             live: BTreeMap::new(),
             ending: Vec::new(),
@@ -90,11 +100,6 @@ impl GroupShard {
     /// The groups as they are now.
     pub fn groups(&self) -> impl Iterator<Item = &ClassicGroup> {
         self.live.values()
-    }
-
-    /// Takes over changed settings. Timers that run keep their deadlines.
-    pub fn set_config(&mut self, config: Arc<GroupConfig>) {
-        self.config = config;
     }
 
     /// Groups by state, members, offsets; counted now.
@@ -145,6 +150,7 @@ impl GroupShard {
         let group = self.live.get_mut(group_id)?;
         let mut env = Env {
             config: &self.config,
+            account: &self.account,
             now,
             out,
             completed_rebalances: &mut self.counters.completed_rebalances,
@@ -275,6 +281,7 @@ impl GroupShard {
     ) -> GroupResponse {
         let mut env = Env {
             config: &self.config,
+            account: &self.account,
             now,
             out,
             completed_rebalances: &mut self.counters.completed_rebalances,

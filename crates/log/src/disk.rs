@@ -301,6 +301,18 @@ impl OpenFile {
         }
     }
 
+    /// Fills `buf` from what the page cache holds at `at`; `WouldBlock` if some of it is missing.
+    pub(crate) fn read_exact_nowait(&self, buf: &mut [u8], at: u64) -> io::Result<()> {
+        let mut done = 0;
+        while done < buf.len() {
+            match self.read_nowait(&mut buf[done..], at + done as u64)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                n => done += n,
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         let mut done = 0;
         while done < bytes.len() {

@@ -264,8 +264,9 @@ impl Log {
                 }
                 self.hints.lock().put(generation, upper, segment.base_offset, begin + len);
                 if request.isolation == Isolation::LastStable {
-                    collect_aborted(&segments[at..], offset, upper, &mut result.aborted)
-                        .map_err(WalkError::Io)?;
+                    let segments = &segments[at..];
+                    collect_aborted(segments, offset, upper, request.wait, &mut result.aborted)
+                        .map_err(WalkError::from)?;
                 }
                 (result.position, result.len) = (u64::from(begin), len);
                 result.upper_bound_offset = upper;
@@ -342,7 +343,7 @@ impl Log {
         let segments = self.segments();
         let mut aborted = Vec::new();
         let at = floor_segment(&segments, from);
-        let result = collect_aborted(&segments[at..], from, upto, &mut aborted);
+        let result = collect_aborted(&segments[at..], from, upto, Wait::Allowed, &mut aborted);
         self.guard("read transaction index of", &self.path(), result)?;
         Ok(aborted)
     }
@@ -368,10 +369,11 @@ fn collect_aborted(
     segments: &[Arc<Segment>],
     from: i64,
     upto: i64,
+    wait: Wait,
     out: &mut Vec<AbortedTxn>,
 ) -> io::Result<()> {
     for segment in segments {
-        if segment.collect_aborted(from, upto, out)? {
+        if segment.collect_aborted(from, upto, wait, out)? {
             break;
         }
     }

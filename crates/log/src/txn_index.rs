@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
+use crate::walk::Wait;
 use crate::disk::{Mode, OpenFile};
 use crate::names;
 use crate::segment::Segment;
@@ -91,8 +92,13 @@ impl Segment {
         file.write_all_at(&txn.encode(), entries * LEN as u64)
     }
 
-    /// Visits the entries in order until `visit` says no.
-    fn for_each_aborted(&self, mut visit: impl FnMut(u64, AbortedTxn) -> bool) -> io::Result<()> {
+    /// Visits the entries in order until `visit` says no. Under [`Wait::Never`] `WouldBlock` where
+    /// they are not in the page cache.
+    fn for_each_aborted(
+        &self,
+        wait: Wait,
+        mut visit: impl FnMut(u64, AbortedTxn) -> bool,
+    ) -> io::Result<()> {
         let Some(file) = self.open_txn_index(Mode::Read)? else { return Ok(()) };
         let entries = file.len()? / LEN as u64;
         let mut chunk = [0u8; LEN * 64];
@@ -100,7 +106,10 @@ impl Segment {
         while at < entries {
             let n = (entries - at).min(64);
             let bytes = &mut chunk[..n as usize * LEN];
-            file.read_exact_at(bytes, at * LEN as u64)?;
+            match wait {
+                Wait::Allowed => file.read_exact_at(bytes, at * LEN as u64)?,
+                Wait::Never => file.read_exact_nowait(bytes, at * LEN as u64)?,
+            }
             for (i, entry) in bytes.as_chunks::<LEN>().0.iter().enumerate() {
                 let Some(txn) = AbortedTxn::decode(entry) else {
                     return Err(io::Error::new(
@@ -122,10 +131,11 @@ impl Segment {
         &self,
         from: i64,
         upto: i64,
+        wait: Wait,
         out: &mut Vec<AbortedTxn>,
     ) -> io::Result<bool> {
         let mut complete = false;
-        self.for_each_aborted(|_, txn| {
+        self.for_each_aborted(wait, |_, txn| {
             if txn.last_offset >= from && txn.first_offset < upto {
                 out.push(txn);
             }
@@ -138,7 +148,7 @@ impl Segment {
     /// Drops transactions that end at or after `offset`.
     pub(crate) fn truncate_txn_index(&self, offset: i64) -> io::Result<()> {
         let mut keep = None;
-        self.for_each_aborted(|at, txn| {
+        self.for_each_aborted(Wait::Allowed, |at, txn| {
             if txn.last_offset >= offset {
                 keep = Some(at);
             }
@@ -161,7 +171,7 @@ impl Segment {
     /// Whether the index's entries belong to this segment.
     pub(crate) fn txn_index_is_sane(&self) -> io::Result<bool> {
         let mut sane = true;
-        match self.for_each_aborted(|_, txn| {
+        match self.for_each_aborted(Wait::Allowed, |_, txn| {
             sane = txn.last_offset >= self.base_offset;
             sane
         }) {

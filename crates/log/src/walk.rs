@@ -59,16 +59,7 @@ pub(crate) fn read_exact(
 ) -> Result<(), WalkError> {
     match wait {
         Wait::Allowed => Ok(file.read_exact_at(buf, at)?),
-        Wait::Never => {
-            let mut done = 0;
-            while done < buf.len() {
-                match file.read_nowait(&mut buf[done..], at + done as u64)? {
-                    0 => return Err(WalkError::Io(io::ErrorKind::UnexpectedEof.into())),
-                    n => done += n,
-                }
-            }
-            Ok(())
-        }
+        Wait::Never => Ok(file.read_exact_nowait(buf, at)?),
     }
 }
 

@@ -13,7 +13,7 @@ use common::*;
 use parking_lot::Mutex;
 use thalweg_log::testing::{BatchSpec, TempDir};
 use thalweg_log::{
-    AppendError, AppendInfo, AppendWaiter, CreateRequest, DirFailureListener, Disk, DiskOp,
+    AppendContext, AppendError, AppendInfo, AppendWaiter, CreateRequest, DirFailureListener, Disk, DiskOp,
     Executor, FaultHook, Injected, Log, LogConfig, LogDir, LogManager, ReadError, StorageError,
     Submitted,
 };
@@ -561,5 +561,43 @@ fn a_reader_that_must_not_wait_is_told_so() {
     assert!(matches!(log.read(&request), Err(ReadError::WouldBlock)));
     faults.clear();
     assert!(log.read(&request).is_ok());
+    assert!(logs.dirs()[0].failure().is_none());
+}
+
+/// The transactions that a reader of committed records has to skip are looked up without waiting,
+/// too, where it must not wait.
+#[test]
+fn a_reader_of_committed_records_that_must_not_wait_is_told_so() {
+    let dir = TempDir::new();
+    let faults = Arc::new(Faults::default());
+    let logs = open_with(&[dir.path()], LogConfig::default(), &faults, None);
+    let log = create(&logs, "t");
+    append(&log, BatchSpec::new(0, 2).producer(1, 0, 0).transactional());
+    let marker = &mut BatchSpec::marker(0, 1, 0, 1, false).build();
+    log.append_as_leader(marker, &AppendContext::coordinator(0, 1_000)).unwrap();
+    log.advance_high_watermark(3);
+    let waited = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&waited);
+    let of_txns = |path: &Path| path.to_string_lossy().ends_with(".txnindex");
+    faults.set(move |op, path, _| {
+        if of_txns(path) && op == DiskOp::ReadCached {
+            return Injected::Fail(io::ErrorKind::WouldBlock.into());
+        }
+        if of_txns(path) && op == DiskOp::Read {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+        Injected::Nothing
+    });
+    let allowed = thalweg_log::ReadRequest {
+        isolation: thalweg_log::Isolation::LastStable,
+        ..request(0, 1 << 20)
+    };
+    let never = thalweg_log::ReadRequest { wait: thalweg_log::Wait::Never, ..allowed };
+    assert!(matches!(log.read(&never), Err(ReadError::WouldBlock)));
+    assert_eq!(waited.load(Ordering::SeqCst), 0, "reads that wait");
+    assert_eq!(log.read(&allowed).unwrap().aborted.len(), 1);
+    assert_eq!(waited.load(Ordering::SeqCst), 1);
+    faults.clear();
+    assert_eq!(log.read(&never).unwrap().aborted.len(), 1);
     assert!(logs.dirs()[0].failure().is_none());
 }

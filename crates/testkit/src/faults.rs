@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::RwLock;
+use parking_lot::{Condvar, Mutex, RwLock};
 pub use thalweg_broker::disk::DiskOp;
 use thalweg_broker::disk::{FaultHook, Injected};
 
@@ -34,12 +34,24 @@ pub enum Errno {
     Erofs = 30,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Effect {
     Fail(Errno),
     Torn(usize, Errno),
     Stall(Duration),
+    Hold(Arc<Gate>),
+    Panic,
 }
+
+/// Closed until [`Faults::clear`].
+#[derive(Debug, Default)]
+struct Gate {
+    open: Mutex<bool>,
+    opened: Condvar,
+}
+
+/// How long an operation is held at most: a test that forgot it fails instead of standing still.
+const HOLD_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug)]
 struct Rule {
@@ -119,9 +131,25 @@ impl Faults {
         self.add(ops, part, Effect::Stall(time))
     }
 
+    /// Operations on paths that contain `part` wait until [`Self::clear`] from now on, a minute at
+    /// most. What is read is not in the page cache then.
+    pub fn hold(&self, ops: &[DiskOp], part: &str) -> Hits {
+        self.add(ops, part, Effect::Hold(Arc::default()))
+    }
+
+    /// Operations on paths that contain `part` panic from now on: the broker has a bug there.
+    pub fn panic(&self, ops: &[DiskOp], part: &str) -> Hits {
+        self.add(ops, part, Effect::Panic)
+    }
+
     /// All is well again.
     pub fn clear(&self) {
-        self.rules.write().clear();
+        for rule in self.rules.write().drain(..) {
+            if let Effect::Hold(gate) = rule.effect {
+                *gate.open.lock() = true;
+                gate.opened.notify_all();
+            }
+        }
     }
 }
 
@@ -135,7 +163,8 @@ impl FaultHook for Faults {
             found.cloned()
         };
         let Some(rule) = rule else { return Injected::Nothing };
-        if op == DiskOp::ReadCached && matches!(rule.effect, Effect::Stall(_)) {
+        let waits = matches!(rule.effect, Effect::Stall(_) | Effect::Hold(_));
+        if op == DiskOp::ReadCached && waits {
             return Injected::Fail(io::ErrorKind::WouldBlock.into());
         }
         rule.hits.all.fetch_add(1, Ordering::SeqCst);
@@ -143,10 +172,18 @@ impl FaultHook for Faults {
         match rule.effect {
             Effect::Fail(errno) => Injected::Fail(error(errno)),
             Effect::Torn(bytes, errno) => Injected::Torn(bytes, error(errno)),
-            Effect::Stall(time) => {
+            Effect::Panic => panic!("{op:?} of {}", path.display()),
+            effect => {
                 let inside = rule.hits.inside.fetch_add(1, Ordering::SeqCst) + 1;
                 rule.hits.most.fetch_max(inside, Ordering::SeqCst);
-                std::thread::sleep(time);
+                match effect {
+                    Effect::Stall(time) => std::thread::sleep(time),
+                    Effect::Hold(gate) => {
+                        let mut open = gate.open.lock();
+                        gate.opened.wait_while_for(&mut open, |open| !*open, HOLD_MAX);
+                    }
+                    Effect::Fail(_) | Effect::Torn(..) | Effect::Panic => {}
+                }
                 rule.hits.inside.fetch_sub(1, Ordering::SeqCst);
                 Injected::Nothing
             }

@@ -6,9 +6,11 @@ use crate::support;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use support::{Client, Data};
+use support::{Client, Data, metric};
 use thalweg_testkit::TestBroker;
 use thalweg_testkit::faults::{DiskOp, Errno, Faults};
+use thalweg_wire::messages::CreateTopicsRequest;
+use thalweg_wire::messages::create_topics_request::CreatableTopic;
 use thalweg_wire::{ErrorCode, Uuid};
 
 /// A topic with partitions in both directories, and one record in each partition.
@@ -418,5 +420,38 @@ async fn two_brokers_do_not_share_a_directory() {
     assert!(error.contains("in use") && error.contains("/b"), "{error}");
     let topic = topic(&client, &[]).await;
     assert_eq!(client.produce(topic.id, topic.in_b, "on").await, Ok(1));
+    broker.shut_down().await;
+}
+
+/// A decision that is written and does not take effect stops the broker: nobody goes on with half
+/// of it, and the next start has all of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_panic_while_metadata_takes_effect_stops_the_broker() {
+    let (data, faults) = (Data::new(), Faults::new());
+    let (broker, client) = data.start(&faults).await;
+    let topic = topic(&client, &[]).await;
+    let hits = faults.panic(&[DiskOp::CreateDir], "/lost-");
+    let request = CreateTopicsRequest {
+        topics: vec![CreatableTopic {
+            name: "lost".into(),
+            num_partitions: 2,
+            replication_factor: 1,
+            ..Default::default()
+        }],
+        timeout_ms: 10_000,
+        ..Default::default()
+    };
+    // The answer may come before the connection is closed, or not.
+    let answer = client.connection.send(&request).await;
+    assert!(answer.is_err() || answer.unwrap().topics[0].error_code.is_err());
+    assert_eq!(hits.get(), 1);
+    let failed = tokio::time::timeout(std::time::Duration::from_secs(30), broker.failed()).await;
+    assert_eq!(failed.unwrap(), "a decision panicked while it took effect");
+    assert_eq!(metric(&broker, "thalweg_panics_total"), 1);
+    broker.shut_down().await;
+    faults.clear();
+    let (broker, client) = data.start(&faults).await;
+    assert_eq!(client.metadata("lost").await.len(), 2);
+    assert_eq!(client.fetch(topic.id, topic.in_a).await, Ok(vec!["before".to_owned()]));
     broker.shut_down().await;
 }

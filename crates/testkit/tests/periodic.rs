@@ -224,7 +224,8 @@ async fn a_checkpoint_that_cannot_be_written_stops_nobody_and_is_tried_again() {
         .map(|offset| log.join(format!("{offset:020}-0000000001.checkpoint.tmp")))
         .collect();
     for path in &in_the_way {
-        std::fs::create_dir(path).unwrap();
+        // One that is being written is done soon.
+        until("room", || std::fs::create_dir(path).is_ok()).await;
     }
     let before = named(&log, ".checkpoint");
     for at in 0..3 {
@@ -242,5 +243,49 @@ async fn a_checkpoint_that_cannot_be_written_stops_nobody_and_is_tried_again() {
     let connection = connect(&broker).await;
     let request = MetadataRequest { topics: None, ..Default::default() };
     assert_eq!(connection.send(&request).await.unwrap().topics.len(), 4);
+    broker.shut_down().await;
+}
+
+/// A checkpoint of the metadata is written beside decisions, which do not wait for its disk.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn decisions_do_not_wait_for_a_checkpoint() {
+    let data = Scratch::new("metadata-checkpoint-hangs");
+    let broker = TestBroker::builder()
+        .data(&data.0)
+        .config("metadata.log.max.record.bytes.between.snapshots", 1)
+        .config("metadata.log.max.snapshot.interval.ms", 20)
+        .start()
+        .await;
+    let connection = connect(&broker).await;
+    let log = data.0.join("__cluster_metadata-0");
+    create(&connection, "t").await;
+    until("the first checkpoint", || named(&log, ".checkpoint").len() >= 2).await;
+
+    // Whoever opens a pipe to write waits until somebody reads: a disk that hangs.
+    let pipes: Vec<PathBuf> = (0..100)
+        .map(|offset| log.join(format!("{offset:020}-0000000001.checkpoint.tmp")))
+        .collect();
+    for pipe in &pipes {
+        let make = || std::process::Command::new("mkfifo").arg(pipe).output().unwrap();
+        // One that is being written is done soon.
+        until("room", || make().status.success()).await;
+    }
+    let before = named(&log, ".checkpoint");
+    for at in 0..3 {
+        let name = format!("u{at}");
+        let created = create(&connection, &name);
+        tokio::time::timeout(Duration::from_secs(30), created).await.expect("a decision");
+        // What runs by the clock comes to the checkpoint, too.
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+    assert_eq!(named(&log, ".checkpoint"), before, "the checkpoint is being written");
+
+    // A pipe cannot be brought to the disk, so that the checkpoint fails and is tried again.
+    let mut readers = Vec::new();
+    for pipe in &pipes {
+        readers.push(std::fs::OpenOptions::new().read(true).write(true).open(pipe).unwrap());
+        let _ = std::fs::remove_file(pipe);
+    }
+    until("the checkpoint", || named(&log, ".checkpoint").last() > before.last()).await;
     broker.shut_down().await;
 }

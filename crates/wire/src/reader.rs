@@ -56,6 +56,11 @@ impl<'a> Reader<'a> {
         self.allowance
     }
 
+    /// Lowers the allowance to `bytes` if it is above.
+    pub fn limit_allowance(&mut self, bytes: usize) {
+        self.allowance = self.allowance.min(bytes);
+    }
+
     /// Bytes left.
     #[inline]
     pub fn remaining(&self) -> usize {

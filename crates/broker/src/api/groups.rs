@@ -25,6 +25,7 @@ use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::coordinators::groups::TOPIC;
 use crate::coordinators::runtime::Submitted;
+use crate::net::budget::Charge;
 use crate::net::connection::Context;
 
 fn request_context(context: &Context) -> RequestContext {
@@ -59,9 +60,15 @@ async fn answer(
 
 macro_rules! one_group {
     ($name:ident, $request:ident, $response:ident, $variant:ident) => {
-        pub(super) async fn $name(context: Context, request: $request) -> $response {
+        pub(super) async fn $name(
+            context: Context,
+            request: $request,
+            held: Charge,
+        ) -> $response {
             let submitted =
                 submit(&context, &request.group_id.clone(), GroupRequest::$variant(request));
+            // The coordinator has consumed the request. What it keeps has an account of its own.
+            drop(held);
             let gone = || {
                 GroupResponse::$variant($response {
                     error_code: ErrorCode::NOT_COORDINATOR,
@@ -181,6 +188,7 @@ pub(super) async fn delete(context: Context, request: DeleteGroupsRequest) -> De
 pub(super) async fn offset_commit(
     context: Context,
     mut request: OffsetCommitRequest,
+    held: Charge,
 ) -> OffsetCommitResponse {
     let by_id = context.version >= 10;
     let mut refused: Vec<OffsetCommitResponseTopic> = Vec::new();
@@ -235,6 +243,7 @@ pub(super) async fn offset_commit(
         let gone = offset_commit_error(&request, ErrorCode::NOT_COORDINATOR);
         let group = request.group_id.clone();
         let submitted = submit(&context, &group, GroupRequest::OffsetCommit(request));
+        drop(held);
         match answer(&context, submitted, || GroupResponse::OffsetCommit(gone)).await {
             GroupResponse::OffsetCommit(response) => response,
             _ => OffsetCommitResponse::default(),

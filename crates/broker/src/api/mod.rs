@@ -2,9 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use thalweg_wire::{ApiKey, Message, Reader, Request};
+use thalweg_wire::{ApiKey, DecodeError, Message, Reader, Request};
 
 use crate::net::buffers;
+use crate::net::budget::Charge;
 use crate::net::connection::{Context, Handled, Parked, Scratch};
 
 mod api_versions;
@@ -38,7 +39,10 @@ fn released<R: Request>() -> Served {
 }
 
 macro_rules! apis {
-    ($($request:ident => $handler:path,)*) => {
+    (
+        consumed_by_the_handler: $($request:ident => $handler:path,)*;
+        consumed_first: $($parking:ident => $parking_handler:path,)*;
+    ) => {
         /// Everything this broker serves, in the order of Kafka's numbers.
         fn served() -> Vec<Served> {
             use thalweg_wire::messages::*;
@@ -47,17 +51,43 @@ macro_rules! apis {
                 released::<FetchRequest>(),
                 released::<ApiVersionsRequest>(),
                 $(released::<$request>(),)*
+                $(released::<$parking>(),)*
             ];
             all.sort_by_key(|s| s.key);
             all
         }
 
         /// Handles a request of an API whose answer is built in one piece.
-        fn owned(context: &Context, body: &[u8]) -> Handled {
+        async fn owned(context: &Context, body: &[u8], charge: &mut Charge) -> Handled {
             use thalweg_wire::messages::*;
             $(
                 if context.api_key == <$request as Request>::API_KEY {
-                    return typed::<$request, _, _>(context, body, $handler);
+                    return match decode::<$request>(context, body, charge).await {
+                        Ok((request, held)) => {
+                            let answer = $handler(context.clone(), request);
+                            let context = context.clone();
+                            Handled::Parked(Box::pin(async move {
+                                let answer = answer.await;
+                                drop(held);
+                                encode(&context, &answer)
+                            }))
+                        }
+                        Err(reason) => Handled::Close(reason),
+                    };
+                }
+            )*
+            $(
+                if context.api_key == <$parking as Request>::API_KEY {
+                    return match decode::<$parking>(context, body, charge).await {
+                        Ok((request, held)) => {
+                            let answer = $parking_handler(context.clone(), request, held);
+                            let context = context.clone();
+                            Handled::Parked(Box::pin(async move {
+                                encode(&context, &answer.await)
+                            }))
+                        }
+                        Err(reason) => Handled::Close(reason),
+                    };
                 }
             )*
             Handled::Close(format!("{} is not served", context.api_key))
@@ -66,15 +96,11 @@ macro_rules! apis {
 }
 
 apis! {
+    consumed_by_the_handler:
     ListOffsetsRequest => list_offsets::handle,
     MetadataRequest => metadata::handle,
-    OffsetCommitRequest => groups::offset_commit,
     OffsetFetchRequest => groups::offset_fetch,
     FindCoordinatorRequest => find_coordinator::handle,
-    JoinGroupRequest => groups::join,
-    HeartbeatRequest => groups::heartbeat,
-    LeaveGroupRequest => groups::leave,
-    SyncGroupRequest => groups::sync,
     DescribeGroupsRequest => groups::describe,
     ListGroupsRequest => groups::list,
     CreateTopicsRequest => topics::create,
@@ -100,23 +126,49 @@ apis! {
     DescribeProducersRequest => describe_producers::handle,
     ListConfigResourcesRequest => configs::list_resources,
     DescribeTopicPartitionsRequest => metadata::describe_topic_partitions,
+    ;
+    // These give the charge back when a coordinator has taken the request over.
+    consumed_first:
+    OffsetCommitRequest => groups::offset_commit,
+    JoinGroupRequest => groups::join,
+    HeartbeatRequest => groups::heartbeat,
+    LeaveGroupRequest => groups::leave,
+    SyncGroupRequest => groups::sync,
+    ;
 }
 
-/// Decodes, parks the handler, encodes what it gives.
-fn typed<R, H, F>(context: &Context, body: &[u8], handler: H) -> Handled
-where
-    R: Request,
-    H: FnOnce(Context, R) -> F,
-    F: Future<Output = R::Response> + Send + 'static,
-{
-    let mut reader = Reader::new(body);
-    let request = match R::decode(&mut reader, context.version) {
-        Ok(request) => request,
-        Err(error) => return Handled::Close(format!("malformed {} request: {error}", R::NAME)),
-    };
-    let answer = handler(context.clone(), request);
-    let context = context.clone();
-    Handled::Parked(Box::pin(async move { encode(&context, &answer.await) }))
+/// Decoded memory that a request is given at first, per byte of its frame, in bytes.
+const GRANT_PER_BYTE: usize = 2;
+/// The least that it is given.
+const GRANT_MIN: usize = 4 << 10;
+
+/// Decodes a request into memory of its own. That is charged before it is taken: decoding is given
+/// an allowance that the charge covers, and begins anew with more where it was not enough. The
+/// charge that comes back belongs to the request, and lasts longer than that of its frame.
+async fn decode<R: Request>(
+    context: &Context,
+    body: &[u8],
+    charge: &mut Charge,
+) -> Result<(R, Charge), String> {
+    let frame = charge.bytes();
+    let most = Reader::new(body).allowance();
+    let mut grant = body.len().saturating_mul(GRANT_PER_BYTE).max(GRANT_MIN).min(most);
+    loop {
+        charge.raise_to(frame.saturating_add(grant)).await;
+        let mut reader = Reader::new(body);
+        reader.limit_allowance(grant);
+        match R::decode(&mut reader, context.version) {
+            Ok(request) => {
+                let mut held = charge.split(grant);
+                held.lower_to(grant - reader.allowance());
+                return Ok((request, held));
+            }
+            Err(DecodeError::OverBudget(_)) if grant < most => {
+                grant = grant.saturating_mul(4).min(most);
+            }
+            Err(error) => return Err(format!("malformed {} request: {error}", R::NAME)),
+        }
+    }
 }
 
 /// The answer as a frame.
@@ -135,7 +187,12 @@ pub(crate) fn encode<M: Message>(context: &Context, response: &M) -> Parked {
 }
 
 /// Handles one request. Its bytes may be changed in place.
-pub(crate) async fn handle(context: &Context, scratch: &mut Scratch, body: &mut [u8]) -> Handled {
+pub(crate) async fn handle(
+    context: &Context,
+    scratch: &mut Scratch,
+    body: &mut [u8],
+    charge: &mut Charge,
+) -> Handled {
     context.broker.metrics.request(context.api_key);
     match context.api_key {
         ApiKey::PRODUCE => produce::handle(context, scratch, body).await,
@@ -144,7 +201,9 @@ pub(crate) async fn handle(context: &Context, scratch: &mut Scratch, body: &mut 
         key => {
             let known = context.broker.apis.versions(key);
             match known {
-                Some(versions) if versions.contains(&context.version) => owned(context, body),
+                Some(versions) if versions.contains(&context.version) => {
+                    owned(context, body, charge).await
+                }
                 Some(_) => {
                     Handled::Close(format!("{key} version {} is not supported", context.version))
                 }

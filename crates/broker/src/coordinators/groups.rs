@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use thalweg_coordinator::Account;
 use thalweg_groups::{
     GroupConfig, GroupCounters, GroupCounts, GroupRequest, GroupResponse, GroupShard,
     RequestContext, Submission, partition_for,
@@ -19,20 +19,33 @@ pub(crate) const TOPIC: &str = "__consumer_offsets";
 /// Group coordination on the partitions of [`TOPIC`] that this broker leads.
 pub(crate) struct Groups {
     coordinator: Arc<Coordinator<GroupShard>>,
-    config: Arc<RwLock<Arc<GroupConfig>>>,
+    config: Arc<GroupConfig>,
+    /// Memory that members leave behind in all shards.
+    account: Arc<Account>,
 }
 
 impl Groups {
-    pub(crate) fn new(config: GroupConfig, runtime: RuntimeConfig, clock: Clock) -> Groups {
-        let config = Arc::new(RwLock::new(Arc::new(config)));
-        let settings = Arc::clone(&config);
-        let shard = move || GroupShard::new(Arc::clone(&settings.read()));
-        Groups { coordinator: Coordinator::new(runtime, clock, shard), config }
+    pub(crate) fn new(
+        config: GroupConfig,
+        memory: usize,
+        runtime: RuntimeConfig,
+        clock: Clock,
+    ) -> Groups {
+        let config = Arc::new(config);
+        let account = Account::new(memory);
+        let parts = (Arc::clone(&config), Arc::clone(&account));
+        let shard = move || GroupShard::with_account(Arc::clone(&parts.0), Arc::clone(&parts.1));
+        Groups { coordinator: Coordinator::new(runtime, clock, shard), config, account }
     }
 
-    /// The settings now.
-    pub(crate) fn config(&self) -> Arc<GroupConfig> {
-        Arc::clone(&self.config.read())
+    /// Memory that members leave behind in all shards.
+    pub(crate) fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Panics that took a shard down.
+    pub(crate) fn panics(&self) -> u64 {
+        self.coordinator.panics()
     }
 
     /// This broker leads a partition of the topic from now on.
@@ -57,7 +70,7 @@ impl Groups {
         partitions: u32,
         submission: Submission,
     ) -> Submitted<GroupResponse> {
-        if let Some(refused) = submission.precheck(&self.config()) {
+        if let Some(refused) = submission.precheck(&self.config) {
             return Submitted::Now(refused);
         }
         if partitions == 0 {

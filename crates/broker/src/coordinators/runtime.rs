@@ -4,34 +4,33 @@
 //! the disk others are handled, and their records wait for its result. Requests run on their
 //! connection's task; each partition has one timer task, which sleeps until the runner wants to be
 //! woken.
+//!
+//! A panic may leave a runner half changed. Such a partition is taken down: who waits for it is told
+//! NOT_COORDINATOR, and it is loaded again from its log.
+
+mod batches;
+mod load;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
-use thalweg_coordinator::{
-    Append, CoordinatorRecord, Now, Position, Runner, RunnerConfig, RunnerState, Shard, Token,
-};
+use thalweg_coordinator::{Now, Runner, RunnerConfig, RunnerState, Shard, Token};
 use thalweg_log::{AppendError, AppendInfo, AppendWaiter};
-use thalweg_records::batch::{BatchView, Compression};
-use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::CompressionSpec;
-use thalweg_records::record::{self, RecordContext};
 use thalweg_wire::ErrorCode;
 use tokio::sync::{Notify, oneshot};
 
 use crate::clock::Clock;
 use crate::partition::{AppendFailure, Partition, SubmittedOwn};
-use crate::workspace;
 
-/// Records replayed per hold of the lock while a partition loads.
-const LOAD_CHUNK_BYTES: usize = 1 << 20;
 /// How long an append that found no room waits before it is tried again.
 const FULL_BACKOFF: Duration = Duration::from_millis(10);
-/// Largest batch of a coordinator's own, decompressed.
-const MAX_DECOMPRESSED: u64 = i32::MAX as u64;
 
 /// What is the same for all partitions of one coordinator.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +47,8 @@ pub(crate) struct Coordinator<S: Shard> {
     shard: Box<dyn Fn() -> S + Send + Sync>,
     clock: Clock,
     led: RwLock<HashMap<i32, Arc<Led<S>>>>,
+    /// Panics that took a partition down.
+    panics: Arc<AtomicU64>,
 }
 
 /// One partition that this broker coordinates.
@@ -56,10 +57,13 @@ struct Led<S: Shard> {
     partition: Arc<Partition>,
     leader_epoch: AtomicI32,
     state: Mutex<State<S>>,
+    /// It moved away, or another one took its place: a load that is under way ends.
+    gone: AtomicBool,
+    panics: Arc<AtomicU64>,
     /// When the timer task has to wake, on the monotonic clock; `u64::MAX` for never.
     wake_at_ms: AtomicU64,
     wake_changed: Notify,
-    /// The runner and the log disagree: a new runner has to be loaded.
+    /// The runner is of no use any more: a new one has to be loaded.
     reload: Notify,
     /// The log had no room for an append.
     full: Notify,
@@ -73,6 +77,9 @@ struct State<S: Shard> {
     /// The append that is being written. Whoever put it here, or hears of its result, goes on with
     /// it and with what comes after it; nobody else does.
     writing: Option<Writing>,
+    /// The runner panicked, or disagrees with the log. It is loaded again when nothing of it is on
+    /// its way to the log any more.
+    failed: bool,
 }
 
 /// An append on its way to the log.
@@ -82,6 +89,8 @@ struct Writing {
     left: VecDeque<(Vec<u8>, usize)>,
     /// Bytes and records of the batch that the log has.
     current: (usize, usize),
+    /// Whether the log has a batch and will say what became of it.
+    with_log: bool,
     /// First offset and number of the records that are written.
     written: Option<(i64, usize)>,
 }
@@ -117,49 +126,92 @@ where
         shard: impl Fn() -> S + Send + Sync + 'static,
     ) -> Arc<Coordinator<S>> {
         let shard = Box::new(shard);
-        Arc::new(Coordinator { config, shard, clock, led: RwLock::new(HashMap::new()) })
+        let led = RwLock::default();
+        Arc::new(Coordinator { config, shard, clock, led, panics: Arc::default() })
+    }
+
+    /// Panics that took a partition down.
+    pub(crate) fn panics(&self) -> u64 {
+        self.panics.load(Ordering::Relaxed)
     }
 
     /// This broker became the leader of a partition: loads it in the background.
     pub(crate) fn elected(self: &Arc<Self>, partition: Arc<Partition>, leader_epoch: i32) {
         let index = partition.index;
-        let led = {
+        let (led, old) = {
             let mut all = self.led.write();
             if let Some(old) = all.get(&index) {
                 if old.leader_epoch.load(Ordering::Acquire) >= leader_epoch {
                     return;
                 }
-                if old.state.lock().runner.state() == RunnerState::Active {
+                let state = old.state.lock();
+                if state.runner.state() == RunnerState::Active {
                     // Elected again with the state at hand: nothing was lost in between.
                     old.leader_epoch.store(leader_epoch, Ordering::Release);
                     return;
                 }
             }
-            let led = Arc::new_cyclic(|me| Led {
-                me: me.clone(),
-                partition,
-                leader_epoch: AtomicI32::new(leader_epoch),
-                state: Mutex::new(State {
-                    runner: Runner::new((self.shard)(), self.config.runner),
-                    waiting: HashMap::new(),
-                    writing: None,
-                }),
-                wake_at_ms: AtomicU64::new(u64::MAX),
-                wake_changed: Notify::new(),
-                reload: Notify::new(),
-                full: Notify::new(),
-                clock: self.clock,
-                config: self.config,
-            });
+            let led = self.make(partition, leader_epoch);
+            let old = all.insert(index, Arc::clone(&led));
+            (led, old)
+        };
+        if let Some(old) = old {
+            old.close();
+        }
+        self.start(led);
+    }
+
+    /// A partition whose runner is of no use any more is loaded anew, unless it moved away.
+    fn reload(self: &Arc<Self>, old: &Arc<Led<S>>) {
+        let led = {
+            let mut all = self.led.write();
+            let index = old.partition.index;
+            if !all.get(&index).is_some_and(|led| Arc::ptr_eq(led, old)) {
+                return;
+            }
+            let epoch = old.leader_epoch.load(Ordering::Acquire);
+            let led = self.make(Arc::clone(&old.partition), epoch);
             all.insert(index, Arc::clone(&led));
             led
         };
+        old.close();
+        self.start(led);
+    }
+
+    /// A partition that is to be loaded.
+    fn make(&self, partition: Arc<Partition>, leader_epoch: i32) -> Arc<Led<S>> {
+        Arc::new_cyclic(|me| Led {
+            me: me.clone(),
+            partition,
+            leader_epoch: AtomicI32::new(leader_epoch),
+            state: Mutex::new(State {
+                // Refuses requests until the load is done.
+                runner: Runner::new((self.shard)(), self.config.runner),
+                waiting: HashMap::new(),
+                writing: None,
+                failed: false,
+            }),
+            gone: AtomicBool::new(false),
+            panics: Arc::clone(&self.panics),
+            wake_at_ms: AtomicU64::new(u64::MAX),
+            wake_changed: Notify::new(),
+            reload: Notify::new(),
+            full: Notify::new(),
+            clock: self.clock,
+            config: self.config,
+        })
+    }
+
+    /// Loads the partition and keeps its timers.
+    fn start(self: &Arc<Self>, led: Arc<Led<S>>) {
+        let index = led.partition.index;
         let loading = Arc::clone(&led);
+        let runner = Runner::new((self.shard)(), self.config.runner);
         // An empty partition, which is the usual case for most of fifty, loads here and now.
         if led.partition.log.log_end_offset() == led.partition.log.log_start_offset() {
-            load(&loading);
+            load::load(&loading, runner);
         } else {
-            tokio::task::spawn_blocking(move || load(&loading));
+            tokio::task::spawn_blocking(move || load::load(&loading, runner));
         }
         let this = Arc::downgrade(self);
         tokio::spawn(async move {
@@ -196,11 +248,9 @@ where
                         led.try_again();
                     }
                     () = led.reload.notified() => {
-                        let Some(coordinator) = this.upgrade() else { return };
-                        coordinator.led.write().remove(&index);
-                        led.close();
-                        let epoch = led.leader_epoch.load(Ordering::Acquire);
-                        coordinator.elected(Arc::clone(&led.partition), epoch);
+                        if let Some(coordinator) = this.upgrade() {
+                            coordinator.reload(&led);
+                        }
                         return;
                     }
                 }
@@ -247,24 +297,7 @@ where
         let Some(led) = self.led.read().get(&index).cloned() else {
             return Submitted::Now(S::refuse(&request, ErrorCode::NOT_COORDINATOR));
         };
-        let mut state = led.state.lock();
-        let token = state.runner.submit(request, self.clock.now());
-        if let Some(response) = state.answer(Some(token)) {
-            led.drive(state);
-            return Submitted::Now(response);
-        }
-        // From here on others may answer: the lock is let go of while records are written.
-        let (sender, mut receiver) = oneshot::channel();
-        state.waiting.insert(token, sender);
-        if state.waiting.len() > 1024 && state.waiting.len().is_power_of_two() {
-            // Connections that went away while they were parked.
-            state.waiting.retain(|_, sender| !sender.is_closed());
-        }
-        led.drive(state);
-        match receiver.try_recv() {
-            Ok(response) => Submitted::Now(response),
-            Err(_) => Submitted::Later(receiver),
-        }
+        led.submit(request)
     }
 
     /// Looks at the shard of every partition led here.
@@ -273,6 +306,12 @@ where
         for (index, led) in all {
             look(index, led.state.lock().runner.shard());
         }
+    }
+}
+
+impl<S: Shard> Led<S> {
+    fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
     }
 }
 
@@ -301,23 +340,104 @@ where
     S::TimerKey: Send,
     S::Then: Send,
 {
-    fn with(self: &Arc<Self>, act: impl FnOnce(&mut Runner<S>, Now)) {
+    /// Does what may change the runner. A panic takes the partition down: the runner may be half
+    /// changed, and an append may be lost between it and the log.
+    fn guarded(&self, act: impl FnOnce()) {
+        // The lock is not poisoned by a panic, and what it guards is thrown away.
+        if catch_unwind(AssertUnwindSafe(act)).is_ok() {
+            return;
+        }
+        self.panics.fetch_add(1, Ordering::Relaxed);
+        tracing::error!(
+            topic = %self.partition.topic, partition = self.partition.index,
+            "a coordinator panicked; its partition is loaded again"
+        );
         let mut state = self.state.lock();
-        act(&mut state.runner, self.clock.now());
+        state.failed = true;
+        let told = catch_unwind(AssertUnwindSafe(|| {
+            state.runner.close(ErrorCode::NOT_COORDINATOR);
+            state.answer(None);
+        }));
+        if told.is_err() {
+            tracing::error!("a coordinator that panicked could not be closed in order");
+        }
+        // Whoever is left is told the same by the end of its channel.
+        state.waiting.clear();
+        self.wake_at_ms.store(u64::MAX, Ordering::Release);
+        self.reload_if_failed(&mut state);
+    }
+
+    /// Has a failed runner replaced, once the log has none of its batches any more: one that is
+    /// written after the load would be missing.
+    fn reload_if_failed(&self, state: &mut State<S>) {
+        if state.failed && state.writing.as_ref().is_none_or(|writing| !writing.with_log) {
+            state.writing = None;
+            self.reload.notify_one();
+        }
+    }
+
+    fn with(self: &Arc<Self>, act: impl FnOnce(&mut Runner<S>, Now)) {
+        self.guarded(|| {
+            let mut state = self.state.lock();
+            act(&mut state.runner, self.clock.now());
+            self.drive(state);
+        });
+    }
+
+    fn submit(self: &Arc<Self>, request: S::Request) -> Submitted<S::Response> {
+        let mut submitted = None;
+        self.guarded(|| submitted = Some(self.handle(request)));
+        // After a panic: the answer of a coordinator that went away.
+        submitted.unwrap_or_else(|| Submitted::Later(oneshot::channel().1))
+    }
+
+    fn handle(self: &Arc<Self>, request: S::Request) -> Submitted<S::Response> {
+        let mut state = self.state.lock();
+        let token = state.runner.submit(request, self.clock.now());
+        if let Some(response) = state.answer(Some(token)) {
+            self.drive(state);
+            return Submitted::Now(response);
+        }
+        // From here on others may answer: the lock is let go of while records are written.
+        let (sender, mut receiver) = oneshot::channel();
+        state.waiting.insert(token, sender);
+        if state.waiting.len() > 1024 && state.waiting.len().is_power_of_two() {
+            // Connections that went away while they were parked.
+            state.waiting.retain(|_, sender| !sender.is_closed());
+        }
         self.drive(state);
+        match receiver.try_recv() {
+            Ok(response) => Submitted::Now(response),
+            Err(_) => Submitted::Later(receiver),
+        }
+    }
+
+    /// The log has been replayed into `runner`: it takes requests from now on.
+    fn install(self: &Arc<Self>, runner: Runner<S>) {
+        self.guarded(|| {
+            let mut state = self.state.lock();
+            if !self.is_gone() {
+                state.runner = runner;
+                self.drive(state);
+            }
+        });
     }
 
     fn close(self: &Arc<Self>) {
+        self.gone.store(true, Ordering::Release);
         self.with(|runner, _| runner.close(ErrorCode::NOT_COORDINATOR));
         self.wake_changed.notify_one();
     }
 
     /// The log had no room; it may have some now.
     fn try_again(self: &Arc<Self>) {
-        let state = self.state.lock();
-        if state.writing.is_some() {
-            self.write(state);
-        }
+        self.guarded(|| {
+            let state = self.state.lock();
+            // Somebody may have gone on meanwhile.
+            if state.writing.as_ref().is_some_and(|writing| !writing.with_log) {
+                self.write(state);
+            }
+        });
     }
 
     /// Does what the runner asks for: appends, answers, timers.
@@ -343,6 +463,11 @@ where
     /// is not held while the log writes.
     fn write<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State<S>>) {
         loop {
+            if state.runner.state() != RunnerState::Active {
+                // What is left of its records is nobody's any more.
+                state.writing = None;
+                self.reload_if_failed(&mut state);
+            }
             if state.writing.is_none() {
                 state.writing = self.next_append(&mut state.runner);
             }
@@ -354,21 +479,35 @@ where
                 continue;
             };
             writing.current = (batch.len(), records);
+            writing.with_log = true;
             let id = writing.id;
             drop(state);
             let waiter: Arc<dyn AppendWaiter> = self.clone();
             let epoch = self.leader_epoch.load(Ordering::Acquire);
             let now_ms = self.clock.wall_ms();
-            match self.partition.submit_own(&mut batch, epoch, now_ms, &waiter, id) {
-                SubmittedOwn::Queued => return,
-                SubmittedOwn::Full => {
+            let submitted = catch_unwind(AssertUnwindSafe(|| {
+                self.partition.submit_own(&mut batch, epoch, now_ms, &waiter, id)
+            }));
+            match submitted {
+                Err(panic) => {
+                    // What became of the batch shows when the log is loaded.
                     if let Some(writing) = &mut self.state.lock().writing {
+                        writing.with_log = false;
+                    }
+                    resume_unwind(panic);
+                }
+                Ok(SubmittedOwn::Queued) => return,
+                Ok(SubmittedOwn::Full) => {
+                    let mut state = self.state.lock();
+                    if let Some(writing) = &mut state.writing {
+                        writing.with_log = false;
                         writing.left.push_front((batch, records));
                     }
+                    self.reload_if_failed(&mut state);
                     self.full.notify_one();
                     return;
                 }
-                SubmittedOwn::Done(result) => {
+                Ok(SubmittedOwn::Done(result)) => {
                     state = self.state.lock();
                     self.written(&mut state, result);
                 }
@@ -380,10 +519,17 @@ where
     fn next_append(&self, runner: &mut Runner<S>) -> Option<Writing> {
         loop {
             let append = runner.poll_append()?;
-            match build(&append, self.config, self.partition.max_message_bytes()) {
+            match batches::build(&append, self.config, self.partition.max_message_bytes()) {
                 Ok(batches) => {
                     let left = batches.into();
-                    return Some(Writing { id: append.id, left, current: (0, 0), written: None });
+                    let id = append.id;
+                    return Some(Writing {
+                        id,
+                        left,
+                        current: (0, 0),
+                        with_log: false,
+                        written: None,
+                    });
                 }
                 Err(reason) => {
                     tracing::warn!(
@@ -399,8 +545,9 @@ where
 
     /// The log is through with the current batch.
     fn written(&self, state: &mut State<S>, result: Result<i64, AppendFailure>) {
-        let State { runner, writing: slot, .. } = state;
+        let State { runner, writing: slot, failed, .. } = state;
         let Some(writing) = slot else { return };
+        writing.with_log = false;
         let now = self.clock.now();
         let outcome = match result {
             Ok(base_offset) => {
@@ -439,9 +586,10 @@ where
                     topic = %self.partition.topic, partition = self.partition.index, %error,
                     "coordinator and log disagree; the partition is loaded again"
                 );
-                self.reload.notify_one();
+                *failed = true;
             }
         }
+        self.reload_if_failed(state);
     }
 }
 
@@ -458,159 +606,13 @@ where
     fn done(&self, token: u64, result: Result<AppendInfo, AppendError>) {
         // Whoever put the append on its way held it.
         let Some(led) = self.me.upgrade() else { return };
-        let mut state = led.state.lock();
-        let Some(writing) = &state.writing else { return };
-        debug_assert_eq!(writing.id, token);
-        let result = led.partition.own_appended(result, writing.current.0);
-        led.written(&mut state, result);
-        led.write(state);
+        led.guarded(|| {
+            let mut state = led.state.lock();
+            let Some(writing) = &state.writing else { return };
+            debug_assert_eq!(writing.id, token);
+            let result = led.partition.own_appended(result, writing.current.0);
+            led.written(&mut state, result);
+            led.write(state);
+        });
     }
-}
-
-/// The batches of an append with how many records each holds: one, or as few as fit when the records
-/// stand for themselves. Says what stands in the way.
-fn build<R: CoordinatorRecord>(
-    append: &Append<R>,
-    config: RuntimeConfig,
-    max: usize,
-) -> Result<Vec<(Vec<u8>, usize)>, String> {
-    let mut out = Vec::new();
-    let mut scratch = workspace::validation();
-    let options = BatchOptions { compression: config.compression, ..BatchOptions::default() };
-    let mut builder = BatchBuilder::new(options);
-    let mut finish = |builder: &BatchBuilder| -> Result<(), String> {
-        let batch = builder
-            .finish(&mut scratch.compressor)
-            .map_err(|error| format!("they cannot be compressed: {error}"))?;
-        if batch.len() > max {
-            return Err(format!("{} bytes are more than max.message.bytes, {max}", batch.len()));
-        }
-        out.push((batch, usize::try_from(builder.record_count()).unwrap_or(0)));
-        Ok(())
-    };
-    for record in &append.records {
-        let encoded =
-            record.encode().map_err(|error| format!("a record cannot be encoded: {error}"))?;
-        let len = encoded.key.len() + encoded.value.as_ref().map_or(0, |v| v.len()) + 32;
-        if !append.atomic && builder.record_count() > 0 && builder.records_len() + len > max / 2 {
-            finish(&builder)?;
-            builder = BatchBuilder::new(options);
-        }
-        builder.append(append.timestamp_ms, Some(&encoded.key), encoded.value.as_deref(), &[]);
-    }
-    finish(&builder)?;
-    Ok(out)
-}
-
-/// Replays the partition's log into its runner.
-fn load<S>(led: &Arc<Led<S>>)
-where
-    S: Shard + Send + 'static,
-    S::Request: Send,
-    S::Response: Send + 'static,
-    S::Record: Send,
-    S::TimerKey: Send,
-    S::Then: Send,
-{
-    let started = std::time::Instant::now();
-    let log = &led.partition.log;
-    let mut at = log.log_start_offset();
-    let mut records = 0u64;
-    let mut scratch = workspace::validation();
-    let mut plain = Vec::new();
-    let outcome = loop {
-        let end = log.log_end_offset();
-        if at >= end {
-            break Ok(end);
-        }
-        let chunk = match led.partition.read_whole(at, LOAD_CHUNK_BYTES) {
-            Ok(chunk) if chunk.is_empty() => break Ok(end),
-            Ok(chunk) => chunk,
-            Err(error) => break Err(error.to_string()),
-        };
-        let mut state = led.state.lock();
-        match replay_chunk(&mut state.runner, &chunk, at, &mut scratch, &mut plain, led.clock.now())
-        {
-            Ok((next, count)) => {
-                at = next;
-                records += count;
-            }
-            Err(reason) => break Err(reason),
-        }
-    };
-    drop(scratch);
-    match outcome {
-        Ok(end) => {
-            led.with(|runner, now| {
-                runner.load_finished(end, log.high_watermark(), now);
-            });
-            if records > 0 {
-                tracing::info!(
-                    topic = %led.partition.topic, partition = led.partition.index, records,
-                    ms = started.elapsed().as_millis() as u64, "coordinator state loaded"
-                );
-            }
-        }
-        Err(reason) => {
-            tracing::error!(
-                topic = %led.partition.topic, partition = led.partition.index, reason,
-                "coordinator state could not be loaded; its groups have no coordinator"
-            );
-            led.close();
-        }
-    }
-    led.wake_changed.notify_one();
-}
-
-/// Replays whole batches; gives the offset after the last one, and how many records there were.
-fn replay_chunk<S: Shard>(
-    runner: &mut Runner<S>,
-    chunk: &[u8],
-    from: i64,
-    scratch: &mut thalweg_records::validate::Scratch,
-    plain: &mut Vec<u8>,
-    now: Now,
-) -> Result<(i64, u64), String> {
-    let mut rest = chunk;
-    let mut next = from;
-    let mut count = 0;
-    while !rest.is_empty() {
-        let batch = BatchView::parse(rest).map_err(|e| format!("at offset {next}: {e}"))?;
-        rest = &rest[batch.total_len()..];
-        let producer_id = batch.is_transactional().then(|| batch.producer_id());
-        let records = if batch.compression() == Some(Compression::None) {
-            batch.payload()
-        } else {
-            plain.clear();
-            record::decompress(&batch, &mut scratch.decompressor, MAX_DECOMPRESSED, plain)
-                .map_err(|e| format!("at offset {}: {e}", batch.base_offset()))?;
-            &plain[..]
-        };
-        for record in RecordContext::of(&batch).iter(records) {
-            let record = record.map_err(|e| format!("at offset {}: {e}", batch.base_offset()))?;
-            let key = record.key.unwrap_or_default();
-            if batch.is_control() {
-                // Key: version i16, type i16; 0 is ABORT, 1 is COMMIT.
-                match key.get(2..4) {
-                    Some([0, 0]) => runner.load_marker(record.offset, batch.producer_id(), false),
-                    Some([0, 1]) => runner.load_marker(record.offset, batch.producer_id(), true),
-                    _ => {}
-                }
-                continue;
-            }
-            let at = Position { offset: record.offset, producer_id };
-            match S::Record::decode(key, record.value) {
-                Ok(Some(decoded)) => {
-                    runner.load_record(at, now, &decoded);
-                    count += 1;
-                }
-                Ok(None) => {
-                    tracing::warn!(offset = at.offset, "a record of an unknown type was skipped");
-                }
-                Err(error) => return Err(format!("at offset {}: {error}", at.offset)),
-            }
-        }
-        next = batch.next_offset();
-    }
-    Ok((next, count))
 }

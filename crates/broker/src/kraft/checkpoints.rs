@@ -6,8 +6,10 @@
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use thalweg_log::Log;
+use thalweg_metadata::bootstrap::snapshot_batches;
 use thalweg_metadata::image::{MetadataImage, SnapshotReader};
 use thalweg_metadata::records::{Batch, BatchContents, ControlRecord};
 use thalweg_records::BatchView;
@@ -28,6 +30,41 @@ pub(crate) struct Retention {
     pub(crate) bytes: i64,
     /// `metadata.max.retention.ms`; negative for no limit.
     pub(crate) ms: i64,
+}
+
+/// A checkpoint that is to be written: all that it takes, so that nothing is locked meanwhile.
+#[derive(Debug)]
+pub(crate) struct Due {
+    pub(super) dir: PathBuf,
+    pub(super) image: MetadataImage,
+    pub(super) kraft_version: i16,
+    pub(super) voters: Option<VotersRecord>,
+    /// Bytes of the log that it saves a start from reading.
+    pub(super) bytes: u64,
+}
+
+impl Due {
+    /// Writes it, and brings it to the disk.
+    pub(super) fn write(&self, now_ms: i64) -> Result<(), MetadataLogError> {
+        let (image, voters) = (&self.image, self.voters.as_ref());
+        let batches = snapshot_batches(image, self.kraft_version, voters, now_ms)?;
+        write(&self.dir, image, &batches.concat())
+    }
+}
+
+/// The log and its checkpoints, of which the old may go.
+#[derive(Debug)]
+pub(crate) struct Retained {
+    pub(super) dir: PathBuf,
+    pub(super) log: Arc<Log>,
+    pub(super) retention: Retention,
+}
+
+impl Retained {
+    /// Lets go of what retention does not keep.
+    pub(super) fn clean(&self, now_ms: i64) -> Result<(), MetadataLogError> {
+        clean(&self.dir, &self.log, &self.retention, now_ms)
+    }
 }
 
 /// A checkpoint's file.
@@ -67,7 +104,7 @@ pub(super) fn latest(dir: &Path) -> io::Result<Option<Checkpoint>> {
 }
 
 /// Writes a checkpoint of `image`, which `bytes` are.
-pub(super) fn write(
+fn write(
     dir: &Path,
     image: &MetadataImage,
     bytes: &[u8],
@@ -121,7 +158,7 @@ impl Checkpoint {
 
 /// Lets go of what retention does not keep: of the oldest checkpoint as long as another follows,
 /// and of the segments before that one.
-pub(super) fn clean(
+fn clean(
     dir: &Path,
     log: &Log,
     retention: &Retention,

@@ -1,12 +1,17 @@
 //! The embedded controller: one decision at a time, from the newest image, durable before anybody
 //! hears of it.
+//!
+//! Checkpoints are written beside decisions: the controller's lock is held to see what is due and to
+//! note what was done, never while the disk is waited for.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use thalweg_metadata::image::{Loader, MetadataImage};
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 use tokio::sync::Mutex;
 
+use super::checkpoints::Due;
 use super::log::{MetadataLog, MetadataLogError};
 use crate::broker::Broker;
 
@@ -21,7 +26,7 @@ pub(crate) enum ControllerError {
     TimedOut,
     #[error("the controller refused: {0}")]
     Refused(thalweg_wire::ErrorCode),
-    #[error("the metadata log failed earlier: {0}")]
+    #[error("the controller failed: {0}")]
     Failed(String),
 }
 
@@ -38,11 +43,14 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct Controller {
     state: Arc<Mutex<State>>,
+    /// Held by whoever writes and removes checkpoints: one at a time, on threads that may wait.
+    checkpointing: Arc<parking_lot::Mutex<()>>,
 }
 
 impl Controller {
     pub(crate) fn new(log: MetadataLog, loader: Loader) -> Controller {
-        Controller { state: Arc::new(Mutex::new(State { log, loader, failed: None })) }
+        let state = State { log, loader, failed: None };
+        Controller { state: Arc::new(Mutex::new(state)), checkpointing: Arc::default() }
     }
 
     /// Lets `decision` look at the newest image and give records and an answer; writes the records,
@@ -53,14 +61,27 @@ impl Controller {
         decision: impl FnOnce(&MetadataImage) -> (Vec<MetadataRecord>, T) + Send + 'static,
     ) -> Result<T, ControllerError> {
         let state = Arc::clone(&self.state).lock_owned().await;
-        let broker = Arc::clone(broker);
+        let deciding = Arc::clone(broker);
         // The log's fsync and the partitions' directories wait for the disk.
-        tokio::task::spawn_blocking(move || {
+        let (decided, is_due) = tokio::task::spawn_blocking(move || {
             let mut state = state;
-            apply(&mut state, &broker, decision)
+            let decided = apply(&mut state, &deciding, decision);
+            (decided, state.log.is_checkpoint_due())
         })
         .await
-        .map_err(|_| ControllerError::Stopped)?
+        .map_err(|panic| {
+            // The decision itself: it looks at the image, and nothing was changed yet.
+            if panic.is_panic() {
+                broker.metrics.panics.add(1);
+                tracing::error!("a decision panicked; it is not carried out");
+            }
+            ControllerError::Stopped
+        })?;
+        if is_due {
+            let broker = Arc::clone(broker);
+            tokio::task::spawn_blocking(move || broker.controller.checkpoint(&broker));
+        }
+        decided
     }
 
     /// The same on a thread that may wait.
@@ -78,14 +99,48 @@ impl Controller {
         Ok(self.state.blocking_lock().log.settle(now_ms)?)
     }
 
-    /// Writes and removes checkpoints that are due. On a thread that may wait.
-    pub(crate) fn tidy(&self, broker: &Broker) {
-        let mut state = self.state.blocking_lock();
-        if state.failed.is_some() {
-            return;
+    /// Writes a checkpoint if enough was written since the last one. On a thread that may wait.
+    fn checkpoint(&self, broker: &Broker) {
+        // Somebody who is at it writes one that is new enough, or the next decision sees to it.
+        let Some(_one) = self.checkpointing.try_lock() else { return };
+        let due = {
+            let mut state = self.state.blocking_lock();
+            let State { log, loader, failed } = &mut *state;
+            if failed.is_some() || !log.is_checkpoint_due() {
+                return;
+            }
+            log.begin_checkpoint(loader.image())
+        };
+        if let Err(error) = self.write(due, broker.clock.wall_ms()) {
+            // The decisions are on the disk and count; without the checkpoint a start reads more.
+            tracing::error!(%error,
+                "a checkpoint of the metadata could not be written; it is tried again");
         }
-        let State { log, loader, .. } = &mut *state;
-        if let Err(error) = log.tidy(loader.image(), broker.clock.wall_ms()) {
+    }
+
+    /// Writes what is due without the controller's lock, and notes it.
+    fn write(&self, due: Due, now_ms: i64) -> Result<(), MetadataLogError> {
+        let written = due.write(now_ms);
+        self.state.blocking_lock().log.end_checkpoint(&due, written.is_ok(), now_ms);
+        written
+    }
+
+    /// Writes and removes checkpoints that are due by the clock. On a thread that may wait.
+    pub(crate) fn tidy(&self, broker: &Broker) {
+        let now_ms = broker.clock.wall_ms();
+        let _one = self.checkpointing.lock();
+        let (due, retained) = {
+            let mut state = self.state.blocking_lock();
+            let State { log, loader, failed } = &mut *state;
+            if failed.is_some() {
+                return;
+            }
+            let is_due = log.is_checkpoint_due_by(now_ms);
+            (is_due.then(|| log.begin_checkpoint(loader.image())), log.retained())
+        };
+        let written = due.map_or(Ok(()), |due| self.write(due, now_ms));
+        // In any case: the disk may be full, of just these.
+        if let Err(error) = written.and(retained.clean(now_ms)) {
             // The log itself is whole: what is not removed is looked at again.
             tracing::error!(%error, "checkpoints of the metadata could not be seen to");
         }
@@ -99,6 +154,7 @@ impl Controller {
 
     /// Brings everything to the disk.
     pub(crate) fn close(&self, now_ms: i64) {
+        let _one = self.checkpointing.lock();
         self.state.blocking_lock().log.close(now_ms);
     }
 }
@@ -113,18 +169,30 @@ fn apply<T>(
     }
     let (records, answer) = decision(state.loader.image());
     let now = broker.clock.wall_ms();
-    match state.log.commit(records, &mut state.loader, now) {
-        Ok(updates) => {
-            for update in updates {
-                broker.publish(update);
-            }
-            Ok(answer)
+    // From here on a panic leaves half of it: records that are written and not in the image, or an
+    // image that did not take effect. Nobody may go on with that, and a start does it all again.
+    let committed = catch_unwind(AssertUnwindSafe(|| {
+        let updates = state.log.commit(records, &mut state.loader, now)?;
+        for update in updates {
+            broker.publish(update);
         }
-        Err(error) => {
+        Ok::<_, MetadataLogError>(())
+    }));
+    match committed {
+        Ok(Ok(())) => Ok(answer),
+        Ok(Err(error)) => {
             tracing::error!(%error, "the metadata log failed; nothing more is decided");
             state.failed = Some(error.to_string());
-            broker.metadata_failed();
+            broker.fail("the metadata log failed; see the log above");
             Err(error.into())
+        }
+        Err(_) => {
+            let reason = "a decision panicked while it took effect";
+            tracing::error!(reason, "nothing more is decided");
+            broker.metrics.panics.add(1);
+            state.failed = Some(reason.into());
+            broker.fail(reason);
+            Err(ControllerError::Failed(reason.into()))
         }
     }
 }

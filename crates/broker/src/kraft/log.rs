@@ -17,7 +17,7 @@ use thalweg_log::{
 };
 use thalweg_metadata::bootstrap::{
     QUORUM_CHECKPOINT, SoleVoter, abort_record, bootstrap_checkpoint, bootstrap_records,
-    quorum_checkpoint, snapshot_batches,
+    quorum_checkpoint,
 };
 use thalweg_metadata::features::MetadataVersion;
 use thalweg_metadata::image::{Loader, MetadataImage, SnapshotError, Update};
@@ -28,7 +28,7 @@ use thalweg_wire::Uuid;
 use thalweg_wire::messages::VotersRecord;
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 
-use super::checkpoints::{self, Retention};
+use super::checkpoints::{self, Due, Retained, Retention};
 use super::quorum_state::{self, QuorumState, create_synced, replace_synced, sync_dir};
 
 /// Bytes read at a time while the log is replayed.
@@ -238,18 +238,7 @@ impl MetadataLog {
             return Ok(Vec::new());
         }
         let batches = self.writer(loader, now_ms).data_batches(loader.next_offset(), records)?;
-        let updates = self.append(&batches, loader, now_ms)?;
-        // A checkpoint must not be ahead of a log that is not on the disk yet.
-        if self.settled
-            && !self.snapshot_failed
-            && self.bytes_since_snapshot >= self.retention.snapshot_after_bytes
-            && let Err(error) = self.snapshot(loader.image(), now_ms)
-        {
-            // The decision is on the disk and counts; without the checkpoint a start reads more.
-            tracing::error!(path = %self.path.display(), %error,
-                "a checkpoint of the metadata could not be written; it is tried again");
-        }
-        Ok(updates)
+        self.append(&batches, loader, now_ms)
     }
 
     fn append(
@@ -284,37 +273,52 @@ impl MetadataLog {
         Ok(())
     }
 
-    /// Writes a checkpoint of the image.
-    pub(crate) fn snapshot(
-        &mut self,
-        image: &MetadataImage,
-        now_ms: i64,
-    ) -> Result<(), MetadataLogError> {
-        // Unless the end is reached: `tidy` is the next one to try then.
-        self.snapshot_failed = true;
-        let batches = snapshot_batches(image, self.kraft_version, self.voters.as_ref(), now_ms)?;
-        checkpoints::write(&self.path, image, &batches.concat())?;
-        self.snapshot_failed = false;
-        self.bytes_since_snapshot = 0;
-        self.last_snapshot_ms = now_ms;
-        Ok(())
+    /// Whether so much was written since the last checkpoint that another one is due. Not before
+    /// the start is over: a checkpoint must not be ahead of a log that is not on the disk yet. And
+    /// not after one failed: [`Self::is_checkpoint_due_by`] says when it is tried again.
+    pub(crate) fn is_checkpoint_due(&self) -> bool {
+        self.settled
+            && !self.snapshot_failed
+            && self.bytes_since_snapshot >= self.retention.snapshot_after_bytes
     }
 
-    /// What is due by the clock: a checkpoint of what is new, and the end of what is old.
-    pub(crate) fn tidy(
-        &mut self,
-        image: &MetadataImage,
-        now_ms: i64,
-    ) -> Result<(), MetadataLogError> {
+    /// Whether a checkpoint is due by the clock.
+    pub(crate) fn is_checkpoint_due_by(&self, now_ms: i64) -> bool {
         let interval = self.retention.snapshot_interval_ms;
         let since = now_ms.saturating_sub(self.last_snapshot_ms);
         let is_due = self.bytes_since_snapshot > 0 && interval > 0 && since >= interval;
-        let written = match self.snapshot_failed || is_due {
-            true => self.snapshot(image, now_ms),
-            false => Ok(()),
-        };
-        // In any case: the disk may be full, of just these.
-        written.and(checkpoints::clean(&self.path, &self.log, &self.retention, now_ms))
+        self.settled && (self.snapshot_failed || is_due)
+    }
+
+    /// A checkpoint of the image, to be written. What is appended meanwhile counts for the next.
+    pub(crate) fn begin_checkpoint(&mut self, image: &MetadataImage) -> Due {
+        // Unless the end is reached.
+        self.snapshot_failed = true;
+        Due {
+            dir: self.path.clone(),
+            image: image.clone(),
+            kraft_version: self.kraft_version,
+            voters: self.voters.clone(),
+            bytes: self.bytes_since_snapshot,
+        }
+    }
+
+    /// The checkpoint is on the disk, or could not be written.
+    pub(crate) fn end_checkpoint(&mut self, due: &Due, is_written: bool, now_ms: i64) {
+        if is_written {
+            self.snapshot_failed = false;
+            self.bytes_since_snapshot = self.bytes_since_snapshot.saturating_sub(due.bytes);
+            self.last_snapshot_ms = now_ms;
+        }
+    }
+
+    /// What retention is about.
+    pub(crate) fn retained(&self) -> Retained {
+        Retained {
+            dir: self.path.clone(),
+            log: Arc::clone(&self.log),
+            retention: self.retention,
+        }
     }
 
     /// Brings everything to the disk; nothing is written afterwards.

@@ -1,9 +1,12 @@
 //! The one hard limit on memory that requests may hold (`queued.max.request.bytes`), and the one on
 //! memory that answers to fetches may hold.
 //!
-//! A frame's buffer grows while its bytes arrive, so a holder of memory may need more before it can
-//! finish. When all of the budget is held by unfinished frames, one of them at a time may go past
-//! the limit until it is whole: the bound is the limit plus one frame, and nothing can deadlock.
+//! A frame's buffer grows while its bytes arrive, and a request that is decoded into memory of its
+//! own takes more, so a holder of memory may need more before it can finish. When all of the budget
+//! is held by such requests, one of them at a time may go past the limit until it is done: the
+//! bound is the limit plus one request, and nothing can deadlock. What a request leaves behind while
+//! it is parked is not charged here (see `Account` in the coordinators' crate), or requests that
+//! wait would hold what those need that they wait for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,7 +52,7 @@ impl Budget {
     }
 }
 
-/// What one frame holds of the budget; gives it back when dropped.
+/// What one request holds of the budget; gives it back when dropped.
 #[derive(Debug)]
 pub(crate) struct Charge {
     budget: Arc<Budget>,
@@ -103,6 +106,28 @@ impl Charge {
         }
     }
 
+    /// Bytes this holds.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Takes `bytes` of what this holds, or all of it, into a charge of their own. The right to go
+    /// past the limit goes with them: who got it keeps it until what it was for is dropped.
+    pub(crate) fn split(&mut self, bytes: usize) -> Charge {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        Charge { budget: Arc::clone(&self.budget), bytes, overdraft: self.overdraft.take() }
+    }
+
+    /// Gives back what is above `bytes`.
+    pub(crate) fn lower_to(&mut self, bytes: usize) {
+        if let Some(less) = self.bytes.checked_sub(bytes).filter(|less| *less > 0) {
+            self.bytes = bytes;
+            self.budget.used.fetch_sub(less, Ordering::AcqRel);
+            self.budget.freed.notify_waiters();
+        }
+    }
+
     /// Gives everything back.
     pub(crate) fn release(&mut self) {
         if self.bytes > 0 {
@@ -143,6 +168,28 @@ mod tests {
         assert_eq!(budget.used(), 30);
         drop(second);
         assert_eq!(budget.used(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_part_outlives_the_rest_and_keeps_the_right_to_go_past_the_limit() {
+        let budget = Budget::new(100);
+        let mut other = Charge::new(&budget);
+        other.raise_to(60).await;
+        let mut frame = Charge::new(&budget);
+        frame.raise_to(40).await;
+        frame.raise_to(70).await;
+        assert_eq!(budget.used(), 130);
+        let mut decoded = frame.split(30);
+        drop(frame);
+        assert_eq!((budget.used(), decoded.bytes()), (90, 30));
+        // It goes on where others have to wait, until it is dropped.
+        assert!(decoded.try_raise_to(50) && !other.try_raise_to(80));
+        assert!(budget.overdraft.try_lock().is_err());
+        decoded.lower_to(10);
+        assert_eq!(budget.used(), 70);
+        drop(decoded);
+        assert_eq!(budget.used(), 60);
+        assert!(budget.overdraft.try_lock().is_ok());
     }
 
     #[tokio::test]

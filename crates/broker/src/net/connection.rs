@@ -164,9 +164,11 @@ impl Connection {
                 Some(Err(FrameError::Io(error))) => return End::Io(error),
             };
             self.scratch.frame = buffers::take_frame();
-            let body = self.reader.bytes_mut(frame.clone());
+            let (body, charge) = self.reader.parts_mut(frame.clone());
             let handled = match header(&mut self.context, body) {
-                Ok(at) => api::handle(&self.context, &mut self.scratch, &mut body[at..]).await,
+                Ok(at) => {
+                    api::handle(&self.context, &mut self.scratch, &mut body[at..], charge).await
+                }
                 Err(reason) => Handled::Close(reason),
             };
             self.reader.consume(&frame);

@@ -82,7 +82,7 @@ impl FrameReader {
         }
     }
 
-    /// Waits for a whole frame; `Ok` is its place in [`Self::bytes_mut`]. Cancel-safe: what was
+    /// Waits for a whole frame; `Ok` is its place in [`Self::parts_mut`]. Cancel-safe: what was
     /// received stays.
     pub(crate) async fn next(&mut self, stream: &TcpStream) -> Result<Range<usize>, FrameError> {
         if self.turn >= TURN {
@@ -154,9 +154,9 @@ impl FrameReader {
         }
     }
 
-    /// The frame's bytes, which handlers may change in place.
-    pub(crate) fn bytes_mut(&mut self, frame: Range<usize>) -> &mut [u8] {
-        &mut self.buffer[frame]
+    /// The frame's bytes, which handlers may change in place, and what they are charged to.
+    pub(crate) fn parts_mut(&mut self, frame: Range<usize>) -> (&mut [u8], &mut Charge) {
+        (&mut self.buffer[frame], &mut self.charge)
     }
 
     /// The frame was handled: drops it and keeps what follows.

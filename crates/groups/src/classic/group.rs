@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use thalweg_coordinator::{Now, Outcome, Token};
+use thalweg_coordinator::{Account, Now, Outcome, Token};
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::GroupMetadataValue;
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
@@ -26,6 +26,8 @@ use crate::{GroupConfig, GroupResponse, GroupTimer};
 /// What a handler works with beside the group.
 pub(crate) struct Env<'a> {
     pub config: &'a GroupConfig,
+    /// What members leave behind is held of this.
+    pub account: &'a Arc<Account>,
     pub now: Now,
     pub out: &'a mut Outcome<GroupShard>,
     /// Rebalances completed, for the metrics.

@@ -31,6 +31,16 @@ impl Join<'_> {
         env.out.complete(self.token, GroupResponse::JoinGroup(response));
     }
 
+    /// What the member says, copied to stay. Without room for it the request is refused with
+    /// COORDINATOR_NOT_AVAILABLE, which clients try again after a while.
+    fn protocols(&self, before: Option<&Member>, env: &mut Env<'_>) -> Option<Vec<Protocol>> {
+        let kept = Protocol::from_request(self.context, self.request, before, env.account);
+        if kept.is_none() {
+            self.refuse(&self.request.member_id, ErrorCode::COORDINATOR_NOT_AVAILABLE, env);
+        }
+        kept
+    }
+
     /// Version 0 has no rebalance timeout; the session's is meant.
     fn rebalance_timeout_ms(&self) -> i32 {
         if self.context.api_version == 0 {
@@ -136,6 +146,7 @@ impl ClassicGroup {
 
     fn add_member(&mut self, join: &Join<'_>, member_id: Arc<str>, env: &mut Env<'_>) {
         let request = join.request;
+        let Some(protocols) = join.protocols(None, env) else { return };
         if self.is(ClassicGroupState::PreparingRebalance)
             && self.previous_state == ClassicGroupState::Empty
         {
@@ -151,7 +162,7 @@ impl ClassicGroup {
             client_host: join.context.client_host.as_str().into(),
             rebalance_timeout_ms: join.rebalance_timeout_ms(),
             session_timeout_ms: request.session_timeout_ms,
-            protocols: Protocol::from_request(&request.protocols),
+            protocols,
             assignment: Bytes::new(),
             awaiting_join: Some(join.token),
             awaiting_sync: None,
@@ -167,14 +178,22 @@ impl ClassicGroup {
     }
 
     fn update_and_rebalance(&mut self, join: &Join<'_>, env: &mut Env<'_>) {
-        self.update_member_from(join, &join.request.member_id, env);
+        let member_id = join.request.member_id.as_str();
+        let Some(protocols) = join.protocols(self.members.get(member_id), env) else { return };
+        self.update_member_from(join, member_id, protocols, env);
         self.rebalance_or_complete_join(env);
     }
 
-    fn update_member_from(&mut self, join: &Join<'_>, member_id: &str, env: &mut Env<'_>) {
+    fn update_member_from(
+        &mut self,
+        join: &Join<'_>,
+        member_id: &str,
+        protocols: Vec<Protocol>,
+        env: &mut Env<'_>,
+    ) {
         self.update_member(
             member_id,
-            Protocol::from_request(&join.request.protocols),
+            protocols,
             join.rebalance_timeout_ms(),
             join.request.session_timeout_ms,
             Some(join.token),
@@ -205,11 +224,12 @@ impl ClassicGroup {
         env: &mut Env<'_>,
     ) {
         let Some(old) = self.members.get(old_id).cloned() else { return };
+        let Some(protocols) = join.protocols(Some(&old), env) else { return };
         let leader_before = self.leader_id();
         self.replace_static_member(instance_id, old_id, new_id.clone(), env);
         // Scheduled with the session timeout it had; the new one counts from its next heartbeat.
         self.reschedule_session(&new_id, env);
-        self.update_member_from(join, &new_id, env);
+        self.update_member_from(join, &new_id, protocols, env);
         match self.state {
             ClassicGroupState::Stable => {
                 let selected = self.selected_protocol();

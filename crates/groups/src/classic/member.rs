@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use thalweg_coordinator::Token;
+use thalweg_coordinator::{Account, Token};
 use thalweg_wire::messages::describe_groups_response::DescribedGroupMember;
 use thalweg_wire::messages::group_metadata_value::MemberMetadata;
+use thalweg_wire::messages::JoinGroupRequest;
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
+
+use crate::RequestContext;
 
 /// A protocol a member can work with, and what it has to say to the leader if it is chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,17 +21,38 @@ pub struct Protocol {
     pub metadata: Bytes,
 }
 
+/// What a member takes in memory besides its texts and the bytes it hands in, about.
+const MEMBER_OVERHEAD: usize = 1 << 10;
+
 impl Protocol {
-    /// The protocols of a request. Bytes are copied: what a member says lives long, and a slice
-    /// would keep the whole request's buffer.
-    pub(crate) fn from_request(protocols: &[JoinGroupRequestProtocol]) -> Vec<Protocol> {
-        protocols
-            .iter()
-            .map(|p| Protocol {
-                name: p.name.clone(),
-                metadata: Bytes::copy_from_slice(&p.metadata),
+    /// The protocols of a request; `None` if the account has no room for them. Bytes are copied:
+    /// what a member says lives long, and a slice would keep the whole request's buffer. What
+    /// `before` said already is shared with it.
+    pub(crate) fn from_request(
+        context: &RequestContext,
+        request: &JoinGroupRequest,
+        before: Option<&Member>,
+        account: &Arc<Account>,
+    ) -> Option<Vec<Protocol>> {
+        let before = before.map_or(&[][..], |member| &member.protocols);
+        let mut of_member = MEMBER_OVERHEAD
+            + context.client_id.len()
+            + context.client_host.len()
+            + 2 * request.group_instance_id.as_ref().map_or(0, String::len);
+        let protocols = request.protocols.iter().enumerate().map(|(at, protocol)| {
+            if let Some(same) = before.get(at)
+                && same.name == protocol.name
+                && same.metadata == protocol.metadata
+            {
+                return Some(same.clone());
+            }
+            let more = size_of::<Protocol>() + protocol.name.len() + std::mem::take(&mut of_member);
+            Some(Protocol {
+                name: protocol.name.clone(),
+                metadata: account.try_keep(&protocol.metadata, more)?,
             })
-            .collect()
+        });
+        protocols.collect()
     }
 }
 

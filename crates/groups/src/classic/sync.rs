@@ -31,12 +31,20 @@ impl ClassicGroup {
         }
         let member_id = request.member_id.as_str();
         match self.state {
+            ClassicGroupState::CompletingRebalance if self.is_leader(member_id) => {
+                let Some(assignments) = self.assignments(request, env) else {
+                    // The leader joins again, after a while.
+                    let response = sync_error(ErrorCode::COORDINATOR_NOT_AVAILABLE);
+                    env.out.complete(token, GroupResponse::SyncGroup(response));
+                    return;
+                };
+                self.await_sync(member_id, token, env);
+                self.synced(member_id, env);
+                self.store_assignment(assignments, env);
+            }
             ClassicGroupState::CompletingRebalance => {
                 self.await_sync(member_id, token, env);
                 self.synced(member_id, env);
-                if self.is_leader(member_id) {
-                    self.store_assignment(request, env);
-                }
             }
             ClassicGroupState::Stable => {
                 self.synced(member_id, env);
@@ -94,15 +102,24 @@ impl ClassicGroup {
         }
     }
 
-    /// Writes what the leader computed. Members it forgot get nothing.
-    fn store_assignment(&mut self, request: &SyncGroupRequest, env: &mut Env<'_>) {
-        let mut assignments: BTreeMap<Arc<str>, Bytes> = BTreeMap::new();
+    /// What the leader computed for the members there are, copied to stay for the same reason as
+    /// their metadata; `None` if the account has no room for it.
+    fn assignments(
+        &self,
+        request: &SyncGroupRequest,
+        env: &Env<'_>,
+    ) -> Option<BTreeMap<Arc<str>, Bytes>> {
+        let mut assignments = BTreeMap::new();
         for given in &request.assignments {
             if let Some((id, _)) = self.members.get_key_value(given.member_id.as_str()) {
-                // Copied for the same reason as a member's metadata.
-                assignments.insert(id.clone(), Bytes::copy_from_slice(&given.assignment));
+                assignments.insert(id.clone(), env.account.try_keep(&given.assignment, 0)?);
             }
         }
+        Some(assignments)
+    }
+
+    /// Writes what the leader computed. Members it forgot get nothing.
+    fn store_assignment(&mut self, assignments: BTreeMap<Arc<str>, Bytes>, env: &mut Env<'_>) {
         let record = self.to_record(&assignments);
         env.out.record(GroupRecord::group_metadata(&self.id, Some(record)));
         env.out.then = Some(Then::StoredAssignment(StoredAssignment {

@@ -20,6 +20,7 @@ use thalweg_wire::messages::create_partitions_request::CreatePartitionsTopic;
 use thalweg_wire::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
 use thalweg_wire::messages::delete_topics_request::DeleteTopicState;
 use thalweg_wire::messages::fetch_request::{FetchPartition, FetchTopic};
+use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 use thalweg_wire::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
 use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
 use thalweg_wire::messages::offset_commit_request::{
@@ -61,6 +62,24 @@ impl Drop for Data {
 
 pub struct Client {
     pub connection: Connection,
+}
+
+/// A value on the page of metrics.
+pub fn metric(broker: &TestBroker, name: &str) -> u64 {
+    let page = broker.metrics_text();
+    let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{name} in {page}"))
+}
+
+/// Waits until something is so, for half a minute.
+pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..3_000 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("{what} did not come");
 }
 
 /// A partition as Metadata shows it.
@@ -326,6 +345,24 @@ impl Client {
             ..Default::default()
         };
         self.connection.send(&request).await.unwrap().responses[0].error_code
+    }
+
+    /// A member with an instance id of its own asks to join, saying `metadata`; the answer's error.
+    pub async fn join(&self, group: &str, instance: &str, metadata: Bytes) -> ErrorCode {
+        let request = JoinGroupRequest {
+            group_id: group.into(),
+            session_timeout_ms: 30_000,
+            rebalance_timeout_ms: 30_000,
+            group_instance_id: Some(instance.into()),
+            protocol_type: "consumer".into(),
+            protocols: vec![JoinGroupRequestProtocol {
+                name: "range".into(),
+                metadata,
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        self.connection.send(&request).await.unwrap().error_code
     }
 
     /// A heartbeat of nobody: what the coordinator of the group says to it.

@@ -1,0 +1,430 @@
+use std::path::Path;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use thalweg_coordinator::{CoordinatorRecord, KeyValue, Outcome, Position, Reply};
+use thalweg_log::testing::TempDir;
+use thalweg_log::{
+    CreateRequest, Disk, DiskOp, FaultHook, Injected, LogConfig, LogManager, ManagerConfig,
+};
+use thalweg_records::batch::Compression;
+use thalweg_wire::Uuid;
+
+use super::*;
+use crate::partition::Leader;
+
+/// What stands for a bug in the state machine.
+const PANICS_WHEN_HANDLED: i64 = -1;
+const PANICS_WHEN_REPLAYED: i64 = -2;
+const PANICS_WHEN_ENCODED: i64 = -3;
+/// A type of record that is not known.
+const UNKNOWN: i64 = -4;
+
+/// Adds up numbers.
+#[derive(Default)]
+struct Adder {
+    sum: i64,
+    undo: Vec<(i64, i64)>,
+    parked: Vec<Token>,
+    closed_badly: bool,
+}
+
+#[derive(Clone)]
+enum Ask {
+    /// Answered when the sum is asked for.
+    Park,
+    Sum,
+    Add(Vec<i64>),
+    /// Each number is right by itself.
+    AddEach(Vec<i64>),
+    /// The next close panics, and this.
+    PanicTwice,
+}
+
+struct Number(i64);
+
+impl CoordinatorRecord for Number {
+    type Error = &'static str;
+
+    fn size(&self) -> usize {
+        8
+    }
+
+    fn encode(&self) -> Result<KeyValue, Self::Error> {
+        assert_ne!(self.0, PANICS_WHEN_ENCODED, "a bug in encode");
+        let record_type = if self.0 == UNKNOWN { 77i16 } else { 1 };
+        let key = Bytes::copy_from_slice(&record_type.to_be_bytes());
+        Ok(KeyValue { key, value: Some(Bytes::copy_from_slice(&self.0.to_be_bytes())) })
+    }
+
+    fn decode(key: &[u8], value: Option<&[u8]>) -> Result<Option<Self>, Self::Error> {
+        let number = value.and_then(|value| value.try_into().ok()).map(i64::from_be_bytes);
+        let number = number.ok_or("eight bytes are expected")?;
+        Ok((key == [0, 1]).then_some(Number(number)))
+    }
+}
+
+type Answer = Result<i64, ErrorCode>;
+
+impl Shard for Adder {
+    type Request = Ask;
+    type Response = Answer;
+    type Record = Number;
+    type TimerKey = ();
+    type Then = ();
+
+    fn handle(&mut self, token: Token, ask: Ask, _: Now, out: &mut Outcome<Self>) -> Reply<Answer> {
+        match ask {
+            Ask::Sum => {
+                let sum = self.sum;
+                self.parked.drain(..).for_each(|token| out.complete(token, Ok(sum)));
+                Reply::Now(Ok(sum))
+            }
+            Ask::Park => {
+                self.parked.push(token);
+                Reply::Deferred
+            }
+            Ask::Add(numbers) | Ask::AddEach(numbers) if numbers == [PANICS_WHEN_HANDLED] => {
+                self.sum = 1_000_000;
+                panic!("a bug in handle");
+            }
+            Ask::Add(numbers) => {
+                out.records = numbers.into_iter().map(Number).collect();
+                Reply::AfterCommit(Ok(0))
+            }
+            Ask::AddEach(numbers) => {
+                out.records = numbers.into_iter().map(Number).collect();
+                out.atomic = false;
+                Reply::AfterCommit(Ok(0))
+            }
+            Ask::PanicTwice => {
+                self.closed_badly = true;
+                panic!("a bug in handle, and in what follows");
+            }
+        }
+    }
+
+    fn timer_fired(&mut self, (): (), _: Now, _: &mut Outcome<Self>) {}
+
+    fn replay(&mut self, at: Position, _: Now, record: &Number) {
+        assert_ne!(record.0, PANICS_WHEN_REPLAYED, "a bug in replay");
+        self.undo.push((at.offset, self.sum));
+        self.sum += record.0;
+    }
+
+    fn replay_marker(&mut self, _: i64, _: i64, _: bool) {}
+
+    fn resume(&mut self, (): (), _: Result<(), ErrorCode>, _: Now, _: &mut Outcome<Self>) {}
+
+    fn loaded(&mut self, _: Now, _: &mut Outcome<Self>) {}
+
+    fn unloaded(&mut self, error: ErrorCode, out: &mut Outcome<Self>) {
+        assert!(!self.closed_badly, "a bug in unloaded");
+        self.parked.drain(..).for_each(|token| out.complete(token, Err(error)));
+    }
+
+    fn commit(&mut self, _: i64) {}
+
+    fn revert(&mut self, offset: i64, _: ErrorCode, _: Now, _: &mut Outcome<Self>) {
+        while let Some((_, before)) = self.undo.pop_if(|(at, _)| *at >= offset) {
+            self.sum = before;
+        }
+    }
+
+    fn refuse(_: &Ask, error: ErrorCode) -> Answer {
+        Err(error)
+    }
+
+    fn fail(_: Answer, error: ErrorCode) -> Answer {
+        Err(error)
+    }
+}
+
+/// Called before every write to the partition's log, and every read of it.
+type OnDisk = Box<dyn Fn(DiskOp) + Send + Sync>;
+
+#[derive(Clone, Default)]
+struct Hook(Arc<RwLock<Option<OnDisk>>>);
+
+impl Hook {
+    fn set(&self, act: impl Fn(DiskOp) + Send + Sync + 'static) {
+        *self.0.write() = Some(Box::new(act));
+    }
+
+    fn clear(&self) {
+        *self.0.write() = None;
+    }
+}
+
+impl FaultHook for Hook {
+    fn before(&self, op: DiskOp, path: &Path, _: usize) -> Injected {
+        if path.to_string_lossy().ends_with(".log")
+            && let Some(act) = &*self.0.read()
+        {
+            act(op);
+        }
+        Injected::Nothing
+    }
+}
+
+/// A coordinator of one partition.
+struct World {
+    _dir: TempDir,
+    _logs: LogManager,
+    hook: Hook,
+    partition: Arc<Partition>,
+    coordinator: Arc<Coordinator<Adder>>,
+}
+
+impl World {
+    fn new() -> World {
+        let dir = TempDir::new();
+        let hook = Hook::default();
+        // Batches of a few records.
+        let log = LogConfig { max_message_bytes: 400, ..LogConfig::default() };
+        let mut config = ManagerConfig::new(vec![dir.path().to_path_buf()], 1, log, 0);
+        config.cluster_id = Some("test".into());
+        config.disk = Disk::with_hook(Arc::new(hook.clone()));
+        let (logs, _) = LogManager::open(config).unwrap();
+        let log = logs.create(&CreateRequest::new("c", 0, Uuid([7; 16])), 0).unwrap();
+        let partition = Arc::new(Partition::new("c".into(), 0, log));
+        partition.set_leader(Leader { id: 1, epoch: 0, is_local: true });
+        let config = RuntimeConfig {
+            runner: RunnerConfig::default(),
+            compression: CompressionSpec::new(Compression::None),
+        };
+        let coordinator = Coordinator::new(config, Clock::new(), Adder::default);
+        World { _dir: dir, _logs: logs, hook, partition, coordinator }
+    }
+
+    fn elected(&self, epoch: i32) {
+        self.partition.set_leader(Leader { id: 1, epoch, is_local: true });
+        self.coordinator.elected(Arc::clone(&self.partition), epoch);
+    }
+
+    async fn ask(&self, ask: Ask) -> Answer {
+        let answer = self.coordinator.submit(0, ask).wait();
+        let answer = tokio::time::timeout(Duration::from_secs(30), answer).await;
+        // The end of the channel is what a client is told as NOT_COORDINATOR.
+        answer.expect("an answer").unwrap_or(Err(ErrorCode::NOT_COORDINATOR))
+    }
+
+    /// The sum, once the partition is loaded.
+    async fn sum(&self) -> i64 {
+        for _ in 0..3_000 {
+            match self.ask(Ask::Sum).await {
+                Ok(sum) => return sum,
+                Err(
+                    ErrorCode::COORDINATOR_LOAD_IN_PROGRESS | ErrorCode::NOT_COORDINATOR,
+                ) => tokio::time::sleep(Duration::from_millis(10)).await,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        panic!("the partition was not loaded");
+    }
+}
+
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..3_000 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{what} did not come");
+}
+
+/// Takes down and loads again, whoever waits is answered, and nothing half changed stays.
+async fn a_panic(asks: &[Ask], sum_after: i64) {
+    let world = World::new();
+    world.elected(0);
+    assert_eq!(world.ask(Ask::Add(vec![1, 2])).await, Ok(0));
+    let parked = world.coordinator.submit(0, Ask::Park);
+    for (n, ask) in asks.iter().enumerate() {
+        assert_eq!(world.ask(ask.clone()).await, Err(ErrorCode::NOT_COORDINATOR));
+        assert_eq!(world.coordinator.panics(), n as u64 + 1);
+        assert_eq!(world.sum().await, sum_after);
+    }
+    let parked = tokio::time::timeout(Duration::from_secs(30), parked.wait()).await.unwrap();
+    assert_eq!(parked.unwrap_or(Err(ErrorCode::NOT_COORDINATOR)), Err(ErrorCode::NOT_COORDINATOR));
+    assert_eq!(world.ask(Ask::Add(vec![4])).await, Ok(0));
+    assert_eq!(world.sum().await, sum_after + 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_panic_in_a_handler_takes_the_partition_down_and_it_comes_back() {
+    a_panic(&[Ask::Add(vec![PANICS_WHEN_HANDLED]), Ask::Add(vec![PANICS_WHEN_HANDLED])], 3).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_panic_in_replay_leaves_nothing_of_its_operation() {
+    a_panic(&[Ask::Add(vec![10, PANICS_WHEN_REPLAYED])], 3).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_panic_between_the_runner_and_the_log_leaves_no_append_behind() {
+    a_panic(&[Ask::Add(vec![10, PANICS_WHEN_ENCODED])], 3).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_panic_while_a_panic_is_cleared_up_strands_nobody() {
+    a_panic(&[Ask::PanicTwice], 3).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_coordinator_that_disagrees_with_its_log_is_loaded_again() {
+    let world = World::new();
+    world.elected(0);
+    assert_eq!(world.ask(Ask::Add(vec![1])).await, Ok(0));
+    // Somebody else writes to the log, which nobody may.
+    let mut batch = BatchOfOne::new(20);
+    let waiter: Arc<dyn AppendWaiter> = Arc::<crate::partition::AppendResults>::default();
+    let appended = world.partition.submit_own(&mut batch.0, 0, 0, &waiter, 0);
+    assert!(matches!(appended, SubmittedOwn::Done(Ok(1))));
+    assert_eq!(world.ask(Ask::Add(vec![300])).await, Err(ErrorCode::NOT_COORDINATOR));
+    // What was written is there, from whomever it came.
+    assert_eq!(world.sum().await, 321);
+    assert_eq!(world.ask(Ask::Add(vec![4_000])).await, Ok(0));
+    assert_eq!(world.sum().await, 4_321);
+    assert_eq!(world.coordinator.panics(), 0);
+}
+
+/// A batch with one number.
+struct BatchOfOne(Vec<u8>);
+
+impl BatchOfOne {
+    fn new(number: i64) -> BatchOfOne {
+        use thalweg_records::builder::{BatchBuilder, BatchOptions};
+        let mut builder = BatchBuilder::new(BatchOptions::default());
+        let record = Number(number).encode().unwrap();
+        builder.append(1, Some(&record.key), record.value.as_deref(), &[]);
+        let mut compressor = thalweg_records::codec::Compressor::new();
+        BatchOfOne(builder.finish(&mut compressor).unwrap())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_partition_that_moves_away_while_it_loads_is_not_waited_for() {
+    let world = World::new();
+    world.elected(0);
+    for _ in 0..4 {
+        assert_eq!(world.ask(Ask::Add(vec![1; 4])).await, Ok(0));
+    }
+    world.coordinator.resigned(0, None);
+    // The load comes to the disk, and stays there.
+    let gate: Arc<(Mutex<(u32, bool)>, parking_lot::Condvar)> = Arc::default();
+    let disk = Arc::clone(&gate);
+    world.hook.set(move |op| {
+        if op == DiskOp::Read {
+            let mut state = disk.0.lock();
+            state.0 += 1;
+            disk.1.wait_while_for(&mut state, |(_, open)| !*open, Duration::from_secs(60));
+        }
+    });
+    world.elected(1);
+    until("a read", || gate.0.lock().0 > 0).await;
+    assert_eq!(world.ask(Ask::Sum).await, Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS));
+    let loading = world.coordinator.led.read().get(&0).cloned().unwrap();
+    // No lock is held that this needs.
+    world.coordinator.resigned(0, Some(2));
+    assert_eq!(world.ask(Ask::Sum).await, Err(ErrorCode::NOT_COORDINATOR));
+    gate.0.lock().1 = true;
+    gate.1.notify_all();
+    // The load lets go of what it was for, and did not bring it back.
+    until("the end of the load", || Arc::strong_count(&loading) == 1).await;
+    assert_eq!(loading.state.lock().runner.state(), RunnerState::Closed);
+    assert_eq!(loading.state.lock().runner.shard().sum, 0);
+    assert_eq!(world.ask(Ask::Sum).await, Err(ErrorCode::NOT_COORDINATOR));
+    assert_eq!(world.coordinator.panics(), 0);
+    world.hook.clear();
+    world.elected(3);
+    assert_eq!(world.sum().await, 16);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_load_ends_with_the_batch_at_hand_when_it_is_not_wanted_any_more() {
+    let mut chunk = Vec::new();
+    for number in 1..=5 {
+        let mut batch = BatchOfOne::new(number).0;
+        batch[..8].copy_from_slice(&(number - 1).to_be_bytes());
+        chunk.extend(batch);
+    }
+    let mut runner = Runner::new(Adder::default(), RunnerConfig::default());
+    let (mut scratch, mut plain) = (crate::workspace::validation(), Vec::new());
+    let mut found = load::Found::default();
+    let looks = AtomicU64::new(0);
+    let gone = || looks.fetch_add(1, Ordering::Relaxed) == 2;
+    let now = Clock::new().now();
+    let next = load::replay_chunk(
+        &mut runner, &chunk, 0, &mut scratch, &mut plain, now, &mut found, gone,
+    );
+    assert_eq!(next, Ok(None));
+    assert_eq!((runner.shard().sum, found.records), (3, 2));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_loaded_has_no_coordinator() {
+    let world = World::new();
+    world.elected(0);
+    let mut batch = BatchOfOne::new(PANICS_WHEN_REPLAYED);
+    let waiter: Arc<dyn AppendWaiter> = Arc::<crate::partition::AppendResults>::default();
+    let appended = world.partition.submit_own(&mut batch.0, 0, 0, &waiter, 0);
+    assert!(matches!(appended, SubmittedOwn::Done(Ok(0))));
+    world.elected(1);
+    world.coordinator.resigned(0, None);
+    world.elected(2);
+    until("the end of the load", || world.coordinator.panics() == 1).await;
+    for _ in 0..3_000 {
+        if world.ask(Ask::Sum).await != Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(world.ask(Ask::Sum).await, Err(ErrorCode::NOT_COORDINATOR));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_an_append_in_parts_the_written_ones_stand() {
+    let world = World::new();
+    world.elected(0);
+    assert_eq!(world.ask(Ask::Add(vec![1_000])).await, Ok(0));
+    // After the first batch this broker leads no more, as when its directory fails.
+    let led: Arc<OnceLock<Arc<Partition>>> = Arc::default();
+    led.set(Arc::clone(&world.partition)).ok();
+    world.hook.set(move |op| {
+        if op == DiskOp::Write
+            && let Some(partition) = led.get()
+        {
+            partition.go_offline();
+        }
+    });
+    let failed = world.ask(Ask::AddEach(vec![1; 20])).await;
+    assert_eq!(failed, Err(ErrorCode::NOT_LEADER_OR_FOLLOWER));
+    world.hook.clear();
+    let written = world.partition.log.log_end_offset() - 1;
+    assert!((1..20).contains(&written), "{written} records in the first batch");
+    assert_eq!(world.sum().await, 1_000 + written);
+    // It goes on from there, without being loaded again.
+    world.partition.set_leader(Leader { id: 1, epoch: 0, is_local: true });
+    assert_eq!(world.ask(Ask::Add(vec![5_000])).await, Ok(0));
+    assert_eq!(world.sum().await, 6_000 + written);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unknown_types_are_counted_and_left_alone() {
+    let world = World::new();
+    let mut chunk = Vec::new();
+    for number in [UNKNOWN, 5, UNKNOWN] {
+        chunk.extend(BatchOfOne::new(number).0);
+    }
+    let mut runner = Runner::new(Adder::default(), RunnerConfig::default());
+    let (mut scratch, mut plain) = (crate::workspace::validation(), Vec::new());
+    let mut found = load::Found::default();
+    let now = Clock::new().now();
+    let next = load::replay_chunk(
+        &mut runner, &chunk, 0, &mut scratch, &mut plain, now, &mut found, || false,
+    );
+    assert_eq!(next, Ok(Some(1)));
+    assert_eq!((found.records, found.unknown), (1, [(77, 2)].into()));
+    drop(world);
+}

@@ -1,0 +1,137 @@
+//! What requests hold in memory: counted, bounded, and given back.
+
+mod support;
+
+use bytes::Bytes;
+use support::{Data, connect, metric, until};
+use thalweg_testkit::TestBroker;
+use thalweg_testkit::faults::{DiskOp, Faults};
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
+use thalweg_wire::messages::leave_group_request::MemberIdentity;
+use thalweg_wire::messages::{CreateTopicsRequest, LeaveGroupRequest};
+
+const MIB: u64 = 1 << 20;
+/// Of a request that is to be large.
+const CONFIGS: usize = 15_000;
+const REQUESTS: &str = "thalweg_request_memory_bytes";
+const GROUPS: &str = "thalweg_group_memory_bytes";
+
+/// Members that wait hold what they said, from an account of its own: when that is full others are
+/// sent away, and requests are served.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn members_that_wait_do_not_hold_what_requests_need() {
+    let broker = TestBroker::builder()
+        .config("socket.request.max.bytes", 4 * MIB)
+        .config("queued.max.request.bytes", 8 * MIB)
+        .config("group.initial.rebalance.delay.ms", 60_000)
+        .start()
+        .await;
+    let client = connect(&broker).await;
+    let topic = client.create("t", 1, &[]).await;
+    assert_eq!(client.coordinator("g").await, ErrorCode::NONE);
+    let metadata = Bytes::from(vec![7; 1 << 20]);
+    let mut members = Vec::new();
+    for n in 0..24 {
+        let (client, metadata) = (connect(&broker).await, metadata.clone());
+        members.push(tokio::spawn(async move {
+            client.join("g", &format!("member-{n}"), metadata).await
+        }));
+    }
+    // Seven of a MiB and something more fit into eight.
+    until("17 refusals", || members.iter().filter(|m| m.is_finished()).count() == 17).await;
+    assert!((7 * MIB..8 * MIB).contains(&metric(&broker, GROUPS)), "{}", metric(&broker, GROUPS));
+    until("the end of the requests", || metric(&broker, REQUESTS) == 0).await;
+    // Others are served, with requests as large as they may be.
+    let value = "x".repeat(900_000);
+    for offset in 0..10 {
+        assert_eq!(client.produce(topic, 0, &value).await, Ok(offset));
+    }
+    assert_eq!(client.heartbeat("g").await, ErrorCode::UNKNOWN_MEMBER_ID);
+
+    // What leaves is given back, and the place is taken by others.
+    let leave = LeaveGroupRequest {
+        group_id: "g".into(),
+        members: (0..24)
+            .map(|n| MemberIdentity {
+                group_instance_id: Some(format!("member-{n}")),
+                ..Default::default()
+            })
+            .collect(),
+        ..Default::default()
+    };
+    assert_eq!(client.connection.send(&leave).await.unwrap().error_code, ErrorCode::NONE);
+    let mut answers: Vec<ErrorCode> = Vec::new();
+    for member in members {
+        answers.push(member.await.unwrap());
+    }
+    let count = |code| answers.iter().filter(|answer| **answer == code).count();
+    assert_eq!(count(ErrorCode::COORDINATOR_NOT_AVAILABLE), 17, "{answers:?}");
+    assert_eq!(count(ErrorCode::UNKNOWN_MEMBER_ID), 7, "{answers:?}");
+    assert_eq!(metric(&broker, GROUPS), 0);
+    broker.shut_down().await;
+}
+
+/// A request that waits for the controller holds what it was decoded to, and no more of them are
+/// decoded than there is room for; who needs little is served.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn decoded_requests_are_counted_until_they_are_done() {
+    let (data, faults) = (Data::new(), Faults::new());
+    let broker = TestBroker::builder()
+        .data(&data.0)
+        .dirs(&["a", "b"])
+        .faults(&faults)
+        .config("socket.request.max.bytes", 4 * MIB)
+        .config("queued.max.request.bytes", 8 * MIB)
+        .start()
+        .await;
+    let client = connect(&broker).await;
+    let topic = client.create("t", 1, &[]).await;
+    // When the requests hold all there is, nobody new is heard.
+    let mut clients = Vec::new();
+    for _ in 0..12 {
+        clients.push(connect(&broker).await);
+    }
+    let first = connect(&broker).await;
+    faults.hold(&[DiskOp::Sync], "__cluster_metadata");
+    let request = |n: usize| CreateTopicsRequest {
+        topics: vec![CreatableTopic {
+            name: format!("t-{n}"),
+            num_partitions: 1,
+            replication_factor: 1,
+            // In memory several times what it is on the wire.
+            configs: (0..CONFIGS)
+                .map(|_| CreatableTopicConfig { name: "no.such.config".into(), ..Default::default() })
+                .collect(),
+            ..Default::default()
+        }],
+        timeout_ms: 60_000,
+        ..Default::default()
+    };
+    let first = tokio::spawn(async move { first.create("first", 1, &[]).await });
+    until("the sync that is held", || metric(&broker, REQUESTS) > 0).await;
+    let mut waiting = Vec::new();
+    for (n, client) in clients.into_iter().enumerate() {
+        let request = request(n);
+        waiting.push(tokio::spawn(async move {
+            client.connection.send(&request).await.unwrap().topics[0].error_code
+        }));
+    }
+    let one = CONFIGS as u64 * size_of::<CreatableTopicConfig>() as u64;
+    until("a request that was decoded", || metric(&broker, REQUESTS) > one).await;
+    let mut most = 0;
+    for _ in 0..100 {
+        most = most.max(metric(&broker, REQUESTS));
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    // The limit, and one request beyond it, with what its decoding may ask for at once.
+    assert!(most <= 8 * MIB + 4 * one, "{most} bytes, one takes {one}");
+    faults.clear();
+    first.await.unwrap();
+    for waiting in waiting {
+        assert_eq!(waiting.await.unwrap(), ErrorCode::INVALID_CONFIG);
+    }
+    assert_eq!(client.produce(topic, 0, "x").await, Ok(0));
+    until("the end of the requests", || metric(&broker, REQUESTS) == 0).await;
+    broker.shut_down().await;
+}
