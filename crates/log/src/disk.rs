@@ -172,7 +172,7 @@ impl Disk {
     }
 
     /// Opens a file.
-    pub(crate) fn open(&self, path: &Path, mode: Mode) -> io::Result<OpenFile> {
+    pub fn open(&self, path: &Path, mode: Mode) -> io::Result<OpenFile> {
         self.inject(DiskOp::Open, path, 0)?;
         let mut options = OpenOptions::new();
         options.read(true);
@@ -191,7 +191,7 @@ impl Disk {
     }
 
     /// The whole of a small file; `None` if there is none.
-    pub(crate) fn read_small(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+    pub fn read_small(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
         self.inject(DiskOp::Read, path, 0)?;
         match std::fs::read(path) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -200,17 +200,21 @@ impl Disk {
         }
     }
 
+    /// Writes a whole file, replaced if it is there, and brings its content to the disk; its name is
+    /// there once the directory was synced.
+    pub fn create_synced(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let file = self.open(path, Mode::Create)?;
+        file.set_len(0)?;
+        file.write_all_at(content, 0)?;
+        file.sync()
+    }
+
     /// Replaces a small file so that after a crash either the old or the new content is there.
-    pub(crate) fn write_atomic(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+    pub fn write_atomic(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         let mut name = path.as_os_str().to_owned();
         name.push(".tmp");
         let tmp = Path::new(&name);
-        {
-            let file = self.open(tmp, Mode::Create)?;
-            file.set_len(0)?;
-            file.write_all_at(content, 0)?;
-            file.sync()?;
-        }
+        self.create_synced(tmp, content)?;
         self.rename(tmp, path)?;
         match path.parent() {
             Some(parent) => self.sync_dir(parent),
@@ -230,7 +234,8 @@ impl Disk {
         self.rename(tmp, path)
     }
 
-    pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+    /// Renames a file or directory.
+    pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.inject(DiskOp::Rename, from, 0)?;
         self.change(
             || std::fs::rename(from, to),
@@ -248,7 +253,7 @@ impl Disk {
     }
 
     /// Unlinks if the file is there; says whether it was.
-    pub(crate) fn remove_file(&self, path: &Path) -> io::Result<bool> {
+    pub fn remove_file(&self, path: &Path) -> io::Result<bool> {
         self.inject(DiskOp::Remove, path, 0)?;
         let removed = self.change(
             || std::fs::remove_file(path),
@@ -261,7 +266,8 @@ impl Disk {
         }
     }
 
-    pub(crate) fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
+    /// Removes a directory with everything in it, if it is there.
+    pub fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
         self.inject(DiskOp::Remove, path, 0)?;
         // Where it fails, part of it is gone.
         let removed = self.change(
@@ -274,7 +280,8 @@ impl Disk {
         }
     }
 
-    pub(crate) fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+    /// Makes a directory, and those above it that are missing.
+    pub fn create_dir_all(&self, path: &Path) -> io::Result<()> {
         self.inject(DiskOp::CreateDir, path, 0)?;
         self.change(
             || std::fs::create_dir_all(path),
@@ -282,7 +289,8 @@ impl Disk {
         )
     }
 
-    pub(crate) fn sync_dir(&self, path: &Path) -> io::Result<()> {
+    /// Brings the names in a directory to the disk.
+    pub fn sync_dir(&self, path: &Path) -> io::Result<()> {
         self.inject(DiskOp::SyncDir, path, 0)?;
         self.tell(Change::DirSyncBegins { path });
         File::open(path)?.sync_all()?;
@@ -291,7 +299,7 @@ impl Disk {
     }
 
     /// Name and length of every file in a directory, and names of the directories, unsorted.
-    pub(crate) fn list(&self, path: &Path) -> io::Result<Vec<Entry>> {
+    pub fn list(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
         self.inject(DiskOp::List, path, 0)?;
         let mut entries = Vec::new();
         for entry in std::fs::read_dir(path)? {
@@ -299,7 +307,7 @@ impl Disk {
             // A name that is not UTF-8 is none of ours.
             let Ok(name) = entry.file_name().into_string() else { continue };
             let is_dir = entry.file_type()?.is_dir();
-            entries.push(Entry { name, is_dir });
+            entries.push(DirEntry { name, is_dir });
         }
         Ok(entries)
     }
@@ -315,9 +323,11 @@ impl Disk {
 
 /// What [`Disk::list`] tells of one entry.
 #[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) name: String,
-    pub(crate) is_dir: bool,
+pub struct DirEntry {
+    /// Its name.
+    pub name: String,
+    /// Whether it is a directory.
+    pub is_dir: bool,
 }
 
 /// A file held open. Reads and writes carry their position; there is no cursor.

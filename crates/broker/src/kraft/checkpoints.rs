@@ -3,11 +3,10 @@
 //! The log may lose what lies before a checkpoint, and checkpoints may go that another one follows,
 //! by `metadata.max.retention.bytes` and `metadata.max.retention.ms`. The newest always stays.
 
-use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use thalweg_log::Log;
+use thalweg_log::{Disk, Log, Mode, OpenFile};
 use thalweg_metadata::image::{MetadataImage, SnapshotReader};
 use thalweg_metadata::records::{Batch, BatchContents, ControlRecord};
 use thalweg_records::BatchView;
@@ -15,7 +14,7 @@ use thalweg_records::codec::Decompressor;
 use thalweg_wire::messages::VotersRecord;
 
 use super::log::{MetadataLogError, each_batch};
-use super::quorum_state::{replace_synced, sync_dir};
+use super::quorum_state::replace_synced;
 
 /// When checkpoints are written, and for how long they and the log are kept.
 #[derive(Clone, Copy, Debug)]
@@ -42,10 +41,10 @@ pub(super) struct Checkpoint {
 type Contents = (MetadataImage, Option<VotersRecord>, i16);
 
 /// All checkpoints of a log, oldest first.
-fn all(dir: &Path) -> io::Result<Vec<Checkpoint>> {
+fn all(disk: &Disk, dir: &Path) -> io::Result<Vec<Checkpoint>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(dir)? {
-        let Ok(name) = entry?.file_name().into_string() else { continue };
+    for entry in disk.list(dir)? {
+        let name = entry.name;
         let Some((end, epoch)) =
             name.strip_suffix(".checkpoint").and_then(|stem| stem.split_once('-'))
         else {
@@ -62,19 +61,20 @@ fn all(dir: &Path) -> io::Result<Vec<Checkpoint>> {
 }
 
 /// The newest checkpoint.
-pub(super) fn latest(dir: &Path) -> io::Result<Option<Checkpoint>> {
-    Ok(all(dir)?.pop())
+pub(super) fn latest(disk: &Disk, dir: &Path) -> io::Result<Option<Checkpoint>> {
+    Ok(all(disk, dir)?.pop())
 }
 
 /// Writes a checkpoint of `image`, which `bytes` are.
 pub(super) fn write(
+    disk: &Disk,
     dir: &Path,
     image: &MetadataImage,
     bytes: &[u8],
 ) -> Result<(), MetadataLogError> {
     let end_offset = image.provenance.offset + 1;
     let name = format!("{end_offset:020}-{:010}.checkpoint", image.provenance.epoch);
-    let written = replace_synced(dir, &name, bytes).and_then(|()| sync_dir(dir));
+    let written = replace_synced(disk, dir, &name, bytes).and_then(|()| disk.sync_dir(dir));
     written.map_err(|error| MetadataLogError::Io { path: dir.join(name), error })
 }
 
@@ -82,9 +82,12 @@ impl Checkpoint {
     /// Reads all of it.
     pub(super) fn read(
         &self,
+        disk: &Disk,
         decompressor: &mut Decompressor,
     ) -> Result<Contents, MetadataLogError> {
-        let bytes = fs::read(&self.path).map_err(|error| self.failed(error))?;
+        let gone = || io::ErrorKind::NotFound.into();
+        let bytes = disk.read_small(&self.path).and_then(|bytes| bytes.ok_or_else(gone));
+        let bytes = bytes.map_err(|error| self.failed(error))?;
         let broken = |error| MetadataLogError::Snapshot { path: self.path.clone(), error };
         let mut reader = SnapshotReader::new(MetadataImage::empty());
         each_batch(&bytes, decompressor, |batch| reader.load(&batch).map_err(broken))?;
@@ -98,17 +101,23 @@ impl Checkpoint {
         MetadataLogError::Io { path: self.path.clone(), error }
     }
 
-    fn size(&self) -> Result<u64, MetadataLogError> {
-        Ok(fs::metadata(&self.path).map_err(|error| self.failed(error))?.len())
+    fn open(&self, disk: &Disk) -> Result<OpenFile, MetadataLogError> {
+        disk.open(&self.path, Mode::Read).map_err(|error| self.failed(error))
+    }
+
+    fn size(&self, disk: &Disk) -> Result<u64, MetadataLogError> {
+        self.open(disk)?.len().map_err(|error| self.failed(error))
     }
 
     /// Time of the newest record in it, which its first batch says.
-    fn timestamp_ms(&self) -> Result<Option<i64>, MetadataLogError> {
+    fn timestamp_ms(&self, disk: &Disk) -> Result<Option<i64>, MetadataLogError> {
         const FIRST_BATCH_MAX: u64 = 64 << 10;
-        let mut begin = Vec::new();
-        fs::File::open(&self.path)
-            .and_then(|file| file.take(FIRST_BATCH_MAX).read_to_end(&mut begin))
-            .map_err(|error| self.failed(error))?;
+        let file = self.open(disk)?;
+        let begin = file.len().and_then(|len| {
+            let mut begin = vec![0; usize::try_from(len.min(FIRST_BATCH_MAX)).unwrap_or(0)];
+            file.read_exact_at(&mut begin, 0).map(|()| begin)
+        });
+        let begin = begin.map_err(|error| self.failed(error))?;
         let Ok(view) = BatchView::parse(&begin) else { return Ok(None) };
         let batch = Batch::read(view.bytes(), &mut Decompressor::new())?;
         let BatchContents::Control(records) = batch.contents else { return Ok(None) };
@@ -128,10 +137,11 @@ pub(super) fn clean(
     now_ms: i64,
 ) -> Result<(), MetadataLogError> {
     let at_dir = |error| MetadataLogError::Io { path: dir.to_path_buf(), error };
-    let checkpoints = all(dir).map_err(at_dir)?;
+    let disk = log.dir().disk();
+    let checkpoints = all(disk, dir).map_err(at_dir)?;
     let mut total = 0;
     for checkpoint in &checkpoints {
-        total += checkpoint.size()?;
+        total += checkpoint.size(disk)?;
     }
     let mut removed = false;
     for pair in checkpoints.windows(2) {
@@ -139,7 +149,7 @@ pub(super) fn clean(
         let too_much =
             u64::try_from(retention.bytes).is_ok_and(|max| log.size().saturating_add(total) > max);
         let too_old = || {
-            let age = oldest.timestamp_ms()?.map(|timestamp| now_ms.saturating_sub(timestamp));
+            let age = oldest.timestamp_ms(disk)?.map(|timestamp| now_ms.saturating_sub(timestamp));
             Ok::<_, MetadataLogError>(retention.ms >= 0 && age.is_some_and(|a| a > retention.ms))
         };
         if !too_much && !too_old()? {
@@ -149,9 +159,9 @@ pub(super) fn clean(
         // The log first: a checkpoint may only go when nothing needs it to stand on.
         log.delete_records(next.end_offset).map_err(|error| damaged(&error))?;
         log.delete_old_segments(now_ms)?;
-        total -= oldest.size()?;
-        fs::remove_file(&oldest.path).map_err(|error| oldest.failed(error))?;
+        total -= oldest.size(disk)?;
+        disk.remove_file(&oldest.path).map_err(|error| oldest.failed(error))?;
         removed = true;
     }
-    if removed { sync_dir(dir).map_err(at_dir) } else { Ok(()) }
+    if removed { disk.sync_dir(dir).map_err(at_dir) } else { Ok(()) }
 }
