@@ -107,6 +107,11 @@ impl LogDir {
         &self.path
     }
 
+    /// Access to its files, for those that others than this crate keep there.
+    pub fn disk(&self) -> &Disk {
+        &self.disk
+    }
+
     /// `directory.id`; zero only for a directory that failed before its id could be read.
     pub fn id(&self) -> Uuid {
         self.id.get().copied().unwrap_or(Uuid::ZERO)

@@ -10,6 +10,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::path::Path;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::io::ReadWriteFlags;
 
 /// What is about to be done to a file.
@@ -57,6 +58,47 @@ pub enum Injected {
 pub trait FaultHook: Send + Sync {
     /// Called with the operation, its path and the bytes it is about.
     fn before(&self, op: DiskOp, path: &Path, len: usize) -> Injected;
+
+    /// Who keeps a record of every change, if anybody does. It is locked from before a change is
+    /// made until it has heard of it, so that it hears of changes in the order they were made.
+    fn record(&self) -> Option<&Mutex<dyn Record>> {
+        None
+    }
+}
+
+/// Hears of changes that were made, not of those that failed.
+pub trait Record: Send {
+    /// A file is open, made if it was missing; what it is called in [`Change`]s, also once it was
+    /// renamed or unlinked.
+    fn opened(&mut self, path: &Path) -> u64;
+    /// Something else was changed, or brought to the disk.
+    fn changed(&mut self, change: Change<'_>);
+}
+
+/// A change that was made to a file or a directory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Change<'a> {
+    /// Bytes were written at a position.
+    Written { file: u64, at: u64, bytes: &'a [u8] },
+    /// A file has this length now.
+    Length { file: u64, len: u64 },
+    /// `fdatasync` of a file begins: what is written from here on need not be part of it.
+    SyncBegins { file: u64 },
+    /// `fdatasync` of a file that this thread began has succeeded.
+    Synced { file: u64 },
+    /// `fsync` of a directory begins.
+    DirSyncBegins { path: &'a Path },
+    /// `fsync` of a directory that this thread began has succeeded.
+    DirSynced { path: &'a Path },
+    /// A file or directory has another name.
+    Renamed { from: &'a Path, to: &'a Path },
+    /// A file was unlinked.
+    Removed { path: &'a Path },
+    /// A directory was removed with everything below it, or some of it, up to an error.
+    TreeRemoved { path: &'a Path },
+    /// A directory was made, with those above it that were missing.
+    DirMade { path: &'a Path },
 }
 
 /// Access to files, through the hook if there is one.
@@ -109,7 +151,28 @@ impl Disk {
         }
     }
 
-    pub(crate) fn open(&self, path: &Path, mode: Mode) -> io::Result<OpenFile> {
+    /// Makes a change, and tells who keeps a record of them.
+    fn change<T>(
+        &self,
+        make: impl FnOnce() -> io::Result<T>,
+        tell: impl FnOnce(&mut dyn Record, &T),
+    ) -> io::Result<T> {
+        let Some(record) = self.hook.as_deref().and_then(FaultHook::record) else { return make() };
+        let mut record = record.lock();
+        let made = make()?;
+        tell(&mut *record, &made);
+        Ok(made)
+    }
+
+    /// Tells who keeps a record of changes.
+    pub(crate) fn tell(&self, change: Change<'_>) {
+        if let Some(record) = self.hook.as_deref().and_then(FaultHook::record) {
+            record.lock().changed(change);
+        }
+    }
+
+    /// Opens a file.
+    pub fn open(&self, path: &Path, mode: Mode) -> io::Result<OpenFile> {
         self.inject(DiskOp::Open, path, 0)?;
         let mut options = OpenOptions::new();
         options.read(true);
@@ -122,11 +185,13 @@ impl Disk {
                 options.write(true).create(true).truncate(false);
             }
         }
-        Ok(OpenFile { file: options.open(path)?, path: path.into(), disk: self.clone() })
+        let mut id = 0;
+        let file = self.change(|| options.open(path), |record, _| id = record.opened(path))?;
+        Ok(OpenFile { file, path: path.into(), disk: self.clone(), id })
     }
 
     /// The whole of a small file; `None` if there is none.
-    pub(crate) fn read_small(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+    pub fn read_small(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
         self.inject(DiskOp::Read, path, 0)?;
         match std::fs::read(path) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -135,17 +200,21 @@ impl Disk {
         }
     }
 
+    /// Writes a whole file, replaced if it is there, and brings its content to the disk; its name is
+    /// there once the directory was synced.
+    pub fn create_synced(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let file = self.open(path, Mode::Create)?;
+        file.set_len(0)?;
+        file.write_all_at(content, 0)?;
+        file.sync()
+    }
+
     /// Replaces a small file so that after a crash either the old or the new content is there.
-    pub(crate) fn write_atomic(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+    pub fn write_atomic(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         let mut name = path.as_os_str().to_owned();
         name.push(".tmp");
         let tmp = Path::new(&name);
-        {
-            let file = self.open(tmp, Mode::Create)?;
-            file.set_len(0)?;
-            file.write_all_at(content, 0)?;
-            file.sync()?;
-        }
+        self.create_synced(tmp, content)?;
         self.rename(tmp, path)?;
         match path.parent() {
             Some(parent) => self.sync_dir(parent),
@@ -165,9 +234,13 @@ impl Disk {
         self.rename(tmp, path)
     }
 
-    pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+    /// Renames a file or directory.
+    pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.inject(DiskOp::Rename, from, 0)?;
-        std::fs::rename(from, to)
+        self.change(
+            || std::fs::rename(from, to),
+            |record, ()| record.changed(Change::Renamed { from, to }),
+        )
     }
 
     /// Renames if the file is there; says whether it was.
@@ -180,35 +253,53 @@ impl Disk {
     }
 
     /// Unlinks if the file is there; says whether it was.
-    pub(crate) fn remove_file(&self, path: &Path) -> io::Result<bool> {
+    pub fn remove_file(&self, path: &Path) -> io::Result<bool> {
         self.inject(DiskOp::Remove, path, 0)?;
-        match std::fs::remove_file(path) {
+        let removed = self.change(
+            || std::fs::remove_file(path),
+            |record, ()| record.changed(Change::Removed { path }),
+        );
+        match removed {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    pub(crate) fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
+    /// Removes a directory with everything in it, if it is there.
+    pub fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
         self.inject(DiskOp::Remove, path, 0)?;
-        match std::fs::remove_dir_all(path) {
+        // Where it fails, part of it is gone.
+        let removed = self.change(
+            || Ok(std::fs::remove_dir_all(path)),
+            |record, _| record.changed(Change::TreeRemoved { path }),
+        )?;
+        match removed {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
     }
 
-    pub(crate) fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+    /// Makes a directory, and those above it that are missing.
+    pub fn create_dir_all(&self, path: &Path) -> io::Result<()> {
         self.inject(DiskOp::CreateDir, path, 0)?;
-        std::fs::create_dir_all(path)
+        self.change(
+            || std::fs::create_dir_all(path),
+            |record, ()| record.changed(Change::DirMade { path }),
+        )
     }
 
-    pub(crate) fn sync_dir(&self, path: &Path) -> io::Result<()> {
+    /// Brings the names in a directory to the disk.
+    pub fn sync_dir(&self, path: &Path) -> io::Result<()> {
         self.inject(DiskOp::SyncDir, path, 0)?;
-        File::open(path)?.sync_all()
+        self.tell(Change::DirSyncBegins { path });
+        File::open(path)?.sync_all()?;
+        self.tell(Change::DirSynced { path });
+        Ok(())
     }
 
     /// Name and length of every file in a directory, and names of the directories, unsorted.
-    pub(crate) fn list(&self, path: &Path) -> io::Result<Vec<Entry>> {
+    pub fn list(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
         self.inject(DiskOp::List, path, 0)?;
         let mut entries = Vec::new();
         for entry in std::fs::read_dir(path)? {
@@ -216,7 +307,7 @@ impl Disk {
             // A name that is not UTF-8 is none of ours.
             let Ok(name) = entry.file_name().into_string() else { continue };
             let is_dir = entry.file_type()?.is_dir();
-            entries.push(Entry { name, is_dir });
+            entries.push(DirEntry { name, is_dir });
         }
         Ok(entries)
     }
@@ -232,9 +323,11 @@ impl Disk {
 
 /// What [`Disk::list`] tells of one entry.
 #[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) name: String,
-    pub(crate) is_dir: bool,
+pub struct DirEntry {
+    /// Its name.
+    pub name: String,
+    /// Whether it is a directory.
+    pub is_dir: bool,
 }
 
 /// A file held open. Reads and writes carry their position; there is no cursor.
@@ -243,6 +336,8 @@ pub struct OpenFile {
     file: File,
     path: Box<Path>,
     disk: Disk,
+    /// What [`Record`] calls it.
+    id: u64,
 }
 
 impl std::os::fd::AsFd for OpenFile {
@@ -318,7 +413,7 @@ impl OpenFile {
         while done < bytes.len() {
             let rest = &bytes[done..];
             let (len, then) = self.inject_write(rest.len())?;
-            match retry(|| rustix::io::pwrite(&self.file, &rest[..len], at + done as u64))? {
+            match self.write_once(&rest[..len], at + done as u64)? {
                 0 if len > 0 => return Err(io::ErrorKind::WriteZero.into()),
                 n => done += n,
             }
@@ -329,13 +424,30 @@ impl OpenFile {
         Ok(())
     }
 
+    /// One system call.
+    fn write_once(&self, bytes: &[u8], at: u64) -> io::Result<usize> {
+        self.disk.change(
+            || retry(|| rustix::io::pwrite(&self.file, bytes, at)),
+            |record, &n| {
+                record.changed(Change::Written { file: self.id, at, bytes: &bytes[..n] });
+            },
+        )
+    }
+
     /// One `pwritev` in the ordinary case; what it leaves is written buffer by buffer.
     pub(crate) fn write_vectored_at(&self, bufs: &[IoSlice<'_>], at: u64) -> io::Result<()> {
         let total: usize = bufs.iter().map(|buf| buf.len()).sum();
         let (len, then) = self.inject_write(total)?;
         let upto = if then.is_some() { len } else { total };
         let mut done = if len == total && then.is_none() {
-            retry(|| rustix::io::pwritev(&self.file, bufs, at))?
+            self.disk.change(
+                || retry(|| rustix::io::pwritev(&self.file, bufs, at)),
+                |record, &n| {
+                    let mut bytes: Vec<u8> = bufs.iter().flat_map(|buf| buf.iter().copied()).collect();
+                    bytes.truncate(n);
+                    record.changed(Change::Written { file: self.id, at, bytes: &bytes });
+                },
+            )?
         } else {
             0
         };
@@ -345,7 +457,7 @@ impl OpenFile {
             let mut from = done.saturating_sub(begins);
             while from < end {
                 let position = at + (begins + from) as u64;
-                match retry(|| rustix::io::pwrite(&self.file, &buf[from..end], position))? {
+                match self.write_once(&buf[from..end], position)? {
                     0 => return Err(io::ErrorKind::WriteZero.into()),
                     n => from += n,
                 }
@@ -375,26 +487,35 @@ impl OpenFile {
     /// Brings data and length to the disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.disk.inject(DiskOp::Sync, &self.path, 0)?;
-        retry(|| rustix::fs::fdatasync(&self.file))
+        self.disk.tell(Change::SyncBegins { file: self.id });
+        retry(|| rustix::fs::fdatasync(&self.file))?;
+        self.disk.tell(Change::Synced { file: self.id });
+        Ok(())
     }
 
     pub(crate) fn set_len(&self, len: u64) -> io::Result<()> {
         self.disk.inject(DiskOp::Truncate, &self.path, 0)?;
-        self.file.set_len(len)
+        self.change_len(len, || self.file.set_len(len))
+    }
+
+    fn change_len(&self, len: u64, make: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        self.disk.change(make, |record, ()| {
+            record.changed(Change::Length { file: self.id, len });
+        })
     }
 
     /// Reserves blocks so that later writes cannot run out of space.
     pub(crate) fn allocate(&self, len: u64) -> io::Result<()> {
         self.disk.inject(DiskOp::Truncate, &self.path, 0)?;
-        let outcome = retry(|| {
-            rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::empty(), 0, len)
-        });
+        let flags = rustix::fs::FallocateFlags::empty();
+        let outcome = self
+            .change_len(len, || retry(|| rustix::fs::fallocate(&self.file, flags, 0, len)));
         match outcome {
             // Where blocks cannot be reserved the length alone is set, which is all Kafka does.
             Err(error)
                 if error.raw_os_error() == Some(rustix::io::Errno::OPNOTSUPP.raw_os_error()) =>
             {
-                self.file.set_len(len)
+                self.change_len(len, || self.file.set_len(len))
             }
             other => other,
         }

@@ -63,7 +63,7 @@ pub use coalesce::{AppendWaiter, Submitted};
 pub use config::LogConfig;
 pub use create::CreateRequest;
 pub use dir::{DirFailureListener, Executor, LogDir};
-pub use disk::{Disk, DiskOp, FaultHook, Injected, OpenFile};
+pub use disk::{Change, DirEntry, Disk, DiskOp, FaultHook, Injected, Mode, OpenFile, Record};
 pub use epochs::{UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET};
 pub use error::{AppendError, CreateError, OpenError, ReadError, StorageError};
 pub use housekeeping::DirLogs;

@@ -1,4 +1,6 @@
-//! Batches for tests of this crate.
+//! Batches and directories for tests, and what crashes leave of these.
+
+pub mod crash;
 
 use thalweg_records::batch::{HEADER_LEN, add_sequence};
 use thalweg_records::checksum::crc32c;
@@ -138,10 +140,24 @@ impl TempDir {
     /// A new, empty directory.
     #[allow(clippy::new_without_default)]
     pub fn new() -> TempDir {
-        let name = format!("thalweg-log-{:032x}", crate::dir::random_u128());
-        let path = std::env::temp_dir().join(name);
+        Self::below(&std::env::temp_dir())
+    }
+
+    /// The same in memory, where the system has a place for that: its syncs cost nothing.
+    pub fn in_memory() -> TempDir {
+        let memory = std::path::Path::new("/dev/shm");
+        if memory.is_dir() { Self::below(memory) } else { Self::new() }
+    }
+
+    fn below(parent: &std::path::Path) -> TempDir {
+        let path = parent.join(format!("thalweg-log-{:032x}", crate::dir::random_u128()));
         std::fs::create_dir_all(&path).unwrap();
         TempDir(path)
+    }
+
+    /// Leaves the directory where it is, for people to look at.
+    pub fn keep(mut self) -> std::path::PathBuf {
+        std::mem::take(&mut self.0)
     }
 
     /// Where it is.
@@ -152,6 +168,8 @@ impl TempDir {
 
 impl Drop for TempDir {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        if !self.0.as_os_str().is_empty() {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
     }
 }

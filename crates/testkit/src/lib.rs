@@ -23,6 +23,9 @@ use thalweg_broker::config::broker::Mode;
 use thalweg_broker::config::{BrokerConfig, Properties};
 use thalweg_broker::{Hooks, RunningBroker, StartError};
 
+#[doc(hidden)]
+pub use thalweg_broker::disk::crash;
+
 pub mod faults;
 pub mod kafka;
 mod ports;
@@ -89,6 +92,13 @@ impl Builder {
     /// Puts faults between the broker and its disks.
     pub fn faults(mut self, faults: &std::sync::Arc<faults::Faults>) -> Builder {
         self.hooks.disk = thalweg_broker::disk::Disk::with_hook(faults.clone());
+        self
+    }
+
+    /// Reaches its disks through a hook.
+    #[doc(hidden)]
+    pub fn disk_hook(mut self, hook: std::sync::Arc<dyn thalweg_broker::disk::FaultHook>) -> Builder {
+        self.hooks.disk = thalweg_broker::disk::Disk::with_hook(hook);
         self
     }
 

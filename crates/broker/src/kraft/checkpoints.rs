@@ -3,12 +3,11 @@
 //! The log may lose what lies before a checkpoint, and checkpoints may go that another one follows,
 //! by `metadata.max.retention.bytes` and `metadata.max.retention.ms`. The newest always stays.
 
-use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use thalweg_log::Log;
+use thalweg_log::{Disk, Log, Mode, OpenFile};
 use thalweg_metadata::bootstrap::snapshot_batches;
 use thalweg_metadata::image::{MetadataImage, SnapshotReader};
 use thalweg_metadata::records::{Batch, BatchContents, ControlRecord};
@@ -17,7 +16,7 @@ use thalweg_records::codec::Decompressor;
 use thalweg_wire::messages::VotersRecord;
 
 use super::log::{MetadataLogError, each_batch};
-use super::quorum_state::{replace_synced, sync_dir};
+use super::quorum_state::replace_synced;
 
 /// When checkpoints are written, and for how long they and the log are kept.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +34,7 @@ pub(crate) struct Retention {
 /// A checkpoint that is to be written: all that it takes, so that nothing is locked meanwhile.
 #[derive(Debug)]
 pub(crate) struct Due {
+    pub(super) disk: Disk,
     pub(super) dir: PathBuf,
     pub(super) image: MetadataImage,
     pub(super) kraft_version: i16,
@@ -48,7 +48,7 @@ impl Due {
     pub(super) fn write(&self, now_ms: i64) -> Result<(), MetadataLogError> {
         let (image, voters) = (&self.image, self.voters.as_ref());
         let batches = snapshot_batches(image, self.kraft_version, voters, now_ms)?;
-        write(&self.dir, image, &batches.concat())
+        write(&self.disk, &self.dir, image, &batches.concat())
     }
 }
 
@@ -79,10 +79,10 @@ pub(super) struct Checkpoint {
 type Contents = (MetadataImage, Option<VotersRecord>, i16);
 
 /// All checkpoints of a log, oldest first.
-fn all(dir: &Path) -> io::Result<Vec<Checkpoint>> {
+fn all(disk: &Disk, dir: &Path) -> io::Result<Vec<Checkpoint>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(dir)? {
-        let Ok(name) = entry?.file_name().into_string() else { continue };
+    for entry in disk.list(dir)? {
+        let name = entry.name;
         let Some((end, epoch)) =
             name.strip_suffix(".checkpoint").and_then(|stem| stem.split_once('-'))
         else {
@@ -99,19 +99,20 @@ fn all(dir: &Path) -> io::Result<Vec<Checkpoint>> {
 }
 
 /// The newest checkpoint.
-pub(super) fn latest(dir: &Path) -> io::Result<Option<Checkpoint>> {
-    Ok(all(dir)?.pop())
+pub(super) fn latest(disk: &Disk, dir: &Path) -> io::Result<Option<Checkpoint>> {
+    Ok(all(disk, dir)?.pop())
 }
 
 /// Writes a checkpoint of `image`, which `bytes` are.
 fn write(
+    disk: &Disk,
     dir: &Path,
     image: &MetadataImage,
     bytes: &[u8],
 ) -> Result<(), MetadataLogError> {
     let end_offset = image.provenance.offset + 1;
     let name = format!("{end_offset:020}-{:010}.checkpoint", image.provenance.epoch);
-    let written = replace_synced(dir, &name, bytes).and_then(|()| sync_dir(dir));
+    let written = replace_synced(disk, dir, &name, bytes).and_then(|()| disk.sync_dir(dir));
     written.map_err(|error| MetadataLogError::Io { path: dir.join(name), error })
 }
 
@@ -119,9 +120,12 @@ impl Checkpoint {
     /// Reads all of it.
     pub(super) fn read(
         &self,
+        disk: &Disk,
         decompressor: &mut Decompressor,
     ) -> Result<Contents, MetadataLogError> {
-        let bytes = fs::read(&self.path).map_err(|error| self.failed(error))?;
+        let gone = || io::ErrorKind::NotFound.into();
+        let bytes = disk.read_small(&self.path).and_then(|bytes| bytes.ok_or_else(gone));
+        let bytes = bytes.map_err(|error| self.failed(error))?;
         let broken = |error| MetadataLogError::Snapshot { path: self.path.clone(), error };
         let mut reader = SnapshotReader::new(MetadataImage::empty());
         each_batch(&bytes, decompressor, |batch| reader.load(&batch).map_err(broken))?;
@@ -135,17 +139,23 @@ impl Checkpoint {
         MetadataLogError::Io { path: self.path.clone(), error }
     }
 
-    fn size(&self) -> Result<u64, MetadataLogError> {
-        Ok(fs::metadata(&self.path).map_err(|error| self.failed(error))?.len())
+    fn open(&self, disk: &Disk) -> Result<OpenFile, MetadataLogError> {
+        disk.open(&self.path, Mode::Read).map_err(|error| self.failed(error))
+    }
+
+    fn size(&self, disk: &Disk) -> Result<u64, MetadataLogError> {
+        self.open(disk)?.len().map_err(|error| self.failed(error))
     }
 
     /// Time of the newest record in it, which its first batch says.
-    fn timestamp_ms(&self) -> Result<Option<i64>, MetadataLogError> {
+    fn timestamp_ms(&self, disk: &Disk) -> Result<Option<i64>, MetadataLogError> {
         const FIRST_BATCH_MAX: u64 = 64 << 10;
-        let mut begin = Vec::new();
-        fs::File::open(&self.path)
-            .and_then(|file| file.take(FIRST_BATCH_MAX).read_to_end(&mut begin))
-            .map_err(|error| self.failed(error))?;
+        let file = self.open(disk)?;
+        let begin = file.len().and_then(|len| {
+            let mut begin = vec![0; usize::try_from(len.min(FIRST_BATCH_MAX)).unwrap_or(0)];
+            file.read_exact_at(&mut begin, 0).map(|()| begin)
+        });
+        let begin = begin.map_err(|error| self.failed(error))?;
         let Ok(view) = BatchView::parse(&begin) else { return Ok(None) };
         let batch = Batch::read(view.bytes(), &mut Decompressor::new())?;
         let BatchContents::Control(records) = batch.contents else { return Ok(None) };
@@ -165,10 +175,11 @@ fn clean(
     now_ms: i64,
 ) -> Result<(), MetadataLogError> {
     let at_dir = |error| MetadataLogError::Io { path: dir.to_path_buf(), error };
-    let checkpoints = all(dir).map_err(at_dir)?;
+    let disk = log.dir().disk();
+    let checkpoints = all(disk, dir).map_err(at_dir)?;
     let mut total = 0;
     for checkpoint in &checkpoints {
-        total += checkpoint.size()?;
+        total += checkpoint.size(disk)?;
     }
     let mut removed = false;
     for pair in checkpoints.windows(2) {
@@ -176,7 +187,7 @@ fn clean(
         let too_much =
             u64::try_from(retention.bytes).is_ok_and(|max| log.size().saturating_add(total) > max);
         let too_old = || {
-            let age = oldest.timestamp_ms()?.map(|timestamp| now_ms.saturating_sub(timestamp));
+            let age = oldest.timestamp_ms(disk)?.map(|timestamp| now_ms.saturating_sub(timestamp));
             Ok::<_, MetadataLogError>(retention.ms >= 0 && age.is_some_and(|a| a > retention.ms))
         };
         if !too_much && !too_old()? {
@@ -186,9 +197,9 @@ fn clean(
         // The log first: a checkpoint may only go when nothing needs it to stand on.
         log.delete_records(next.end_offset).map_err(|error| damaged(&error))?;
         log.delete_old_segments(now_ms)?;
-        total -= oldest.size()?;
-        fs::remove_file(&oldest.path).map_err(|error| oldest.failed(error))?;
+        total -= oldest.size(disk)?;
+        disk.remove_file(&oldest.path).map_err(|error| oldest.failed(error))?;
         removed = true;
     }
-    if removed { sync_dir(dir).map_err(at_dir) } else { Ok(()) }
+    if removed { disk.sync_dir(dir).map_err(at_dir) } else { Ok(()) }
 }

@@ -5,15 +5,14 @@
 //! record of it exists. Appends are brought to the disk before they take effect; only those of the
 //! start itself are brought there together, by [`MetadataLog::settle`], before anybody is served.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use thalweg_log::{
-    AppendContext, AppendError, CLUSTER_METADATA_TOPIC, CreateError, CreateRequest, Isolation, Log,
-    LogConfig, LogDir, LogManager, ReadRequest, StorageError, Wait,
+    AppendContext, AppendError, CLUSTER_METADATA_TOPIC, CreateError, CreateRequest, Disk, Isolation,
+    Log, LogConfig, LogDir, LogManager, ReadRequest, StorageError, Wait,
 };
 use thalweg_metadata::bootstrap::{
     QUORUM_CHECKPOINT, SoleVoter, abort_record, bootstrap_checkpoint, bootstrap_records,
@@ -29,7 +28,7 @@ use thalweg_wire::messages::VotersRecord;
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 
 use super::checkpoints::{self, Due, Retained, Retention};
-use super::quorum_state::{self, QuorumState, create_synced, replace_synced, sync_dir};
+use super::quorum_state::{self, QuorumState, replace_synced};
 
 /// Bytes read at a time while the log is replayed.
 const READ_BYTES: u32 = 1 << 20;
@@ -126,15 +125,15 @@ impl MetadataLog {
         // What cannot be looked at is not taken for missing.
         let is_new = !path.try_exists().map_err(at(&path))?;
         if is_new {
-            format(dir.path(), &path, owner, now_ms)?;
+            format(dir.disk(), dir.path(), &path, owner, now_ms)?;
         }
         let request = CreateRequest::new(CLUSTER_METADATA_TOPIC, 0, Uuid::ONE);
         let log = logs.open_unmanaged(dir, &request, Arc::new(config), now_ms)?;
 
         let mut decompressor = Decompressor::new();
-        let checkpoint = checkpoints::latest(&path).map_err(at(&path))?;
+        let checkpoint = checkpoints::latest(dir.disk(), &path).map_err(at(&path))?;
         let (image, mut voters, mut kraft_version) = match &checkpoint {
-            Some(found) => found.read(&mut decompressor)?,
+            Some(found) => found.read(dir.disk(), &mut decompressor)?,
             None => (MetadataImage::empty(), None, 0),
         };
         let mut loader = Loader::new(image);
@@ -155,13 +154,13 @@ impl MetadataLog {
         })?;
         sole_voter(owner, voters.as_ref(), kraft_version)?;
 
-        let before = quorum_state::read(&path).map_err(at(&path))?;
+        let before = quorum_state::read(dir.disk(), &path).map_err(at(&path))?;
         let epoch = if is_new {
             FIRST_EPOCH
         } else {
             let epoch = before.map_or(0, |s| s.leader_epoch).max(last_epoch) + 1;
             let state = QuorumState { leader_id: owner.node_id, leader_epoch: epoch };
-            quorum_state::write(&path, state, kraft_version).map_err(at(&path))?;
+            quorum_state::write(dir.disk(), &path, state, kraft_version).map_err(at(&path))?;
             epoch
         };
         log.assign_epoch(epoch);
@@ -196,7 +195,7 @@ impl MetadataLog {
         }
         let bootstrap = if is_empty {
             let file = dir.path().join(BOOTSTRAP_CHECKPOINT);
-            Some(Bootstrap { levels: read_bootstrap(&file, &mut decompressor)?, unfinished })
+            Some(Bootstrap { levels: read_bootstrap(dir.disk(), &file, &mut decompressor)?, unfinished })
         } else {
             None
         };
@@ -295,6 +294,7 @@ impl MetadataLog {
         // Unless the end is reached.
         self.snapshot_failed = true;
         Due {
+            disk: self.log.dir().disk().clone(),
             dir: self.path.clone(),
             image: image.clone(),
             kraft_version: self.kraft_version,
@@ -426,7 +426,13 @@ const FIRST_EPOCH: i32 = 1;
 
 /// Makes a new installation, as Kafka's `StorageTool format --standalone` does, already in its
 /// first epoch.
-fn format(dir: &Path, path: &Path, owner: &Owner, now_ms: i64) -> Result<(), MetadataLogError> {
+fn format(
+    disk: &Disk,
+    dir: &Path,
+    path: &Path,
+    owner: &Owner,
+    now_ms: i64,
+) -> Result<(), MetadataLogError> {
     let at = |path: &Path| {
         let path = path.to_path_buf();
         move |error| MetadataLogError::Io { path, error }
@@ -435,42 +441,37 @@ fn format(dir: &Path, path: &Path, owner: &Owner, now_ms: i64) -> Result<(), Met
     let bootstrap = dir.join(BOOTSTRAP_CHECKPOINT);
     if bootstrap.try_exists().map_err(at(&bootstrap))? {
         // Damaged, it is found before anything is begun.
-        read_bootstrap(&bootstrap, &mut Decompressor::new())?;
+        read_bootstrap(disk, &bootstrap, &mut Decompressor::new())?;
     } else {
         let content = bootstrap_checkpoint(now_ms)?.concat();
-        replace_synced(dir, BOOTSTRAP_CHECKPOINT, &content).map_err(at(&bootstrap))?;
+        replace_synced(disk, dir, BOOTSTRAP_CHECKPOINT, &content).map_err(at(&bootstrap))?;
     }
     // The folder appears with its checkpoint in it: one without would be a log without voters.
     let building = path.with_extension("tmp");
-    if building.exists() {
-        fs::remove_dir_all(&building).map_err(at(&building))?;
-    }
+    disk.remove_dir_all(&building).map_err(at(&building))?;
     let quorum = quorum_checkpoint(&owner.voter(), now_ms)?.concat();
     let state = QuorumState { leader_id: owner.node_id, leader_epoch: FIRST_EPOCH };
-    let built = fs::create_dir_all(&building).and_then(|()| {
-        create_synced(&building.join(QUORUM_CHECKPOINT), &quorum)?;
-        quorum_state::write_new(&building, state, KRAFT_VERSION_DYNAMIC)?;
+    let built = disk.create_dir_all(&building).and_then(|()| {
+        disk.create_synced(&building.join(QUORUM_CHECKPOINT), &quorum)?;
+        quorum_state::write_new(disk, &building, state, KRAFT_VERSION_DYNAMIC)?;
         let metadata = thalweg_log::format_partition_metadata(Uuid::ONE);
-        create_synced(&building.join(thalweg_log::PARTITION_METADATA), &metadata)?;
-        sync_dir(&building)
+        disk.create_synced(&building.join(thalweg_log::PARTITION_METADATA), &metadata)?;
+        disk.sync_dir(&building)
     });
     built.map_err(at(&building))?;
-    fs::rename(&building, path).map_err(at(path))?;
-    sync_dir(dir).map_err(at(dir))
+    disk.rename(&building, path).map_err(at(path))?;
+    disk.sync_dir(dir).map_err(at(dir))
 }
 
 /// The records a new log begins with; Kafka's defaults where the file is missing.
 fn read_bootstrap(
+    disk: &Disk,
     file: &Path,
     decompressor: &mut Decompressor,
 ) -> Result<Vec<MetadataRecord>, MetadataLogError> {
-    let bytes = match fs::read(file) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(bootstrap_records());
-        }
-        Err(error) => return Err(MetadataLogError::Io { path: file.to_path_buf(), error }),
-    };
+    let read = disk.read_small(file);
+    let read = read.map_err(|error| MetadataLogError::Io { path: file.to_path_buf(), error })?;
+    let Some(bytes) = read else { return Ok(bootstrap_records()) };
     let mut records = Vec::new();
     each_batch(&bytes, decompressor, |batch| {
         if let BatchContents::Data(data) = batch.contents {

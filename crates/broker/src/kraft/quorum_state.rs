@@ -2,11 +2,11 @@
 //!
 //! Version 0 belongs to quorums with static voters, version 1 to dynamic ones (KIP-853).
 
-use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use thalweg_log::Disk;
 use thalweg_wire::Uuid;
 
 const NAME: &str = "quorum-state";
@@ -19,16 +19,11 @@ pub(crate) struct QuorumState {
 }
 
 /// Reads the file; `None` if there is none yet.
-pub(crate) fn read(dir: &Path) -> io::Result<Option<QuorumState>> {
-    let path = dir.join(NAME);
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
+pub(crate) fn read(disk: &Disk, dir: &Path) -> io::Result<Option<QuorumState>> {
+    let Some(text) = disk.read_small(&dir.join(NAME))? else { return Ok(None) };
     let damaged =
         |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("{NAME}: {what}"));
-    let value: Value = serde_json::from_str(&text).map_err(|e| damaged(&e.to_string()))?;
+    let value: Value = serde_json::from_slice(&text).map_err(|e| damaged(&e.to_string()))?;
     let number = |field: &str| {
         value[field]
             .as_i64()
@@ -39,14 +34,24 @@ pub(crate) fn read(dir: &Path) -> io::Result<Option<QuorumState>> {
 }
 
 /// Writes the file and brings it to the disk, so that an epoch is never used twice.
-pub(crate) fn write(dir: &Path, state: QuorumState, kraft_version: i16) -> io::Result<()> {
-    replace_synced(dir, NAME, &content(state, kraft_version))?;
-    sync_dir(dir)
+pub(crate) fn write(
+    disk: &Disk,
+    dir: &Path,
+    state: QuorumState,
+    kraft_version: i16,
+) -> io::Result<()> {
+    replace_synced(disk, dir, NAME, &content(state, kraft_version))?;
+    disk.sync_dir(dir)
 }
 
 /// Writes the file into a directory that nobody uses before it was synced and renamed.
-pub(crate) fn write_new(dir: &Path, state: QuorumState, kraft_version: i16) -> io::Result<()> {
-    create_synced(&dir.join(NAME), &content(state, kraft_version))
+pub(crate) fn write_new(
+    disk: &Disk,
+    dir: &Path,
+    state: QuorumState,
+    kraft_version: i16,
+) -> io::Result<()> {
+    disk.create_synced(&dir.join(NAME), &content(state, kraft_version))
 }
 
 fn content(state: QuorumState, kraft_version: i16) -> Vec<u8> {
@@ -74,45 +79,37 @@ fn content(state: QuorumState, kraft_version: i16) -> Vec<u8> {
 
 /// Replaces a file as a whole: it is there in its old form or its new one, whatever happens. Which
 /// of the two is decided when the directory is synced.
-pub(crate) fn replace_synced(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn replace_synced(disk: &Disk, dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let temporary = dir.join(format!("{name}.tmp"));
-    let replaced =
-        create_synced(&temporary, bytes).and_then(|()| fs::rename(&temporary, dir.join(name)));
+    let replaced = disk
+        .create_synced(&temporary, bytes)
+        .and_then(|()| disk.rename(&temporary, &dir.join(name)));
     if replaced.is_err() {
         // The next one may have another name, and the disk may be full.
-        let _ = fs::remove_file(&temporary);
+        let _ = disk.remove_file(&temporary);
     }
     replaced
 }
 
-/// Makes a file with its content on the disk; its name is there when the directory was synced.
-pub(crate) fn create_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = fs::File::create(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
-/// Brings the names in a directory to the disk.
-pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
-    fs::File::open(dir)?.sync_all()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
     fn both_versions_come_back() {
         let dir = std::env::temp_dir().join(format!("thalweg-quorum-{}", std::process::id()));
+        let disk = Disk::default();
         fs::create_dir_all(&dir).unwrap();
-        assert_eq!(read(&dir).unwrap(), None);
+        assert_eq!(read(&disk, &dir).unwrap(), None);
         for version in [0, 1] {
             let state = QuorumState { leader_id: 3, leader_epoch: 7 + i32::from(version) };
-            write(&dir, state, version).unwrap();
-            assert_eq!(read(&dir).unwrap(), Some(state));
+            write(&disk, &dir, state, version).unwrap();
+            assert_eq!(read(&disk, &dir).unwrap(), Some(state));
         }
         fs::write(dir.join(NAME), "{}").unwrap();
-        assert!(read(&dir).is_err());
+        assert!(read(&disk, &dir).is_err());
         fs::remove_dir_all(&dir).unwrap();
     }
 }
