@@ -266,7 +266,7 @@ async fn groups() {
     bench
         .run(&["group", "remove-members", "g", "--member", "x"])
         .fails(4, "member x: UNKNOWN_MEMBER");
-    consumer.close(Duration::from_secs(10)).await;
+    consumer.close(Duration::from_secs(10)).await.unwrap();
 
     let dry = bench.run(&reset[..6]);
     assert!(dry.code == 0 && dry.err.contains("--execute"), "{dry:?}");
@@ -388,7 +388,7 @@ async fn files() {
     // Enough for an index.
     bench.produce("u", 0, 150).await;
     let consumer = bench.consumer("g", "t").await;
-    consumer.close(Duration::from_secs(10)).await;
+    consumer.close(Duration::from_secs(10)).await.unwrap();
     bench.broker.shut_down().await;
 
     let dump = |path: &Path, args: &[&str]| {

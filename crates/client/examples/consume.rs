@@ -49,6 +49,5 @@ async fn main() -> Result<(), Error> {
     }
     println!("{count} records; {:?}; {:?}", consumer.group_status(), consumer.counts());
     // Commits what was read, and tells the group.
-    consumer.close(Duration::from_secs(10)).await;
-    Ok(())
+    consumer.close(Duration::from_secs(10)).await
 }

@@ -39,8 +39,9 @@ async fn main() -> Result<(), Error> {
             CommitterSettings { max_interval: Duration::from_secs(1), ..Default::default() };
         Committer::new(settings).run(done).await
     });
-    tokio::signal::ctrl_c().await.ok();
-    match control.drain_and_shutdown(running, Duration::from_secs(30)).await {
+    // Ctrl-C, or the stream that failed.
+    let interrupted = tokio::signal::ctrl_c();
+    match control.drain_when(interrupted, running, Duration::from_secs(30)).await {
         Some(Ok(count)) => println!("{} records committed", count?),
         Some(Err(lost)) => println!("the work ended early: {lost}"),
         None => println!("what was under way took too long"),

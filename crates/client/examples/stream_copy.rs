@@ -57,8 +57,9 @@ async fn main() -> Result<(), Error> {
         CommitterSettings::default(),
     );
     let running = tokio::spawn(envelopes.forward(sink));
-    tokio::signal::ctrl_c().await.ok();
-    let drained = control.drain_and_shutdown(running, Duration::from_secs(30)).await;
+    // Ctrl-C, or the copy that failed.
+    let interrupted = tokio::signal::ctrl_c();
+    let drained = control.drain_when(interrupted, running, Duration::from_secs(30)).await;
     println!("{} records copied", producer.counts().records);
     match drained {
         Some(Ok(result)) => result,

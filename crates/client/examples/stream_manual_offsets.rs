@@ -110,11 +110,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         }
         Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
     });
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        () = tokio::time::sleep(Duration::from_secs(10)) => {}
-    }
-    match control.drain_and_shutdown(running, Duration::from_secs(30)).await {
+    let over = async {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            () = tokio::time::sleep(Duration::from_secs(10)) => {}
+        }
+    };
+    match control.drain_when(over, running, Duration::from_secs(30)).await {
         Some(result) => result?,
         None => Err(Error::ShutDown { addr: bootstrap.as_str().into() }.into()),
     }

@@ -40,9 +40,9 @@ async fn main() -> Result<(), Error> {
         Ok::<_, Error>(offset)
     });
     let running = tokio::spawn(async move { Committer::default().run(done).await });
-    let draining = control.draining(running);
-    tokio::signal::ctrl_c().await.ok();
-    match draining.drain_and_shutdown(Duration::from_secs(30)).await {
+    // Ctrl-C, or the work that failed.
+    let interrupted = tokio::signal::ctrl_c();
+    match control.draining(running).drain_when(interrupted, Duration::from_secs(30)).await {
         Some(Ok(count)) => println!("{} records committed", count?),
         Some(Err(lost)) => println!("the work ended early: {lost}"),
         None => println!("what was under way took too long"),

@@ -51,17 +51,21 @@ async fn main() -> Result<(), Error> {
         }
         Ok::<_, Error>(())
     });
-    let mut before = 0;
-    loop {
-        tokio::time::sleep(QUIET).await;
-        let records = control.metrics().fetched.records;
-        if records == before {
-            break;
+    let quiet = async {
+        let mut before = 0;
+        loop {
+            tokio::time::sleep(QUIET).await;
+            let records = control.metrics().fetched.records;
+            if records == before {
+                break;
+            }
+            before = records;
         }
-        before = records;
-    }
+    };
+    // Nothing came for a while, or the work failed.
+    let ended = control.drain_when(quiet, running, Duration::from_secs(30)).await;
     println!("{:?}", control.metrics().fetched);
-    if let Some(Ok(result)) = control.drain_and_shutdown(running, Duration::from_secs(30)).await {
+    if let Some(Ok(result)) = ended {
         result?;
     }
     Ok(())

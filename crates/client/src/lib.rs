@@ -116,6 +116,7 @@ pub mod consumer;
 mod coordinator;
 pub mod core;
 pub mod error;
+mod exclusive;
 mod offsets;
 pub mod options;
 pub mod producer;
@@ -136,7 +137,9 @@ pub use crate::core::produce::{
 pub use admin::{Admin, AdminConfig, AdminError};
 pub use cluster::Cluster;
 pub use connection::Connection;
-pub use consumer::{Consumer, ConsumerConfig, Rebalance, RebalanceListener};
+pub use consumer::{
+    CloseOptions, Consumer, ConsumerConfig, ConsumerHandle, OnLeave, Rebalance, RebalanceListener,
+};
 pub use coordinator::CommittedOffset;
 pub use error::{AuthenticationError, Error};
 pub use offsets::FoundOffset;

@@ -222,8 +222,8 @@ async fn configs(bench: &Bench) {
 async fn groups(bench: &Bench) {
     let admin = &bench.admin;
     bench.produce("t", 5).await;
-    let modern = bench.member("modern", GroupProtocol::Consumer { server_assignor: None }).await;
-    let classic = bench.member("classic", GroupProtocol::default()).await;
+    let mut modern = bench.member("modern", GroupProtocol::Consumer { server_assignor: None }).await;
+    let mut classic = bench.member("classic", GroupProtocol::default()).await;
     let (groups, failed) = admin.list_groups(&GroupFilter::default()).await.unwrap();
     assert!(failed.is_empty());
     let kinds: Vec<(&str, Option<&str>)> =
@@ -260,8 +260,8 @@ async fn groups(bench: &Bench) {
         code(&admin.delete_groups(["modern".into()]).await["modern"]),
         ErrorCode::NON_EMPTY_GROUP
     );
-    modern.close(Duration::from_secs(20)).await;
-    classic.close(Duration::from_secs(20)).await;
+    modern.close(Duration::from_secs(20)).await.unwrap();
+    classic.close(Duration::from_secs(20)).await.unwrap();
     assert!(admin.alter_group_offsets("modern", one).await[&tp("t", 0)].is_ok());
     let offsets = admin.list_group_offsets(["modern".to_owned()]).await;
     let offsets = offsets["modern"].as_ref().unwrap();

@@ -257,15 +257,15 @@ async fn nodes_die(bench: &mut Bench) {
     ] {
         let book = Book::default();
         for member in ["one", "two"] {
-            let mut consumer = bench
-                .consumer(ConsumerConfig {
-                    group_id: Some(group.to_owned()),
-                    group_protocol: group_protocol.clone(),
-                    heartbeat_interval: Duration::from_millis(200),
-                    auto_commit_interval: Duration::from_millis(200),
-                    ..earliest()
-                })
-                .await;
+            let quick = Duration::from_millis(200);
+            let mut config = earliest()
+                .with_group_id(group)
+                .with_group_protocol(group_protocol.clone())
+                .with_auto_commit_interval(quick);
+            if matches!(group_protocol, GroupProtocol::Classic { .. }) {
+                config = config.with_heartbeat_interval(quick);
+            }
+            let mut consumer = bench.consumer(config).await;
             consumer.subscribe([topic]).unwrap();
             readers.push(Reader::start(member, consumer, book.clone()));
         }
@@ -348,7 +348,7 @@ async fn nodes_die(bench: &mut Bench) {
         book.assert_complete(name, &all, written);
     }
     for reader in readers {
-        reader.stop().await.close(Duration::from_secs(20)).await;
+        reader.stop().await.close(Duration::from_secs(20)).await.unwrap();
     }
 }
 

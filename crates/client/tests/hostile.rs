@@ -239,7 +239,7 @@ async fn a_member_misses_nothing_whatever_happens_to_frames() {
     for (partition, found) in patiently(committed).await {
         assert_eq!(found.map(|found| found.position.offset), Some(40), "{partition}");
     }
-    patiently(consumer.close(Duration::from_secs(5))).await;
+    drop(patiently(consumer.close(Duration::from_secs(5))).await);
 }
 
 /// Spoils the answer that brings the first records of partition 0, in a way of its own.

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod hostile;
+pub mod tap;
 
 use std::time::Duration;
 
@@ -15,8 +16,9 @@ use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::{CompressionSpec, Compressor};
 use thalweg_testkit::TestBroker;
 use thalweg_wire::messages::create_topics_request::CreatableTopic;
+use thalweg_wire::messages::delete_topics_request::DeleteTopicState;
 use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
-use thalweg_wire::messages::{CreateTopicsRequest, ProduceRequest};
+use thalweg_wire::messages::{CreateTopicsRequest, DeleteTopicsRequest, ProduceRequest};
 use thalweg_wire::{ErrorCode, Uuid};
 use tokio::net::TcpListener;
 
@@ -76,6 +78,16 @@ impl Bench {
         let response = self.connection.send(&request).await.unwrap();
         let part = &response.responses[0].partition_responses[0];
         assert_eq!(part.error_code, ErrorCode::NONE);
+    }
+
+    pub async fn delete(&self, name: &str) {
+        let request = DeleteTopicsRequest {
+            topics: vec![DeleteTopicState { name: Some(name.into()), ..Default::default() }],
+            timeout_ms: 10_000,
+            ..Default::default()
+        };
+        let response = self.connection.send(&request).await.unwrap();
+        assert_eq!(response.responses[0].error_code, ErrorCode::NONE);
     }
 
     pub async fn consumer(&self, config: ConsumerConfig) -> Consumer {

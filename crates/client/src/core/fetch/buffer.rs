@@ -219,6 +219,13 @@ impl Buffer {
         self.bytes
     }
 
+    /// Bytes that are still to be handed out, also of the batch that is open, as far as that is
+    /// known without opening the others.
+    pub fn left(&self) -> usize {
+        let open = self.open.as_ref().map_or(0, |open| open.batch.bytes.len() - open.at);
+        self.bytes + open
+    }
+
     pub fn is_empty(&self) -> bool {
         self.open.is_none() && self.fetched.is_empty()
     }

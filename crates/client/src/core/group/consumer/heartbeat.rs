@@ -12,6 +12,7 @@ use super::{
 };
 use crate::core::group::action::{Action, GroupRequest, GroupResponse, RequestFailure, RequestId};
 use crate::core::group::link::has_moved;
+use crate::core::group::OnLeave;
 use crate::core::group::status::GroupError;
 
 /// What the coordinator has been told; it is not told again. After an error nothing is certain and
@@ -112,7 +113,14 @@ impl ConsumerMember {
             return None;
         }
         let is_static = self.settings.instance_id.is_some();
-        let epoch = if is_static { LEAVE_STATIC_EPOCH } else { LEAVE_EPOCH };
+        let epoch = match self.on_leave {
+            // The coordinator has no word for a static member that leaves for good: as a dynamic
+            // one it is removed.
+            OnLeave::LeaveGroup => LEAVE_EPOCH,
+            _ if is_static => LEAVE_STATIC_EPOCH,
+            OnLeave::RemainInGroup if self.is_leaving => return None,
+            _ => LEAVE_EPOCH,
+        };
         let request = self.bare_request(epoch);
         let timeout_ms = u64::from(self.settings.request_timeout_ms);
         self.link.send(GroupRequest::ConsumerHeartbeat(request), timeout_ms)
