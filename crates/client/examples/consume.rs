@@ -19,15 +19,13 @@ async fn main() -> Result<(), Error> {
         eprintln!("usage: consume BOOTSTRAP GROUP classic|consumer TOPIC...");
         std::process::exit(2);
     };
-    let config = ConsumerConfig {
-        group_id: Some(group.clone()),
-        group_protocol: match protocol.as_str() {
+    let config = ConsumerConfig::default()
+        .with_group_id(group.clone())
+        .with_group_protocol(match protocol.as_str() {
             "consumer" => GroupProtocol::Consumer { server_assignor: None },
             _ => GroupProtocol::default(),
-        },
-        auto_offset_reset: OffsetReset::Earliest,
-        ..ConsumerConfig::default()
-    };
+        })
+        .with_auto_offset_reset(OffsetReset::Earliest);
     let cluster = Cluster::connect(bootstrap, Options::default()).await?;
     let mut consumer = Consumer::new(cluster, config)?;
     consumer.subscribe(topics.iter().map(String::as_str))?;

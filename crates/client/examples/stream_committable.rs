@@ -21,11 +21,9 @@ async fn main() -> Result<(), Error> {
         std::process::exit(2);
     };
     let cluster = Cluster::connect(bootstrap, Options::default()).await?;
-    let config = ConsumerConfig {
-        group_id: Some(group.clone()),
-        auto_offset_reset: OffsetReset::Earliest,
-        ..ConsumerConfig::default()
-    };
+    let config = ConsumerConfig::default()
+        .with_group_id(group.clone())
+        .with_auto_offset_reset(OffsetReset::Earliest);
     let topics = Subscription::topics(topics.iter().map(String::as_str));
     let source = stream::committable_source(&cluster, config, topics)?;
     let control = source.control();
@@ -35,8 +33,7 @@ async fn main() -> Result<(), Error> {
             println!("{:?}: {}", message.record, String::from_utf8_lossy(value));
             Ok(message.offset)
         });
-        let settings =
-            CommitterSettings { max_interval: Duration::from_secs(1), ..Default::default() };
+        let settings = CommitterSettings::default().with_max_interval(Duration::from_secs(1));
         Committer::new(settings).run(done).await
     });
     // Ctrl-C, or the stream that failed.

@@ -40,11 +40,9 @@ async fn main() -> Result<(), Error> {
     };
     let cluster = Cluster::connect(bootstrap, Options::default()).await?;
     let producer = Producer::new(cluster.clone(), ProducerConfig::default())?;
-    let config = ConsumerConfig {
-        group_id: Some(group.clone()),
-        auto_offset_reset: OffsetReset::Earliest,
-        ..ConsumerConfig::default()
-    };
+    let config = ConsumerConfig::default()
+        .with_group_id(group.clone())
+        .with_auto_offset_reset(OffsetReset::Earliest);
     let from = Subscription::topics(from.iter().map(String::as_str));
     let source = stream::committable_source(&cluster, config, from)?;
     let control = source.control();

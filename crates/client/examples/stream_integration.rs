@@ -143,11 +143,9 @@ impl Trial {
         let control = source.control();
         let seen = Arc::clone(seen);
         let running = tokio::spawn(async move {
-            let settings = CommitterSettings {
-                max_batch: 500,
-                max_interval: Duration::from_millis(200),
-                ..CommitterSettings::default()
-            };
+            let settings = CommitterSettings::default()
+                .with_max_batch(500)
+                .with_max_interval(Duration::from_millis(200));
             let committer = Committer::new(settings);
             let mut tasks = Vec::new();
             while let Some(next) = source.next().await {

@@ -31,11 +31,9 @@ async fn main() -> Result<(), Error> {
         eprintln!("usage: stream_transform BOOTSTRAP GROUP FROM TO");
         std::process::exit(2);
     };
-    let config = ConsumerConfig {
-        group_id: Some(group.clone()),
-        auto_offset_reset: OffsetReset::Earliest,
-        ..ConsumerConfig::default()
-    };
+    let config = ConsumerConfig::default()
+        .with_group_id(group.clone())
+        .with_auto_offset_reset(OffsetReset::Earliest);
     // Each time a new chain, whose source the control that lasts watches.
     let config = &config;
     let begin = |control: RestartControl| async move {

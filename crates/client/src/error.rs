@@ -17,6 +17,7 @@ use crate::core::{FrameError, PipelineError, VersionError};
 /// An error, with the address and the API it happened on. Cheap to clone: when a connection ends,
 /// everybody who waits on it gets the reason.
 #[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// No connection came about.
     #[error("cannot connect to {addr}: {source}")]

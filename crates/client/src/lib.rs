@@ -29,7 +29,7 @@
 //!
 //! # async fn example() -> Result<(), thalweg::Error> {
 //! let cluster = Cluster::connect("127.0.0.1:9092", Options::default()).await?;
-//! let config = ConsumerConfig { group_id: Some("billing".into()), ..Default::default() };
+//! let config = ConsumerConfig::default().with_group_id("billing");
 //! let mut consumer = Consumer::new(cluster, config)?;
 //! consumer.subscribe(["orders"])?;
 //! for record in &consumer.poll(500).await? {
@@ -49,7 +49,7 @@
 //!
 //! # async fn example() -> Result<(), thalweg::Error> {
 //! let cluster = Cluster::connect("127.0.0.1:9092", Options::default()).await?;
-//! let config = ConsumerConfig { group_id: Some("billing".into()), ..Default::default() };
+//! let config = ConsumerConfig::default().with_group_id("billing");
 //! let source = stream::committable_source(&cluster, config, Subscription::topics(["orders"]))?;
 //! let done = source.map_ok(|message| {
 //!     println!("{:?}", message.record.value());
@@ -121,6 +121,7 @@ mod offsets;
 pub mod options;
 pub mod producer;
 pub mod raw;
+mod setters;
 pub mod stream;
 #[cfg(feature = "tls")]
 mod tls;

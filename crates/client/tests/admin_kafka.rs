@@ -67,13 +67,11 @@ impl Bench {
 
     /// A member that has read and committed.
     async fn member(&self, group: &str, group_protocol: GroupProtocol) -> Consumer {
-        let config = ConsumerConfig {
-            group_id: Some(group.to_owned()),
-            group_protocol,
-            auto_offset_reset: OffsetReset::Earliest,
-            auto_commit: false,
-            ..ConsumerConfig::default()
-        };
+        let config = ConsumerConfig::default()
+            .with_group_id(group)
+            .with_group_protocol(group_protocol)
+            .with_auto_offset_reset(OffsetReset::Earliest)
+            .with_auto_commit(false);
         let mut consumer = Consumer::new(self.cluster().await, config).unwrap();
         consumer.subscribe(["t"]).unwrap();
         let deadline = std::time::Instant::now() + Duration::from_secs(60);
@@ -222,7 +220,8 @@ async fn configs(bench: &Bench) {
 async fn groups(bench: &Bench) {
     let admin = &bench.admin;
     bench.produce("t", 5).await;
-    let mut modern = bench.member("modern", GroupProtocol::Consumer { server_assignor: None }).await;
+    let mut modern =
+        bench.member("modern", GroupProtocol::Consumer { server_assignor: None }).await;
     let mut classic = bench.member("classic", GroupProtocol::default()).await;
     let (groups, failed) = admin.list_groups(&GroupFilter::default()).await.unwrap();
     assert!(failed.is_empty());

@@ -125,7 +125,7 @@ async fn connect(bootstrap: &str) -> Cluster {
 }
 
 fn earliest() -> ConsumerConfig {
-    ConsumerConfig { auto_offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() }
+    ConsumerConfig::default().with_auto_offset_reset(OffsetReset::Earliest)
 }
 
 /// Writes numbers to a partition 0; the first must come to lie there.
@@ -290,10 +290,7 @@ async fn nodes_die(bench: &mut Bench) {
     write(&producer, lost, 0..10).await;
     for (topic, readers) in [(unclean, &mut cut), (lost, &mut gone)] {
         for (auto_offset_reset, reader) in readers {
-            let config = ConsumerConfig {
-                auto_offset_reset: *auto_offset_reset,
-                ..ConsumerConfig::default()
-            };
+            let config = ConsumerConfig::default().with_auto_offset_reset(*auto_offset_reset);
             let mut consumer = bench.consumer(config).await;
             consumer.assign([(tp(topic, 0), Some(Position::at(0)))]).unwrap();
             assert_eq!(read(&mut consumer, 10).await, Vec::from_iter(0..10));
@@ -362,7 +359,7 @@ struct Nearest {
 
 impl Nearest {
     async fn start(bench: &Bench, topic: &'static str, id: i32) -> Nearest {
-        let config = ConsumerConfig { client_rack: format!("rack-{id}"), ..earliest() };
+        let config = earliest().with_client_rack(format!("rack-{id}"));
         let tapped = connect(&bench.tap.bootstrap()).await;
         let mut consumer = Consumer::new(tapped, config).unwrap();
         consumer.assign([(tp(topic, 0), None)]).unwrap();

@@ -87,8 +87,7 @@ async fn it_begins_where_it_is_told_to() {
     bench.produce(0, &["d"], Compression::None).await;
     assert_eq!(read(&mut latest, 1).await, [(0, 3, "d".to_owned())]);
     // With nowhere to begin it is an error that says so.
-    let config =
-        ConsumerConfig { auto_offset_reset: OffsetReset::None, ..ConsumerConfig::default() };
+    let config = ConsumerConfig::default().with_auto_offset_reset(OffsetReset::None);
     let mut strict = bench.consumer(config).await;
     strict.assign([(tp(0), Some(Position::at(1_000)))]).unwrap();
     let error = soon(strict.poll(1)).await.unwrap_err();
@@ -184,7 +183,7 @@ async fn records_that_are_kept_count_and_stay_whole() {
     for _ in 0..40 {
         bench.produce(0, &[&long], Compression::None).await;
     }
-    let config = ConsumerConfig { fetch_budget: 200_000, ..earliest() };
+    let config = earliest().with_fetch_budget(200_000);
     let mut consumer = bench.consumer(config).await;
     consumer.assign([(tp(0), None)]).unwrap();
     let mut kept = Vec::new();
@@ -281,7 +280,7 @@ async fn it_says_why_nothing_comes() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_resumed_does_not_wait_for_what_the_broker_holds_back() {
     let bench = Bench::with(3).await;
-    let config = ConsumerConfig { fetch_max_wait: Duration::from_secs(600), ..earliest() };
+    let config = earliest().with_fetch_max_wait(Duration::from_secs(600));
     let mut consumer = bench.consumer(config).await;
     consumer.assign((0..3).map(|partition| (tp(partition), None))).unwrap();
     consumer.pause([&tp(1)]);

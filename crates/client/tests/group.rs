@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use support::{Bench, earliest, soon, tp};
 use support::tap::Tap;
+use support::{Bench, earliest, soon, tp};
 use thalweg::admin::{Admin, AdminConfig};
 use thalweg::consumer::{CloseOptions, ListenerFuture, OnLeave};
 use thalweg::{
@@ -19,13 +19,11 @@ use thalweg_testkit::TestBroker;
 use thalweg_wire::{ApiKey, ErrorCode};
 
 fn member_of(group: &str, assignor: Assignor) -> ConsumerConfig {
-    ConsumerConfig {
-        group_id: Some(group.into()),
-        group_protocol: GroupProtocol::Classic { assignors: vec![assignor] },
-        session_timeout: Duration::from_secs(10),
-        heartbeat_interval: Duration::from_millis(50),
-        ..earliest()
-    }
+    earliest()
+        .with_group_id(group)
+        .with_group_protocol(GroupProtocol::Classic { assignors: vec![assignor] })
+        .with_session_timeout(Duration::from_secs(10))
+        .with_heartbeat_interval(Duration::from_millis(50))
 }
 
 async fn read(consumer: &mut Consumer, count: usize) -> Vec<(i32, i64)> {
@@ -181,8 +179,7 @@ async fn a_listener_is_waited_for() {
     for partition in 0..2 {
         bench.produce(partition, &["a", "b"], Compression::None).await;
     }
-    let config =
-        ConsumerConfig { auto_commit: false, ..member_of("g", Assignor::CooperativeSticky) };
+    let config = member_of("g", Assignor::CooperativeSticky).with_auto_commit(false);
     let diary = Diary::default();
     let mut first = bench.consumer(config.clone()).await;
     first.set_listener(diary.clone());
@@ -254,7 +251,7 @@ async fn without_a_group_nothing_is_subscribed_or_committed() {
     let offsets = [(tp(0), Position::at(1))];
     assert!(matches!(consumer.commit_offsets(offsets).await, Err(Error::Config { .. })));
     // With a group, but as no member of it: the offsets are committed all the same.
-    let config = ConsumerConfig { group_id: Some("simple".into()), ..earliest() };
+    let config = earliest().with_group_id("simple");
     let mut simple = bench.consumer(config).await;
     bench.produce(0, &["a", "b"], Compression::None).await;
     simple.assign([(tp(0), None)]).unwrap();
@@ -264,7 +261,7 @@ async fn without_a_group_nothing_is_subscribed_or_committed() {
     assert_eq!(committed[0].1.as_ref().map(|found| found.position.offset), Some(1));
     drop(simple);
     // The next one goes on there, and commits without being asked.
-    let config = ConsumerConfig { group_id: Some("simple".into()), ..earliest() };
+    let config = earliest().with_group_id("simple");
     let mut next = bench.consumer(config.clone()).await;
     next.assign([(tp(0), None)]).unwrap();
     assert_eq!(read(&mut next, 1).await, [(0, 1)]);
@@ -278,11 +275,7 @@ async fn without_a_group_nothing_is_subscribed_or_committed() {
 async fn a_topic_that_is_not_there_holds_up_no_other() {
     let bench = Bench::with(1).await;
     bench.produce(0, &["a", "b"], Compression::None).await;
-    let config = ConsumerConfig {
-        group_id: Some("simple".into()),
-        retry_backoff: Duration::from_millis(1),
-        ..earliest()
-    };
+    let config = earliest().with_group_id("simple").with_retry_backoff(Duration::from_millis(1));
     let mut consumer = bench.consumer(config).await;
     let gone = TopicPartition::new("gone", 0);
     consumer.assign([(gone.clone(), None), (tp(0), None)]).unwrap();
@@ -356,8 +349,7 @@ fn first_of(read: &[(i32, i64)]) -> TopicPartition {
 async fn a_close_says_what_went_wrong_with_the_last_commit() {
     let bench = Bench::with(1).await;
     bench.produce(0, &["v"; 10], Compression::None).await;
-    let config =
-        member_of("g", Assignor::Range).with_max_poll_interval(Duration::from_millis(300));
+    let config = member_of("g", Assignor::Range).with_max_poll_interval(Duration::from_millis(300));
     let mut consumer = bench.consumer(config).await;
     consumer.subscribe(["t"]).unwrap();
     assert_eq!(read(&mut consumer, 10).await.len(), 10);

@@ -379,8 +379,16 @@ fn public(keyword: &str) -> HashMap<String, String> {
         look(&source.join(file));
     }
     let private = [
-        "aside.rs", "commit.rs", "errands.rs", "group.rs", "link.rs", "membership.rs", "receiver.rs",
-        "shared.rs", "source.rs", "streams.rs",
+        "aside.rs",
+        "commit.rs",
+        "errands.rs",
+        "group.rs",
+        "link.rs",
+        "membership.rs",
+        "receiver.rs",
+        "shared.rs",
+        "source.rs",
+        "streams.rs",
     ];
     for folder in ["admin", "consumer", "producer", "stream"] {
         for entry in fs::read_dir(source.join(folder)).unwrap() {

@@ -124,7 +124,9 @@ impl Consumer {
         } else {
             // No member: there may be something to commit all the same.
             let all = self.assignment();
-            timeout_at(deadline, membership::commit_acknowledged(&self.shared, &all)).await.map(drop)
+            timeout_at(deadline, membership::commit_acknowledged(&self.shared, &all))
+                .await
+                .map(drop)
         };
         if pending.and(left).is_err() {
             let group = self.shared.config.group_id.clone().unwrap_or_default();

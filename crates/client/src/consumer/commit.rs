@@ -175,8 +175,7 @@ pub(super) async fn committed(
 ) -> Result<Vec<(TopicPartition, Option<CommittedOffset>)>, Error> {
     let mut tries = Tries::new(shared);
     // Anybody may ask: a member that is out of its group, too.
-    let identity =
-        identity_of(shared, ApiKey::OFFSET_FETCH, |group| Some(group.nobody()))?;
+    let identity = identity_of(shared, ApiKey::OFFSET_FETCH, |group| Some(group.nobody()))?;
     loop {
         let failed = match look_up(shared, &identity, partitions).await {
             Ok(results) => {

@@ -7,13 +7,29 @@ use crate::core::fetch::{FetchSettings, IsolationLevel, OffsetReset};
 use crate::core::group::{GroupProtocol, GroupSettings};
 use crate::error::Error;
 use crate::options;
+use crate::setters::setters;
 
 /// Longest `group.instance.id`.
 const ID_MAX: usize = 249;
 
 /// Settings of a [`Consumer`](super::Consumer). Names and defaults are those of Kafka's Java
 /// consumer where it has them; each field names its Java config.
+///
+/// More settings may come, so it cannot be written out: begin with the default, and use the setters
+/// or assign to the fields.
+///
+/// ```
+/// use thalweg::{ConsumerConfig, OffsetReset};
+///
+/// let mut config = ConsumerConfig::default()
+///     .with_group_id("billing")
+///     .with_auto_offset_reset(OffsetReset::Earliest);
+/// config.auto_commit = false;
+/// config.check()?;
+/// # Ok::<(), thalweg::Error>(())
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ConsumerConfig {
     /// The group to commit to, and to be a member of when subscribing (`group.id`); none.
     pub group_id: Option<String>,
@@ -102,41 +118,28 @@ impl Default for ConsumerConfig {
     }
 }
 
-/// Setters, each for the field of its name: `ConsumerConfig::default().with_group_id("billing")`.
-macro_rules! setters {
-    ($($field:ident: $type:ty => $with:ident,)*) => {
-        impl ConsumerConfig {
-            $(
-                #[doc = concat!("Sets [`Self::", stringify!($field), "`].")]
-                pub fn $with(mut self, $field: $type) -> ConsumerConfig {
-                    self.$field = $field;
-                    self
-                }
-            )*
-        }
-    };
-}
-
 setters! {
-    group_protocol: GroupProtocol => with_group_protocol,
-    auto_commit: bool => with_auto_commit,
-    auto_commit_interval: Duration => with_auto_commit_interval,
-    session_timeout: Duration => with_session_timeout,
-    heartbeat_interval: Duration => with_heartbeat_interval,
-    max_poll_interval: Duration => with_max_poll_interval,
-    default_api_timeout: Duration => with_default_api_timeout,
-    fetch_min_bytes: i32 => with_fetch_min_bytes,
-    fetch_max_wait: Duration => with_fetch_max_wait,
-    fetch_max_bytes: i32 => with_fetch_max_bytes,
-    max_partition_fetch_bytes: i32 => with_max_partition_fetch_bytes,
-    fetch_budget: usize => with_fetch_budget,
-    auto_offset_reset: OffsetReset => with_auto_offset_reset,
-    isolation_level: IsolationLevel => with_isolation_level,
-    check_crcs: bool => with_check_crcs,
-    decompressed_batch_max_bytes: u64 => with_decompressed_batch_max_bytes,
-    metadata_max_age: Duration => with_metadata_max_age,
-    retry_backoff: Duration => with_retry_backoff,
-    retry_backoff_max: Duration => with_retry_backoff_max,
+    ConsumerConfig {
+        group_protocol: GroupProtocol => with_group_protocol,
+        auto_commit: bool => with_auto_commit,
+        auto_commit_interval: Duration => with_auto_commit_interval,
+        session_timeout: Duration => with_session_timeout,
+        heartbeat_interval: Duration => with_heartbeat_interval,
+        max_poll_interval: Duration => with_max_poll_interval,
+        default_api_timeout: Duration => with_default_api_timeout,
+        fetch_min_bytes: i32 => with_fetch_min_bytes,
+        fetch_max_wait: Duration => with_fetch_max_wait,
+        fetch_max_bytes: i32 => with_fetch_max_bytes,
+        max_partition_fetch_bytes: i32 => with_max_partition_fetch_bytes,
+        fetch_budget: usize => with_fetch_budget,
+        auto_offset_reset: OffsetReset => with_auto_offset_reset,
+        isolation_level: IsolationLevel => with_isolation_level,
+        check_crcs: bool => with_check_crcs,
+        decompressed_batch_max_bytes: u64 => with_decompressed_batch_max_bytes,
+        metadata_max_age: Duration => with_metadata_max_age,
+        retry_backoff: Duration => with_retry_backoff,
+        retry_backoff_max: Duration => with_retry_backoff_max,
+    }
 }
 
 impl ConsumerConfig {
@@ -192,7 +195,10 @@ impl ConsumerConfig {
                     return Err(wrong("partition.assignment.strategy", "names no assignor"));
                 }
                 if self.heartbeat_interval.is_zero() {
-                    return Err(wrong("heartbeat.interval.ms", "leaves no pause between heartbeats"));
+                    return Err(wrong(
+                        "heartbeat.interval.ms",
+                        "leaves no pause between heartbeats",
+                    ));
                 }
                 if self.heartbeat_interval >= self.session_timeout {
                     let reason = "is not shorter than session.timeout.ms";

@@ -86,9 +86,8 @@ impl ConsumerHandle {
         &self,
         offsets: impl IntoIterator<Item = (TopicPartition, Position)>,
     ) -> Result<(), Error> {
-        let with_metadata = |(partition, position)| {
-            (partition, CommittedOffset { position, metadata: None })
-        };
+        let with_metadata =
+            |(partition, position)| (partition, CommittedOffset { position, metadata: None });
         let offsets = offsets.into_iter().map(with_metadata).collect();
         commit::commit(&self.shared, offsets).await
     }
@@ -188,7 +187,10 @@ impl ConsumerHandle {
     }
 
     /// As [`Consumer::seek_to_end`](super::Consumer::seek_to_end).
-    pub fn seek_to_end<'a>(&self, partitions: impl IntoIterator<Item = &'a TopicPartition>) -> bool {
+    pub fn seek_to_end<'a>(
+        &self,
+        partitions: impl IntoIterator<Item = &'a TopicPartition>,
+    ) -> bool {
         self.seek_to(partitions, OffsetReset::Latest)
     }
 

@@ -1,6 +1,8 @@
 //! A consumer: polls that cost nothing when there is something, nothing fetched twice, one limit on
 //! memory.
 
+#![warn(missing_debug_implementations)]
+
 mod aside;
 mod calls;
 mod close;
@@ -34,8 +36,8 @@ pub use pending::PendingCommit;
 pub use why::{Unanswered, Why};
 
 use crate::cluster::Cluster;
-pub use crate::core::group::OnLeave;
 use crate::core::fetch::{Budget, Fetcher, Loan, Reading};
+pub use crate::core::group::OnLeave;
 use crate::core::group::{Member, Subscription};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
@@ -57,7 +59,7 @@ use shared::Shared;
 ///
 /// # async fn example() -> Result<(), thalweg::Error> {
 /// let cluster = Cluster::connect("127.0.0.1:9092", Options::default()).await?;
-/// let config = ConsumerConfig { group_id: Some("billing".into()), ..Default::default() };
+/// let config = ConsumerConfig::default().with_group_id("billing");
 /// let mut consumer = Consumer::new(cluster, config)?;
 /// consumer.subscribe(["orders"])?;
 /// loop {

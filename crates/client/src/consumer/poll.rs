@@ -92,7 +92,10 @@ impl Consumer {
             let since = Duration::from_millis(self.shared.now_ms() - at);
             since < LOOK_EVERY.min(most)
         });
-        if is_heard && self.hearing.is_none() && let Some(records) = self.loan.take(max) {
+        if is_heard
+            && self.hearing.is_none()
+            && let Some(records) = self.loan.take(max)
+        {
             return Ok(records);
         }
         let (loan, looked_ms) = (&mut self.loan, &mut self.looked_ms);

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use thalweg_wire::ErrorCode;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use thalweg_wire::ErrorCode;
 
 use super::config::ConsumerConfig;
 use super::group::Group;

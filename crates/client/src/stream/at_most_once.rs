@@ -51,12 +51,10 @@ impl Stream for AtMostOnceSource {
             if let Some(next) = &mut this.next {
                 // The offset stays here: the partition is not given up before it is committed.
                 let offset = &next.message.offset;
-                let commit = next
-                    .commit
-                    .get_or_insert_with(|| {
-                        let commit = CommittableOffset::clone(offset).commit();
-                        Exclusive::new(Box::pin(commit))
-                    });
+                let commit = next.commit.get_or_insert_with(|| {
+                    let commit = CommittableOffset::clone(offset).commit();
+                    Exclusive::new(Box::pin(commit))
+                });
                 let committed = ready!(commit.get_mut().as_mut().poll(cx));
                 next.commit = None;
                 match committed {

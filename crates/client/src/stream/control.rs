@@ -23,6 +23,7 @@ pub struct Control {
 
 /// What a source's consumer has done and is doing.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct SourceMetrics {
     /// Counts since the beginning: requests, bytes, records taken.
     pub fetched: FetchCounts,

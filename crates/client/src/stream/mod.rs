@@ -84,7 +84,7 @@
 //!
 //! # async fn example() -> Result<(), Error> {
 //! let cluster = Cluster::connect("127.0.0.1:9092", Options::default()).await?;
-//! let config = ConsumerConfig { group_id: Some("billing".into()), ..Default::default() };
+//! let config = ConsumerConfig::default().with_group_id("billing");
 //! let source = stream::committable_source(&cluster, config, Subscription::topics(["orders"]))?;
 //! let control = source.control();
 //! let running = tokio::spawn(async move {
@@ -103,6 +103,8 @@
 //! }
 //! # }
 //! ```
+
+#![warn(missing_debug_implementations)]
 
 mod at_most_once;
 mod committable;

@@ -12,9 +12,11 @@ use tokio::time::{Instant, Sleep, sleep, timeout_at};
 
 use super::control::Control;
 use crate::options;
+use crate::setters::setters;
 
 /// When a stream is begun again.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct RestartSettings {
     /// First pause; 3 s. It doubles with each failure in a row.
     pub min_backoff: Duration,
@@ -28,6 +30,16 @@ pub struct RestartSettings {
     /// pauses and restarts count from the beginning. Joining a group, and failing at the first
     /// record, is no recovery however long it takes. As long as `min_backoff`, unless set.
     pub max_restarts_within: Option<Duration>,
+}
+
+setters! {
+    RestartSettings {
+        min_backoff: Duration => with_min_backoff,
+        max_backoff: Duration => with_max_backoff,
+        random_factor: f64 => with_random_factor,
+        max_restarts: Option<usize> => with_max_restarts,
+        max_restarts_within: Option<Duration> => with_max_restarts_within,
+    }
 }
 
 impl Default for RestartSettings {

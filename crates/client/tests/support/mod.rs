@@ -112,7 +112,7 @@ pub fn tp(partition: i32) -> TopicPartition {
 }
 
 pub fn earliest() -> ConsumerConfig {
-    ConsumerConfig { auto_offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() }
+    ConsumerConfig::default().with_auto_offset_reset(OffsetReset::Earliest)
 }
 
 pub async fn soon<T>(future: impl Future<Output = T>) -> T {
@@ -121,13 +121,11 @@ pub async fn soon<T>(future: impl Future<Output = T>) -> T {
 
 /// A member of a group that hears of rebalances soon.
 pub fn grouped() -> ConsumerConfig {
-    ConsumerConfig {
-        group_id: Some("g".into()),
-        heartbeat_interval: Duration::from_millis(50),
+    earliest()
+        .with_group_id("g")
+        .with_heartbeat_interval(Duration::from_millis(50))
         // One that was cut off in leaving is waited for no longer than the broker insists.
-        session_timeout: Duration::from_secs(6),
-        ..earliest()
-    }
+        .with_session_timeout(Duration::from_secs(6))
 }
 
 pub fn topic() -> Subscription {

@@ -22,6 +22,7 @@ use crate::core::partition::{Position, TopicPartition};
 
 /// Why fetched bytes cannot be handed out.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Fault {
     /// The bytes are not a batch.
     #[error("what was fetched is not a record batch: {0}")]

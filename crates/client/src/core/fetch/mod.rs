@@ -15,6 +15,8 @@
 //!
 //! Time is passed in, as milliseconds of any monotonic clock.
 
+#![warn(missing_debug_implementations)]
+
 mod accept;
 mod aside;
 pub mod budget;
@@ -31,6 +33,7 @@ mod tests;
 mod window;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -59,6 +62,7 @@ use window::Window;
 /// Where to begin when there is no offset, or one that the log does not have
 /// (`auto.offset.reset`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[non_exhaustive]
 pub enum OffsetReset {
     /// At the first record.
     Earliest,
@@ -71,6 +75,7 @@ pub enum OffsetReset {
 
 /// What of transactions is read (`isolation.level`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum IsolationLevel {
     /// Everything; Kafka's default.
     #[default]
@@ -163,6 +168,7 @@ struct Source {
 
 /// Counts since the beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct FetchCounts {
     /// Requests written.
     pub requests: u64,
@@ -224,6 +230,15 @@ pub struct Fetcher {
     has_handed: bool,
     lent: Lent,
     counts: FetchCounts,
+}
+
+impl fmt::Debug for Fetcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fetcher")
+            .field("partitions", &self.by_name.len())
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Fetcher {
@@ -353,7 +368,8 @@ impl Fetcher {
     /// within the buffer where that is there. Until then it is as if it were removed.
     pub fn park(&mut self, partition: &TopicPartition) {
         let cursor = self.cursor(partition);
-        if cursor.is_some_and(|cursor| cursor.phase == Phase::Fetching && !cursor.buffer.is_empty()) {
+        if cursor.is_some_and(|cursor| cursor.phase == Phase::Fetching && !cursor.buffer.is_empty())
+        {
             self.change(partition, Cursor::park);
         } else {
             self.remove(partition);

@@ -8,6 +8,7 @@ use crate::core::partition::TopicPartition;
 
 /// What a partition is doing, or waiting for.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum PartitionStatus {
     /// It cannot be read; somebody has to move it.
     Failed(PartitionErrorKind),
@@ -94,9 +95,7 @@ impl Fetcher {
                     // Its leader is who would be asked.
                     Phase::Reset(_) if cursor.leader.is_none() => PartitionStatus::NoLeader,
                     Phase::Reset(_) => PartitionStatus::WaitingForOffset,
-                    Phase::Fetching if bytes > 0 => {
-                        PartitionStatus::Buffered { bytes }
-                    }
+                    Phase::Fetching if bytes > 0 => PartitionStatus::Buffered { bytes },
                     Phase::Fetching if cursor.leader.is_none() => PartitionStatus::NoLeader,
                     Phase::Fetching if cursor.retry_at.is_some() => PartitionStatus::BackingOff,
                     Phase::Fetching if in_flight => PartitionStatus::Fetching,

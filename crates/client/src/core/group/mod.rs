@@ -20,6 +20,8 @@
 //!
 //! Time is passed in, as milliseconds of any monotonic clock; randomness too.
 
+#![warn(missing_debug_implementations)]
+
 pub mod action;
 pub mod assignor;
 mod classic;
@@ -46,6 +48,7 @@ use crate::core::metadata::Metadata;
 
 /// Which protocol a group is joined with (`group.protocol`).
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum GroupProtocol {
     /// The leader assigns; every member is asked to join again for every change.
     Classic {

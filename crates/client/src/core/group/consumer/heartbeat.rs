@@ -10,9 +10,9 @@ use thalweg_wire::{ApiKey, ErrorCode};
 use super::{
     ConsumerMember, JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH, Partitions, State, Subscription,
 };
+use crate::core::group::OnLeave;
 use crate::core::group::action::{Action, GroupRequest, GroupResponse, RequestFailure, RequestId};
 use crate::core::group::link::has_moved;
-use crate::core::group::OnLeave;
 use crate::core::group::status::GroupError;
 
 /// What the coordinator has been told; it is not told again. After an error nothing is certain and

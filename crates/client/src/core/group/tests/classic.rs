@@ -10,9 +10,8 @@ use thalweg_wire::messages::{
 
 use super::super::protocol::{MemberSubscription, decode_assignment, encode_assignment};
 use super::super::{
-    OnLeave,
     Action, Assignor, GroupError, GroupProtocol, GroupRequest, GroupResponse, GroupSettings,
-    GroupStatus, Member, RequestFailure, RequestId, Subscription,
+    GroupStatus, Member, OnLeave, RequestFailure, RequestId, Subscription,
 };
 use super::*;
 

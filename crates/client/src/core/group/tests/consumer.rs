@@ -5,9 +5,8 @@ use thalweg_wire::messages::consumer_group_heartbeat_response::{Assignment, Topi
 use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
 
 use super::super::{
-    OnLeave,
     Action, GroupError, GroupProtocol, GroupRequest, GroupResponse, GroupSettings, GroupStatus,
-    Member, RequestFailure, RequestId, Subscription,
+    Member, OnLeave, RequestFailure, RequestId, Subscription,
 };
 use super::*;
 

@@ -9,8 +9,7 @@ use thalweg_wire::ErrorCode;
 use super::super::assignor::Assignor;
 use super::super::assignor::tests::Random;
 use super::super::{
-    OnLeave,
-    Action, GroupError, GroupRequest, GroupResponse, GroupSettings, GroupStatus, Member,
+    Action, GroupError, GroupRequest, GroupResponse, GroupSettings, GroupStatus, Member, OnLeave,
     RequestFailure, RequestId, Subscription,
 };
 use super::application::Application;
