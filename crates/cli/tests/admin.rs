@@ -86,12 +86,10 @@ impl Bench {
 
     async fn consumer(&self, group: &str, topic: &str) -> Consumer {
         let cluster = Cluster::connect(&self.broker.bootstrap(), Options::default()).await.unwrap();
-        let config = ConsumerConfig {
-            group_id: Some(group.to_owned()),
-            auto_offset_reset: OffsetReset::Earliest,
-            auto_commit: false,
-            ..ConsumerConfig::default()
-        };
+        let config = ConsumerConfig::default()
+            .with_group_id(group)
+            .with_auto_offset_reset(OffsetReset::Earliest)
+            .with_auto_commit(false);
         let mut consumer = Consumer::new(cluster, config).unwrap();
         consumer.subscribe([topic]).unwrap();
         while consumer.poll_timeout(100, Duration::from_secs(10)).await.unwrap().is_empty() {}
@@ -240,7 +238,7 @@ async fn groups() {
     let bench = Bench::start().await;
     bench.run(&["topic", "create", "t", "-p", "2"]).ok();
     bench.produce("t", 0, 5).await;
-    let consumer = bench.consumer("g", "t").await;
+    let mut consumer = bench.consumer("g", "t").await;
     bench.produce("t", 0, 2).await;
     let listed = bench.run(&["group", "list"]).ok();
     assert_eq!(rows(&listed)[0][..4], ["g", "Stable", "Classic", "consumer"]);
@@ -266,7 +264,7 @@ async fn groups() {
     bench
         .run(&["group", "remove-members", "g", "--member", "x"])
         .fails(4, "member x: UNKNOWN_MEMBER");
-    consumer.close(Duration::from_secs(10)).await;
+    consumer.close(Duration::from_secs(10)).await.unwrap();
 
     let dry = bench.run(&reset[..6]);
     assert!(dry.code == 0 && dry.err.contains("--execute"), "{dry:?}");
@@ -387,8 +385,8 @@ async fn files() {
     bench.produce("t", 0, 3).await;
     // Enough for an index.
     bench.produce("u", 0, 150).await;
-    let consumer = bench.consumer("g", "t").await;
-    consumer.close(Duration::from_secs(10)).await;
+    let mut consumer = bench.consumer("g", "t").await;
+    consumer.close(Duration::from_secs(10)).await.unwrap();
     bench.broker.shut_down().await;
 
     let dump = |path: &Path, args: &[&str]| {

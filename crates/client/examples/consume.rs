@@ -19,15 +19,13 @@ async fn main() -> Result<(), Error> {
         eprintln!("usage: consume BOOTSTRAP GROUP classic|consumer TOPIC...");
         std::process::exit(2);
     };
-    let config = ConsumerConfig {
-        group_id: Some(group.clone()),
-        group_protocol: match protocol.as_str() {
+    let config = ConsumerConfig::default()
+        .with_group_id(group.clone())
+        .with_group_protocol(match protocol.as_str() {
             "consumer" => GroupProtocol::Consumer { server_assignor: None },
             _ => GroupProtocol::default(),
-        },
-        auto_offset_reset: OffsetReset::Earliest,
-        ..ConsumerConfig::default()
-    };
+        })
+        .with_auto_offset_reset(OffsetReset::Earliest);
     let cluster = Cluster::connect(bootstrap, Options::default()).await?;
     let mut consumer = Consumer::new(cluster, config)?;
     consumer.subscribe(topics.iter().map(String::as_str))?;
@@ -49,6 +47,5 @@ async fn main() -> Result<(), Error> {
     }
     println!("{count} records; {:?}; {:?}", consumer.group_status(), consumer.counts());
     // Commits what was read, and tells the group.
-    consumer.close(Duration::from_secs(10)).await;
-    Ok(())
+    consumer.close(Duration::from_secs(10)).await
 }

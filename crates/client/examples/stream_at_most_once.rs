@@ -21,11 +21,9 @@ async fn main() -> Result<(), Error> {
         std::process::exit(2);
     };
     let cluster = Cluster::connect(bootstrap, Options::default()).await?;
-    let config = ConsumerConfig {
-        group_id: Some(group.clone()),
-        auto_offset_reset: OffsetReset::Earliest,
-        ..ConsumerConfig::default()
-    };
+    let config = ConsumerConfig::default()
+        .with_group_id(group.clone())
+        .with_auto_offset_reset(OffsetReset::Earliest);
     let topics = Subscription::topics(topics.iter().map(String::as_str));
     let mut source = stream::at_most_once_source(&cluster, config, topics)?;
     loop {

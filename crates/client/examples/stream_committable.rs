@@ -21,11 +21,9 @@ async fn main() -> Result<(), Error> {
         std::process::exit(2);
     };
     let cluster = Cluster::connect(bootstrap, Options::default()).await?;
-    let config = ConsumerConfig {
-        group_id: Some(group.clone()),
-        auto_offset_reset: OffsetReset::Earliest,
-        ..ConsumerConfig::default()
-    };
+    let config = ConsumerConfig::default()
+        .with_group_id(group.clone())
+        .with_auto_offset_reset(OffsetReset::Earliest);
     let topics = Subscription::topics(topics.iter().map(String::as_str));
     let source = stream::committable_source(&cluster, config, topics)?;
     let control = source.control();
@@ -35,12 +33,12 @@ async fn main() -> Result<(), Error> {
             println!("{:?}: {}", message.record, String::from_utf8_lossy(value));
             Ok(message.offset)
         });
-        let settings =
-            CommitterSettings { max_interval: Duration::from_secs(1), ..Default::default() };
+        let settings = CommitterSettings::default().with_max_interval(Duration::from_secs(1));
         Committer::new(settings).run(done).await
     });
-    tokio::signal::ctrl_c().await.ok();
-    match control.drain_and_shutdown(running, Duration::from_secs(30)).await {
+    // Ctrl-C, or the stream that failed.
+    let interrupted = tokio::signal::ctrl_c();
+    match control.drain_when(interrupted, running, Duration::from_secs(30)).await {
         Some(Ok(count)) => println!("{} records committed", count?),
         Some(Err(lost)) => println!("the work ended early: {lost}"),
         None => println!("what was under way took too long"),

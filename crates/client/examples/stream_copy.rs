@@ -40,11 +40,9 @@ async fn main() -> Result<(), Error> {
     };
     let cluster = Cluster::connect(bootstrap, Options::default()).await?;
     let producer = Producer::new(cluster.clone(), ProducerConfig::default())?;
-    let config = ConsumerConfig {
-        group_id: Some(group.clone()),
-        auto_offset_reset: OffsetReset::Earliest,
-        ..ConsumerConfig::default()
-    };
+    let config = ConsumerConfig::default()
+        .with_group_id(group.clone())
+        .with_auto_offset_reset(OffsetReset::Earliest);
     let from = Subscription::topics(from.iter().map(String::as_str));
     let source = stream::committable_source(&cluster, config, from)?;
     let control = source.control();
@@ -57,8 +55,9 @@ async fn main() -> Result<(), Error> {
         CommitterSettings::default(),
     );
     let running = tokio::spawn(envelopes.forward(sink));
-    tokio::signal::ctrl_c().await.ok();
-    let drained = control.drain_and_shutdown(running, Duration::from_secs(30)).await;
+    // Ctrl-C, or the copy that failed.
+    let interrupted = tokio::signal::ctrl_c();
+    let drained = control.drain_when(interrupted, running, Duration::from_secs(30)).await;
     println!("{} records copied", producer.counts().records);
     match drained {
         Some(Ok(result)) => result,

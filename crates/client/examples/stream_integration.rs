@@ -66,15 +66,16 @@ pub async fn run(
 ) -> Result<(), Failure> {
     let stamp = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis();
     let cluster = Cluster::connect(bootstrap, Options::default()).await?;
+    let mut config = ConsumerConfig::default()
+        .with_group_id(format!("streams-{stamp}"))
+        .with_auto_offset_reset(OffsetReset::Earliest);
+    if matches!(group_protocol, GroupProtocol::Classic { .. }) {
+        // In a group of KIP-848 it is the brokers' to say.
+        config = config.with_heartbeat_interval(Duration::from_millis(200));
+    }
     let trial = Trial {
         producer: Producer::new(cluster.clone(), ProducerConfig::default())?,
-        config: ConsumerConfig {
-            group_id: Some(format!("streams-{stamp}")),
-            group_protocol,
-            heartbeat_interval: Duration::from_millis(200),
-            auto_offset_reset: OffsetReset::Earliest,
-            ..ConsumerConfig::default()
-        },
+        config: config.with_group_protocol(group_protocol),
         from: format!("streams-{stamp}-from"),
         to: format!("streams-{stamp}-to"),
         cluster,
@@ -96,7 +97,7 @@ impl Trial {
 
     fn config(&self, group: &str) -> ConsumerConfig {
         let id = self.config.group_id.as_deref().unwrap_or_default();
-        ConsumerConfig { group_id: Some(format!("{id}-{group}")), ..self.config.clone() }
+        self.config.clone().with_group_id(format!("{id}-{group}"))
     }
 
     async fn create(&self) -> Result<(), Failure> {
@@ -142,11 +143,9 @@ impl Trial {
         let control = source.control();
         let seen = Arc::clone(seen);
         let running = tokio::spawn(async move {
-            let settings = CommitterSettings {
-                max_batch: 500,
-                max_interval: Duration::from_millis(200),
-                ..CommitterSettings::default()
-            };
+            let settings = CommitterSettings::default()
+                .with_max_batch(500)
+                .with_max_interval(Duration::from_millis(200));
             let committer = Committer::new(settings);
             let mut tasks = Vec::new();
             while let Some(next) = source.next().await {
@@ -220,7 +219,7 @@ impl Trial {
 
     /// One partition is read, the others are not.
     async fn hold_back(&self) -> Result<(), Failure> {
-        let config = ConsumerConfig { fetch_budget: 2 << 20, ..self.config("hold-back") };
+        let config = self.config("hold-back").with_fetch_budget(2 << 20);
         let mut source = stream::plain_partitioned_source(&self.cluster, config, self.topic())?;
         let control = source.control();
         let mut streams = Vec::new();

@@ -63,11 +63,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let store = Arc::new(Mutex::new(Store::open(Path::new(file))?));
     let asked = Arc::clone(&store);
     let cluster = Cluster::connect(bootstrap, Options::default()).await?;
-    let config = ConsumerConfig {
-        group_id: Some(group.clone()),
-        auto_offset_reset: OffsetReset::Earliest,
-        ..ConsumerConfig::default()
-    };
+    let config = ConsumerConfig::default()
+        .with_group_id(group.clone())
+        .with_auto_offset_reset(OffsetReset::Earliest);
     let mut source = stream::plain_partitioned_manual_offset_source(
         &cluster,
         config,
@@ -110,11 +108,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         }
         Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
     });
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        () = tokio::time::sleep(Duration::from_secs(10)) => {}
-    }
-    match control.drain_and_shutdown(running, Duration::from_secs(30)).await {
+    let over = async {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            () = tokio::time::sleep(Duration::from_secs(10)) => {}
+        }
+    };
+    match control.drain_when(over, running, Duration::from_secs(30)).await {
         Some(result) => result?,
         None => Err(Error::ShutDown { addr: bootstrap.as_str().into() }.into()),
     }

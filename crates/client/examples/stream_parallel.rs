@@ -26,11 +26,9 @@ async fn main() -> Result<(), Error> {
         std::process::exit(2);
     };
     let cluster = Cluster::connect(bootstrap, Options::default()).await?;
-    let config = ConsumerConfig {
-        group_id: Some(group.clone()),
-        auto_offset_reset: OffsetReset::Earliest,
-        ..ConsumerConfig::default()
-    };
+    let config = ConsumerConfig::default()
+        .with_group_id(group.clone())
+        .with_auto_offset_reset(OffsetReset::Earliest);
     let topics = Subscription::topics(topics.iter().map(String::as_str));
     let source = stream::source_with_offset_context(&cluster, config, topics)?;
     let control = source.control();
@@ -40,9 +38,9 @@ async fn main() -> Result<(), Error> {
         Ok::<_, Error>(offset)
     });
     let running = tokio::spawn(async move { Committer::default().run(done).await });
-    let draining = control.draining(running);
-    tokio::signal::ctrl_c().await.ok();
-    match draining.drain_and_shutdown(Duration::from_secs(30)).await {
+    // Ctrl-C, or the work that failed.
+    let interrupted = tokio::signal::ctrl_c();
+    match control.draining(running).drain_when(interrupted, Duration::from_secs(30)).await {
         Some(Ok(count)) => println!("{} records committed", count?),
         Some(Err(lost)) => println!("the work ended early: {lost}"),
         None => println!("what was under way took too long"),

@@ -24,11 +24,9 @@ async fn main() -> Result<(), Error> {
         std::process::exit(2);
     };
     let cluster = Cluster::connect(bootstrap, Options::default()).await?;
-    let config = ConsumerConfig {
-        group_id: Some(group.clone()),
-        auto_offset_reset: OffsetReset::Earliest,
-        ..ConsumerConfig::default()
-    };
+    let config = ConsumerConfig::default()
+        .with_group_id(group.clone())
+        .with_auto_offset_reset(OffsetReset::Earliest);
     let topics = Subscription::topics(topics.iter().map(String::as_str));
     let mut source = stream::committable_partitioned_source(&cluster, config, topics)?;
     let control = source.control();
@@ -51,17 +49,21 @@ async fn main() -> Result<(), Error> {
         }
         Ok::<_, Error>(())
     });
-    let mut before = 0;
-    loop {
-        tokio::time::sleep(QUIET).await;
-        let records = control.metrics().fetched.records;
-        if records == before {
-            break;
+    let quiet = async {
+        let mut before = 0;
+        loop {
+            tokio::time::sleep(QUIET).await;
+            let records = control.metrics().fetched.records;
+            if records == before {
+                break;
+            }
+            before = records;
         }
-        before = records;
-    }
+    };
+    // Nothing came for a while, or the work failed.
+    let ended = control.drain_when(quiet, running, Duration::from_secs(30)).await;
     println!("{:?}", control.metrics().fetched);
-    if let Some(Ok(result)) = control.drain_and_shutdown(running, Duration::from_secs(30)).await {
+    if let Some(Ok(result)) = ended {
         result?;
     }
     Ok(())

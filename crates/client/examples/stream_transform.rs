@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use thalweg::stream::{
-    self, Committer, Envelope, OwnedProducerRecord, ProducerSettings, RestartSettings, Subscription,
+    self, Committer, Envelope, OwnedProducerRecord, ProducerSettings, RestartControl,
+    RestartSettings, Subscription,
 };
 use thalweg::{Cluster, ConsumerConfig, Error, OffsetReset, Options, Producer, ProducerConfig};
 
@@ -30,16 +31,17 @@ async fn main() -> Result<(), Error> {
         eprintln!("usage: stream_transform BOOTSTRAP GROUP FROM TO");
         std::process::exit(2);
     };
-    let config = ConsumerConfig {
-        group_id: Some(group.clone()),
-        auto_offset_reset: OffsetReset::Earliest,
-        ..ConsumerConfig::default()
-    };
-    let begin = || async {
+    let config = ConsumerConfig::default()
+        .with_group_id(group.clone())
+        .with_auto_offset_reset(OffsetReset::Earliest);
+    // Each time a new chain, whose source the control that lasts watches.
+    let config = &config;
+    let begin = |control: RestartControl| async move {
         let cluster = Cluster::connect(bootstrap, Options::default()).await?;
         let producer = Producer::new(cluster.clone(), ProducerConfig::default())?;
         let topics = Subscription::topics([from.as_str()]);
         let source = stream::committable_source(&cluster, config.clone(), topics)?;
+        control.watch(source.control());
         let envelopes = source.map_ok(|message| {
             let value = message.record.value().unwrap_or_default();
             Envelope::multi(words(value, to), message.offset)
@@ -51,13 +53,17 @@ async fn main() -> Result<(), Error> {
     // What no pause helps against is the end of it.
     let is_worth_it = |error: Option<&Error>| error.is_none_or(Error::is_retriable);
     let running = stream::with_backoff(RestartSettings::default(), begin, is_worth_it);
+    let control = running.control();
     let counted = running.try_for_each(|committed| async move {
         println!("{} records produced and committed", committed.offsets);
         Ok(())
     });
-    tokio::select! {
-        result = counted => result,
-        _ = tokio::signal::ctrl_c() => Ok(()),
-        () = tokio::time::sleep(Duration::from_secs(30)) => Ok(()),
-    }
+    let over = async {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            () = tokio::time::sleep(Duration::from_secs(30)) => {}
+        }
+    };
+    // What is under way then is produced and committed first.
+    control.drain_when(over, counted, Duration::from_secs(30)).await.unwrap_or(Ok(()))
 }

@@ -145,7 +145,10 @@ impl Cluster {
         }
         let mut state = self.shared.lock();
         let mut metadata = (*state.metadata).clone();
-        let failed = metadata.apply(&response);
+        let failed = match request.topics {
+            Some(_) => metadata.apply(&response),
+            None => metadata.apply_all(&response),
+        };
         state.metadata = Arc::new(metadata);
         Ok((state.metadata.clone(), failed))
     }

@@ -17,6 +17,7 @@ use crate::core::{FrameError, PipelineError, VersionError};
 /// An error, with the address and the API it happened on. Cheap to clone: when a connection ends,
 /// everybody who waits on it gets the reason.
 #[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// No connection came about.
     #[error("cannot connect to {addr}: {source}")]
@@ -158,6 +159,15 @@ pub enum Error {
     /// An offset belongs to a partition that was given up.
     #[error("{0} was given up before this: its records are another member's to commit")]
     Revoked(Box<TopicPartition>),
+    /// A consumer polls that neither subscribes nor has a partition assigned.
+    #[error("the consumer is not subscribed to any topic and has no partition assigned")]
+    NotSubscribed,
+    /// A poll was ended by [`ConsumerHandle::wake_up`](crate::ConsumerHandle::wake_up).
+    #[error("the poll was woken up")]
+    Wakeup,
+    /// The consumer was closed or dropped.
+    #[error("the consumer is closed")]
+    ConsumerClosed,
     /// An application's own callback failed.
     #[error("{what} failed: {source}")]
     Callback {
@@ -236,8 +246,13 @@ impl Error {
             | Error::Io { .. }
             | Error::Closed { .. }
             | Error::ShutDown { .. }
+            | Error::Wakeup
             | Error::NoBootstrap(_)
             | Error::UnknownBroker(_) => true,
+            // A rebalance ends by itself, while the application polls; whoever is of an earlier
+            // generation, or no member, stays that.
+            Error::Group { code: ErrorCode::REBALANCE_IN_PROGRESS, .. }
+            | Error::Group { code: ErrorCode::STALE_MEMBER_EPOCH, .. } => true,
             Error::Broker { code, .. } | Error::Topic { code, .. } | Error::Group { code, .. } => {
                 code.is_retriable()
             }
@@ -252,6 +267,8 @@ impl Error {
             | Error::Authentication { .. }
             | Error::Config { .. }
             | Error::Revoked(_)
+            | Error::NotSubscribed
+            | Error::ConsumerClosed
             | Error::Callback { .. }
             | Error::Membership(_)
             | Error::BadAddress(_) => false,

@@ -29,7 +29,7 @@
 //!
 //! # async fn example() -> Result<(), thalweg::Error> {
 //! let cluster = Cluster::connect("127.0.0.1:9092", Options::default()).await?;
-//! let config = ConsumerConfig { group_id: Some("billing".into()), ..Default::default() };
+//! let config = ConsumerConfig::default().with_group_id("billing");
 //! let mut consumer = Consumer::new(cluster, config)?;
 //! consumer.subscribe(["orders"])?;
 //! for record in &consumer.poll(500).await? {
@@ -49,7 +49,7 @@
 //!
 //! # async fn example() -> Result<(), thalweg::Error> {
 //! let cluster = Cluster::connect("127.0.0.1:9092", Options::default()).await?;
-//! let config = ConsumerConfig { group_id: Some("billing".into()), ..Default::default() };
+//! let config = ConsumerConfig::default().with_group_id("billing");
 //! let source = stream::committable_source(&cluster, config, Subscription::topics(["orders"]))?;
 //! let done = source.map_ok(|message| {
 //!     println!("{:?}", message.record.value());
@@ -116,10 +116,12 @@ pub mod consumer;
 mod coordinator;
 pub mod core;
 pub mod error;
+mod exclusive;
 mod offsets;
 pub mod options;
 pub mod producer;
 pub mod raw;
+mod setters;
 pub mod stream;
 #[cfg(feature = "tls")]
 mod tls;
@@ -136,7 +138,9 @@ pub use crate::core::produce::{
 pub use admin::{Admin, AdminConfig, AdminError};
 pub use cluster::Cluster;
 pub use connection::Connection;
-pub use consumer::{Consumer, ConsumerConfig, Rebalance, RebalanceListener};
+pub use consumer::{
+    CloseOptions, Consumer, ConsumerConfig, ConsumerHandle, OnLeave, Rebalance, RebalanceListener,
+};
 pub use coordinator::CommittedOffset;
 pub use error::{AuthenticationError, Error};
 pub use offsets::FoundOffset;

@@ -52,12 +52,10 @@ impl Bench {
 
     async fn consumer(&self, group: &str) -> Consumer {
         let cluster = Cluster::connect(&self.broker.bootstrap(), Options::default()).await.unwrap();
-        let config = ConsumerConfig {
-            group_id: Some(group.to_owned()),
-            auto_offset_reset: OffsetReset::Earliest,
-            auto_commit: false,
-            ..ConsumerConfig::default()
-        };
+        let config = ConsumerConfig::default()
+            .with_group_id(group)
+            .with_auto_offset_reset(OffsetReset::Earliest)
+            .with_auto_commit(false);
         Consumer::new(cluster, config).unwrap()
     }
 }

@@ -67,13 +67,11 @@ impl Bench {
 
     /// A member that has read and committed.
     async fn member(&self, group: &str, group_protocol: GroupProtocol) -> Consumer {
-        let config = ConsumerConfig {
-            group_id: Some(group.to_owned()),
-            group_protocol,
-            auto_offset_reset: OffsetReset::Earliest,
-            auto_commit: false,
-            ..ConsumerConfig::default()
-        };
+        let config = ConsumerConfig::default()
+            .with_group_id(group)
+            .with_group_protocol(group_protocol)
+            .with_auto_offset_reset(OffsetReset::Earliest)
+            .with_auto_commit(false);
         let mut consumer = Consumer::new(self.cluster().await, config).unwrap();
         consumer.subscribe(["t"]).unwrap();
         let deadline = std::time::Instant::now() + Duration::from_secs(60);
@@ -222,8 +220,9 @@ async fn configs(bench: &Bench) {
 async fn groups(bench: &Bench) {
     let admin = &bench.admin;
     bench.produce("t", 5).await;
-    let modern = bench.member("modern", GroupProtocol::Consumer { server_assignor: None }).await;
-    let classic = bench.member("classic", GroupProtocol::default()).await;
+    let mut modern =
+        bench.member("modern", GroupProtocol::Consumer { server_assignor: None }).await;
+    let mut classic = bench.member("classic", GroupProtocol::default()).await;
     let (groups, failed) = admin.list_groups(&GroupFilter::default()).await.unwrap();
     assert!(failed.is_empty());
     let kinds: Vec<(&str, Option<&str>)> =
@@ -260,8 +259,8 @@ async fn groups(bench: &Bench) {
         code(&admin.delete_groups(["modern".into()]).await["modern"]),
         ErrorCode::NON_EMPTY_GROUP
     );
-    modern.close(Duration::from_secs(20)).await;
-    classic.close(Duration::from_secs(20)).await;
+    modern.close(Duration::from_secs(20)).await.unwrap();
+    classic.close(Duration::from_secs(20)).await.unwrap();
     assert!(admin.alter_group_offsets("modern", one).await[&tp("t", 0)].is_ok());
     let offsets = admin.list_group_offsets(["modern".to_owned()]).await;
     let offsets = offsets["modern"].as_ref().unwrap();

@@ -123,7 +123,7 @@ async fn connect(bootstrap: &str) -> Cluster {
 }
 
 fn earliest() -> ConsumerConfig {
-    ConsumerConfig { auto_offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() }
+    ConsumerConfig::default().with_auto_offset_reset(OffsetReset::Earliest)
 }
 
 /// Writes numbers to a partition 0; the first must come to lie there.
@@ -255,15 +255,15 @@ async fn nodes_die(bench: &mut Bench) {
     ] {
         let book = Book::default();
         for member in ["one", "two"] {
-            let mut consumer = bench
-                .consumer(ConsumerConfig {
-                    group_id: Some(group.to_owned()),
-                    group_protocol: group_protocol.clone(),
-                    heartbeat_interval: Duration::from_millis(200),
-                    auto_commit_interval: Duration::from_millis(200),
-                    ..earliest()
-                })
-                .await;
+            let quick = Duration::from_millis(200);
+            let mut config = earliest()
+                .with_group_id(group)
+                .with_group_protocol(group_protocol.clone())
+                .with_auto_commit_interval(quick);
+            if matches!(group_protocol, GroupProtocol::Classic { .. }) {
+                config = config.with_heartbeat_interval(quick);
+            }
+            let mut consumer = bench.consumer(config).await;
             consumer.subscribe([topic]).unwrap();
             readers.push(Reader::start(member, consumer, book.clone()));
         }
@@ -288,10 +288,7 @@ async fn nodes_die(bench: &mut Bench) {
     write(&producer, lost, 0..10).await;
     for (topic, readers) in [(unclean, &mut cut), (lost, &mut gone)] {
         for (auto_offset_reset, reader) in readers {
-            let config = ConsumerConfig {
-                auto_offset_reset: *auto_offset_reset,
-                ..ConsumerConfig::default()
-            };
+            let config = ConsumerConfig::default().with_auto_offset_reset(*auto_offset_reset);
             let mut consumer = bench.consumer(config).await;
             consumer.assign([(tp(topic, 0), Some(Position::at(0)))]).unwrap();
             assert_eq!(read(&mut consumer, 10).await, Vec::from_iter(0..10));
@@ -346,7 +343,7 @@ async fn nodes_die(bench: &mut Bench) {
         book.assert_complete(name, &all, written);
     }
     for reader in readers {
-        reader.stop().await.close(Duration::from_secs(20)).await;
+        reader.stop().await.close(Duration::from_secs(20)).await.unwrap();
     }
 }
 
@@ -360,7 +357,7 @@ struct Nearest {
 
 impl Nearest {
     async fn start(bench: &Bench, topic: &'static str, id: i32) -> Nearest {
-        let config = ConsumerConfig { client_rack: format!("rack-{id}"), ..earliest() };
+        let config = earliest().with_client_rack(format!("rack-{id}"));
         let tapped = connect(&bench.tap.bootstrap()).await;
         let mut consumer = Consumer::new(tapped, config).unwrap();
         consumer.assign([(tp(topic, 0), None)]).unwrap();

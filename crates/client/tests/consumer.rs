@@ -5,6 +5,7 @@ use crate::support;
 use std::time::Duration;
 
 use support::{Bench, earliest, soon, tp};
+use thalweg::core::fetch::PartitionStatus;
 use thalweg::{Consumer, ConsumerConfig, Error, OffsetReset, Position, TopicPartition};
 use thalweg_records::Compression;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
@@ -86,8 +87,7 @@ async fn it_begins_where_it_is_told_to() {
     bench.produce(0, &["d"], Compression::None).await;
     assert_eq!(read(&mut latest, 1).await, [(0, 3, "d".to_owned())]);
     // With nowhere to begin it is an error that says so.
-    let config =
-        ConsumerConfig { auto_offset_reset: OffsetReset::None, ..ConsumerConfig::default() };
+    let config = ConsumerConfig::default().with_auto_offset_reset(OffsetReset::None);
     let mut strict = bench.consumer(config).await;
     strict.assign([(tp(0), Some(Position::at(1_000)))]).unwrap();
     let error = soon(strict.poll(1)).await.unwrap_err();
@@ -139,13 +139,51 @@ fn batch_len() -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_record_can_be_kept_apart_from_the_others() {
+    let bench = Bench::with(2).await;
+    for partition in 0..2 {
+        bench.produce(partition, &["a", "b", "c"], Compression::Lz4).await;
+    }
+    let mut consumer = bench.consumer(earliest()).await;
+    consumer.assign((0..2).map(|partition| (tp(partition), None))).unwrap();
+    let mut kept = Vec::new();
+    while kept.len() < 6 {
+        for record in soon(consumer.poll(6 - kept.len())).await.unwrap() {
+            kept.push(record);
+        }
+    }
+    drop(consumer);
+    let kept = kept.iter().map(|r| (r.partition(), r.offset(), r.value().unwrap()));
+    let mut kept: Vec<_> = kept.collect();
+    kept.sort_unstable();
+    let values = [(0, &b"a"[..]), (1, b"b"), (2, b"c")];
+    let expected = (0..2).flat_map(|partition| values.map(|(at, value)| (partition, at, value)));
+    assert!(kept.into_iter().eq(expected));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_is_being_read_counts_as_buffered() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["a"; 100], Compression::None).await;
+    let mut consumer = bench.consumer(earliest()).await;
+    consumer.assign([(tp(0), None)]).unwrap();
+    assert_eq!(read(&mut consumer, 1).await.len(), 1);
+    // All that there is lies in the batch that is open.
+    let (_, status) = consumer.why().partitions.remove(0);
+    assert!(matches!(status, PartitionStatus::Buffered { bytes: 1.. }), "{status}");
+    assert_eq!(read(&mut consumer, 99).await.len(), 99);
+    let (_, status) = consumer.why().partitions.remove(0);
+    assert!(!matches!(status, PartitionStatus::Buffered { .. }), "{status}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn records_that_are_kept_count_and_stay_whole() {
     let bench = Bench::with(1).await;
     let long = "v".repeat(20_000);
     for _ in 0..40 {
         bench.produce(0, &[&long], Compression::None).await;
     }
-    let config = ConsumerConfig { fetch_budget: 200_000, ..earliest() };
+    let config = earliest().with_fetch_budget(200_000);
     let mut consumer = bench.consumer(config).await;
     consumer.assign([(tp(0), None)]).unwrap();
     let mut kept = Vec::new();
@@ -219,13 +257,14 @@ async fn it_says_why_nothing_comes() {
     let mut consumer = bench.consumer(earliest()).await;
     assert!(consumer.why().to_string().contains("no partition is assigned"));
     consumer.assign([(tp(0), None), (tp(1), None), (tp(2), None), (tp(7), None)]).unwrap();
+    assert!(!consumer.why().to_string().contains(" 0 bytes are buffered"));
     consumer.pause([&tp(1)]);
     let wanted = [
         "t-0: 7",
         "bytes are buffered; the application has not polled them",
         "t-1: paused, 0 bytes buffered",
         "t-2: asked for; nothing has come yet",
-        "t-7: no leader is known",
+        "t-7: there is no such partition: the topic has 3",
     ];
     let begun = std::time::Instant::now();
     loop {
@@ -241,7 +280,7 @@ async fn it_says_why_nothing_comes() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_resumed_does_not_wait_for_what_the_broker_holds_back() {
     let bench = Bench::with(3).await;
-    let config = ConsumerConfig { fetch_max_wait: Duration::from_secs(600), ..earliest() };
+    let config = earliest().with_fetch_max_wait(Duration::from_secs(600));
     let mut consumer = bench.consumer(config).await;
     consumer.assign((0..3).map(|partition| (tp(partition), None))).unwrap();
     consumer.pause([&tp(1)]);

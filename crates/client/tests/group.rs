@@ -6,22 +6,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use support::tap::Tap;
 use support::{Bench, earliest, soon, tp};
-use thalweg::consumer::ListenerFuture;
+use thalweg::admin::{Admin, AdminConfig};
+use thalweg::consumer::{CloseOptions, ListenerFuture, OnLeave};
 use thalweg::{
-    Assignor, Consumer, ConsumerConfig, Error, GroupProtocol, GroupStatus, Position, Rebalance,
-    RebalanceListener, TopicPartition,
+    Assignor, Cluster, Consumer, ConsumerConfig, Error, GroupProtocol, GroupStatus, Options,
+    Position, Rebalance, RebalanceListener, TopicPartition,
 };
 use thalweg_records::Compression;
+use thalweg_testkit::TestBroker;
+use thalweg_wire::{ApiKey, ErrorCode};
 
 fn member_of(group: &str, assignor: Assignor) -> ConsumerConfig {
-    ConsumerConfig {
-        group_id: Some(group.into()),
-        group_protocol: GroupProtocol::Classic { assignors: vec![assignor] },
-        session_timeout: Duration::from_secs(10),
-        heartbeat_interval: Duration::from_millis(50),
-        ..earliest()
-    }
+    earliest()
+        .with_group_id(group)
+        .with_group_protocol(GroupProtocol::Classic { assignors: vec![assignor] })
+        .with_session_timeout(Duration::from_secs(10))
+        .with_heartbeat_interval(Duration::from_millis(50))
 }
 
 async fn read(consumer: &mut Consumer, count: usize) -> Vec<(i32, i64)> {
@@ -63,14 +65,14 @@ async fn a_group_goes_on_where_it_left_off() {
         assert_eq!(consumer.group_status(), Some(GroupStatus::Stable { partitions: 3 }));
         assert_eq!(consumer.assignment(), [tp(0), tp(1), tp(2)]);
         // Leaving commits what was read.
-        consumer.close(Duration::from_secs(10)).await;
+        consumer.close(Duration::from_secs(10)).await.unwrap();
         bench.produce(1, &["c"], Compression::None).await;
         let mut consumer = bench.consumer(member_of(group, assignor)).await;
         consumer.subscribe(["t"]).unwrap();
         assert_eq!(read(&mut consumer, 1).await, [(1, 2)]);
         let committed = soon(consumer.committed(&[tp(0), tp(1)])).await.unwrap();
         assert!(committed.iter().all(|(_, found)| found.is_some()), "{committed:?}");
-        consumer.close(Duration::from_secs(10)).await;
+        consumer.close(Duration::from_secs(10)).await.unwrap();
     }
 }
 
@@ -99,7 +101,7 @@ async fn members_share_and_hand_over_without_a_gap_or_a_repetition() {
                     }
                     most = most.max(consumer.assignment().len());
                 }
-                consumer.close(Duration::from_secs(10)).await;
+                consumer.close(Duration::from_secs(10)).await.unwrap();
                 most
             }));
             // The next one joins while records flow.
@@ -177,8 +179,7 @@ async fn a_listener_is_waited_for() {
     for partition in 0..2 {
         bench.produce(partition, &["a", "b"], Compression::None).await;
     }
-    let config =
-        ConsumerConfig { auto_commit: false, ..member_of("g", Assignor::CooperativeSticky) };
+    let config = member_of("g", Assignor::CooperativeSticky).with_auto_commit(false);
     let diary = Diary::default();
     let mut first = bench.consumer(config.clone()).await;
     first.set_listener(diary.clone());
@@ -197,7 +198,7 @@ async fn a_listener_is_waited_for() {
         }
     })
     .await;
-    let second = {
+    let mut second = {
         let mut waits = waits;
         loop {
             tokio::select! {
@@ -215,8 +216,8 @@ async fn a_listener_is_waited_for() {
     let kinds: Vec<&str> = diary.iter().map(|(what, _)| *what).collect();
     assert!(kinds.starts_with(&["assigned", "revoked"]), "{diary:?}");
     assert_eq!(diary[1].1, BTreeSet::from([given]));
-    soon(second.close(Duration::from_secs(10))).await;
-    soon(first.close(Duration::from_secs(10))).await;
+    soon(second.close(Duration::from_secs(10))).await.unwrap();
+    soon(first.close(Duration::from_secs(10))).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -250,7 +251,7 @@ async fn without_a_group_nothing_is_subscribed_or_committed() {
     let offsets = [(tp(0), Position::at(1))];
     assert!(matches!(consumer.commit_offsets(offsets).await, Err(Error::Config { .. })));
     // With a group, but as no member of it: the offsets are committed all the same.
-    let config = ConsumerConfig { group_id: Some("simple".into()), ..earliest() };
+    let config = earliest().with_group_id("simple");
     let mut simple = bench.consumer(config).await;
     bench.produce(0, &["a", "b"], Compression::None).await;
     simple.assign([(tp(0), None)]).unwrap();
@@ -260,11 +261,11 @@ async fn without_a_group_nothing_is_subscribed_or_committed() {
     assert_eq!(committed[0].1.as_ref().map(|found| found.position.offset), Some(1));
     drop(simple);
     // The next one goes on there, and commits without being asked.
-    let config = ConsumerConfig { group_id: Some("simple".into()), ..earliest() };
+    let config = earliest().with_group_id("simple");
     let mut next = bench.consumer(config.clone()).await;
     next.assign([(tp(0), None)]).unwrap();
     assert_eq!(read(&mut next, 1).await, [(0, 1)]);
-    soon(next.close(Duration::from_secs(10))).await;
+    soon(next.close(Duration::from_secs(10))).await.unwrap();
     let last = bench.consumer(config).await;
     let committed = soon(last.committed(&[tp(0)])).await.unwrap();
     assert_eq!(committed[0].1.as_ref().map(|found| found.position.offset), Some(2));
@@ -274,11 +275,7 @@ async fn without_a_group_nothing_is_subscribed_or_committed() {
 async fn a_topic_that_is_not_there_holds_up_no_other() {
     let bench = Bench::with(1).await;
     bench.produce(0, &["a", "b"], Compression::None).await;
-    let config = ConsumerConfig {
-        group_id: Some("simple".into()),
-        retry_backoff: Duration::from_millis(1),
-        ..earliest()
-    };
+    let config = earliest().with_group_id("simple").with_retry_backoff(Duration::from_millis(1));
     let mut consumer = bench.consumer(config).await;
     let gone = TopicPartition::new("gone", 0);
     consumer.assign([(gone.clone(), None), (tp(0), None)]).unwrap();
@@ -290,4 +287,391 @@ async fn a_topic_that_is_not_there_holds_up_no_other() {
     assert_eq!(**partition, gone);
     let committed = soon(consumer.committed(&[tp(0)])).await.unwrap();
     assert_eq!(committed[0].1.as_ref().map(|found| found.position.offset), Some(2));
+}
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let waiting = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(20), waiting).await;
+    waited.unwrap_or_else(|_| panic!("{what}: did not come about"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_of_records_that_were_lost_fails() {
+    let bench = Bench::with(2).await;
+    bench.produce(0, &["v"; 10], Compression::None).await;
+    bench.produce(1, &["v"; 10], Compression::None).await;
+    for is_async in [false, true] {
+        let config = member_of(&format!("lost-{is_async}"), Assignor::Range)
+            .with_auto_commit(false)
+            .with_max_poll_interval(Duration::from_millis(300));
+        let mut consumer = bench.consumer(config).await;
+        consumer.subscribe(["t"]).unwrap();
+        let first = read(&mut consumer, 10).await;
+        let exceeded = || consumer.group_status() == Some(GroupStatus::PollIntervalExceeded);
+        until("the member leaves", exceeded).await;
+        let lost = match is_async {
+            false => soon(consumer.commit()).await,
+            true => soon(consumer.commit_async()).await,
+        };
+        assert!(matches!(lost, Err(Error::Revoked(_))), "{lost:?}");
+        // It was said; what is told of partitions by hand is not committed either.
+        soon(consumer.commit()).await.unwrap();
+        let offsets = [(tp(0), Position::at(10))];
+        let refused = soon(consumer.commit_offsets(offsets)).await.unwrap_err();
+        let Error::Group { code, api, .. } = &refused else { panic!("{refused}") };
+        assert_eq!((*code, *api), (ErrorCode::UNKNOWN_MEMBER_ID, ApiKey::OFFSET_COMMIT));
+        assert!(!refused.is_retriable());
+        // Whoever is no member may ask all the same.
+        let committed = soon(consumer.committed(&[tp(0), tp(1)])).await.unwrap();
+        assert_eq!(committed, [(tp(0), None), (tp(1), None)]);
+        // They come again, and are committed then.
+        assert_eq!(read(&mut consumer, 10).await, first);
+        soon(consumer.commit()).await.unwrap();
+        assert_eq!(soon(consumer.committed(&[first_of(&first)])).await.unwrap().len(), 1);
+        soon(consumer.close(LIMIT)).await.unwrap();
+    }
+    let nobody = bench.consumer(earliest()).await;
+    let refused = soon(nobody.committed(&[tp(0)])).await.unwrap_err().to_string();
+    assert!(refused.contains("is needed to look up what is committed"), "{refused}");
+}
+
+fn first_of(read: &[(i32, i64)]) -> TopicPartition {
+    tp(read[0].0)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_close_says_what_went_wrong_with_the_last_commit() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["v"; 10], Compression::None).await;
+    let config = member_of("g", Assignor::Range).with_max_poll_interval(Duration::from_millis(300));
+    let mut consumer = bench.consumer(config).await;
+    consumer.subscribe(["t"]).unwrap();
+    assert_eq!(read(&mut consumer, 10).await.len(), 10);
+    let exceeded = || consumer.group_status() == Some(GroupStatus::PollIntervalExceeded);
+    until("the member leaves", exceeded).await;
+    let closed = soon(consumer.close(LIMIT)).await;
+    assert!(matches!(closed, Err(Error::Revoked(_))), "{closed:?}");
+    assert!(matches!(consumer.poll(1).await, Err(Error::ConsumerClosed)));
+    assert!(matches!(consumer.subscribe(["t"]), Err(Error::ConsumerClosed)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handle_works_while_another_task_polls() {
+    let bench = Bench::with(2).await;
+    bench.produce(0, &["a", "b"], Compression::None).await;
+    let config = member_of("g", Assignor::Range).with_auto_commit(false);
+    let mut consumer = bench.consumer(config).await;
+    consumer.subscribe(["t"]).unwrap();
+    let handle = consumer.handle();
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let polling = tokio::spawn(async move {
+        loop {
+            match consumer.poll(10).await {
+                Ok(records) => records.iter().for_each(|r| tell.send(r.offset()).unwrap()),
+                Err(Error::Wakeup) => break consumer,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    });
+    assert_eq!([soon(told.recv()).await, soon(told.recv()).await], [Some(0), Some(1)]);
+    let committed = async || soon(handle.committed(&[tp(0)])).await.unwrap().pop().unwrap().1;
+    soon(handle.commit()).await.unwrap();
+    assert_eq!(committed().await.unwrap().position.offset, 2);
+    assert_eq!((handle.lag(&tp(0)), handle.assignment()), (Some(0), vec![tp(0), tp(1)]));
+    let member = handle.group_metadata().unwrap();
+    assert_eq!((&*member.group_id, member.member_id.is_empty()), ("g", false));
+    assert!(member.generation_id > 0);
+    // What is paused by it does not come, and comes when it is resumed.
+    assert!(handle.pause([&tp(0)]));
+    assert_eq!(handle.paused(), [tp(0)]);
+    assert!(handle.why().to_string().contains("t-0: paused"));
+    bench.produce(0, &["c"], Compression::None).await;
+    bench.produce(1, &["a"], Compression::None).await;
+    assert_eq!(soon(told.recv()).await, Some(0), "of the other partition");
+    assert!(handle.resume([&tp(0)]));
+    assert_eq!(soon(told.recv()).await, Some(2));
+    assert!(handle.seek(&tp(0), Position::at(1)));
+    assert_eq!([soon(told.recv()).await, soon(told.recv()).await], [Some(1), Some(2)]);
+    // Nobody waits for this one, and closing does.
+    assert!(handle.seek(&tp(0), Position::at(0)));
+    for offset in 0..3 {
+        assert_eq!(soon(told.recv()).await, Some(offset));
+    }
+    drop(handle.commit_async());
+    handle.wake_up();
+    let mut consumer = soon(polling).await.unwrap();
+    // Once.
+    let none = consumer.poll_timeout(1, Duration::from_millis(20)).await.unwrap();
+    assert!(none.is_empty());
+    soon(consumer.close(LIMIT)).await.unwrap();
+    let closed = soon(handle.commit()).await;
+    assert!(matches!(closed, Err(Error::ConsumerClosed)), "{closed:?}");
+    let next = bench.consumer(member_of("g", Assignor::Range)).await;
+    let found = soon(next.committed(&[tp(0)])).await.unwrap();
+    assert_eq!(found[0].1.as_ref().unwrap().position.offset, 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_consumer_unsubscribes_and_begins_anew() {
+    let bench = Bench::with(2).await;
+    bench.produce(0, &["a", "b"], Compression::None).await;
+    let mut consumer = bench.consumer(member_of("g", Assignor::Range)).await;
+    assert!(matches!(consumer.poll(1).await, Err(Error::NotSubscribed)));
+    assert!(matches!(consumer.try_poll(1), Err(Error::NotSubscribed)));
+    assert!(matches!(consumer.enforce_rebalance("why not"), Err(Error::NotSubscribed)));
+    consumer.subscribe(["t"]).unwrap();
+    assert_eq!(read(&mut consumer, 1).await, [(0, 0)]);
+    assert!(matches!(consumer.assign([(tp(0), None)]), Err(Error::Config { .. })));
+    soon(consumer.unsubscribe()).await.unwrap();
+    assert_eq!((consumer.assignment(), consumer.group_status()), (vec![], None));
+    assert!(matches!(consumer.poll(1).await, Err(Error::NotSubscribed)));
+    // It has committed, and is out of the group.
+    assert_eq!(members(&bench, "g").await, 0);
+    consumer.assign([(tp(0), None)]).unwrap();
+    assert_eq!(read(&mut consumer, 1).await, [(0, 1)]);
+    soon(consumer.unsubscribe()).await.unwrap();
+    bench.produce(1, &["c"], Compression::None).await;
+    consumer.subscribe(["t"]).unwrap();
+    assert_eq!(read(&mut consumer, 1).await, [(1, 0)]);
+    assert_eq!(members(&bench, "g").await, 1);
+    soon(consumer.close(LIMIT)).await.unwrap();
+}
+
+async fn members(bench: &Bench, group: &str) -> usize {
+    let cluster = Cluster::connect(&bench.broker.bootstrap(), Options::default()).await.unwrap();
+    let admin = Admin::new(cluster, AdminConfig::default());
+    let mut found = soon(admin.describe_groups([group.to_owned()])).await;
+    found.remove(group).unwrap().map_or(0, |group| group.members.len())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_leaves_or_stays_as_it_is_told() {
+    let bench = Bench::with(1).await;
+    let cases = [
+        (None, OnLeave::Default, 0),
+        (None, OnLeave::LeaveGroup, 0),
+        (None, OnLeave::RemainInGroup, 1),
+        (Some("one"), OnLeave::Default, 1),
+        (Some("one"), OnLeave::LeaveGroup, 0),
+        (Some("one"), OnLeave::RemainInGroup, 1),
+    ];
+    for (number, (instance, on_leave, left)) in cases.into_iter().enumerate() {
+        let group = format!("g{number}");
+        let mut config = member_of(&group, Assignor::Range);
+        config.group_instance_id = instance.map(str::to_owned);
+        let mut consumer = bench.consumer(config).await;
+        consumer.subscribe(["t"]).unwrap();
+        until_assigned(&mut consumer, 1).await;
+        assert_eq!(members(&bench, &group).await, 1);
+        let options = CloseOptions::within(LIMIT).with_on_leave(on_leave);
+        soon(consumer.close(options)).await.unwrap();
+        assert_eq!(members(&bench, &group).await, left, "{instance:?} {on_leave:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_close_does_not_wait_for_a_dead_member() {
+    let bench = Bench::with(2).await;
+    let config = member_of("g", Assignor::Range);
+    let mut one = bench.consumer(config.clone()).await;
+    one.subscribe(["t"]).unwrap();
+    until_assigned(&mut one, 2).await;
+    let mut other = bench.consumer(config).await;
+    other.subscribe(["t"]).unwrap();
+    let both = async {
+        while one.assignment().len() != 1 || other.assignment().len() != 1 {
+            one.poll_timeout(1, Duration::from_millis(10)).await.unwrap();
+            other.poll_timeout(1, Duration::from_millis(10)).await.unwrap();
+        }
+    };
+    soon(both).await;
+    // It dies, and the next join waits for it until its session is over.
+    drop(other);
+    one.enforce_rebalance("to see who is there").unwrap();
+    soon(async {
+        let joins = |one: &Consumer| {
+            one.why().unanswered.is_some_and(|asked| asked.api == ApiKey::JOIN_GROUP)
+        };
+        while !joins(&one) {
+            one.poll_timeout(1, Duration::from_millis(5)).await.unwrap();
+        }
+    })
+    .await;
+    soon(one.close(LIMIT)).await.unwrap();
+    assert_eq!(members(&bench, "g").await, 1, "the dead one is still waited for");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_out_of_the_group_for_good_hears_it_from_every_poll() {
+    let bench = Bench::with(1).await;
+    let mut one = bench.consumer(member_of("g", Assignor::Range)).await;
+    one.subscribe(["t"]).unwrap();
+    until_assigned(&mut one, 1).await;
+    // The group has no assignor in common with this one.
+    let mut other = bench.consumer(member_of("g", Assignor::RoundRobin)).await;
+    other.subscribe(["t"]).unwrap();
+    for _ in 0..20 {
+        let error = soon(other.poll(1)).await.unwrap_err();
+        assert!(matches!(error, Error::Membership(_)), "{error}");
+    }
+    assert!(matches!(other.try_poll(1), Err(Error::Membership(_))));
+    let refused = soon(other.commit_offsets([(tp(0), Position::at(0))])).await;
+    assert!(matches!(refused, Err(Error::Membership(_))), "{refused:?}");
+    // There is nothing to wait for.
+    soon(other.close(Duration::from_secs(3_600))).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn partitions_that_come_back_keep_what_was_fetched() {
+    let bench = Bench::with(4).await;
+    for partition in 0..4 {
+        for _ in 0..10 {
+            bench.produce(partition, &["v"; 20], Compression::None).await;
+        }
+    }
+    let diary = Arc::new(Diary::default());
+    for with_listener in [false, true] {
+        // The default: range or cooperative-sticky, which makes an eager group.
+        let config = member_of(&format!("kept-{with_listener}"), Assignor::Range)
+            .with_group_protocol(GroupProtocol::default());
+        let mut consumer = bench.consumer(config).await;
+        if with_listener {
+            consumer.set_listener(Arc::clone(&diary));
+        }
+        consumer.subscribe(["t"]).unwrap();
+        let mut seen = read(&mut consumer, 30).await;
+        let is_all_there = || {
+            let counts = consumer.counts();
+            counts.batch_bytes > 0 && consumer.why().to_string().matches("buffered").count() >= 4
+        };
+        until("everything is fetched", is_all_there).await;
+        let before = consumer.counts();
+        let generation = consumer.group_metadata().unwrap().generation_id;
+        for round in 1..=3 {
+            consumer.enforce_rebalance("for the test").unwrap();
+            soon(async {
+                while consumer.group_metadata().unwrap().generation_id < generation + round
+                    || consumer.group_status() != Some(GroupStatus::Stable { partitions: 4 })
+                {
+                    let polled = consumer.poll_timeout(1, Duration::from_millis(5)).await.unwrap();
+                    seen.extend(polled.iter().map(|record| (record.partition(), record.offset())));
+                }
+            })
+            .await;
+        }
+        let all = if with_listener { 4 * 199 } else { 800 };
+        if !with_listener {
+            seen.extend(read(&mut consumer, all - seen.len()).await);
+            seen.sort_unstable();
+            let expected = (0..4).flat_map(|partition| (0..200).map(move |at| (partition, at)));
+            assert!(seen.iter().copied().eq(expected), "each once");
+        }
+        let after = consumer.counts();
+        assert_eq!(before.batch_bytes, after.batch_bytes, "nothing was fetched again");
+        assert_eq!((after.discarded_bytes, after.partial_bytes), (0, 0));
+        soon(consumer.close(LIMIT)).await.unwrap();
+    }
+}
+
+/// A broker of which every request is counted.
+async fn tapped() -> (Tap, String, Bench) {
+    let mut tap = Tap::bind(1).await;
+    let address = tap.bootstrap();
+    let broker = TestBroker::builder()
+        .config("advertised.listeners", format!("PLAINTEXT://{address}"))
+        .start()
+        .await;
+    tap.lead_to(&[broker.bootstrap()]);
+    let bench = Bench::on(broker, 1).await;
+    (tap, address, bench)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pattern_forgets_topics_that_are_deleted() {
+    let (tap, address, bench) = tapped().await;
+    bench.create("u", 1).await;
+    let cluster = Cluster::connect(&address, Options::default()).await.unwrap();
+    let config = member_of("g", Assignor::Range)
+        .with_auto_commit(false)
+        .with_metadata_max_age(Duration::from_millis(300));
+    let mut consumer = Consumer::new(cluster.clone(), config).unwrap();
+    consumer.subscribe_pattern("[tu]").unwrap();
+    until_assigned(&mut consumer, 2).await;
+    bench.delete("u").await;
+    until_assigned(&mut consumer, 1).await;
+    let client = thalweg::stream::MetadataClient::create(cluster, earliest()).unwrap();
+    let topics = soon(client.list_topics()).await.unwrap();
+    assert!(topics.contains_key("t") && !topics.contains_key("u"), "{topics:?}");
+    // Metadata that are too old are asked for, and nothing besides.
+    tap.take();
+    for _ in 0..20 {
+        consumer.poll_timeout(1, Duration::from_millis(100)).await.unwrap();
+    }
+    let asked = tap.take().requests(ApiKey::METADATA);
+    assert!(asked <= 10, "{asked} requests in 2 s");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_topic_is_not_asked_for_without_end() {
+    let (tap, address, bench) = tapped().await;
+    for partition in 0..1 {
+        bench.produce(partition, &["a"], Compression::None).await;
+    }
+    bench.create("u", 8).await;
+    let cluster = Cluster::connect(&address, Options::default()).await.unwrap();
+    let mut consumer = Consumer::new(cluster, earliest()).unwrap();
+    let of_u = (0..8).map(|partition| (TopicPartition::new("u", partition), None));
+    consumer.assign(of_u.chain([(tp(0), None)])).unwrap();
+    assert_eq!(read(&mut consumer, 1).await, [(0, 0)]);
+    tap.take();
+    bench.delete("u").await;
+    let missing = || consumer.why().to_string().contains("u-7: there is no such topic");
+    until("it is said", missing).await;
+    for _ in 0..30 {
+        consumer.poll_timeout(1, Duration::from_millis(100)).await.unwrap();
+    }
+    let seen = tap.take();
+    // Pauses grow from 100 ms to a second; other partitions are fetched all the while.
+    let asked = seen.requests(ApiKey::METADATA);
+    assert!((2..=12).contains(&asked), "{asked} requests for metadata in 3 s");
+    let fetched = seen.requests(ApiKey::FETCH);
+    assert!(fetched <= 20, "{fetched} fetches in 3 s");
+    bench.produce(0, &["b"], Compression::None).await;
+    assert_eq!(read(&mut consumer, 1).await, [(0, 1)]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_topic_that_is_not_there_is_named() {
+    let bench = Bench::with(2).await;
+    let mut consumer = bench.consumer(member_of("g", Assignor::Range)).await;
+    consumer.subscribe(["t", "ordres"]).unwrap();
+    until("it is said", || {
+        let why = consumer.why();
+        why.absent == [("ordres".into(), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)]
+            && why.to_string().contains("topic ordres: UNKNOWN_TOPIC_OR_PARTITION")
+    })
+    .await;
+    bench.create("ordres", 1).await;
+    until("it is there", || consumer.why().absent.is_empty()).await;
+    soon(consumer.close(LIMIT)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_coordinator_that_does_not_answer_is_named() {
+    let bench = Bench::with(1).await;
+    let config = member_of("g", Assignor::Range);
+    let mut one = bench.consumer(config.clone()).await;
+    one.subscribe(["t"]).unwrap();
+    until_assigned(&mut one, 1).await;
+    // This one polls no more, and so joins no more either: the other one waits for it.
+    let mut other = bench.consumer(config).await;
+    other.subscribe(["t"]).unwrap();
+    let named = || other.why().to_string().contains("has not answered JoinGroup for ");
+    until("it is said", named).await;
 }

@@ -115,13 +115,11 @@ fn settings() -> ProducerConfig {
 
 /// Small answers, so that there are many, and no long pauses.
 fn hasty(config: ConsumerConfig) -> ConsumerConfig {
-    ConsumerConfig {
-        fetch_max_wait: Duration::from_millis(20),
-        max_partition_fetch_bytes: 200,
-        retry_backoff: Duration::from_millis(2),
-        retry_backoff_max: Duration::from_millis(20),
-        ..config
-    }
+    config
+        .with_fetch_max_wait(Duration::from_millis(20))
+        .with_max_partition_fetch_bytes(200)
+        .with_retry_backoff(Duration::from_millis(2))
+        .with_retry_backoff_max(Duration::from_millis(20))
 }
 
 fn ways() -> Arc<[AtomicUsize; 7]> {
@@ -215,10 +213,7 @@ async fn a_member_misses_nothing_whatever_happens_to_frames() {
     }
     let ways = ways();
     hostile.judge(rough(3, 6, Arc::clone(&ways)));
-    let config = ConsumerConfig {
-        auto_commit_interval: Duration::from_millis(20),
-        ..hasty(support::grouped())
-    };
+    let config = hasty(support::grouped()).with_auto_commit_interval(Duration::from_millis(20));
     let mut consumer = Consumer::new(hostile.cluster().await, config).unwrap();
     consumer.subscribe(["t"]).unwrap();
     let mut seen: BTreeSet<(i32, i64)> = BTreeSet::new();
@@ -239,7 +234,7 @@ async fn a_member_misses_nothing_whatever_happens_to_frames() {
     for (partition, found) in patiently(committed).await {
         assert_eq!(found.map(|found| found.position.offset), Some(40), "{partition}");
     }
-    patiently(consumer.close(Duration::from_secs(5))).await;
+    drop(patiently(consumer.close(Duration::from_secs(5))).await);
 }
 
 /// Spoils the answer that brings the first records of partition 0, in a way of its own.
@@ -317,7 +312,7 @@ async fn batches_that_are_broken_are_errors_that_say_where() {
             records.splice(..len, first);
             data.records = Some(Bytes::from(records));
         });
-        let config = ConsumerConfig { max_partition_fetch_bytes: 1 << 20, ..hasty(earliest()) };
+        let config = hasty(earliest()).with_max_partition_fetch_bytes(1 << 20);
         let mut consumer = Consumer::new(hostile.cluster().await, config).unwrap();
         consumer.assign([(tp(0), None), (tp(1), None)]).unwrap();
         // What is wrong behind a record is found behind it.
@@ -388,10 +383,7 @@ async fn whatever_code_a_fetch_is_answered_with_the_reader_goes_on_or_says_why()
                 (data.high_watermark, data.last_stable_offset) = (-1, -1);
             });
             let what = format!("{code:?}, of all: {is_whole}");
-            let config = ConsumerConfig {
-                auto_offset_reset: OffsetReset::None,
-                ..hasty(ConsumerConfig::default())
-            };
+            let config = hasty(ConsumerConfig::default()).with_auto_offset_reset(OffsetReset::None);
             let mut consumer = Consumer::new(cluster.clone(), config).unwrap();
             let all = [tp(0), tp(1)].map(|partition| (partition, Some(Position::at(0))));
             consumer.assign(all).unwrap();

@@ -168,19 +168,19 @@ impl Side {
             book.reach(&all, writer.acknowledged()).await;
         };
         let ours = async || {
-            let config = ConsumerConfig {
-                group_id: Some(group.clone()),
-                group_protocol: case.ours.clone(),
-                heartbeat_interval: Duration::from_millis(100),
-                auto_offset_reset: OffsetReset::Earliest,
-                ..ConsumerConfig::default()
-            };
+            let mut config = ConsumerConfig::default()
+                .with_group_id(group.as_str())
+                .with_group_protocol(case.ours.clone())
+                .with_auto_offset_reset(OffsetReset::Earliest);
+            if matches!(case.ours, GroupProtocol::Classic { .. }) {
+                config = config.with_heartbeat_interval(Duration::from_millis(100));
+            }
             let mut consumer = Consumer::new(self.cluster().await, config).unwrap();
             consumer.subscribe([&*three, &*two]).unwrap();
             Reader::start(OURS, consumer, book.clone())
         };
         let leave = async |reader: Reader| {
-            reader.stop().await.close(Duration::from_secs(20)).await;
+            reader.stop().await.close(Duration::from_secs(20)).await.unwrap();
         };
         let mut configs = case.configs.clone();
         configs.extend([

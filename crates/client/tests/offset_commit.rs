@@ -107,7 +107,7 @@ impl Bench {
         assert!(self.committed("g").await == offsets, "what is there is something else");
 
         let cluster = Cluster::connect(&self.bootstrap, Options::default()).await.unwrap();
-        let config = ConsumerConfig { group_id: Some("h".into()), ..ConsumerConfig::default() };
+        let config = ConsumerConfig::default().with_group_id("h");
         let consumer = Consumer::new(cluster, config).unwrap();
         let absent = TopicPartition::new("absent", 0);
         let nothing = CommittedOffset { position: Position::at(0), metadata: None };

@@ -49,8 +49,7 @@ fn record<'a>(topic: &'a str, value: &'a [u8]) -> ProducerRecord<'a> {
 }
 
 async fn read(cluster: &Cluster, topic: &str, partitions: i32, count: usize) -> Vec<OwnedRecord> {
-    let config =
-        ConsumerConfig { auto_offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() };
+    let config = ConsumerConfig::default().with_auto_offset_reset(OffsetReset::Earliest);
     let mut consumer = Consumer::new(cluster.clone(), config).unwrap();
     consumer
         .assign((0..partitions).map(|index| (TopicPartition::new(topic, index), None)))

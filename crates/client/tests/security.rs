@@ -212,7 +212,7 @@ fn with_sasl(security: Security, sasl: SaslOptions) -> Options {
 }
 
 fn earliest() -> ConsumerConfig {
-    ConsumerConfig { auto_offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() }
+    ConsumerConfig::default().with_auto_offset_reset(OffsetReset::Earliest)
 }
 
 async fn soon<T>(future: impl Future<Output = T>) -> T {
@@ -403,7 +403,7 @@ async fn consumers_learn_that_they_are_refused(bench: &Bench) {
     consumer.assign([(TopicPartition::new("forbidden", 0), None)]).unwrap();
     assert!(consumer.poll_timeout(1, Duration::from_millis(200)).await.unwrap().is_empty());
     let heartbeat_interval = Duration::from_millis(200);
-    let config = ConsumerConfig { group_id: Some("g".into()), heartbeat_interval, ..earliest() };
+    let config = earliest().with_group_id("g").with_heartbeat_interval(heartbeat_interval);
     let mut member = Consumer::new(cluster.clone(), config).unwrap();
     member.subscribe(["forbidden"]).unwrap();
     soon(async {
@@ -435,7 +435,7 @@ async fn consumers_learn_that_they_are_refused(bench: &Bench) {
         }
         assert!(reports <= most, "{reports} more reports in 3 s");
         let began = Instant::now();
-        consumer.close(Duration::from_secs(1)).await;
+        drop(consumer.close(Duration::from_secs(1)).await);
         assert!(began.elapsed() < Duration::from_secs(3));
     }
 }

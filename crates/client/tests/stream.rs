@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use support::{Bench, cluster, committed, earliest, grouped, soon, topic, tp};
 use thalweg::stream::{self, PartitionSource, PartitionedSource, Subscription};
-use thalweg::{ConsumerConfig, Error, Position, TopicPartition};
+use thalweg::{Error, Position, TopicPartition};
 use thalweg_records::Compression;
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -170,7 +170,7 @@ async fn a_partition_that_is_not_read_costs_its_share_and_delays_nobody() {
         }
     }
     // 5 MB of each partition; a twelfth of the budget for each.
-    let config = ConsumerConfig { fetch_budget: 6 << 20, ..grouped() };
+    let config = grouped().with_fetch_budget(6 << 20);
     let cluster = cluster(&bench).await;
     let mut source = stream::plain_partitioned_source(&cluster, config, topic()).unwrap();
     let control = source.control();
@@ -228,7 +228,7 @@ async fn a_source_that_nobody_polls_fetches_its_share_and_then_nothing() {
             bench.produce(partition, &[value.as_str(); 10], Compression::None).await;
         }
     }
-    let config = ConsumerConfig { max_partition_fetch_bytes: 150_000, ..grouped() };
+    let config = grouped().with_max_partition_fetch_bytes(150_000);
     let cluster = cluster(&bench).await;
     let mut source = stream::committable_source(&cluster, config, topic()).unwrap();
     let control = source.control();
@@ -266,7 +266,7 @@ async fn a_stream_that_is_dropped_comes_again_where_it_stopped() {
     let bench = Bench::with(1).await;
     bench.produce(0, &["a", "b", "c", "d", "e"], Compression::Lz4).await;
     let cluster = cluster(&bench).await;
-    let config = ConsumerConfig { auto_commit: false, ..grouped() };
+    let config = grouped().with_auto_commit(false);
     let mut source = stream::plain_partitioned_source(&cluster, config, topic()).unwrap();
     for offset in 0..5 {
         let mut stream = streams(&mut source, 1).await.remove(&0).unwrap();

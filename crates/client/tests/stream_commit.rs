@@ -14,14 +14,14 @@ use thalweg::stream::{
     self, CommitDelivery, CommittableOffset, CommittableOffsetBatch, Committer, CommitterSettings,
     Envelope, OwnedProducerRecord, ProducerSettings, Subscription,
 };
-use thalweg::{ConsumerConfig, Error, Producer, ProducerConfig};
+use thalweg::{Error, Producer, ProducerConfig};
 use thalweg_records::Compression;
 
 const LIMIT: Duration = Duration::from_secs(10);
 const LONG: Duration = Duration::from_secs(3_600);
 
 fn settings(max_batch: usize, max_interval: Duration) -> CommitterSettings {
-    CommitterSettings { max_batch, max_interval, ..CommitterSettings::default() }
+    CommitterSettings::default().with_max_batch(max_batch).with_max_interval(max_interval)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -87,7 +87,7 @@ async fn what_a_committer_took_is_committed_when_it_ends() {
             counted.fetch_add(1, Ordering::SeqCst);
             message.offset
         });
-        let committer = Committer::new(CommitterSettings { delivery, ..settings(1_000, LONG) });
+        let committer = Committer::new(settings(1_000, LONG).with_delivery(delivery));
         let running = tokio::spawn(async move { committer.run(offsets).await });
         soon(async {
             while count.load(Ordering::SeqCst) < 20 {
@@ -250,7 +250,7 @@ async fn a_flow_keeps_the_order_and_passes_on_what_came_along() {
             _ => Envelope::pass_through(number),
         })
     }));
-    let settings = ProducerSettings { parallelism: 7 };
+    let settings = ProducerSettings::default().with_parallelism(7);
     let mut flow = stream::flexi_flow(&producer, settings, envelopes);
     let mut next = 0;
     while let Some(results) = soon(flow.next()).await {
@@ -392,7 +392,7 @@ async fn records_go_from_topic_to_topic_and_are_committed_then() {
 async fn a_sink_takes_records_and_tells_when_they_are_there() {
     let bench = Bench::with(1).await;
     let producer = producer(&bench, 3_000).await;
-    let mut sink = stream::plain_sink(&producer, ProducerSettings { parallelism: 3 });
+    let mut sink = stream::plain_sink(&producer, ProducerSettings::default().with_parallelism(3));
     let records = (0..100).map(|_| Ok(OwnedProducerRecord::new("t", "value")));
     soon(sink.send_all(&mut futures_util::stream::iter(records))).await.unwrap();
     assert_eq!(producer.counts().records, 100);
@@ -421,7 +421,7 @@ async fn members_come_and_go_and_every_record_is_processed_and_committed() {
     let mut members = Vec::new();
     let mut total = 0;
     for round in 0..4u64 {
-        let config = ConsumerConfig { session_timeout: Duration::from_secs(10), ..grouped() };
+        let config = grouped().with_session_timeout(Duration::from_secs(10));
         let cluster = cluster(&bench).await;
         let mut source = stream::committable_partitioned_source(&cluster, config, topic()).unwrap();
         let control = source.control();

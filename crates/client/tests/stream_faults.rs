@@ -14,8 +14,7 @@ use thalweg::stream::{
     Subscription,
 };
 use thalweg::{
-    Assignor, Cluster, ConsumerConfig, GroupProtocol, Options, Producer, ProducerConfig,
-    TopicPartition,
+    Assignor, Cluster, GroupProtocol, Options, Producer, ProducerConfig, TopicPartition,
 };
 use thalweg_records::Compression;
 use thalweg_testkit::TestBroker;
@@ -93,23 +92,19 @@ async fn every_record_is_worked_on_and_committed_whatever_breaks() {
         let seen: Arc<Mutex<BTreeMap<(i32, i64), usize>>> = Arc::default();
         let mut members = Vec::new();
         for _ in 0..2 {
-            let config = ConsumerConfig {
-                group_protocol: GroupProtocol::Classic { assignors: vec![assignor] },
-                retry_backoff: Duration::from_millis(10),
-                retry_backoff_max: Duration::from_millis(50),
-                ..grouped()
-            };
+            let config = grouped()
+                .with_group_protocol(GroupProtocol::Classic { assignors: vec![assignor] })
+                .with_retry_backoff(Duration::from_millis(10))
+                .with_retry_backoff_max(Duration::from_millis(50));
             let cluster = proxy.cluster().await;
             let mut source =
                 stream::committable_partitioned_source(&cluster, config, topic()).unwrap();
             let control = source.control();
             let seen = Arc::clone(&seen);
             let running = tokio::spawn(async move {
-                let settings = CommitterSettings {
-                    max_batch: 20,
-                    max_interval: Duration::from_millis(20),
-                    ..CommitterSettings::default()
-                };
+                let settings = CommitterSettings::default()
+                    .with_max_batch(20)
+                    .with_max_interval(Duration::from_millis(20));
                 let committer = Committer::new(settings);
                 let mut tasks = Vec::new();
                 while let Some(next) = source.next().await {
@@ -147,7 +142,7 @@ async fn every_record_is_worked_on_and_committed_whatever_breaks() {
             let drained = control.drain_and_shutdown(running, Duration::from_secs(30));
             patiently(drained).await.expect("in time").unwrap();
         }
-        let config = ConsumerConfig { group_id: Some("g".into()), ..grouped() };
+        let config = grouped().with_group_id("g");
         let client = stream::MetadataClient::create(proxy.cluster().await, config).unwrap();
         let partitions: Vec<TopicPartition> = (0..3).map(support::tp).collect();
         let found = patiently(client.committed(&partitions)).await.unwrap();
@@ -182,12 +177,14 @@ async fn a_copy_is_whole_and_in_order_whatever_breaks() {
         let text = message.record.offset().to_string();
         Ok(Envelope::single(OwnedProducerRecord::new("out", text), message.offset))
     });
-    let committer = CommitterSettings {
-        max_batch: 25,
-        max_interval: Duration::from_millis(50),
-        ..Default::default()
-    };
-    let sink = stream::committable_sink(&producer, ProducerSettings { parallelism: 10 }, committer);
+    let committer = CommitterSettings::default()
+        .with_max_batch(25)
+        .with_max_interval(Duration::from_millis(50));
+    let sink = stream::committable_sink(
+        &producer,
+        ProducerSettings::default().with_parallelism(10),
+        committer,
+    );
     let running = tokio::spawn(envelopes.forward(sink));
     patiently(async {
         while producer.counts().records < 400 {

@@ -11,7 +11,7 @@ use support::{Bench, cluster, committed, earliest, grouped, soon, topic, tp};
 use thalweg::stream::{
     self, Committer, CommitterSettings, ConsumerSettings, RestartSettings, SharedConsumer,
 };
-use thalweg::{Assignor, Cluster, ConsumerConfig, Error, GroupProtocol, GroupStatus, Options};
+use thalweg::{Assignor, Cluster, Error, GroupProtocol, GroupStatus, Options};
 use thalweg_records::Compression;
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -64,14 +64,13 @@ async fn a_stream_is_begun_again_after_a_pause() {
     let address = bench.broker.bootstrap();
     let begun = Arc::new(Mutex::new(Vec::new()));
     let (noted, attempts) = (Arc::clone(&begun), Arc::new(AtomicUsize::new(0)));
-    let settings = RestartSettings {
-        min_backoff: Duration::from_millis(40),
-        max_backoff: Duration::from_millis(100),
-        random_factor: 0.0,
-        max_restarts: Some(3),
-        max_restarts_within: Some(LONG),
-    };
-    let begin = move || {
+    let settings = RestartSettings::default()
+        .with_min_backoff(Duration::from_millis(40))
+        .with_max_backoff(Duration::from_millis(100))
+        .with_random_factor(0.0)
+        .with_max_restarts(Some(3))
+        .with_max_restarts_within(Some(LONG));
+    let begin = move |_| {
         noted.lock().unwrap().push(Instant::now());
         let attempt = attempts.fetch_add(1, Ordering::SeqCst);
         let address = address.clone();
@@ -163,7 +162,7 @@ async fn work_in_parallel_comes_out_in_order_and_one_at_a_time_for_a_key() {
 async fn a_member_stays_while_the_application_works() {
     let bench = Bench::with(1).await;
     bench.produce(0, &["a", "b"], Compression::None).await;
-    let config = ConsumerConfig { max_poll_interval: Duration::from_millis(600), ..grouped() };
+    let config = grouped().with_max_poll_interval(Duration::from_millis(600));
     let cluster = cluster(&bench).await;
     let mut source = stream::committable_source(&cluster, config, topic()).unwrap();
     let message = soon(source.next()).await.unwrap().unwrap();
@@ -221,8 +220,7 @@ async fn ends_are_bounded_whatever_the_application_holds() {
     assert_eq!(soon(draining).await.unwrap(), Some(()));
     drop(message);
     // A source that was dropped with something in hands lets go in time.
-    let settings =
-        ConsumerSettings { stop_timeout: Duration::from_millis(300), ..grouped().into() };
+    let settings = ConsumerSettings::from(grouped()).with_stop_timeout(Duration::from_millis(300));
     let mut source = stream::committable_source(&cluster, settings, topic()).unwrap();
     let message = soon(source.next()).await.unwrap().unwrap();
     let control = source.control();
@@ -237,9 +235,9 @@ async fn a_hand_over_does_not_wait_longer_than_set() {
     bench.produce(0, &["a", "b"], Compression::None).await;
     let cluster = cluster(&bench).await;
     let protocol = GroupProtocol::Classic { assignors: vec![Assignor::Range] };
-    let config = ConsumerConfig { group_protocol: protocol, ..grouped() };
+    let config = grouped().with_group_protocol(protocol);
     let hand_over_max = Duration::from_millis(300);
-    let settings = ConsumerSettings { hand_over_max, ..config.clone().into() };
+    let settings = ConsumerSettings::from(config.clone()).with_hand_over_max(hand_over_max);
     let mut first = stream::committable_partitioned_source(&cluster, settings, topic()).unwrap();
     let (_, mut stream) = soon(first.next()).await.unwrap().unwrap();
     let message = soon(stream.next()).await.unwrap().unwrap();
@@ -296,7 +294,7 @@ where
                 .await,
         );
     } else {
-        let committer = Committer::new(CommitterSettings { max_batch: 3, ..Default::default() });
+        let committer = Committer::new(CommitterSettings::default().with_max_batch(3));
         committer.run(futures_util::stream::iter([Ok::<_, Error>(message.offset)])).await.unwrap();
     }
     true
@@ -310,7 +308,7 @@ async fn whatever_is_dropped_no_record_is_lost() {
     ];
     for (seed, protocol) in protocols.into_iter().enumerate() {
         let bench = Bench::with(3).await;
-        let config = ConsumerConfig { group_protocol: protocol.clone(), ..grouped() };
+        let config = grouped().with_group_protocol(protocol.clone());
         for partition in 0..3 {
             for _ in 0..20 {
                 bench.produce(partition, &["x"; 5], Compression::Lz4).await;
@@ -374,4 +372,119 @@ async fn whatever_is_dropped_no_record_is_lost() {
         }
         eprintln!("{protocol:?}: {} for 300 records", worked.len());
     }
+}
+
+type Items = Vec<Result<u32, &'static str>>;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_progress_is_a_recovery() {
+    let settings = RestartSettings::default()
+        .with_min_backoff(Duration::from_millis(5))
+        .with_max_backoff(Duration::from_millis(10))
+        .with_random_factor(0.0)
+        .with_max_restarts(Some(3))
+        .with_max_restarts_within(None);
+    // To begin takes longer than the smallest pause, as joining a group does. It fails at once, or
+    // behind what it fails behind each time.
+    for before in [0, 2] {
+        let begin = |_| async move {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            let items = (0..before).map(Ok).chain([Err("poison")]);
+            Ok::<_, &str>(futures_util::stream::iter(items))
+        };
+        let source = stream::with_backoff(settings, begin, |error| error.is_some());
+        let all: Items = soon(source.collect()).await;
+        assert_eq!(all.iter().filter(|item| item.is_ok()).count(), 4 * before as usize);
+        assert_eq!(all.last(), Some(&Err("poison")));
+    }
+    // One that goes on for a while after something came out of it has recovered.
+    let begin = |_| async {
+        let late = futures_util::stream::once(async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            Err("broken")
+        });
+        Ok::<_, &str>(futures_util::stream::iter([Ok(1)]).chain(late).boxed())
+    };
+    let source = stream::with_backoff(settings, begin, |error| error.is_some());
+    let all: Items = soon(source.take(10).collect()).await;
+    assert_eq!(all, vec![Ok(1); 10]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_control_lasts_through_restarts_and_ends_pauses() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["v"; 5], Compression::None).await;
+    let cluster = cluster(&bench).await;
+    let settings = RestartSettings::default().with_min_backoff(Duration::ZERO);
+    let begun = Arc::new(AtomicUsize::new(0));
+    let worked = Arc::new(AtomicUsize::new(0));
+    let (counted, done) = (Arc::clone(&begun), Arc::clone(&worked));
+    let begin = move |control: stream::RestartControl| {
+        let (cluster, attempt) = (cluster.clone(), counted.fetch_add(1, Ordering::SeqCst));
+        let done = Arc::clone(&done);
+        async move {
+            let source = stream::committable_source(&cluster, grouped(), topic())?;
+            control.watch(source.control());
+            let offsets = source.and_then(move |message| {
+                let number = if attempt == 0 { 0 } else { done.fetch_add(1, Ordering::SeqCst) };
+                assert!(number < 5);
+                let offset = (attempt > 0).then_some(message.offset);
+                std::future::ready(offset.ok_or(Error::NotSubscribed))
+            });
+            Ok::<_, Error>(Committer::default().flow(offsets))
+        }
+    };
+    let source = stream::with_backoff(settings, begin, |error| error.is_some());
+    let control = source.control();
+    let running = tokio::spawn(source.try_collect::<Vec<_>>());
+    soon(async {
+        while worked.load(Ordering::SeqCst) < 5 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
+    // The second source is drained, and nothing is begun again.
+    let committed = soon(control.drain_and_shutdown(running, LONG)).await.unwrap().unwrap();
+    assert_eq!(committed.unwrap().iter().map(|done| done.offsets).sum::<usize>(), 5);
+    assert_eq!((begun.load(Ordering::SeqCst), support::committed(&bench, 1).await), (2, vec![5]));
+    // A pause ends at once, and so does what is being begun.
+    for is_beginning in [false, true] {
+        let settings = settings.with_min_backoff(LONG).with_max_backoff(LONG);
+        let begin = move |_| async move {
+            if is_beginning {
+                std::future::pending::<()>().await;
+            }
+            Err::<futures_util::stream::Empty<Result<(), &str>>, _>("no connection")
+        };
+        let source = stream::with_backoff(settings, begin, |error| error.is_some());
+        let control = source.control();
+        let running = tokio::spawn(source.collect::<Vec<_>>());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert!(!running.is_finished());
+        let all = soon(control.drain_when(async {}, running, LONG)).await.unwrap().unwrap();
+        assert!(all.is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_waits_for_a_signal_notices_a_stream_that_failed() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["v"; 3], Compression::None).await;
+    let cluster = cluster(&bench).await;
+    let source = stream::committable_source(&cluster, grouped(), topic()).unwrap();
+    let control = source.control();
+    let done = source.and_then(|message| async move {
+        match message.record.offset() {
+            2 => Err(Error::NotSubscribed),
+            _ => Ok(message.offset),
+        }
+    });
+    let committer = Committer::default();
+    let running = committer.run(done);
+    let never = std::future::pending::<()>();
+    let ran = soon(control.drain_when(never, running, LONG)).await.unwrap();
+    assert!(matches!(ran, Err(Error::NotSubscribed)), "{ran:?}");
+    // What was done before is committed, and the group is left.
+    soon(control.is_shutdown()).await;
+    assert_eq!(support::committed(&bench, 1).await, [2]);
 }

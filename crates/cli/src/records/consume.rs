@@ -244,7 +244,7 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
     flushed?;
     let mut again = std::pin::pin!(stop_signal());
     tokio::select! {
-        () = consumer.close(config.timeout) => Ok(()),
+        closed = consumer.close(config.timeout) => closed.map_err(CliError::from),
         () = &mut again => Err(CliError::Failed("stopped before the group was left".into())),
     }
 }

@@ -6,11 +6,42 @@ use std::time::Duration;
 
 use thalweg_wire::{ApiKey, ErrorCode};
 
+use super::group::Group;
 use super::shared::Shared;
 use crate::coordinator::{self, CommittedOffset, Identity, PerPartition};
 use crate::core::fetch::PartitionErrorKind;
+use crate::core::group::{GroupStatus, Member};
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
+
+/// What polls have given so far; and the error that says that some of what was given can no longer be
+/// committed.
+pub(super) fn handed_out(
+    shared: &Arc<Shared>,
+) -> (Vec<(TopicPartition, CommittedOffset)>, Option<Error>) {
+    shared.with(|state| {
+        let fetcher = &state.fetcher;
+        let offsets = fetcher.partitions().filter_map(|partition| {
+            let position = fetcher.position(partition)?;
+            Some(((**partition).clone(), CommittedOffset { position, metadata: None }))
+        });
+        let offsets = offsets.collect();
+        let lost = state.group.as_mut().and_then(|group| {
+            group.forget_lost(Some(fetcher));
+            group.take_lost()
+        });
+        (offsets, lost)
+    })
+}
+
+/// Commits what polls have given so far, behind what was to be committed before.
+pub(super) async fn commit_handed_out(shared: &Arc<Shared>) -> Result<(), Error> {
+    shared.pending.idle().await;
+    let (offsets, lost) = handed_out(shared);
+    // Without a group that is to be said, and not that there is nothing to commit.
+    identity_of(shared, ApiKey::OFFSET_COMMIT, |group| group.identity().or(Some(group.nobody())))?;
+    commit(shared, offsets).await.and(lost.map_or(Ok(()), Err))
+}
 
 /// Commits offsets and waits until the coordinator has them; the first that is refused is the error.
 pub(super) async fn commit(
@@ -36,7 +67,7 @@ pub(super) async fn commit_each(
     let mut first = None;
     let mut has_committed = false;
     while !offsets.is_empty() {
-        let now = match identity(shared) {
+        let now = match identity(shared, ApiKey::OFFSET_COMMIT) {
             Ok(now) => now,
             Err(error) => return left(error, has_committed, offsets, refusals),
         };
@@ -143,8 +174,9 @@ pub(super) async fn committed(
     partitions: &[TopicPartition],
 ) -> Result<Vec<(TopicPartition, Option<CommittedOffset>)>, Error> {
     let mut tries = Tries::new(shared);
+    // Anybody may ask: a member that is out of its group, too.
+    let identity = identity_of(shared, ApiKey::OFFSET_FETCH, |group| Some(group.nobody()))?;
     loop {
-        let identity = identity(shared)?;
         let failed = match look_up(shared, &identity, partitions).await {
             Ok(results) => {
                 let all = results.into_iter().map(|(partition, result)| match result {
@@ -171,7 +203,7 @@ pub(super) async fn settle(shared: &Arc<Shared>) -> Result<bool, Error> {
     if partitions.is_empty() {
         return Ok(true);
     }
-    let identity = identity(shared)?;
+    let identity = identity(shared, ApiKey::OFFSET_FETCH)?;
     let looked_up = look_up(shared, &identity, &partitions).await;
     let results = match looked_up {
         Ok(results) => results,
@@ -257,17 +289,37 @@ async fn refresh<'a>(
     Ok(())
 }
 
-fn identity(shared: &Shared) -> Result<Identity, Error> {
+/// As whom to ask, which only a member may where there is a membership.
+fn identity(shared: &Shared, api: ApiKey) -> Result<Identity, Error> {
+    identity_of(shared, api, Group::identity)
+}
+
+fn identity_of(
+    shared: &Shared,
+    api: ApiKey,
+    who: impl FnOnce(&Group) -> Option<Identity>,
+) -> Result<Identity, Error> {
     let state = shared.lock();
+    if state.is_closed {
+        return Err(Error::ConsumerClosed);
+    }
     let group = state.group.as_ref().ok_or_else(|| Error::Config {
         name: "group.id".into(),
-        reason: "is needed to commit".into(),
+        reason: match api {
+            ApiKey::OFFSET_FETCH => "is needed to look up what is committed".into(),
+            _ => "is needed to commit".into(),
+        },
     })?;
-    group.identity().ok_or_else(|| Error::Group {
-        group: Arc::clone(&group.id),
-        api: ApiKey::OFFSET_COMMIT,
-        partition: None,
-        code: ErrorCode::UNKNOWN_MEMBER_ID,
+    who(group).ok_or_else(|| {
+        let code = match group.member.as_ref().map(Member::why) {
+            Some(GroupStatus::Failed(error)) => return Error::Membership(Box::new(error)),
+            Some(GroupStatus::PollIntervalExceeded | GroupStatus::Left | GroupStatus::Leaving) => {
+                ErrorCode::UNKNOWN_MEMBER_ID
+            }
+            // It is on its way to the next generation.
+            _ => ErrorCode::REBALANCE_IN_PROGRESS,
+        };
+        Error::Group { group: Arc::clone(&group.id), api, partition: None, code }
     })
 }
 
@@ -320,6 +372,8 @@ impl Tries {
                 self.made < UNKNOWN_MAX
             }
             ErrorCode::STALE_MEMBER_EPOCH => true,
+            // The rebalance may wait for the application, which waits for this.
+            ErrorCode::REBALANCE_IN_PROGRESS => false,
             _ => error.is_coordinator_lost() || error.is_retriable(),
         }
     }

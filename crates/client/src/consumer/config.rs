@@ -7,10 +7,29 @@ use crate::core::fetch::{FetchSettings, IsolationLevel, OffsetReset};
 use crate::core::group::{GroupProtocol, GroupSettings};
 use crate::error::Error;
 use crate::options;
+use crate::setters::setters;
+
+/// Longest `group.instance.id`.
+const ID_MAX: usize = 249;
 
 /// Settings of a [`Consumer`](super::Consumer). Names and defaults are those of Kafka's Java
 /// consumer where it has them; each field names its Java config.
+///
+/// More settings may come, so it cannot be written out: begin with the default, and use the setters
+/// or assign to the fields.
+///
+/// ```
+/// use thalweg::{ConsumerConfig, OffsetReset};
+///
+/// let mut config = ConsumerConfig::default()
+///     .with_group_id("billing")
+///     .with_auto_offset_reset(OffsetReset::Earliest);
+/// config.auto_commit = false;
+/// config.check()?;
+/// # Ok::<(), thalweg::Error>(())
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ConsumerConfig {
     /// The group to commit to, and to be a member of when subscribing (`group.id`); none.
     pub group_id: Option<String>,
@@ -28,7 +47,7 @@ pub struct ConsumerConfig {
     /// How often (`auto.commit.interval.ms`); 5 s.
     pub auto_commit_interval: Duration,
     /// Time without heartbeats after which the group gives the member up (`session.timeout.ms`,
-    /// classic groups only); 45 s.
+    /// classic groups only, and longer than [`Self::heartbeat_interval`]); 45 s.
     pub session_timeout: Duration,
     /// Time between heartbeats (`heartbeat.interval.ms`, classic groups only); 3 s.
     pub heartbeat_interval: Duration,
@@ -99,14 +118,111 @@ impl Default for ConsumerConfig {
     }
 }
 
+setters! {
+    ConsumerConfig {
+        group_protocol: GroupProtocol => with_group_protocol,
+        auto_commit: bool => with_auto_commit,
+        auto_commit_interval: Duration => with_auto_commit_interval,
+        session_timeout: Duration => with_session_timeout,
+        heartbeat_interval: Duration => with_heartbeat_interval,
+        max_poll_interval: Duration => with_max_poll_interval,
+        default_api_timeout: Duration => with_default_api_timeout,
+        fetch_min_bytes: i32 => with_fetch_min_bytes,
+        fetch_max_wait: Duration => with_fetch_max_wait,
+        fetch_max_bytes: i32 => with_fetch_max_bytes,
+        max_partition_fetch_bytes: i32 => with_max_partition_fetch_bytes,
+        fetch_budget: usize => with_fetch_budget,
+        auto_offset_reset: OffsetReset => with_auto_offset_reset,
+        isolation_level: IsolationLevel => with_isolation_level,
+        check_crcs: bool => with_check_crcs,
+        decompressed_batch_max_bytes: u64 => with_decompressed_batch_max_bytes,
+        metadata_max_age: Duration => with_metadata_max_age,
+        retry_backoff: Duration => with_retry_backoff,
+        retry_backoff_max: Duration => with_retry_backoff_max,
+    }
+}
+
 impl ConsumerConfig {
+    /// Sets [`Self::group_id`].
+    pub fn with_group_id(mut self, group_id: impl Into<String>) -> ConsumerConfig {
+        self.group_id = Some(group_id.into());
+        self
+    }
+
+    /// Sets [`Self::group_instance_id`].
+    pub fn with_group_instance_id(mut self, id: impl Into<String>) -> ConsumerConfig {
+        self.group_instance_id = Some(id.into());
+        self
+    }
+
+    /// Sets [`Self::client_rack`].
+    pub fn with_client_rack(mut self, rack: impl Into<String>) -> ConsumerConfig {
+        self.client_rack = rack.into();
+        self
+    }
+
     /// Whether a [`Consumer`](super::Consumer) could be made of this: it would refuse what this
     /// refuses, but it needs a cluster.
     ///
     /// # Errors
     /// [`Error::Config`] names a value that makes no sense.
     pub fn check(&self) -> Result<(), Error> {
+        self.check_group()?;
         self.clone().bounded().fetch_settings().map(drop)
+    }
+
+    /// What concerns the group.
+    pub(super) fn check_group(&self) -> Result<(), Error> {
+        if self.group_id.as_deref() == Some("") {
+            return Err(wrong("group.id", "is empty"));
+        }
+        if let Some(id) = &self.group_instance_id {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+            if self.group_id.is_none() {
+                return Err(wrong("group.instance.id", "is of no use without group.id"));
+            }
+            if matches!(&**id, "" | "." | "..") || id.len() > ID_MAX || !id.chars().all(is_plain) {
+                let reason = "is not made of 1 to 249 letters, digits, '.', '_' and '-'";
+                return Err(wrong("group.instance.id", reason));
+            }
+        }
+        if self.max_poll_interval.is_zero() {
+            return Err(wrong("max.poll.interval.ms", "leaves no time between two polls"));
+        }
+        match &self.group_protocol {
+            GroupProtocol::Classic { assignors } => {
+                if assignors.is_empty() {
+                    return Err(wrong("partition.assignment.strategy", "names no assignor"));
+                }
+                if self.heartbeat_interval.is_zero() {
+                    return Err(wrong(
+                        "heartbeat.interval.ms",
+                        "leaves no pause between heartbeats",
+                    ));
+                }
+                if self.heartbeat_interval >= self.session_timeout {
+                    let reason = "is not shorter than session.timeout.ms";
+                    return Err(wrong("heartbeat.interval.ms", reason));
+                }
+            }
+            GroupProtocol::Consumer { server_assignor } => {
+                let usual = ConsumerConfig::default();
+                if self.session_timeout != usual.session_timeout {
+                    let reason = "cannot be set with group.protocol=consumer: the group's \
+                                  consumer.session.timeout.ms counts, at the brokers";
+                    return Err(wrong("session.timeout.ms", reason));
+                }
+                if self.heartbeat_interval != usual.heartbeat_interval {
+                    let reason = "cannot be set with group.protocol=consumer: the group's \
+                                  consumer.heartbeat.interval.ms counts, at the brokers";
+                    return Err(wrong("heartbeat.interval.ms", reason));
+                }
+                if server_assignor.as_deref() == Some("") {
+                    return Err(wrong("group.remote.assignor", "is empty"));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether [`Consumer::subscribe_pattern`](super::Consumer::subscribe_pattern) could take a
@@ -163,10 +279,6 @@ impl ConsumerConfig {
 
     /// What of this concerns fetching; an error names a value that makes no sense.
     pub(super) fn fetch_settings(&self) -> Result<FetchSettings, Error> {
-        let wrong = |name: &'static str, reason: &str| Error::Config {
-            name: name.into(),
-            reason: reason.to_owned(),
-        };
         if self.fetch_min_bytes < 0 {
             return Err(wrong("fetch.min.bytes", "is negative"));
         }
@@ -194,5 +306,61 @@ impl ConsumerConfig {
             retry_backoff_ms: ms(self.retry_backoff).max(1),
             replica_lease_ms: ms(self.metadata_max_age),
         })
+    }
+}
+
+fn wrong(name: &'static str, reason: &str) -> Error {
+    Error::Config { name: name.into(), reason: reason.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::group::Assignor;
+
+    #[test]
+    fn what_makes_no_sense_in_a_group_is_refused_by_name() {
+        let ms = Duration::from_millis;
+        let modern = || GroupProtocol::Consumer { server_assignor: None };
+        let config = || ConsumerConfig::default().with_group_id("g");
+        let refused = [
+            (ConsumerConfig::default().with_group_id(""), "group.id"),
+            (config().with_group_instance_id(""), "group.instance.id"),
+            (config().with_group_instance_id("a b"), "group.instance.id"),
+            (config().with_group_instance_id("a".repeat(250)), "group.instance.id"),
+            (ConsumerConfig::default().with_group_instance_id("a"), "group.instance.id"),
+            (config().with_max_poll_interval(ms(0)), "max.poll.interval.ms"),
+            (config().with_heartbeat_interval(ms(0)), "heartbeat.interval.ms"),
+            (config().with_heartbeat_interval(ms(45_000)), "heartbeat.interval.ms"),
+            (config().with_session_timeout(ms(3_000)), "heartbeat.interval.ms"),
+            (config().with_session_timeout(ms(0)), "heartbeat.interval.ms"),
+            (
+                config().with_group_protocol(GroupProtocol::Classic { assignors: vec![] }),
+                "partition.assignment.strategy",
+            ),
+            (
+                config().with_group_protocol(modern()).with_session_timeout(ms(6_000)),
+                "session.timeout.ms",
+            ),
+            (
+                config().with_group_protocol(modern()).with_heartbeat_interval(ms(100)),
+                "heartbeat.interval.ms",
+            ),
+        ];
+        for (config, wanted) in refused {
+            let Err(Error::Config { name, reason }) = config.check() else {
+                panic!("{wanted} is not refused: {config:?}")
+            };
+            assert_eq!(&*name, wanted, "{reason}");
+        }
+        let one = GroupProtocol::Classic { assignors: vec![Assignor::Range] };
+        for config in [
+            config(),
+            config().with_group_instance_id("a.b_c-1"),
+            config().with_group_protocol(modern()),
+            config().with_group_protocol(one).with_session_timeout(ms(3_001)),
+        ] {
+            config.check().unwrap();
+        }
     }
 }

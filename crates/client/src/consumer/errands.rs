@@ -1,6 +1,6 @@
 //! What a consumer has to look after besides fetching: metadata and offsets that are not known.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -12,8 +12,9 @@ use super::shared::{DISTRUST_PAUSE, Shared};
 use super::{ConsumerConfig, commit, membership};
 use crate::core::fetch::{OffsetReset, PartitionErrorKind};
 use crate::core::group::{GroupProtocol, Subscription};
+use crate::core::metadata::Metadata;
 use crate::core::partition::{Position, TopicPartition};
-use crate::error::Error;
+use crate::error::{Error, code_name};
 use crate::offsets::{self, EARLIEST, LATEST, LookupError};
 
 /// How long a commit may keep other errands waiting.
@@ -188,6 +189,7 @@ async fn refresh(
     match asked {
         Ok((metadata, failed)) => {
             let mut is_missing = false;
+            note_absent(shared, topics, &metadata, &failed);
             for (topic, code) in failed {
                 if code.is_retriable() {
                     is_missing = true;
@@ -224,6 +226,34 @@ async fn refresh(
             shared.fail(error);
             (Left::Distrust, false)
         }
+    }
+}
+
+/// Remembers which topics are not there, and says so once.
+fn note_absent(
+    shared: &Shared,
+    wanted: &BTreeSet<Arc<str>>,
+    metadata: &Metadata,
+    failed: &[(String, ErrorCode)],
+) {
+    let code_of = |topic: &str| {
+        let failed = failed.iter().find(|(name, _)| name == topic).map(|(_, code)| *code);
+        // One without a leader is there.
+        let failed = failed.filter(|code| *code != ErrorCode::LEADER_NOT_AVAILABLE);
+        let is_known = metadata.topics.contains_key(topic);
+        failed.or((!is_known).then_some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION))
+    };
+    let absent: BTreeMap<Arc<str>, ErrorCode> =
+        wanted.iter().filter_map(|topic| Some((Arc::clone(topic), code_of(topic)?))).collect();
+    let before = std::mem::replace(&mut shared.lock().absent, absent.clone());
+    for (topic, code) in &absent {
+        if before.get(topic) != Some(code) {
+            let code = code_name(*code);
+            tracing::warn!(%topic, code, "a topic that is to be read is not there");
+        }
+    }
+    for topic in before.keys().filter(|topic| !absent.contains_key(*topic)) {
+        tracing::info!(%topic, "a topic that was missing is there, or is not to be read any more");
     }
 }
 

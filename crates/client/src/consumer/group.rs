@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use thalweg_wire::ApiKey;
 use tokio::sync::Notify;
 
 use super::listener::{Event, RebalanceListener};
@@ -10,6 +11,7 @@ use crate::coordinator::Identity;
 use crate::core::fetch::Fetcher;
 use crate::core::group::{Action, Member};
 use crate::core::partition::{Position, TopicPartition};
+use crate::error::Error;
 
 /// The group that a consumer commits to, and its membership when it subscribes.
 pub(super) struct Group {
@@ -32,6 +34,20 @@ pub(super) struct Group {
     pub commits: u64,
     /// Everything was committed when the fetcher's moves were these.
     pub committed_at: Option<u64>,
+    /// What went wrong with the last commit that the consumer made by itself.
+    pub commit_error: Option<Error>,
+    /// Where the application stood in partitions that were lost, of which not all was committed.
+    lost: BTreeMap<TopicPartition, Position>,
+    /// What the coordinator was asked and has not answered, in the order of the asking.
+    pub asked: Vec<AskedOf>,
+}
+
+/// Something that was asked of a coordinator.
+pub(super) struct AskedOf {
+    pub api: ApiKey,
+    /// `None` where any broker may answer.
+    pub broker: Option<i32>,
+    pub since_ms: u64,
 }
 
 /// Partitions that are being given up.
@@ -69,7 +85,43 @@ impl Group {
             committed_by: BTreeMap::new(),
             commits: 0,
             committed_at: None,
+            commit_error: None,
+            lost: BTreeMap::new(),
+            asked: Vec::new(),
         }
+    }
+
+    /// Is no member any more, and remembers nothing of it.
+    pub fn forget_membership(&mut self) {
+        let (id, instance) = (Arc::clone(&self.id), self.instance.take());
+        let (wake, listener) = (Arc::clone(&self.wake), self.listener.take());
+        let (hand_overs, commits) = (self.hand_overs, self.commits);
+        *self = Group { wake, listener, hand_overs, commits, ..Group::new(id, instance) };
+    }
+
+    /// Notes that records were handed out that can no longer be committed.
+    fn note_lost(&mut self, fetcher: &Fetcher, partition: &TopicPartition) {
+        let Some(stood_at) = fetcher.handed_out(partition) else { return };
+        let committed = self.committed.get(partition).map_or(-1, |known| known.offset);
+        if committed < stood_at.offset {
+            self.lost.insert(partition.clone(), stood_at);
+        }
+    }
+
+    /// Forgets what was lost of partitions that were read as far again.
+    pub fn forget_lost(&mut self, fetcher: Option<&Fetcher>) {
+        match fetcher {
+            None => self.lost.clear(),
+            Some(fetcher) => self.lost.retain(|partition, lost| {
+                fetcher.position(partition).is_none_or(|now| now.offset < lost.offset)
+            }),
+        }
+    }
+
+    /// Says, once, that records that were handed out can no longer be committed.
+    pub fn take_lost(&mut self) -> Option<Error> {
+        let lost = std::mem::take(&mut self.lost);
+        lost.into_keys().next().map(|partition| Error::Revoked(Box::new(partition)))
     }
 
     /// As whom to commit; `None` while a member may not.
@@ -77,7 +129,7 @@ impl Group {
         let group = Arc::clone(&self.id);
         let instance = self.instance.clone();
         match &self.member {
-            None => Some(Identity { group, generation: -1, member: String::new(), instance: None }),
+            None => Some(self.nobody()),
             Some(member) => member.identity().map(|identity| Identity {
                 group,
                 generation: identity.generation_or_epoch,
@@ -85,6 +137,12 @@ impl Group {
                 instance,
             }),
         }
+    }
+
+    /// Somebody who is no member.
+    pub fn nobody(&self) -> Identity {
+        let group = Arc::clone(&self.id);
+        Identity { group, generation: -1, member: String::new(), instance: None }
     }
 
     /// The application polls: what it was given before is done with.
@@ -112,6 +170,26 @@ impl Group {
         }
     }
 
+    /// A hand-over is over, unless something else ended it before.
+    pub fn handed_over(&mut self, fetcher: &mut Fetcher, number: u64, now_ms: u64) {
+        // One that was overtaken by a loss must not end the one that followed.
+        let is_this = |now: &mut HandOver| now.number == number;
+        let Some(hand_over) = self.hand_over.take_if(is_this) else { return };
+        // What comes back with the next assignment is not fetched again.
+        let may_get_back = self.member.as_ref().is_some_and(Member::may_get_back);
+        for partition in &hand_over.partitions {
+            if may_get_back {
+                fetcher.park(partition);
+            } else {
+                fetcher.remove(partition);
+            }
+            self.committed.remove(partition);
+        }
+        if let Some(member) = &mut self.member {
+            member.revoked(now_ms);
+        }
+    }
+
     /// Whether nothing may be handed out before the listener has heard of something.
     pub fn is_waiting_for_listener(&self) -> bool {
         !self.events.is_empty()
@@ -120,11 +198,10 @@ impl Group {
     /// Lets the member go on; takes over what it says about partitions.
     pub fn advance(&mut self, fetcher: &mut Fetcher, now_ms: u64) -> Vec<Task> {
         let mut tasks = Vec::new();
-        let Some(member) = &mut self.member else { return tasks };
-        if self.in_poll {
+        if let Some(member) = self.member.as_mut().filter(|_| self.in_poll) {
             member.polled(now_ms);
         }
-        while let Some(action) = member.next(now_ms) {
+        while let Some(action) = self.member.as_mut().and_then(|member| member.next(now_ms)) {
             match action {
                 Action::Revoke { partitions, deadline_ms } => {
                     for partition in &partitions {
@@ -145,6 +222,7 @@ impl Group {
                     for partition in all {
                         fetcher.add_committed(partition);
                     }
+                    fetcher.remove_parked();
                     if self.listener.is_some() {
                         for partition in &added {
                             fetcher.hold(partition);
@@ -155,6 +233,7 @@ impl Group {
                 }
                 Action::Lost { partitions } => {
                     for partition in &partitions {
+                        self.note_lost(fetcher, partition);
                         fetcher.remove(partition);
                         self.committed.remove(partition);
                     }
@@ -164,7 +243,10 @@ impl Group {
                         self.events.push_back(Event::Lost(partitions));
                     }
                 }
-                Action::Fatal(error) => tasks.push(Task::Fail(error)),
+                Action::Fatal(error) => {
+                    fetcher.remove_parked();
+                    tasks.push(Task::Fail(error));
+                }
                 Action::Warn(error) => tracing::warn!(group = %self.id, %error, "group membership"),
                 action => tasks.push(Task::Ask(action)),
             }

@@ -1,29 +1,62 @@
-//! What streams do with a consumer that a task of theirs looks after.
-//!
-//! Records are taken here without regard to whether the listener has something to hear: what it is
-//! to hear of is held until then, and the other partitions go on.
+//! What can be done with a consumer from elsewhere than where it is polled.
 
-use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::commit;
-use super::listener::Event;
-use super::shared::Shared;
-use super::why::Why;
+use super::shared::{Shared, State};
+use super::why::{Unanswered, Why};
+use super::{PendingCommit, commit, pending};
 use crate::cluster::Cluster;
 use crate::coordinator::CommittedOffset;
-use crate::core::fetch::{Chunk, FetchCounts, Records};
-use crate::core::group::Member;
+use crate::core::fetch::{FetchCounts, OffsetReset, PartitionStatus};
+use crate::core::group::{GroupStatus, Member};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 use crate::offsets::{self, FoundOffset};
 
-/// A handle to a consumer; it does not keep the consumer going.
+/// A handle to a [`Consumer`](super::Consumer): commits, pauses, seeks and asks while another task
+/// polls. Clones are handles to the same consumer. It does not keep the consumer going: once that is
+/// closed or dropped, commits and polls are refused with [`Error::ConsumerClosed`].
+///
+/// ```no_run
+/// use thalweg::{Consumer, Error};
+///
+/// # async fn example(mut consumer: Consumer) -> Result<(), Error> {
+/// let handle = consumer.handle();
+/// let polling = tokio::spawn(async move {
+///     loop {
+///         match consumer.poll(500).await {
+///             Ok(records) => println!("{} records", records.len()),
+///             Err(Error::Wakeup) => return consumer.close(std::time::Duration::from_secs(10)).await,
+///             Err(error) => return Err(error),
+///         }
+///     }
+/// });
+/// eprint!("{}", handle.why());
+/// handle.commit().await?;
+/// handle.wake_up();
+/// polling.await.expect("the task did not panic")
+/// # }
+/// ```
 #[derive(Clone)]
-pub(crate) struct ConsumerHandle {
-    shared: Arc<Shared>,
+pub struct ConsumerHandle {
+    pub(super) shared: Arc<Shared>,
+}
+
+/// A member, as the group knows it (Java's `ConsumerGroupMetadata`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct GroupMetadata {
+    /// The group's id.
+    pub group_id: Arc<str>,
+    /// The generation of a classic group, or the member's epoch in one of KIP-848; -1 while it is
+    /// in none.
+    pub generation_id: i32,
+    /// The member's id; empty while it has none.
+    pub member_id: String,
+    /// `group.instance.id` of a static member.
+    pub group_instance_id: Option<String>,
 }
 
 impl ConsumerHandle {
@@ -31,66 +64,50 @@ impl ConsumerHandle {
         ConsumerHandle { shared }
     }
 
-    /// Takes up to `max` records of any partition, or waits for some.
-    pub fn poll_take(&self, max: usize, cx: &Context<'_>) -> Poll<Result<Records, Error>> {
-        for is_waiting in [false, true] {
-            if is_waiting {
-                self.shared.arrived.wait(cx.waker());
-            }
-            let taken = self.shared.with(|state| {
-                if let Some(error) = state.errors.pop_front() {
-                    return Err(error);
-                }
-                let mut records = Records::default();
-                let taken = state.fetcher.take(max, &mut records);
-                taken.map_err(|error| Error::Partition(Box::new(error)))?;
-                Ok(records)
-            })?;
-            if !taken.is_empty() {
-                return Poll::Ready(Ok(taken));
-            }
-        }
-        Poll::Pending
+    /// As [`Consumer::commit`](super::Consumer::commit).
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn commit(&self) -> Result<(), Error> {
+        commit::commit_handed_out(&self.shared).await
     }
 
-    /// Takes up to `max` records of one partition, or waits for some.
-    pub fn poll_take_from(
+    /// As [`Consumer::commit_async`](super::Consumer::commit_async).
+    pub fn commit_async(&self) -> PendingCommit {
+        let (offsets, lost) = commit::handed_out(&self.shared);
+        pending::begin(&self.shared, offsets, lost)
+    }
+
+    /// As [`Consumer::commit_offsets`](super::Consumer::commit_offsets).
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn commit_offsets(
         &self,
-        partition: &TopicPartition,
-        max: usize,
-        cx: &Context<'_>,
-    ) -> Poll<Result<Chunk, Error>> {
-        let taken = self.shared.with(|state| state.fetcher.take_from(partition, max, cx.waker()));
-        match taken {
-            Ok(Some(chunk)) => Poll::Ready(Ok(chunk)),
-            Ok(None) => Poll::Pending,
-            Err(error) => Poll::Ready(Err(Error::Partition(Box::new(error)))),
-        }
+        offsets: impl IntoIterator<Item = (TopicPartition, Position)>,
+    ) -> Result<(), Error> {
+        let with_metadata =
+            |(partition, position)| (partition, CommittedOffset { position, metadata: None });
+        let offsets = offsets.into_iter().map(with_metadata).collect();
+        commit::commit(&self.shared, offsets).await
     }
 
-    /// Waits for an error that is not of one partition.
-    pub fn poll_error(&self, cx: &Context<'_>) -> Poll<Error> {
-        self.shared.arrived.wait(cx.waker());
-        match self.shared.lock().errors.pop_front() {
-            Some(error) => Poll::Ready(error),
-            None => Poll::Pending,
-        }
-    }
-
-    /// Wakes whoever waits in one of the above but [`Self::poll_take_from`].
-    pub fn wake(&self) {
-        self.shared.arrived.notify_one();
-    }
-
-    /// Commits offsets, and waits until the coordinator has them.
-    pub async fn commit(
+    /// As [`Consumer::commit_with_metadata`](super::Consumer::commit_with_metadata).
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn commit_with_metadata(
         &self,
-        offsets: Vec<(TopicPartition, CommittedOffset)>,
-    ) -> Result<BTreeMap<TopicPartition, Error>, Error> {
-        commit::commit_each(&self.shared, offsets).await
+        offsets: impl IntoIterator<Item = (TopicPartition, CommittedOffset)>,
+    ) -> Result<(), Error> {
+        let offsets = offsets.into_iter().collect();
+        commit::commit(&self.shared, offsets).await
     }
 
-    /// What the group committed.
+    /// As [`Consumer::committed`](super::Consumer::committed).
+    ///
+    /// # Errors
+    /// The same.
     pub async fn committed(
         &self,
         partitions: &[TopicPartition],
@@ -98,8 +115,148 @@ impl ConsumerHandle {
         commit::committed(&self.shared, partitions).await
     }
 
+    /// Ends the poll under way, or the next one, with [`Error::Wakeup`], once.
+    pub fn wake_up(&self) {
+        self.shared.lock().is_woken = true;
+        self.shared.woken.notify_one();
+        self.shared.arrived.notify_one();
+    }
+
+    /// As [`Consumer::assignment`](super::Consumer::assignment).
+    pub fn assignment(&self) -> Vec<TopicPartition> {
+        let mut assignment = self.partitions();
+        assignment.sort_unstable();
+        assignment
+    }
+
+    /// As [`Consumer::paused`](super::Consumer::paused).
+    pub fn paused(&self) -> Vec<TopicPartition> {
+        let state = self.shared.lock();
+        let fetcher = &state.fetcher;
+        let paused = fetcher.partitions().filter(|partition| fetcher.is_paused(partition));
+        let mut paused: Vec<_> = paused.map(|partition| (**partition).clone()).collect();
+        paused.sort_unstable();
+        paused
+    }
+
+    /// As [`Consumer::pause`](super::Consumer::pause).
+    pub fn pause<'a>(&self, partitions: impl IntoIterator<Item = &'a TopicPartition>) -> bool {
+        self.each(partitions, |state, partition| state.fetcher.pause(partition))
+    }
+
+    /// As [`Consumer::resume`](super::Consumer::resume).
+    pub fn resume<'a>(&self, partitions: impl IntoIterator<Item = &'a TopicPartition>) -> bool {
+        let all = self.each(partitions, |state, partition| state.fetcher.resume(partition));
+        // Somebody may be waiting in a poll.
+        self.shared.arrived.notify_one();
+        all
+    }
+
+    fn each<'a>(
+        &self,
+        partitions: impl IntoIterator<Item = &'a TopicPartition>,
+        act: impl Fn(&mut State, &TopicPartition) -> bool,
+    ) -> bool {
+        self.shared.with(|state| {
+            let mut all = true;
+            for partition in partitions {
+                all &= act(state, partition);
+            }
+            all
+        })
+    }
+
+    /// As [`Consumer::position`](super::Consumer::position).
+    pub fn position(&self, partition: &TopicPartition) -> Option<Position> {
+        self.shared.lock().fetcher.position(partition)
+    }
+
+    /// As [`Consumer::seek`](super::Consumer::seek).
+    pub fn seek(&self, partition: &TopicPartition, to: Position) -> bool {
+        let found = self.shared.with(|state| state.fetcher.seek(partition, to));
+        self.shared.arrived.notify_one();
+        found
+    }
+
+    /// As [`Consumer::seek_to_beginning`](super::Consumer::seek_to_beginning).
+    pub fn seek_to_beginning<'a>(
+        &self,
+        partitions: impl IntoIterator<Item = &'a TopicPartition>,
+    ) -> bool {
+        self.seek_to(partitions, OffsetReset::Earliest)
+    }
+
+    /// As [`Consumer::seek_to_end`](super::Consumer::seek_to_end).
+    pub fn seek_to_end<'a>(
+        &self,
+        partitions: impl IntoIterator<Item = &'a TopicPartition>,
+    ) -> bool {
+        self.seek_to(partitions, OffsetReset::Latest)
+    }
+
+    fn seek_to<'a>(
+        &self,
+        partitions: impl IntoIterator<Item = &'a TopicPartition>,
+        to: OffsetReset,
+    ) -> bool {
+        let found = self.each(partitions, |state, partition| state.fetcher.seek_to(partition, to));
+        self.shared.errand.notify_one();
+        found
+    }
+
+    /// As [`Consumer::lag`](super::Consumer::lag).
+    pub fn lag(&self, partition: &TopicPartition) -> Option<i64> {
+        self.shared.lock().fetcher.lag(partition)
+    }
+
+    /// As [`Consumer::offsets_for_times`](super::Consumer::offsets_for_times).
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn offsets_for_times(
+        &self,
+        wanted: impl IntoIterator<Item = (TopicPartition, i64)>,
+    ) -> Result<Vec<(TopicPartition, Option<FoundOffset>)>, Error> {
+        let wanted = wanted.into_iter().collect();
+        let found = self.look_up(wanted).await?;
+        let some = |found: FoundOffset| (found.offset >= 0).then_some(found);
+        Ok(found.into_iter().map(|(partition, found)| (partition, some(found))).collect())
+    }
+
+    /// As [`Consumer::beginning_offsets`](super::Consumer::beginning_offsets).
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn beginning_offsets(
+        &self,
+        partitions: &[TopicPartition],
+    ) -> Result<Vec<(TopicPartition, i64)>, Error> {
+        self.ends(partitions, offsets::EARLIEST).await
+    }
+
+    /// As [`Consumer::end_offsets`](super::Consumer::end_offsets).
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn end_offsets(
+        &self,
+        partitions: &[TopicPartition],
+    ) -> Result<Vec<(TopicPartition, i64)>, Error> {
+        self.ends(partitions, offsets::LATEST).await
+    }
+
+    async fn ends(
+        &self,
+        partitions: &[TopicPartition],
+        which: i64,
+    ) -> Result<Vec<(TopicPartition, i64)>, Error> {
+        let wanted = partitions.iter().map(|partition| (partition.clone(), which)).collect();
+        let found = self.look_up(wanted).await?;
+        Ok(found.into_iter().map(|(partition, found)| (partition, found.offset)).collect())
+    }
+
     /// Looks offsets up by time, or by what stands for the beginning or the end.
-    pub async fn look_up(
+    async fn look_up(
         &self,
         wanted: Vec<(TopicPartition, i64)>,
     ) -> Result<Vec<(TopicPartition, FoundOffset)>, Error> {
@@ -115,86 +272,115 @@ impl ConsumerHandle {
         .await
     }
 
-    /// Reads one more partition, from a position, or from where the group committed.
-    pub fn add(&self, partition: TopicPartition, from: Option<Position>) {
-        self.shared.with(|state| {
-            match from {
-                None if state.group.is_some() => state.fetcher.add_committed(partition),
-                from => state.fetcher.add(partition, from),
-            }
-            state.fetcher.update_leaders(&self.shared.cluster.metadata());
+    /// As [`Consumer::group_metadata`](super::Consumer::group_metadata).
+    pub fn group_metadata(&self) -> Option<GroupMetadata> {
+        let state = self.shared.lock();
+        let group = state.group.as_ref()?;
+        let member = group.member.as_ref();
+        let identity = member.and_then(Member::identity);
+        Some(GroupMetadata {
+            group_id: Arc::clone(&group.id),
+            generation_id: identity.map_or(-1, |identity| identity.generation_or_epoch),
+            member_id: member.map_or_else(String::new, |member| member.member_id().to_owned()),
+            group_instance_id: group.instance.clone(),
+        })
+    }
+
+    /// As [`Consumer::group_status`](super::Consumer::group_status).
+    pub fn group_status(&self) -> Option<GroupStatus> {
+        let state = self.shared.lock();
+        Some(state.group.as_ref()?.member.as_ref()?.why())
+    }
+
+    /// As [`Consumer::enforce_rebalance`](super::Consumer::enforce_rebalance).
+    ///
+    /// # Errors
+    /// The same.
+    pub fn enforce_rebalance(&self, reason: impl Into<String>) -> Result<(), Error> {
+        let reason = reason.into();
+        let is_done = self.shared.with_group(|group, _| {
+            let is_done = group.member.as_mut()?.enforce_rebalance(reason);
+            group.wake.notify_one();
+            Some(is_done)
         });
-        self.shared.errand.notify_one();
-    }
-
-    /// Reads a partition no longer.
-    pub fn remove(&self, partition: &TopicPartition) {
-        self.shared.with(|state| state.fetcher.remove(partition));
-    }
-
-    /// Hands nothing of these partitions out any more, and fetches no more of them.
-    pub fn pause<'a>(&self, partitions: impl IntoIterator<Item = &'a TopicPartition>) {
-        self.shared.with(|state| {
-            for partition in partitions {
-                state.fetcher.pause(partition);
-            }
-        });
-    }
-
-    /// The first pause before something that failed is tried again, and how long it is tried.
-    pub fn retries(&self) -> (Duration, Duration) {
-        let config = &self.shared.config;
-        (config.retry_backoff.max(Duration::from_millis(1)), config.default_api_timeout)
-    }
-
-    /// Waits until the group has taken one of these partitions away. For a listener at work, which
-    /// is told of it only after this.
-    pub async fn until_lost(&self, partitions: &[TopicPartition]) {
-        let is_lost = |event: &Event| match event {
-            Event::Lost(lost) => lost.iter().any(|partition| partitions.contains(partition)),
-            _ => false,
-        };
-        while self.shared.with_group(|group, _| group.events.iter().any(is_lost)) == Some(false) {
-            self.shared.rebalanced.notified().await;
+        match is_done.flatten() {
+            Some(true) => Ok(()),
+            Some(false) => Err(Error::Config {
+                name: "group.protocol".into(),
+                reason: "leaves it to the coordinator when a group is rebalanced".to_owned(),
+            }),
+            None => Err(Error::NotSubscribed),
         }
     }
 
-    /// Records between a partition's position and its end.
-    pub fn lag(&self, partition: &TopicPartition) -> Option<i64> {
-        self.shared.lock().fetcher.lag(partition)
+    /// As [`Consumer::why`](super::Consumer::why).
+    pub fn why(&self) -> Why {
+        let metadata = self.shared.cluster.metadata();
+        let now_ms = self.shared.now_ms();
+        let state = self.shared.lock();
+        let budget = state.fetcher.budget();
+        let group = state.group.as_ref();
+        let member = group.and_then(|group| group.member.as_ref());
+        let mut partitions = state.fetcher.statuses();
+        for (partition, status) in &mut partitions {
+            let has_been_read = matches!(
+                status,
+                PartitionStatus::Failed(_)
+                    | PartitionStatus::HandingOver
+                    | PartitionStatus::Paused { .. }
+                    | PartitionStatus::Buffered { .. }
+            );
+            if has_been_read {
+                continue;
+            }
+            let known = metadata.topics.get(&*partition.topic);
+            if state.absent.contains_key(&partition.topic) {
+                *status = PartitionStatus::UnknownTopic;
+            } else if let Some(topic) = known
+                && !topic.partitions.contains_key(&partition.partition)
+            {
+                *status = PartitionStatus::UnknownPartition { partitions: topic.partitions.len() };
+            }
+        }
+        Why {
+            group: member.map(Member::why),
+            group_error: member.and_then(|member| member.last_error().cloned()),
+            unanswered: group.and_then(|group| group.asked.first()).map(|asked| Unanswered {
+                api: asked.api,
+                broker: asked.broker,
+                since: Duration::from_millis(now_ms.saturating_sub(asked.since_ms)),
+            }),
+            absent: state.absent.iter().map(|(topic, code)| (Arc::clone(topic), *code)).collect(),
+            partitions,
+            budget: (budget.used(), budget.limit()),
+        }
     }
 
-    /// The partitions that are read, in no order.
-    pub fn partitions(&self) -> Vec<TopicPartition> {
-        self.shared.lock().fetcher.partitions().map(|partition| (**partition).clone()).collect()
-    }
-
-    /// Counts since the beginning.
+    /// As [`Consumer::counts`](super::Consumer::counts).
     pub fn counts(&self) -> FetchCounts {
         self.shared.lock().fetcher.counts()
     }
 
-    /// Bytes that count against the budget now, and the most that ever did.
+    /// As [`Consumer::budget_used`](super::Consumer::budget_used).
     pub fn budget_used(&self) -> (usize, usize) {
         let state = self.shared.lock();
         let budget = state.fetcher.budget();
         (budget.used(), budget.peak())
     }
 
-    /// What the consumer is doing, or waiting for.
-    pub fn why(&self) -> Why {
-        let state = self.shared.lock();
-        let budget = state.fetcher.budget();
-        let member = state.group.as_ref().and_then(|group| group.member.as_ref());
-        Why {
-            group: member.map(Member::why),
-            partitions: state.fetcher.statuses(),
-            budget: (budget.used(), budget.limit()),
-        }
-    }
-
-    /// The cluster it reads from.
+    /// As [`Consumer::cluster`](super::Consumer::cluster).
     pub fn cluster(&self) -> &Cluster {
         &self.shared.cluster
+    }
+
+    /// The partitions that are read, in no order.
+    pub(crate) fn partitions(&self) -> Vec<TopicPartition> {
+        self.shared.lock().fetcher.partitions().map(|partition| (**partition).clone()).collect()
+    }
+}
+
+impl fmt::Debug for ConsumerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.shared.fmt(f)
     }
 }

@@ -1,5 +1,6 @@
 //! What an application does when partitions come and go.
 
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
@@ -35,6 +36,20 @@ pub trait RebalanceListener: Send + Sync + 'static {
     fn lost<'a>(&'a self, rebalance: &'a Rebalance) -> ListenerFuture<'a> {
         let _ = rebalance;
         Box::pin(async {})
+    }
+}
+
+impl<L: RebalanceListener + ?Sized> RebalanceListener for Arc<L> {
+    fn assigned<'a>(&'a self, rebalance: &'a Rebalance) -> ListenerFuture<'a> {
+        (**self).assigned(rebalance)
+    }
+
+    fn revoked<'a>(&'a self, rebalance: &'a Rebalance) -> ListenerFuture<'a> {
+        (**self).revoked(rebalance)
+    }
+
+    fn lost<'a>(&'a self, rebalance: &'a Rebalance) -> ListenerFuture<'a> {
+        (**self).lost(rebalance)
     }
 }
 
@@ -78,6 +93,15 @@ impl Rebalance {
             .into_iter()
             .map(|(partition, position)| (partition, CommittedOffset { position, metadata: None }));
         commit::commit(&self.shared, offsets.collect()).await
+    }
+}
+
+impl fmt::Debug for Rebalance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rebalance")
+            .field("partitions", &self.partitions)
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
     }
 }
 

@@ -4,12 +4,13 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use thalweg_wire::ApiKey;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::commit;
-use super::group::{HandOver, Task};
+use super::group::{AskedOf, Task};
 use super::shared::{DISTRUST_PAUSE, Shared};
 use crate::connection::Connection;
 use crate::coordinator::{self, CommittedOffset};
@@ -84,18 +85,7 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
             Some(Outcome::HandedOver(number)) => {
                 is_handing_over = false;
                 let now = strong.now_ms();
-                strong.with_group(|group, fetcher| {
-                    // One that was overtaken by a loss must not end the one that followed.
-                    let is_this = |now: &mut HandOver| now.number == number;
-                    let Some(hand_over) = group.hand_over.take_if(is_this) else { return };
-                    for partition in &hand_over.partitions {
-                        fetcher.remove(partition);
-                        group.committed.remove(partition);
-                    }
-                    if let Some(member) = &mut group.member {
-                        member.revoked(now);
-                    }
-                });
+                strong.with_group(|group, fetcher| group.handed_over(fetcher, number, now));
             }
             Some(Outcome::AutoCommitted) => is_committing = false,
             Some(outcome) => take_in(&strong, outcome, &mut asked),
@@ -150,6 +140,7 @@ fn ask(shared: &Arc<Shared>, action: Action, line: &Line, asked: &mut JoinSet<Ou
     match action {
         Action::FindCoordinator => {
             asked.spawn(async move {
+                let _asked = Asked::new(&shared, ApiKey::FIND_COORDINATOR, None);
                 let group = shared.with_group(|group, _| Arc::clone(&group.id));
                 let found = match group {
                     Some(group) => coordinator::find(&shared.cluster, &group).await,
@@ -166,6 +157,7 @@ fn ask(shared: &Arc<Shared>, action: Action, line: &Line, asked: &mut JoinSet<Ou
         }
         Action::Request { id, coordinator, request, timeout_ms } => {
             asked.spawn(async move {
+                let _asked = Asked::new(&shared, api_of(&request), Some(coordinator));
                 let timeout = Duration::from_millis(timeout_ms);
                 let sent = send(&shared, &line, coordinator, &request, timeout).await;
                 if let Err(error) = &sent
@@ -192,6 +184,40 @@ fn ask(shared: &Arc<Shared>, action: Action, line: &Line, asked: &mut JoinSet<Ou
     }
 }
 
+/// Something that is asked of the coordinator: as long as this is kept, `why()` shows it.
+struct Asked<'a> {
+    shared: &'a Arc<Shared>,
+    api: ApiKey,
+}
+
+impl<'a> Asked<'a> {
+    fn new(shared: &'a Arc<Shared>, api: ApiKey, broker: Option<i32>) -> Asked<'a> {
+        let since_ms = shared.now_ms();
+        shared.with_group(|group, _| group.asked.push(AskedOf { api, broker, since_ms }));
+        Asked { shared, api }
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.shared.with_group(|group, _| {
+            // One of a kind is answered before the next one is sent.
+            let this = group.asked.iter().position(|asked| asked.api == self.api);
+            this.map(|at| group.asked.remove(at))
+        });
+    }
+}
+
+fn api_of(request: &GroupRequest) -> ApiKey {
+    match request {
+        GroupRequest::Join(_) => ApiKey::JOIN_GROUP,
+        GroupRequest::Sync(_) => ApiKey::SYNC_GROUP,
+        GroupRequest::Heartbeat(_) => ApiKey::HEARTBEAT,
+        GroupRequest::Leave(_) => ApiKey::LEAVE_GROUP,
+        GroupRequest::ConsumerHeartbeat(_) => ApiKey::CONSUMER_GROUP_HEARTBEAT,
+    }
+}
+
 async fn send(
     shared: &Shared,
     line: &Line,
@@ -199,7 +225,10 @@ async fn send(
     request: &GroupRequest,
     timeout: Duration,
 ) -> Result<GroupResponse, Error> {
-    let connection = {
+    let connection = if is_farewell(request) {
+        // Not behind a join that the coordinator holds back for somebody else.
+        shared.cluster.broker(coordinator).await?
+    } else {
         let mut line = line.lock().await;
         match &*line {
             Some((id, connection)) if *id == coordinator && connection.over().is_none() => {
@@ -347,9 +376,14 @@ pub(super) async fn commit_acknowledged(
         .into_iter()
         .map(|(partition, position)| (partition, CommittedOffset { position, metadata: None }))
         .collect();
-    let committed = commit::commit(shared, offsets).await;
-    if let Err(error) = &committed {
+    if offsets.is_empty() {
+        return true;
+    }
+    let failed = commit::commit(shared, offsets).await.err();
+    if let Some(error) = &failed {
         tracing::warn!(%error, "offsets could not be committed");
     }
-    committed.is_ok()
+    let is_committed = failed.is_none();
+    shared.with_group(|group, _| group.commit_error = failed);
+    is_committed
 }

@@ -1,7 +1,11 @@
 //! A consumer: polls that cost nothing when there is something, nothing fetched twice, one limit on
 //! memory.
 
+#![warn(missing_debug_implementations)]
+
 mod aside;
+mod calls;
+mod close;
 mod commit;
 mod config;
 mod errands;
@@ -9,35 +13,37 @@ mod group;
 mod handle;
 mod listener;
 mod membership;
+mod pending;
+mod poll;
 mod receiver;
 mod shared;
 mod source;
+mod streams;
 mod why;
 
+use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+pub use close::CloseOptions;
 pub(crate) use commit::is_passing;
 pub use config::ConsumerConfig;
-pub(crate) use handle::ConsumerHandle;
+pub use handle::{ConsumerHandle, GroupMetadata};
 pub use listener::{ListenerFuture, Rebalance, RebalanceListener};
-pub use why::Why;
+pub use pending::PendingCommit;
+pub use why::{Unanswered, Why};
 
 use crate::cluster::Cluster;
-use crate::coordinator::CommittedOffset;
-use crate::core::fetch::{Budget, FetchCounts, Fetcher, Loan, OffsetReset, Reading, Records};
-use crate::core::group::{GroupStatus, Member, Subscription};
+use crate::core::fetch::{Budget, Fetcher, Loan, Reading};
+pub use crate::core::group::OnLeave;
+use crate::core::group::{Member, Subscription};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
-use crate::offsets::{self, FoundOffset};
-use listener::Event;
-use shared::{Shared, State};
-
-/// A member's application is known to be polling with such a precision.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+use crate::exclusive::Exclusive;
+use poll::Hearing;
+use shared::Shared;
 
 /// Reads partitions. Fetching goes on in the background, within
 /// [`ConsumerConfig::fetch_budget`]; a poll takes what is there, without waking anybody.
@@ -53,7 +59,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 ///
 /// # async fn example() -> Result<(), thalweg::Error> {
 /// let cluster = Cluster::connect("127.0.0.1:9092", Options::default()).await?;
-/// let config = ConsumerConfig { group_id: Some("billing".into()), ..Default::default() };
+/// let config = ConsumerConfig::default().with_group_id("billing");
 /// let mut consumer = Consumer::new(cluster, config)?;
 /// consumer.subscribe(["orders"])?;
 /// loop {
@@ -86,26 +92,11 @@ pub struct Consumer {
     errands: [JoinHandle<()>; 2],
     membership: Option<JoinHandle<()>>,
     /// The listener at work, which a poll that was dropped left in the middle.
-    hearing: Option<Hearing>,
+    hearing: Option<Exclusive<Hearing>>,
     /// What polls take without a look at the rest.
     loan: Loan,
     /// When the last poll looked at the rest, for a member of a group.
     looked_ms: Option<u64>,
-}
-
-/// A listener at work.
-struct Hearing {
-    event: Event,
-    future: ListenerFuture<'static>,
-}
-
-/// A poll that waits: the group must not take that for an application that is stuck.
-struct InPoll<'a>(&'a Arc<Shared>);
-
-impl Drop for InPoll<'_> {
-    fn drop(&mut self) {
-        self.0.with_group(|group, _| group.in_poll = false);
-    }
 }
 
 impl Consumer {
@@ -114,6 +105,7 @@ impl Consumer {
     /// # Errors
     /// [`Error::Config`] when settings make no sense.
     pub fn new(cluster: Cluster, config: ConsumerConfig) -> Result<Consumer, Error> {
+        config.check_group()?;
         let config = config.bounded();
         let settings = config.fetch_settings()?;
         let errand = Arc::new(Notify::new());
@@ -138,13 +130,17 @@ impl Consumer {
     /// What was read of partitions that are gone now is not committed by this.
     ///
     /// # Errors
-    /// [`Error::Config`] for a consumer that subscribes: there the group assigns.
+    /// [`Error::Config`] for a consumer that subscribes, until it is [unsubscribed](
+    /// Self::unsubscribe): there the group assigns.
     pub fn assign(
         &mut self,
         partitions: impl IntoIterator<Item = (TopicPartition, Option<Position>)>,
     ) -> Result<(), Error> {
         let wanted: Vec<_> = partitions.into_iter().collect();
         self.shared.with(|state| {
+            if state.is_closed {
+                return Err(Error::ConsumerClosed);
+            }
             if state.group.as_ref().is_some_and(|group| group.member.is_some()) {
                 return Err(Error::Config {
                     name: "group.id".into(),
@@ -172,164 +168,6 @@ impl Consumer {
         })?;
         self.shared.errand.notify_one();
         Ok(())
-    }
-
-    /// The partitions that are read, in order.
-    pub fn assignment(&self) -> Vec<TopicPartition> {
-        let state = self.shared.lock();
-        let mut assignment: Vec<_> = state.fetcher.partitions().map(|p| (**p).clone()).collect();
-        assignment.sort_unstable();
-        assignment
-    }
-
-    /// Waits for records and takes up to `max` of them; never returns none, but for `max` = 0.
-    ///
-    /// # Errors
-    /// [`Error::Partition`] when a partition cannot be read; the others go on with the next poll.
-    /// [`Error::Topic`] for a topic that cannot be read at all, [`Error::Authentication`] while a
-    /// broker does not trust this client, [`Error::Membership`] when the member is out of its group
-    /// for good. What may pass by itself is tried again instead: [`Self::why`] shows it.
-    pub async fn poll(&mut self, max: usize) -> Result<Records, Error> {
-        let records = self.try_poll(max)?;
-        if !records.is_empty() || max == 0 {
-            return Ok(records);
-        }
-        let shared = Arc::clone(&self.shared);
-        shared.with_group(|group, _| group.in_poll = true);
-        let _in_poll = InPoll(&shared);
-        loop {
-            self.hear().await;
-            let records = self.try_poll(max)?;
-            if !records.is_empty() {
-                return Ok(records);
-            }
-            if self.shared.with_group(|group, _| group.is_waiting_for_listener()) != Some(true) {
-                self.shared.arrived.notified().await;
-            }
-        }
-    }
-
-    /// As [`Self::poll`], but returns without records when none came in time.
-    pub async fn poll_timeout(&mut self, max: usize, limit: Duration) -> Result<Records, Error> {
-        let records = self.try_poll(max)?;
-        if !records.is_empty() || max == 0 {
-            return Ok(records);
-        }
-        let waits = self.hearing.is_some()
-            || self.shared.with_group(|group, _| group.is_waiting_for_listener()) == Some(true);
-        if limit.is_zero() && !waits {
-            return Ok(records);
-        }
-        match tokio::time::timeout(limit, self.poll(max)).await {
-            Ok(polled) => polled,
-            Err(_) => Ok(Records::default()),
-        }
-    }
-
-    /// Takes up to `max` of the records that are there. A listener is not called by this: after a
-    /// rebalance one of the others has to be, or nothing more comes.
-    ///
-    /// # Errors
-    /// As for [`Self::poll`].
-    pub fn try_poll(&mut self, max: usize) -> Result<Records, Error> {
-        if self.hearing.is_some() {
-            return Ok(Records::default());
-        }
-        // A member's polls have to be heard of, though not each.
-        let is_heard = self.looked_ms.is_none_or(|at| {
-            let most = self.shared.config.max_poll_interval / 2;
-            let since = Duration::from_millis(self.shared.now_ms() - at);
-            since < LOOK_EVERY.min(most)
-        });
-        if is_heard && let Some(records) = self.loan.take(max) {
-            return Ok(records);
-        }
-        let (loan, looked_ms) = (&mut self.loan, &mut self.looked_ms);
-        self.shared.with(|state| {
-            if let Some(error) = state.errors.pop_front() {
-                return Err(error);
-            }
-            if let Some(group) = &mut state.group {
-                // What earlier polls gave is done with.
-                state.fetcher.acknowledge();
-                let now = self.shared.now_ms();
-                *looked_ms = Some(now);
-                group.polled(now);
-                if group.is_waiting_for_listener() {
-                    return Ok(Records::default());
-                }
-            }
-            let mut records = Records::default();
-            state
-                .fetcher
-                .take(max, &mut records)
-                .map_err(|error| Error::Partition(Box::new(error)))?;
-            state.fetcher.lend(loan, max);
-            if let Some(group) = &mut state.group
-                && !records.is_empty()
-            {
-                // At once, not when the poll returns: what is given up from here on waits until
-                // the application is done with these.
-                group.in_poll = false;
-            }
-            Ok(records)
-        })
-    }
-
-    /// Lets the listener hear of all that it has to.
-    async fn hear(&mut self) {
-        loop {
-            if self.hearing.is_none() {
-                let next = self.shared.with_group(|group, _| {
-                    let event = group.events.front()?.clone();
-                    Some((event, Arc::clone(group.listener.as_ref()?)))
-                });
-                let Some((event, listener)) = next.flatten() else { return };
-                let (partitions, deadline) = match &event {
-                    Event::Assigned(partitions) | Event::Lost(partitions) => (partitions, None),
-                    Event::Revoked { partitions, deadline_ms } => {
-                        (partitions, Some(self.shared.instant_of(*deadline_ms)))
-                    }
-                };
-                let rebalance = Rebalance {
-                    shared: Arc::clone(&self.shared),
-                    partitions: partitions.clone(),
-                    deadline,
-                };
-                let kind = event.clone();
-                let future: ListenerFuture<'static> = Box::pin(async move {
-                    match kind {
-                        Event::Assigned(_) => listener.assigned(&rebalance).await,
-                        Event::Revoked { .. } => listener.revoked(&rebalance).await,
-                        Event::Lost(_) => listener.lost(&rebalance).await,
-                    }
-                });
-                self.hearing = Some(Hearing { event, future });
-            }
-            let Some(hearing) = &mut self.hearing else { return };
-            hearing.future.as_mut().await;
-            let Some(Hearing { event, .. }) = self.hearing.take() else { return };
-            self.shared.with_group(|group, fetcher| group.heard(fetcher, &event));
-        }
-    }
-
-    /// Keeps the member in its group, and lets the listener hear of what it has to, for as long as
-    /// this is polled: records are taken elsewhere, by a [`ConsumerHandle`].
-    pub(crate) async fn attend(&mut self) {
-        let shared = Arc::clone(&self.shared);
-        shared.with_group(|group, _| group.in_poll = true);
-        let _in_poll = InPoll(&shared);
-        loop {
-            let now = shared.now_ms();
-            shared.with_group(|group, _| group.polled(now));
-            self.hear().await;
-            shared.rebalanced.notified().await;
-        }
-    }
-
-    /// Takes records, commits and asks while another task looks after this.
-    pub(crate) fn handle(&self) -> ConsumerHandle {
-        ConsumerHandle::new(Arc::clone(&self.shared))
     }
 
     /// Says how records will be taken; before there is any partition.
@@ -365,6 +203,9 @@ impl Consumer {
         let now = self.shared.now_ms();
         let settings = {
             let state = self.shared.lock();
+            if state.is_closed {
+                return Err(Error::ConsumerClosed);
+            }
             let group = state.group.as_ref().ok_or_else(|| Error::Config {
                 name: "group.id".into(),
                 reason: "is needed to subscribe".to_owned(),
@@ -380,7 +221,7 @@ impl Consumer {
             let options = self.shared.cluster.options();
             self.shared.config.group_settings(&group.id, options.request_timeout)
         };
-        let random = random_bytes();
+        let random = random_bytes()?;
         let started = self.shared.with(|state| {
             state.subscription = Some(subscription.clone());
             state.wants_metadata = true;
@@ -392,6 +233,7 @@ impl Consumer {
                     None
                 }
                 _ => {
+                    state.fatal = None;
                     group.member = Some(Member::new(settings, subscription, random, now));
                     Some(Arc::clone(&group.wake))
                 }
@@ -413,274 +255,26 @@ impl Consumer {
     pub fn set_listener(&mut self, listener: impl RebalanceListener) {
         self.shared.with_group(|group, _| group.listener = Some(Arc::new(listener)));
     }
-
-    /// Commits everything that polls have given so far, and waits until the coordinator has it. More
-    /// than it takes at once, about 1 MiB of records, is sent in parts. Where something is refused, or
-    /// this is dropped, others may be committed all the same.
-    ///
-    /// # Errors
-    /// [`Error::Group`] when this is no longer a member, or not of this generation: the partitions
-    /// may be others' already. [`Error::Config`] without a group.
-    pub async fn commit(&mut self) -> Result<(), Error> {
-        let offsets = self.shared.with(|state| {
-            let partitions: Vec<_> = state.fetcher.partitions().cloned().collect();
-            partitions
-                .into_iter()
-                .filter_map(|partition| {
-                    Some(((*partition).clone(), state.fetcher.position(&partition)?))
-                })
-                .collect::<Vec<_>>()
-        });
-        self.commit_offsets(offsets).await
-    }
-
-    /// Commits offsets: for each partition the next record to read.
-    ///
-    /// # Errors
-    /// As [`Self::commit`].
-    pub async fn commit_offsets(
-        &self,
-        offsets: impl IntoIterator<Item = (TopicPartition, Position)>,
-    ) -> Result<(), Error> {
-        self.commit_with_metadata(
-            offsets.into_iter().map(|(partition, position)| {
-                (partition, CommittedOffset { position, metadata: None })
-            }),
-        )
-        .await
-    }
-
-    /// As [`Self::commit_offsets`], with a text beside each offset.
-    ///
-    /// # Errors
-    /// As [`Self::commit`].
-    pub async fn commit_with_metadata(
-        &self,
-        offsets: impl IntoIterator<Item = (TopicPartition, CommittedOffset)>,
-    ) -> Result<(), Error> {
-        commit::commit(&self.shared, offsets.into_iter().collect()).await
-    }
-
-    /// What the group has committed for partitions.
-    ///
-    /// # Errors
-    /// [`Error::Group`] when the coordinator refuses; [`Error::Config`] without a group.
-    pub async fn committed(
-        &self,
-        partitions: &[TopicPartition],
-    ) -> Result<Vec<(TopicPartition, Option<CommittedOffset>)>, Error> {
-        commit::committed(&self.shared, partitions).await
-    }
-
-    /// What the membership is doing, or waiting for; `None` for a consumer that does not subscribe.
-    pub fn group_status(&self) -> Option<GroupStatus> {
-        let state = self.shared.lock();
-        Some(state.group.as_ref()?.member.as_ref()?.why())
-    }
-
-    /// What it is doing, or waiting for: its membership, each partition, its memory. For logs, and
-    /// for finding out why nothing comes.
-    pub fn why(&self) -> Why {
-        self.handle().why()
-    }
-
-    /// For each partition the first record that is not older than a time, in milliseconds since
-    /// 1970; `None` where there is none.
-    ///
-    /// # Errors
-    /// [`Error::Partition`] when a broker refuses; others when a leader cannot be asked in time
-    /// ([`ConsumerConfig::default_api_timeout`]).
-    pub async fn offsets_for_times(
-        &self,
-        wanted: impl IntoIterator<Item = (TopicPartition, i64)>,
-    ) -> Result<Vec<(TopicPartition, Option<FoundOffset>)>, Error> {
-        let found = self.handle().look_up(wanted.into_iter().collect()).await?;
-        let some = |found: FoundOffset| (found.offset >= 0).then_some(found);
-        Ok(found.into_iter().map(|(partition, found)| (partition, some(found))).collect())
-    }
-
-    /// The first offset of each partition.
-    ///
-    /// # Errors
-    /// As [`Self::offsets_for_times`].
-    pub async fn beginning_offsets(
-        &self,
-        partitions: &[TopicPartition],
-    ) -> Result<Vec<(TopicPartition, i64)>, Error> {
-        let wanted = partitions.iter().map(|partition| (partition.clone(), offsets::EARLIEST));
-        let found = self.handle().look_up(wanted.collect()).await?;
-        Ok(found.into_iter().map(|(partition, found)| (partition, found.offset)).collect())
-    }
-
-    /// The offset behind the last record of each partition; behind the last one that is committed,
-    /// where only those are read.
-    ///
-    /// # Errors
-    /// As [`Self::offsets_for_times`].
-    pub async fn end_offsets(
-        &self,
-        partitions: &[TopicPartition],
-    ) -> Result<Vec<(TopicPartition, i64)>, Error> {
-        let wanted = partitions.iter().map(|partition| (partition.clone(), offsets::LATEST));
-        let found = self.handle().look_up(wanted.collect()).await?;
-        Ok(found.into_iter().map(|(partition, found)| (partition, found.offset)).collect())
-    }
-
-    /// Leaves the group: hands everything over, with a commit if [`ConsumerConfig::auto_commit`] is
-    /// set, and waits until the coordinator knows, `limit` at most. Without this the group waits
-    /// for the session timeout.
-    pub async fn close(mut self, limit: Duration) {
-        let now = self.shared.now_ms();
-        let leaving = self.shared.with_group(|group, fetcher| {
-            fetcher.acknowledge();
-            group.in_poll = true;
-            let member = group.member.as_mut()?;
-            member.leave(now);
-            group.wake.notify_one();
-            Some(())
-        });
-        if leaving.flatten().is_none() {
-            // No member: there may be something to commit all the same.
-            let all = self.assignment();
-            let commit = membership::commit_acknowledged(&self.shared, &all);
-            if tokio::time::timeout(limit, commit).await.is_err() {
-                tracing::warn!("what was read was not committed in time");
-            }
-            return;
-        }
-        let left = async {
-            loop {
-                self.hear().await;
-                let is_done = self.shared.with_group(|group, _| {
-                    group.polled(now);
-                    group.member.as_ref().is_none_or(Member::is_done)
-                });
-                if is_done != Some(false) {
-                    return;
-                }
-                // The membership's task tells of everything that happens.
-                let moment = Duration::from_millis(20);
-                drop(tokio::time::timeout(moment, self.shared.arrived.notified()).await);
-            }
-        };
-        if tokio::time::timeout(limit, left).await.is_err() {
-            tracing::warn!("the group was not left in time");
-        }
-    }
-
-    /// Hands nothing of these partitions out any more, and fetches no more of them. What is
-    /// buffered stays, and is not fetched again. Says whether all of them are read here.
-    pub fn pause<'a>(&self, partitions: impl IntoIterator<Item = &'a TopicPartition>) -> bool {
-        self.each(partitions, |state, partition| state.fetcher.pause(partition))
-    }
-
-    /// Ends the pause of these partitions. Says whether all of them are read here.
-    pub fn resume<'a>(&self, partitions: impl IntoIterator<Item = &'a TopicPartition>) -> bool {
-        let all = self.each(partitions, |state, partition| state.fetcher.resume(partition));
-        // Somebody may be waiting in a poll.
-        self.shared.arrived.notify_one();
-        all
-    }
-
-    fn each<'a>(
-        &self,
-        partitions: impl IntoIterator<Item = &'a TopicPartition>,
-        act: impl Fn(&mut State, &TopicPartition) -> bool,
-    ) -> bool {
-        self.shared.with(|state| {
-            let mut all = true;
-            for partition in partitions {
-                all &= act(state, partition);
-            }
-            all
-        })
-    }
-
-    /// Whether a partition is paused.
-    pub fn is_paused(&self, partition: &TopicPartition) -> bool {
-        self.shared.lock().fetcher.is_paused(partition)
-    }
-
-    /// The next record of a partition that a poll hands out; `None` until it was looked up, or for
-    /// a partition that is not read here.
-    pub fn position(&self, partition: &TopicPartition) -> Option<Position> {
-        self.shared.lock().fetcher.position(partition)
-    }
-
-    /// Goes on reading a partition elsewhere. What is buffered there is used. Says whether the
-    /// partition is read here.
-    pub fn seek(&mut self, partition: &TopicPartition, to: Position) -> bool {
-        let found = self.shared.with(|state| state.fetcher.seek(partition, to));
-        self.shared.arrived.notify_one();
-        found
-    }
-
-    /// Goes to the first record of these partitions.
-    pub fn seek_to_beginning<'a>(
-        &mut self,
-        partitions: impl IntoIterator<Item = &'a TopicPartition>,
-    ) -> bool {
-        self.seek_to(partitions, OffsetReset::Earliest)
-    }
-
-    /// Goes behind the last record of these partitions.
-    pub fn seek_to_end<'a>(
-        &mut self,
-        partitions: impl IntoIterator<Item = &'a TopicPartition>,
-    ) -> bool {
-        self.seek_to(partitions, OffsetReset::Latest)
-    }
-
-    fn seek_to<'a>(
-        &mut self,
-        partitions: impl IntoIterator<Item = &'a TopicPartition>,
-        to: OffsetReset,
-    ) -> bool {
-        let found = self.each(partitions, |state, partition| state.fetcher.seek_to(partition, to));
-        self.shared.errand.notify_one();
-        found
-    }
-
-    /// Records between a partition's position and its end, as of the last answer; `None` until
-    /// there was one.
-    pub fn lag(&self, partition: &TopicPartition) -> Option<i64> {
-        self.shared.lock().fetcher.lag(partition)
-    }
-
-    /// Counts since the beginning: requests, bytes, records.
-    pub fn counts(&self) -> FetchCounts {
-        self.shared.lock().fetcher.counts()
-    }
-
-    /// Bytes that count against the budget now, and the most that ever did.
-    pub fn budget_used(&self) -> (usize, usize) {
-        let state = self.shared.lock();
-        let budget = state.fetcher.budget();
-        (budget.used(), budget.peak())
-    }
-
-    /// The cluster it reads from.
-    pub fn cluster(&self) -> &Cluster {
-        &self.shared.cluster
-    }
 }
 
 impl Drop for Consumer {
     fn drop(&mut self) {
-        self.errands.iter().for_each(JoinHandle::abort);
-        if let Some(membership) = &self.membership {
-            membership.abort();
-        }
-        self.shared.stop();
+        self.end();
     }
 }
 
-/// Bytes that nobody can guess, from what the standard library draws for its hash tables.
-fn random_bytes() -> [u8; 16] {
-    use std::hash::{BuildHasher as _, RandomState};
-    let draw = || RandomState::new().hash_one(std::time::Instant::now());
+impl fmt::Debug for Consumer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.shared.fmt(f)
+    }
+}
+
+/// Bytes that nobody can guess: a member's id is what its requests are believed by.
+fn random_bytes() -> Result<[u8; 16], Error> {
     let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&draw().to_le_bytes());
-    bytes[8..].copy_from_slice(&draw().to_le_bytes());
-    bytes
+    getrandom::fill(&mut bytes).map_err(|error| Error::Io {
+        addr: "the system's random source".into(),
+        source: Arc::new(std::io::Error::other(error.to_string())),
+    })?;
+    Ok(bytes)
 }

@@ -1,16 +1,19 @@
 //! What a consumer's handle and its tasks have in common.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use thalweg_wire::ErrorCode;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::config::ConsumerConfig;
 use super::group::Group;
+use super::pending::PendingCommits;
 use super::source;
 use crate::cluster::Cluster;
 use crate::coordinator;
@@ -35,6 +38,10 @@ pub(super) struct Shared {
     pub arrived: Arrivals,
     /// The listener has something to hear.
     pub rebalanced: Notify,
+    /// A poll is not to wait any longer.
+    pub woken: Notify,
+    /// Commits that nobody has to wait for.
+    pub pending: PendingCommits,
     /// There is something to look after.
     pub errand: Arc<Notify>,
     sources: Mutex<HashMap<i32, Source>>,
@@ -49,12 +56,39 @@ pub(super) struct State {
     pub wants_metadata: bool,
     /// Errors to report once each, not of one partition; the first few are kept.
     pub errors: VecDeque<Error>,
+    /// Why nothing will come any more, which every call is told.
+    pub fatal: Option<Error>,
+    /// The consumer was closed, or is gone.
+    pub is_closed: bool,
+    /// The next poll, or the one under way, ends with [`Error::Wakeup`].
+    pub is_woken: bool,
+    /// Topics that are to be read and are not there, with what a broker says of them.
+    pub absent: BTreeMap<Arc<str>, ErrorCode>,
     /// The group, where one is set.
     pub group: Option<Group>,
     /// The group's coordinator, as far as it is known.
     coordinator: Option<i32>,
     /// What the consumer subscribes to.
     pub subscription: Option<Subscription>,
+}
+
+impl State {
+    /// What went wrong, and concerns no single partition.
+    pub fn next_error(&mut self) -> Option<Error> {
+        self.errors.pop_front().or_else(|| self.fatal.clone())
+    }
+
+    /// Whether the same error waits already: what is tried again fails in the same way, and need not
+    /// be told twice.
+    fn is_known(&self, error: &Error) -> bool {
+        let text = error.to_string();
+        self.errors.iter().any(|known| known.to_string() == text)
+    }
+
+    /// Whether there is anything to read: a subscription or a partition.
+    pub fn has_something(&self) -> bool {
+        self.subscription.is_some() || self.fetcher.partitions().next().is_some()
+    }
 }
 
 /// Tells whoever waits for records, as a future or as a stream, that there may be some.
@@ -101,6 +135,17 @@ struct Source {
     task: JoinHandle<()>,
 }
 
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.lock();
+        f.debug_struct("Consumer")
+            .field("group_id", &self.config.group_id)
+            .field("is_closed", &state.is_closed)
+            .field("partitions", &state.fetcher.partitions().count())
+            .finish_non_exhaustive()
+    }
+}
+
 impl Shared {
     pub fn new(
         cluster: Cluster,
@@ -117,12 +162,18 @@ impl Shared {
                 fetcher,
                 wants_metadata: false,
                 errors: VecDeque::new(),
+                fatal: None,
+                is_closed: false,
+                is_woken: false,
+                absent: BTreeMap::new(),
                 group,
                 coordinator: None,
                 subscription: None,
             }),
             arrived: Arrivals::default(),
             rebalanced: Notify::new(),
+            woken: Notify::new(),
+            pending: PendingCommits::default(),
             errand,
             sources: Mutex::default(),
             runtime: Handle::current(),
@@ -192,14 +243,22 @@ impl Shared {
         self.lock().coordinator = None;
     }
 
-    /// Reports an error with the next poll.
+    /// Reports an error: with the next poll, or for good with all of them when the member is out of
+    /// its group.
     pub fn fail(&self, error: Error) {
         let mut state = self.lock();
-        if state.errors.len() < ERRORS_MAX {
+        if matches!(error, Error::Membership(_)) {
+            state.fatal = Some(error);
+        } else if state.errors.len() < ERRORS_MAX && !state.is_known(&error) {
             state.errors.push_back(error);
         }
         drop(state);
         self.arrived.notify_one();
+    }
+
+    /// Runs a task where the consumer's tasks run.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(task);
     }
 
     fn kick(self: &Arc<Self>, brokers: Vec<i32>, late: Vec<i32>) {

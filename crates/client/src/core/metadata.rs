@@ -3,7 +3,7 @@
 //! Invariant: a partition's leader epoch never goes back while the topic's id stays the same, so
 //! that an answer from a broker that lags behind does not undo what is known.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use thalweg_wire::messages::MetadataResponse;
 use thalweg_wire::messages::metadata_response::{MetadataResponsePartition, MetadataResponseTopic};
@@ -81,6 +81,18 @@ impl Metadata {
     /// Takes in an answer. Brokers are replaced; of topics, those in the answer are. Returns the
     /// topics that came with an error, which are forgotten where the error says they are gone.
     pub fn apply(&mut self, response: &MetadataResponse) -> Vec<(String, ErrorCode)> {
+        self.take_over(response)
+    }
+
+    /// As [`Self::apply`], for an answer about all topics there are: others are forgotten.
+    pub fn apply_all(&mut self, response: &MetadataResponse) -> Vec<(String, ErrorCode)> {
+        let named: HashSet<&str> =
+            response.topics.iter().filter_map(|topic| topic.name.as_deref()).collect();
+        self.topics.retain(|name, _| named.contains(&**name));
+        self.take_over(response)
+    }
+
+    fn take_over(&mut self, response: &MetadataResponse) -> Vec<(String, ErrorCode)> {
         self.cluster_id.clone_from(&response.cluster_id);
         self.controller_id = (response.controller_id >= 0).then_some(response.controller_id);
         self.brokers = response
@@ -225,6 +237,18 @@ mod tests {
         gone.topics[0].error_code = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
         metadata.apply(&gone);
         assert!(metadata.topics.is_empty());
+    }
+
+    #[test]
+    fn an_answer_about_all_topics_forgets_those_that_are_not_in_it() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&answer(7, vec![partition(0, 1, 5)]));
+        let mut other = answer(8, vec![partition(0, 1, 0)]);
+        other.topics[0].name = Some("u".into());
+        metadata.apply(&other);
+        assert_eq!(metadata.topics.len(), 2, "one topic's answer says nothing of others");
+        assert!(metadata.apply_all(&other).is_empty());
+        assert!(metadata.topics.keys().eq(["u"]));
     }
 
     #[test]

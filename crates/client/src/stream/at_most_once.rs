@@ -12,6 +12,7 @@ use super::shape::WithOffset;
 use super::source::Source;
 use crate::core::fetch::SharedRecord;
 use crate::error::Error;
+use crate::exclusive::Exclusive;
 
 /// Hands a record out once its offset is committed: none comes twice, whatever happens, and one
 /// whose work was not finished is not seen again. Each record costs a commit.
@@ -25,7 +26,7 @@ pub struct AtMostOnceSource {
 
 struct Next {
     message: CommittableMessage,
-    commit: Option<Commit>,
+    commit: Option<Exclusive<Commit>>,
 }
 
 type Commit = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
@@ -50,10 +51,11 @@ impl Stream for AtMostOnceSource {
             if let Some(next) = &mut this.next {
                 // The offset stays here: the partition is not given up before it is committed.
                 let offset = &next.message.offset;
-                let commit = next
-                    .commit
-                    .get_or_insert_with(|| Box::pin(CommittableOffset::clone(offset).commit()));
-                let committed = ready!(commit.as_mut().poll(cx));
+                let commit = next.commit.get_or_insert_with(|| {
+                    let commit = CommittableOffset::clone(offset).commit();
+                    Exclusive::new(Box::pin(commit))
+                });
+                let committed = ready!(commit.get_mut().as_mut().poll(cx));
                 next.commit = None;
                 match committed {
                     Ok(()) => {

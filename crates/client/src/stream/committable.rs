@@ -201,6 +201,12 @@ pub struct Hubs {
     hubs: Vec<Arc<Hub>>,
 }
 
+impl fmt::Debug for Hubs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Hubs({})", self.hubs.len())
+    }
+}
+
 impl Hubs {
     fn add(&mut self, session: &Session) {
         let Some(hub) = session.hub() else { return };

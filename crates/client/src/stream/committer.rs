@@ -15,9 +15,11 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::committable::{Committable, Hubs};
 use crate::error::Error;
 use crate::options;
+use crate::setters::setters;
 
 /// Whether somebody waits for commits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum CommitDelivery {
     /// A batch is done with when the coordinator has it, and a commit that fails is an error.
     #[default]
@@ -28,6 +30,7 @@ pub enum CommitDelivery {
 
 /// How a [`Committer`] commits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct CommitterSettings {
     /// Offsets in a batch; 1000.
     pub max_batch: usize,
@@ -39,6 +42,15 @@ pub struct CommitterSettings {
     pub parallelism: usize,
     /// Whether commits are waited for; they are.
     pub delivery: CommitDelivery,
+}
+
+setters! {
+    CommitterSettings {
+        max_batch: usize => with_max_batch,
+        max_interval: Duration => with_max_interval,
+        parallelism: usize => with_parallelism,
+        delivery: CommitDelivery => with_delivery,
+    }
 }
 
 impl Default for CommitterSettings {
@@ -66,7 +78,7 @@ impl Default for CommitterSettings {
 ///
 /// # async fn example() -> Result<(), Error> {
 /// let cluster = Cluster::connect("127.0.0.1:9092", Options::default()).await?;
-/// let config = ConsumerConfig { group_id: Some("billing".into()), ..Default::default() };
+/// let config = ConsumerConfig::default().with_group_id("billing");
 /// let source = stream::committable_source(&cluster, config, Subscription::topics(["orders"]))?;
 /// let done = source.map_ok(|message| {
 ///     println!("{:?}", message.record.value());

@@ -1,6 +1,7 @@
 //! Stopping what runs, from outside of it.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ pub struct Control {
 
 /// What a source's consumer has done and is doing.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct SourceMetrics {
     /// Counts since the beginning: requests, bytes, records taken.
     pub fetched: FetchCounts,
@@ -58,10 +60,37 @@ impl Control {
         let deadline = Instant::now() + options::bounded(limit);
         self.stop();
         let completed = timeout_at(deadline, completion).await.ok();
-        let is_quick = completed.is_none();
+        self.finish(deadline, completed.is_none()).await;
+        completed
+    }
+
+    /// Runs until `signal` comes, such as Ctrl-C, and does what [`Self::drain_and_shutdown`] does
+    /// then; or until `completion` is over before, because the stream failed: nobody waits for a
+    /// signal then, and what it gave says what happened.
+    ///
+    /// If the future is dropped before either, nothing happens.
+    pub async fn drain_when<S: Future, F: Future>(
+        &self,
+        signal: S,
+        completion: F,
+        limit: Duration,
+    ) -> Option<F::Output> {
+        let mut completion = pin!(completion);
+        let over = tokio::select! {
+            biased;
+            over = &mut completion => Some(over),
+            _ = signal => None,
+        };
+        match over {
+            Some(over) => self.drain_and_shutdown(std::future::ready(over), limit).await,
+            None => self.drain_and_shutdown(completion, limit).await,
+        }
+    }
+
+    /// Ends a source that was stopped; waits until the consumer is gone.
+    pub(super) async fn finish(&self, deadline: Instant, is_quick: bool) {
         self.hub.end(deadline.saturating_duration_since(Instant::now()), is_quick);
         self.hub.done().await;
-        completed
     }
 
     /// This and what runs the stream together, to be ended together later.
@@ -136,6 +165,11 @@ impl<F: Future> DrainingControl<F> {
     /// See [`Control::drain_and_shutdown`].
     pub async fn drain_and_shutdown(self, limit: Duration) -> Option<F::Output> {
         self.control.drain_and_shutdown(self.completion, limit).await
+    }
+
+    /// See [`Control::drain_when`].
+    pub async fn drain_when<S: Future>(self, signal: S, limit: Duration) -> Option<F::Output> {
+        self.control.drain_when(signal, self.completion, limit).await
     }
 
     /// The control alone.

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use crate::cluster::Cluster;
 use crate::consumer::{Consumer, ConsumerHandle};
 use crate::coordinator::CommittedOffset;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
-use crate::offsets::{EARLIEST, FoundOffset, LATEST};
+use crate::offsets::FoundOffset;
 
 use super::settings::ConsumerSettings;
 
@@ -17,8 +17,8 @@ use super::settings::ConsumerSettings;
 #[derive(Clone)]
 pub struct MetadataClient {
     handle: ConsumerHandle,
-    /// Where it is not a source's: kept alive, and never locked.
-    _consumer: Option<Arc<Mutex<Consumer>>>,
+    /// Where it is not a source's: kept alive.
+    _consumer: Option<Arc<Consumer>>,
 }
 
 impl MetadataClient {
@@ -32,7 +32,7 @@ impl MetadataClient {
     ) -> Result<MetadataClient, Error> {
         let consumer = Consumer::new(cluster, settings.into().consumer)?;
         let handle = consumer.handle();
-        Ok(MetadataClient { handle, _consumer: Some(Arc::new(Mutex::new(consumer))) })
+        Ok(MetadataClient { handle, _consumer: Some(Arc::new(consumer)) })
     }
 
     pub(super) fn new(handle: ConsumerHandle) -> MetadataClient {
@@ -77,7 +77,7 @@ impl MetadataClient {
         &self,
         partitions: &[TopicPartition],
     ) -> Result<Vec<(TopicPartition, i64)>, Error> {
-        self.ends(partitions, EARLIEST).await
+        self.handle.beginning_offsets(partitions).await
     }
 
     /// The offset behind the last record of each partition that this client may read.
@@ -88,17 +88,7 @@ impl MetadataClient {
         &self,
         partitions: &[TopicPartition],
     ) -> Result<Vec<(TopicPartition, i64)>, Error> {
-        self.ends(partitions, LATEST).await
-    }
-
-    async fn ends(
-        &self,
-        partitions: &[TopicPartition],
-        which: i64,
-    ) -> Result<Vec<(TopicPartition, i64)>, Error> {
-        let wanted = partitions.iter().map(|partition| (partition.clone(), which)).collect();
-        let found = self.handle.look_up(wanted).await?;
-        Ok(found.into_iter().map(|(partition, found)| (partition, found.offset)).collect())
+        self.handle.end_offsets(partitions).await
     }
 
     /// For each partition the first record that is not older than a time, in milliseconds since
@@ -110,9 +100,8 @@ impl MetadataClient {
         &self,
         wanted: impl IntoIterator<Item = (TopicPartition, i64)>,
     ) -> Result<Vec<(TopicPartition, Option<FoundOffset>)>, Error> {
-        let found = self.handle.look_up(wanted.into_iter().collect()).await?;
-        let some = |found: FoundOffset| (found.offset >= 0).then_some(found);
-        Ok(found.into_iter().map(|(partition, found)| (partition, some(found))).collect())
+        let wanted: Vec<_> = wanted.into_iter().collect();
+        self.handle.offsets_for_times(wanted).await
     }
 
     /// What the group has committed for partitions.

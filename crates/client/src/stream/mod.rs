@@ -65,7 +65,7 @@
 //! | `Consumer.Control.stop`, `shutdown`, `drainAndShutdown`, `isShutdown`, `metrics` | [`Control`] |
 //! | `Consumer.DrainingControl` | [`DrainingControl`], by [`Control::draining`] |
 //! | `MetadataClient` | [`MetadataClient`] |
-//! | `RestartSource.onFailuresWithBackoff`, `RestartSettings` | [`with_backoff`], [`RestartSettings`] |
+//! | `RestartSource.onFailuresWithBackoff`, `RestartSettings` | [`with_backoff`], [`RestartSettings`], [`RestartControl`] |
 //! | `mapAsync` per partition or key (`groupBy`) | [`map_ordered_by`] |
 //! | `stop-timeout`, `wait-close-partition` | [`ConsumerSettings::stop_timeout`], [`ConsumerSettings::hand_over_max`] |
 //! | `Transactional.source`, `sink` | not yet |
@@ -84,7 +84,7 @@
 //!
 //! # async fn example() -> Result<(), Error> {
 //! let cluster = Cluster::connect("127.0.0.1:9092", Options::default()).await?;
-//! let config = ConsumerConfig { group_id: Some("billing".into()), ..Default::default() };
+//! let config = ConsumerConfig::default().with_group_id("billing");
 //! let source = stream::committable_source(&cluster, config, Subscription::topics(["orders"]))?;
 //! let control = source.control();
 //! let running = tokio::spawn(async move {
@@ -94,11 +94,17 @@
 //!     });
 //!     Committer::default().run(done).await
 //! });
-//! tokio::signal::ctrl_c().await.ok();
-//! control.drain_and_shutdown(running, Duration::from_secs(30)).await;
-//! # Ok(())
+//! // Whichever is first: Ctrl-C, or the stream that failed.
+//! let interrupted = tokio::signal::ctrl_c();
+//! match control.drain_when(interrupted, running, Duration::from_secs(30)).await {
+//!     Some(Ok(result)) => result.map(drop),
+//!     // The task panicked, or took too long: what was under way is read again.
+//!     Some(Err(_)) | None => Ok(()),
+//! }
 //! # }
 //! ```
+
+#![warn(missing_debug_implementations)]
 
 mod at_most_once;
 mod committable;
@@ -144,7 +150,7 @@ pub use produce::{
     CommittableSink, FlexiFlow, ProducerSettings, ProducerSink, Singles, committable_sink,
     flexi_flow, plain_sink, producer_flow,
 };
-pub use restart::{RestartSettings, RestartSource, with_backoff};
+pub use restart::{RestartControl, RestartSettings, RestartSource, with_backoff};
 pub use settings::{ConsumerSettings, Offset, Subscription};
 pub use shape::{InContext, Plain, Shape, WithOffset};
 pub use source::{Batches, Source};

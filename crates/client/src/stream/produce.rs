@@ -20,12 +20,20 @@ use super::envelope::{Envelope, OwnedProducerRecord, Results};
 use crate::core::produce::{ProduceError, ProduceErrorKind, RecordMetadata};
 use crate::error::Error;
 use crate::producer::{Delivery, Producer, TrySendError};
+use crate::setters::setters;
 
 /// How records of a stream are produced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct ProducerSettings {
     /// Envelopes (or records) that may be under way (Alpakka's `parallelism`); 10 000.
     pub parallelism: usize,
+}
+
+setters! {
+    ProducerSettings {
+        parallelism: usize => with_parallelism,
+    }
 }
 
 impl Default for ProducerSettings {

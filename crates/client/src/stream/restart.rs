@@ -2,17 +2,21 @@
 
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use futures_core::stream::Stream;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, timeout_at};
 
+use super::control::Control;
 use crate::options;
+use crate::setters::setters;
 
 /// When a stream is begun again.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct RestartSettings {
     /// First pause; 3 s. It doubles with each failure in a row.
     pub min_backoff: Duration,
@@ -22,9 +26,20 @@ pub struct RestartSettings {
     pub random_factor: f64,
     /// Times that it is begun again within [`Self::max_restarts_within`]; without limit.
     pub max_restarts: Option<usize>,
-    /// A stream that runs for this long has recovered: pauses and restarts count from the
-    /// beginning. As long as `min_backoff`, unless set.
+    /// A stream that has handed something out, and has gone on for this long since, has recovered:
+    /// pauses and restarts count from the beginning. Joining a group, and failing at the first
+    /// record, is no recovery however long it takes. As long as `min_backoff`, unless set.
     pub max_restarts_within: Option<Duration>,
+}
+
+setters! {
+    RestartSettings {
+        min_backoff: Duration => with_min_backoff,
+        max_backoff: Duration => with_max_backoff,
+        random_factor: f64 => with_random_factor,
+        max_restarts: Option<usize> => with_max_restarts,
+        max_restarts_within: Option<Duration> => with_max_restarts_within,
+    }
 }
 
 impl Default for RestartSettings {
@@ -45,14 +60,45 @@ impl Default for RestartSettings {
 /// too many. An ordinary end counts as `None`.
 ///
 /// `begin` makes the whole chain, from the source on: each time a new consumer, which goes on from
-/// what was committed. The old one is dropped before the pause.
+/// what was committed. The old one is dropped before the pause. It is given the [`RestartControl`]
+/// of all of them, and has that [watch](RestartControl::watch) the control of the source that it
+/// makes: then what lasts can be stopped and drained whichever source is at work, or none.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use futures_util::TryStreamExt;
+/// use thalweg::stream::{self, Committer, RestartSettings, Subscription};
+/// use thalweg::{Cluster, ConsumerConfig, Error};
+///
+/// # async fn example(cluster: Cluster) -> Result<(), Error> {
+/// let begin = move |control: stream::RestartControl| {
+///     let cluster = cluster.clone();
+///     async move {
+///         let config = ConsumerConfig::default().with_group_id("billing");
+///         let source =
+///             stream::committable_source(&cluster, config, Subscription::topics(["orders"]))?;
+///         control.watch(source.control());
+///         let done = source.map_ok(|message| message.offset);
+///         Ok::<_, Error>(Committer::default().flow(done))
+///     }
+/// };
+/// let committed = stream::with_backoff(RestartSettings::default(), begin, |error| {
+///     error.is_some_and(Error::is_retriable)
+/// });
+/// let control = committed.control();
+/// let running = tokio::spawn(committed.try_for_each(|_| async { Ok(()) }));
+/// let interrupted = tokio::signal::ctrl_c();
+/// control.drain_when(interrupted, running, Duration::from_secs(30)).await;
+/// # Ok(())
+/// # }
+/// ```
 pub fn with_backoff<F, Fut, St, T, E, W>(
     settings: RestartSettings,
     begin: F,
     is_worth_it: W,
 ) -> RestartSource<F, Fut, St, W>
 where
-    F: FnMut() -> Fut,
+    F: FnMut(RestartControl) -> Fut,
     Fut: Future<Output = Result<St, E>>,
     St: Stream<Item = Result<T, E>>,
     W: FnMut(Option<&E>) -> bool,
@@ -62,8 +108,129 @@ where
         begin,
         is_worth_it,
         state: State::Idle,
-        began: Instant::now(),
+        progress: None,
         restarts: 0,
+        control: RestartControl::default(),
+    }
+}
+
+/// Controls all that a [`RestartSource`] begins, one after the other, and its pauses. Clones control
+/// the same one.
+#[derive(Clone, Default)]
+pub struct RestartControl {
+    shared: Arc<Mutex<Shared>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    is_stopped: bool,
+    /// The source at work, or the last one.
+    current: Option<Control>,
+    /// Whoever waits for the source to be begun, or for a pause to be over.
+    waker: Option<Waker>,
+}
+
+impl RestartControl {
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The source at work is from now on the one that this controls.
+    pub fn watch(&self, control: Control) {
+        let mut shared = self.lock();
+        if shared.is_stopped {
+            control.stop();
+        }
+        shared.current = Some(control);
+    }
+
+    /// The control of the source at work, or of the last one.
+    pub fn current(&self) -> Option<Control> {
+        self.lock().current.clone()
+    }
+
+    /// Begins nothing again, ends the pause, and [stops](Control::stop) the source at work.
+    pub fn stop(&self) {
+        let (current, waker) = {
+            let mut shared = self.lock();
+            shared.is_stopped = true;
+            (shared.current.clone(), shared.waker.take())
+        };
+        if let Some(current) = current {
+            current.stop();
+        }
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Whether it was stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.lock().is_stopped
+    }
+
+    /// As [`Control::drain_and_shutdown`], whichever source is at work.
+    pub async fn drain_and_shutdown<F: Future>(
+        &self,
+        completion: F,
+        limit: Duration,
+    ) -> Option<F::Output> {
+        let deadline = Instant::now() + options::bounded(limit);
+        self.stop();
+        let completed = timeout_at(deadline, completion).await.ok();
+        if let Some(current) = self.current() {
+            current.finish(deadline, completed.is_none()).await;
+        }
+        completed
+    }
+
+    /// As [`Control::drain_when`], whichever source is at work.
+    pub async fn drain_when<S: Future, F: Future>(
+        &self,
+        signal: S,
+        completion: F,
+        limit: Duration,
+    ) -> Option<F::Output> {
+        let mut completion = pin!(completion);
+        let over = tokio::select! {
+            biased;
+            over = &mut completion => Some(over),
+            _ = signal => None,
+        };
+        match over {
+            Some(over) => self.drain_and_shutdown(std::future::ready(over), limit).await,
+            None => self.drain_and_shutdown(completion, limit).await,
+        }
+    }
+
+    /// As [`Control::shutdown`], whichever source is at work.
+    pub async fn shutdown(&self, limit: Duration) {
+        self.stop();
+        if let Some(current) = self.current() {
+            current.shutdown(limit).await;
+        }
+    }
+
+    /// Whether it was stopped; whoever asks is woken when it is.
+    fn poll_stopped(&self, cx: &Context<'_>) -> bool {
+        let mut shared = self.lock();
+        if !shared.is_stopped {
+            match &mut shared.waker {
+                Some(known) => known.clone_from(cx.waker()),
+                none => *none = Some(cx.waker().clone()),
+            }
+        }
+        shared.is_stopped
+    }
+}
+
+impl fmt::Debug for RestartControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shared = self.lock();
+        f.debug_struct("RestartControl")
+            .field("is_stopped", &shared.is_stopped)
+            .field("current", &shared.current)
+            .finish_non_exhaustive()
     }
 }
 
@@ -73,8 +240,10 @@ pub struct RestartSource<F, Fut, St, W> {
     begin: F,
     is_worth_it: W,
     state: State<Fut, St>,
-    began: Instant,
+    /// When the stream at work handed something out for the first time.
+    progress: Option<Instant>,
     restarts: usize,
+    control: RestartControl,
 }
 
 enum State<Fut, St> {
@@ -91,11 +260,17 @@ impl<F, Fut, St, W> RestartSource<F, Fut, St, W> {
         self.restarts
     }
 
+    /// Stops and ends it, from wherever.
+    pub fn control(&self) -> RestartControl {
+        self.control.clone()
+    }
+
     /// The pause before the next beginning; `None` when there is to be none.
     fn pause(&mut self) -> Option<Duration> {
         let RestartSettings { min_backoff, max_backoff, random_factor, .. } = self.settings;
         let recovered_after = self.settings.max_restarts_within.unwrap_or(min_backoff);
-        if self.began.elapsed() >= options::bounded(recovered_after) {
+        let recovered_after = options::bounded(recovered_after);
+        if self.progress.take().is_some_and(|since| since.elapsed() >= recovered_after) {
             self.restarts = 0;
         }
         if self.settings.max_restarts.is_some_and(|max| self.restarts >= max) {
@@ -115,7 +290,7 @@ impl<F, Fut, St, W> Unpin for RestartSource<F, Fut, St, W> {}
 
 impl<F, Fut, St, T, E, W> Stream for RestartSource<F, Fut, St, W>
 where
-    F: FnMut() -> Fut,
+    F: FnMut(RestartControl) -> Fut,
     Fut: Future<Output = Result<St, E>>,
     St: Stream<Item = Result<T, E>>,
     W: FnMut(Option<&E>) -> bool,
@@ -125,11 +300,16 @@ where
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         loop {
+            let is_running = matches!(this.state, State::Running(_));
+            if !is_running && this.control.poll_stopped(cx) {
+                // What was being begun goes with it.
+                this.state = State::Over;
+            }
             let over = match &mut this.state {
                 State::Over => return Poll::Ready(None),
                 State::Idle => {
-                    this.began = Instant::now();
-                    this.state = State::Beginning(Box::pin((this.begin)()));
+                    this.progress = None;
+                    this.state = State::Beginning(Box::pin((this.begin)(this.control.clone())));
                     continue;
                 }
                 State::Waiting(sleep) => {
@@ -145,14 +325,18 @@ where
                     Err(error) => Some(error),
                 },
                 State::Running(stream) => match ready!(stream.as_mut().poll_next(cx)) {
-                    Some(Ok(item)) => return Poll::Ready(Some(Ok(item))),
+                    Some(Ok(item)) => {
+                        this.progress.get_or_insert_with(Instant::now);
+                        return Poll::Ready(Some(Ok(item)));
+                    }
                     Some(Err(error)) => Some(error),
                     None => None,
                 },
             };
             // Gone before the pause, not after it.
             this.state = State::Over;
-            let pause = if (this.is_worth_it)(over.as_ref()) { this.pause() } else { None };
+            let goes_on = !this.control.is_stopped() && (this.is_worth_it)(over.as_ref());
+            let pause = if goes_on { this.pause() } else { None };
             match pause {
                 Some(pause) => this.state = State::Waiting(Box::pin(sleep(pause))),
                 None => return Poll::Ready(over.map(Err)),

@@ -5,6 +5,7 @@
 //! - What is committed was acknowledged, and it never goes back.
 //! - A session that is closed takes no acknowledgement: the partition may be another member's.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
@@ -41,6 +42,12 @@ pub struct Session {
     /// Somebody waits for that to be zero.
     is_awaited: AtomicBool,
     settled: Notify,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Session({})", self.partition)
+    }
 }
 
 struct State {

@@ -6,10 +6,22 @@ use std::time::Duration;
 
 use crate::consumer::ConsumerConfig;
 use crate::core::partition::{Position, TopicPartition};
+use crate::setters::setters;
 
 /// Settings of a source: its consumer's, and what concerns the stream. Made of a [`ConsumerConfig`]
 /// where the rest may be as it is by default.
+///
+/// ```
+/// use std::time::Duration;
+/// use thalweg::ConsumerConfig;
+/// use thalweg::stream::ConsumerSettings;
+///
+/// let config = ConsumerConfig::default().with_group_id("billing");
+/// let settings = ConsumerSettings::from(config).with_stop_timeout(Duration::from_secs(5));
+/// # drop(settings);
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ConsumerSettings {
     /// The consumer. [`ConsumerConfig::auto_commit`] counts for plain sources, where a record is
     /// done with when the next one is asked for; the others commit what the application
@@ -22,6 +34,14 @@ pub struct ConsumerSettings {
     /// The same when the source was dropped (Alpakka's `stop-timeout`), and for leaving the group;
     /// 30 s.
     pub stop_timeout: Duration,
+}
+
+setters! {
+    ConsumerSettings {
+        consumer: ConsumerConfig => with_consumer,
+        hand_over_max: Duration => with_hand_over_max,
+        stop_timeout: Duration => with_stop_timeout,
+    }
 }
 
 impl Default for ConsumerSettings {
@@ -42,6 +62,7 @@ impl From<ConsumerConfig> for ConsumerSettings {
 
 /// What a source reads.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Subscription {
     /// Topics, as a member of a group.
     Topics(Vec<Arc<str>>),

@@ -78,14 +78,17 @@ impl Scene<'_> {
         session: Duration,
         name: Option<&str>,
     ) -> ConsumerConfig {
-        ConsumerConfig {
-            group_id: Some(group.to_owned()),
-            group_instance_id: name.map(str::to_owned),
-            group_protocol: self.protocol.clone(),
-            heartbeat_interval: Duration::from_millis(100),
-            session_timeout: session,
-            auto_offset_reset: OffsetReset::Earliest,
-            ..ConsumerConfig::default()
+        let mut config = ConsumerConfig::default()
+            .with_group_id(group)
+            .with_group_protocol(self.protocol.clone())
+            .with_auto_offset_reset(OffsetReset::Earliest);
+        config.group_instance_id = name.map(str::to_owned);
+        match self.protocol {
+            GroupProtocol::Classic { .. } => config
+                .with_heartbeat_interval(Duration::from_millis(100))
+                .with_session_timeout(session),
+            // Set at the brokers.
+            _ => config,
         }
     }
 
@@ -195,7 +198,7 @@ impl Scene<'_> {
         let assigned = member.assigned();
         assert!(assigned > 0);
         for _ in 0..3 {
-            reader.stop().await.close(Duration::from_secs(20)).await;
+            reader.stop().await.close(Duration::from_secs(20)).await.unwrap();
             writer.advance(BETWEEN).await;
             reader = ours().await;
             advance().await;
@@ -207,7 +210,7 @@ impl Scene<'_> {
         let (written, _) = writer.stop().await;
         book.reach(&all, written).await;
         member.leave().await;
-        reader.stop().await.close(Duration::from_secs(20)).await;
+        reader.stop().await.close(Duration::from_secs(20)).await.unwrap();
         book.sort();
         book.assert_complete(&who, &all, written);
     }

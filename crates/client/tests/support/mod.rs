@@ -17,8 +17,9 @@ use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::{CompressionSpec, Compressor};
 use thalweg_testkit::TestBroker;
 use thalweg_wire::messages::create_topics_request::CreatableTopic;
+use thalweg_wire::messages::delete_topics_request::DeleteTopicState;
 use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
-use thalweg_wire::messages::{CreateTopicsRequest, ProduceRequest};
+use thalweg_wire::messages::{CreateTopicsRequest, DeleteTopicsRequest, ProduceRequest};
 use thalweg_wire::{ErrorCode, Uuid};
 use tokio::net::TcpListener;
 
@@ -80,6 +81,16 @@ impl Bench {
         assert_eq!(part.error_code, ErrorCode::NONE);
     }
 
+    pub async fn delete(&self, name: &str) {
+        let request = DeleteTopicsRequest {
+            topics: vec![DeleteTopicState { name: Some(name.into()), ..Default::default() }],
+            timeout_ms: 10_000,
+            ..Default::default()
+        };
+        let response = self.connection.send(&request).await.unwrap();
+        assert_eq!(response.responses[0].error_code, ErrorCode::NONE);
+    }
+
     pub async fn consumer(&self, config: ConsumerConfig) -> Consumer {
         let cluster = Cluster::connect(&self.broker.bootstrap(), Options::default()).await.unwrap();
         Consumer::new(cluster, config).unwrap()
@@ -102,7 +113,7 @@ pub fn tp(partition: i32) -> TopicPartition {
 }
 
 pub fn earliest() -> ConsumerConfig {
-    ConsumerConfig { auto_offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() }
+    ConsumerConfig::default().with_auto_offset_reset(OffsetReset::Earliest)
 }
 
 pub async fn soon<T>(future: impl Future<Output = T>) -> T {
@@ -111,13 +122,11 @@ pub async fn soon<T>(future: impl Future<Output = T>) -> T {
 
 /// A member of a group that hears of rebalances soon.
 pub fn grouped() -> ConsumerConfig {
-    ConsumerConfig {
-        group_id: Some("g".into()),
-        heartbeat_interval: Duration::from_millis(50),
+    earliest()
+        .with_group_id("g")
+        .with_heartbeat_interval(Duration::from_millis(50))
         // One that was cut off in leaving is waited for no longer than the broker insists.
-        session_timeout: Duration::from_secs(6),
-        ..earliest()
-    }
+        .with_session_timeout(Duration::from_secs(6))
 }
 
 pub fn topic() -> Subscription {

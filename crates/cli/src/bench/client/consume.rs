@@ -108,20 +108,19 @@ impl Window {
 /// Settings of a consumer; as a member of a group, it is one that nobody else is in.
 pub(super) fn config(fetching: &Fetching, reset: OffsetReset, mode: Mode) -> ConsumerConfig {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    ConsumerConfig {
-        group_id: (mode != Mode::Assign)
-            .then(|| format!("bench-{}-{}", std::process::id(), since.as_nanos())),
-        group_protocol: match mode {
+    let mut config = ConsumerConfig::default()
+        .with_group_protocol(match mode {
             Mode::Consumer => GroupProtocol::Consumer { server_assignor: None },
             Mode::Assign | Mode::Classic => GroupProtocol::default(),
-        },
-        fetch_min_bytes: fetching.fetch_min_bytes,
-        fetch_max_wait: Duration::from_millis(fetching.fetch_max_wait_ms.into()),
-        max_partition_fetch_bytes: fetching.max_partition_fetch_bytes,
-        fetch_budget: fetching.fetch_budget,
-        auto_offset_reset: reset,
-        ..ConsumerConfig::default()
-    }
+        })
+        .with_fetch_min_bytes(fetching.fetch_min_bytes)
+        .with_fetch_max_wait(Duration::from_millis(fetching.fetch_max_wait_ms.into()))
+        .with_max_partition_fetch_bytes(fetching.max_partition_fetch_bytes)
+        .with_fetch_budget(fetching.fetch_budget)
+        .with_auto_offset_reset(reset);
+    config.group_id = (mode != Mode::Assign)
+        .then(|| format!("bench-{}-{}", std::process::id(), since.as_nanos()));
+    config
 }
 
 /// Polls a topic, all of whose partitions this reads.

@@ -15,7 +15,7 @@ use super::buffer::{Fault, Fetched, Frame};
 use super::cursor::{self, Cursor};
 use super::error::PartitionErrorKind;
 use super::session::Asked;
-use super::{FetchCounts, Fetcher, OffsetReset, Phase, Slot};
+use super::{FetchCounts, Fetcher, OffsetReset, Slot};
 use crate::core::metadata::Leader;
 use crate::core::partition::{Position, TopicPartition};
 
@@ -178,7 +178,7 @@ impl Fetcher {
         let &Part { data, asked, body, frame, now_ms } = part;
         let Some(cursor) = self.cursors[slot as usize].as_mut() else { return };
         // It may have been sought elsewhere meanwhile. If it was paused, what comes is kept.
-        let is_current = cursor.phase == Phase::Fetching
+        let is_current = cursor.takes_in()
             && asked.is_some_and(|asked| {
                 asked.offset == cursor.fetch_at.offset && asked.topic_id == cursor.topic_id
             });

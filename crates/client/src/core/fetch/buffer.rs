@@ -22,6 +22,7 @@ use crate::core::partition::{Position, TopicPartition};
 
 /// Why fetched bytes cannot be handed out.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Fault {
     /// The bytes are not a batch.
     #[error("what was fetched is not a record batch: {0}")]
@@ -217,6 +218,13 @@ impl Buffer {
     /// Bytes fetched and not opened.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Bytes that are still to be handed out, also of the batch that is open, as far as that is
+    /// known without opening the others.
+    pub fn left(&self) -> usize {
+        let open = self.open.as_ref().map_or(0, |open| open.batch.bytes.len() - open.at);
+        self.bytes + open
     }
 
     pub fn is_empty(&self) -> bool {

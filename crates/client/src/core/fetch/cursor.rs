@@ -31,6 +31,8 @@ pub(super) struct Cursor {
     /// The next record to hand out, once that is known.
     position: Position,
     is_placed: bool,
+    /// Where it was placed last: what is between this and `position` was handed out.
+    began_at: i64,
     /// Where it stood before the take of this number handed something out: that is not
     /// acknowledged before the next one.
     before_take: (u64, Position),
@@ -40,6 +42,8 @@ pub(super) struct Cursor {
     pub paused: bool,
     /// It is being given up.
     pub held: bool,
+    /// It was given up, and may come back with the next assignment: only its buffer is kept.
+    pub parked: bool,
     pub leader: Option<Leader>,
     /// A replica to read from instead of the leader, and until when (KIP-392).
     pub replica: Option<(i32, u64)>,
@@ -78,11 +82,13 @@ impl Cursor {
             phase: Phase::Fetching,
             position: Position::at(-1),
             is_placed: false,
+            began_at: -1,
             before_take: (0, Position::at(0)),
             fetch_at: Position::at(0),
             buffer: Buffer::default(),
             paused: false,
             held: false,
+            parked: false,
             leader: None,
             replica: None,
             source: None,
@@ -118,10 +124,33 @@ impl Cursor {
         }
     }
 
+    /// Where it stands, if anything was handed out since it was placed.
+    pub fn handed_out(&self) -> Option<Position> {
+        self.position().filter(|position| position.offset > self.began_at)
+    }
+
     /// Starts anew at `to`, whatever is buffered.
     pub fn move_to(&mut self, to: Position) {
         self.before_take.0 = 0;
+        self.began_at = to.offset;
         self.restart(to);
+    }
+
+    /// Keeps what is buffered, and nothing else: see [`super::Fetcher::park`].
+    pub fn park(&mut self) {
+        self.parked = true;
+        self.held = true;
+        self.paused = false;
+    }
+
+    /// Comes back, to begin where its group committed.
+    pub fn unpark(&mut self) {
+        self.parked = false;
+        self.held = false;
+        self.is_placed = false;
+        self.before_take.0 = 0;
+        self.retry_at = None;
+        self.phase = Phase::Committed;
     }
 
     /// Goes back to where the log agrees with what was read. The application did not move: what it
@@ -146,7 +175,7 @@ impl Cursor {
 
     /// Moves to `to`, within what is buffered where it is there.
     pub fn seek(&mut self, to: Position) {
-        let is_buffered = self.phase == Phase::Fetching
+        let is_buffered = !matches!(self.phase, Phase::Failed(_))
             && self.buffer.first_offset().is_some_and(|first| first <= to.offset)
             && to.offset <= self.fetch_at.offset;
         if !is_buffered {
@@ -154,13 +183,21 @@ impl Cursor {
         }
         self.buffer.rewind_open();
         self.before_take.0 = 0;
+        self.began_at = to.offset;
         // The epoch goes with what comes next, which is known here.
         self.position = to;
+        self.is_placed = true;
+        self.phase = Phase::Fetching;
     }
 
     /// Moves to where a lookup says.
     pub fn reset(&mut self, to: OffsetReset) {
         self.buffer.clear();
+        self.look_up(to);
+    }
+
+    /// As [`Self::reset`], but what is buffered is used if the lookup leads there.
+    pub fn look_up(&mut self, to: OffsetReset) {
         self.is_placed = false;
         self.before_take.0 = 0;
         self.ask_at_least = 0;
@@ -228,7 +265,18 @@ impl Cursor {
     }
 
     pub fn is_deliverable(&self) -> bool {
-        !self.paused && !self.held
+        // What was kept of an earlier assignment is not handed out before it is known from where.
+        let is_placed = !matches!(self.phase, Phase::Committed | Phase::Reset(_));
+        !self.paused && !self.held && is_placed
+    }
+
+    /// Whether an answer to what was asked at `fetch_at` is of use.
+    pub fn takes_in(&self) -> bool {
+        match self.phase {
+            Phase::Fetching => true,
+            Phase::Committed | Phase::Reset(_) => !self.buffer.is_empty(),
+            Phase::Failed(_) => false,
+        }
     }
 
     /// Whether little enough is buffered to ask for more.

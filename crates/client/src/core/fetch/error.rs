@@ -20,6 +20,7 @@ pub struct PartitionError {
 
 /// Why a partition cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PartitionErrorKind {
     /// What was fetched is broken. Seek behind it to go on.
     #[error(transparent)]

@@ -15,6 +15,8 @@
 //!
 //! Time is passed in, as milliseconds of any monotonic clock.
 
+#![warn(missing_debug_implementations)]
+
 mod accept;
 mod aside;
 pub mod budget;
@@ -31,6 +33,7 @@ mod tests;
 mod window;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -59,6 +62,7 @@ use window::Window;
 /// Where to begin when there is no offset, or one that the log does not have
 /// (`auto.offset.reset`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[non_exhaustive]
 pub enum OffsetReset {
     /// At the first record.
     Earliest,
@@ -71,6 +75,7 @@ pub enum OffsetReset {
 
 /// What of transactions is read (`isolation.level`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum IsolationLevel {
     /// Everything; Kafka's default.
     #[default]
@@ -163,6 +168,7 @@ struct Source {
 
 /// Counts since the beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct FetchCounts {
     /// Requests written.
     pub requests: u64,
@@ -224,6 +230,15 @@ pub struct Fetcher {
     has_handed: bool,
     lent: Lent,
     counts: FetchCounts,
+}
+
+impl fmt::Debug for Fetcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fetcher")
+            .field("partitions", &self.by_name.len())
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Fetcher {
@@ -288,12 +303,13 @@ impl Fetcher {
 
     /// The partitions, in no order.
     pub fn partitions(&self) -> impl Iterator<Item = &Arc<TopicPartition>> {
-        self.by_name.keys()
+        let is_here = |cursor: &&Cursor| !cursor.parked;
+        self.cursors.iter().flatten().filter(is_here).map(|cursor| &cursor.partition)
     }
 
     /// Whether a partition is fetched here.
     pub fn contains(&self, partition: &TopicPartition) -> bool {
-        self.by_name.contains_key(partition)
+        self.cursor(partition).is_some()
     }
 
     /// Takes on a partition, from a position or, without one, from where [`FetchSettings::reset`]
@@ -302,6 +318,7 @@ impl Fetcher {
         if self.contains(&partition) {
             return;
         }
+        self.remove(&partition);
         let mut cursor = Cursor::new(Arc::new(partition));
         match from {
             Some(position) => cursor.move_to(position),
@@ -314,6 +331,10 @@ impl Fetcher {
     /// [`Self::resolve_committed`] or a seek says where that is.
     pub fn add_committed(&mut self, partition: TopicPartition) {
         if self.contains(&partition) {
+            return;
+        }
+        if self.by_name.contains_key(&partition) {
+            self.change_any(&partition, Cursor::unpark);
             return;
         }
         let mut cursor = Cursor::new(Arc::new(partition));
@@ -340,6 +361,33 @@ impl Fetcher {
             self.note_failed(slot);
         }
         self.touch(slot);
+    }
+
+    /// Lets go of a partition, but keeps what it has buffered: it may come back with the next
+    /// assignment. [`Self::add_committed`] has it back, which begins where the group committed then,
+    /// within the buffer where that is there. Until then it is as if it were removed.
+    pub fn park(&mut self, partition: &TopicPartition) {
+        let cursor = self.cursor(partition);
+        if cursor.is_some_and(|cursor| cursor.phase == Phase::Fetching && !cursor.buffer.is_empty())
+        {
+            self.change(partition, Cursor::park);
+        } else {
+            self.remove(partition);
+        }
+    }
+
+    /// Removes those that were parked and did not come back.
+    pub fn remove_parked(&mut self) {
+        let parked = self.cursors.iter().flatten().filter(|cursor| cursor.parked);
+        let parked: Vec<_> = parked.map(|cursor| Arc::clone(&cursor.partition)).collect();
+        for partition in parked {
+            self.remove(&partition);
+        }
+    }
+
+    /// Where a partition stands, if anything of it was handed out since it was placed.
+    pub fn handed_out(&self, partition: &TopicPartition) -> Option<Position> {
+        self.cursor(partition)?.handed_out()
     }
 
     /// Lets go of a partition and of what it has buffered. Says where it stood.
@@ -468,7 +516,7 @@ impl Fetcher {
     pub fn resolve(&mut self, partition: &TopicPartition, asked: OffsetReset, found: Position) {
         self.change(partition, |cursor| {
             if cursor.phase == Phase::Reset(asked) {
-                cursor.move_to(found);
+                cursor.seek(found);
             }
         });
     }
@@ -485,8 +533,8 @@ impl Fetcher {
     pub fn resolve_committed(&mut self, partition: &TopicPartition, found: Option<Position>) {
         let reset = self.settings.reset;
         self.change(partition, |cursor| match (&cursor.phase, found) {
-            (Phase::Committed, Some(position)) => cursor.move_to(position),
-            (Phase::Committed, None) => cursor.reset(reset),
+            (Phase::Committed, Some(position)) => cursor.seek(position),
+            (Phase::Committed, None) => cursor.look_up(reset),
             _ => {}
         });
         self.note_failure(partition);
@@ -504,7 +552,14 @@ impl Fetcher {
             let Some(cursor) = &mut self.cursors[slot] else { continue };
             let name = Arc::clone(&cursor.partition);
             let TopicPartition { topic, partition } = &*name;
-            let Some(known) = metadata.topics.get(&**topic) else { continue };
+            let Some(known) = metadata.topics.get(&**topic) else {
+                // It was deleted: asking for it again and again would bring it back no sooner.
+                if cursor.leader.is_some() {
+                    cursor.lead_by(None);
+                    self.touch(slot as Slot);
+                }
+                continue;
+            };
             let before = (cursor.topic_id, cursor.leader);
             if cursor.topic_id != known.id {
                 self.by_id.remove(&(cursor.topic_id, *partition));
@@ -525,7 +580,7 @@ impl Fetcher {
 
     /// Partitions whose leader is not known.
     pub fn without_leader(&self) -> impl Iterator<Item = &Arc<TopicPartition>> {
-        let without = |cursor: &&Cursor| cursor.leader.is_none();
+        let without = |cursor: &&Cursor| cursor.leader.is_none() && !cursor.parked;
         self.cursors.iter().flatten().filter(without).map(|cursor| &cursor.partition)
     }
 
@@ -724,11 +779,17 @@ impl Fetcher {
     }
 
     fn cursor(&self, partition: &TopicPartition) -> Option<&Cursor> {
-        self.cursors[*self.by_name.get(partition)? as usize].as_ref()
+        let cursor = self.cursors[*self.by_name.get(partition)? as usize].as_ref();
+        cursor.filter(|cursor| !cursor.parked)
     }
 
     /// Changes a partition and sees to what follows from it.
     fn change(&mut self, partition: &TopicPartition, change: impl FnOnce(&mut Cursor)) -> bool {
+        self.contains(partition) && self.change_any(partition, change)
+    }
+
+    /// As [`Self::change`], also for one that is parked.
+    fn change_any(&mut self, partition: &TopicPartition, change: impl FnOnce(&mut Cursor)) -> bool {
         let Some(&slot) = self.by_name.get(partition) else { return false };
         let Some(cursor) = self.cursors[slot as usize].as_mut() else { return false };
         change(cursor);

@@ -54,6 +54,9 @@ impl Chunk {
 /// Records that a consumer was given: views that keep the fetched bytes alive, and in the
 /// consumer's budget, until this is dropped. For records that are kept for long there is
 /// [`ConsumerRecord::to_owned`].
+///
+/// By reference they are iterated over as [`ConsumerRecord`], by value as [`SharedRecord`], which can
+/// be kept apart from the others.
 #[derive(Clone, Default)]
 pub struct Records {
     chunks: SmallVec<[Chunk; 1]>,
@@ -110,6 +113,52 @@ impl<'a> IntoIterator for &'a Records {
     }
 }
 
+/// Records that can be kept and passed on, one by one. Takes no memory for each.
+impl IntoIterator for Records {
+    type Item = SharedRecord;
+    type IntoIter = IntoIter;
+
+    fn into_iter(self) -> IntoIter {
+        IntoIter { chunks: self.chunks.into_iter(), now: None, left: self.count }
+    }
+}
+
+/// Iterator over the records of [`Records`] that gives each as a [`SharedRecord`].
+pub struct IntoIter {
+    chunks: smallvec::IntoIter<[Chunk; 1]>,
+    now: Option<Chunk>,
+    left: usize,
+}
+
+impl Iterator for IntoIter {
+    type Item = SharedRecord;
+
+    #[inline]
+    fn next(&mut self) -> Option<SharedRecord> {
+        loop {
+            if let Some(now) = &mut self.now
+                && let Some((record, _)) = now.next()
+            {
+                self.left -= 1;
+                return Some(record);
+            }
+            self.now = Some(self.chunks.next()?);
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for IntoIter {}
+
+impl fmt::Debug for IntoIter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IntoIter").field("left", &self.left).finish_non_exhaustive()
+    }
+}
+
 /// Iterator over [`Records`].
 #[derive(Clone)]
 pub struct Iter<'a> {
@@ -140,6 +189,12 @@ impl<'a> Iterator for Iter<'a> {
 }
 
 impl ExactSizeIterator for Iter<'_> {}
+
+impl fmt::Debug for Iter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Iter").field("left", &self.len()).finish_non_exhaustive()
+    }
+}
 
 #[derive(Clone)]
 struct ChunkIter<'a> {

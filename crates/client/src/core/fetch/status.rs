@@ -8,6 +8,7 @@ use crate::core::partition::TopicPartition;
 
 /// What a partition is doing, or waiting for.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum PartitionStatus {
     /// It cannot be read; somebody has to move it.
     Failed(PartitionErrorKind),
@@ -26,6 +27,13 @@ pub enum PartitionStatus {
     Buffered {
         /// Bytes.
         bytes: usize,
+    },
+    /// Its topic is not there, or not for this client to see.
+    UnknownTopic,
+    /// Its topic has fewer partitions.
+    UnknownPartition {
+        /// How many it has.
+        partitions: usize,
     },
     /// Nobody is known to lead it.
     NoLeader,
@@ -50,6 +58,10 @@ impl fmt::Display for PartitionStatus {
             PartitionStatus::Buffered { bytes } => {
                 write!(f, "{bytes} bytes are buffered; the application has not polled them")
             }
+            PartitionStatus::UnknownTopic => f.write_str("there is no such topic"),
+            PartitionStatus::UnknownPartition { partitions } => {
+                write!(f, "there is no such partition: the topic has {partitions}")
+            }
             PartitionStatus::NoLeader => f.write_str("no leader is known"),
             PartitionStatus::BackingOff => f.write_str("waiting a moment after an error"),
             PartitionStatus::Fetching => f.write_str("asked for; nothing has come yet"),
@@ -61,18 +73,20 @@ impl fmt::Display for PartitionStatus {
 }
 
 impl Fetcher {
-    /// What each partition is doing, in order.
+    /// What each partition is doing, in order. What is missing of the cluster is for the caller to
+    /// say: to this there is only no leader.
     pub fn statuses(&self) -> Vec<(TopicPartition, PartitionStatus)> {
         let mut all: Vec<_> = self
             .cursors
             .iter()
             .flatten()
+            .filter(|cursor| !cursor.parked)
             .map(|cursor| {
                 let in_flight = cursor
                     .source
                     .and_then(|id| self.sources.get(&id))
                     .is_some_and(|source| source.in_flight);
-                let bytes = cursor.buffer.bytes();
+                let bytes = cursor.buffer.left();
                 let status = match &cursor.phase {
                     Phase::Failed(kind) => PartitionStatus::Failed(kind.clone()),
                     _ if cursor.held => PartitionStatus::HandingOver,
@@ -81,9 +95,7 @@ impl Fetcher {
                     // Its leader is who would be asked.
                     Phase::Reset(_) if cursor.leader.is_none() => PartitionStatus::NoLeader,
                     Phase::Reset(_) => PartitionStatus::WaitingForOffset,
-                    Phase::Fetching if !cursor.buffer.is_empty() => {
-                        PartitionStatus::Buffered { bytes }
-                    }
+                    Phase::Fetching if bytes > 0 => PartitionStatus::Buffered { bytes },
                     Phase::Fetching if cursor.leader.is_none() => PartitionStatus::NoLeader,
                     Phase::Fetching if cursor.retry_at.is_some() => PartitionStatus::BackingOff,
                     Phase::Fetching if in_flight => PartitionStatus::Fetching,

@@ -20,6 +20,8 @@
 //!
 //! Time is passed in, as milliseconds of any monotonic clock; randomness too.
 
+#![warn(missing_debug_implementations)]
+
 pub mod action;
 pub mod assignor;
 mod classic;
@@ -46,6 +48,7 @@ use crate::core::metadata::Metadata;
 
 /// Which protocol a group is joined with (`group.protocol`).
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum GroupProtocol {
     /// The leader assigns; every member is asked to join again for every change.
     Classic {
@@ -107,6 +110,20 @@ impl GroupSettings {
             request_timeout_ms: 30_000,
         }
     }
+}
+
+/// What a member that goes tells its group (KIP-1092).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum OnLeave {
+    /// A dynamic member leaves; a static one (`group.instance.id`) keeps its place for its session
+    /// timeout.
+    #[default]
+    Default,
+    /// It leaves for good, also a static one: its partitions go to others at once.
+    LeaveGroup,
+    /// It says nothing: the group waits for it until its session timeout is over.
+    RemainInGroup,
 }
 
 /// What a member subscribes to.
@@ -226,10 +243,30 @@ impl Member {
         }
     }
 
-    /// Leaves the group, after a hand-over of what the member has. Static members of classic groups
-    /// only stop: their place is kept for their session timeout.
-    pub fn leave(&mut self, now_ms: u64) {
-        either!(self, member => member.leave(now_ms));
+    /// Goes, after a hand-over of what the member has, and tells the group what `on_leave` says.
+    pub fn leave(&mut self, on_leave: OnLeave, now_ms: u64) {
+        either!(self, member => member.leave(on_leave, now_ms));
+    }
+
+    /// Joins again, for a reason that the coordinator logs. Says whether this kind of group can be
+    /// made to rebalance by a member: those of KIP-848 cannot.
+    pub fn enforce_rebalance(&mut self, reason: String) -> bool {
+        match self {
+            Member::Classic(member) => {
+                member.enforce_rebalance(reason);
+                true
+            }
+            Member::Consumer(_) => false,
+        }
+    }
+
+    /// Whether what it gives up now may come back with its next assignment: it gives everything up
+    /// before each join (an eager member of a classic group).
+    pub fn may_get_back(&self) -> bool {
+        match self {
+            Member::Classic(member) => member.may_get_back(),
+            Member::Consumer(_) => false,
+        }
     }
 
     /// Who a commit comes from; `None` while nothing may be committed.

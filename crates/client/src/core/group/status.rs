@@ -9,6 +9,7 @@ use crate::error::code_name;
 
 /// What goes wrong with a membership.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum GroupError {
     /// The coordinator answered with an error.
     #[error("{api} was answered with {}{}", code_name(*.code), suffix(.message))]
@@ -66,6 +67,7 @@ fn suffix(message: &Option<String>) -> String {
 
 /// What a member is doing, or waiting for.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum GroupStatus {
     /// Its pattern has not been matched against the cluster's topics yet.
     WaitingForTopics,

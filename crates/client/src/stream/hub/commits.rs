@@ -125,7 +125,7 @@ impl Hub {
             .collect();
         let refusals = match wanted.is_empty() {
             true => BTreeMap::new(),
-            false => self.handle.commit(wanted).await?,
+            false => self.handle.commit_each(wanted).await?,
         };
         let mut offsets = offsets.into_iter();
         dirty.sessions.retain(|session| {

@@ -107,7 +107,8 @@ impl Hub {
         let mut state = self.lock();
         if self.is_stopped() {
             drop(state);
-            return self.handle.pause(&partitions.into_iter().collect::<Vec<_>>());
+            self.handle.pause(&partitions.into_iter().collect::<Vec<_>>());
+            return;
         }
         let mut ended = Vec::new();
         for partition in partitions {
@@ -324,7 +325,10 @@ impl Hub {
             Ok(Err(error)) => tracing::warn!(%error, "what was acknowledged is not committed"),
             Err(_) => tracing::warn!("what was acknowledged was not committed in time"),
         }
-        consumer.close(deadline.saturating_duration_since(Instant::now())).await;
+        let left = deadline.saturating_duration_since(Instant::now());
+        if let Err(error) = consumer.close(left).await {
+            tracing::warn!(%error, "the source's consumer did not end as it should");
+        }
     }
 }
 

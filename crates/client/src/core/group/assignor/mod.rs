@@ -36,6 +36,7 @@ pub enum RebalanceProtocol {
 
 /// One of Kafka's assignors (`partition.assignment.strategy`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
 pub enum Assignor {
     /// Per topic, contiguous ranges in the order of the members; topics with equally many
     /// partitions are co-partitioned.

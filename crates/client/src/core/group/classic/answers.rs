@@ -117,7 +117,7 @@ impl ClassicMember {
                 }
                 self.member_id = response.member_id;
                 self.state = State::Unjoined;
-                self.reason = "need to re-join with the given member-id";
+                self.reason = "need to re-join with the given member-id".into();
             }
             ErrorCode::UNKNOWN_MEMBER_ID => self.start_over(Asked::Join, true, now_ms),
             ErrorCode::ILLEGAL_GENERATION => self.start_over(Asked::Join, false, now_ms),
@@ -166,7 +166,7 @@ impl ClassicMember {
             ErrorCode::NONE => {}
             ErrorCode::REBALANCE_IN_PROGRESS => {
                 self.state = State::Unjoined;
-                self.reason = "the group began another rebalance";
+                self.reason = "the group began another rebalance".into();
                 return;
             }
             code @ ErrorCode::UNKNOWN_SERVER_ERROR => {
@@ -188,7 +188,7 @@ impl ClassicMember {
                 // Whatever it was that this member should have had, it has what it had.
                 self.warn(GroupError::MalformedAssignment(error));
                 self.try_again(Asked::Sync, now_ms);
-                self.reason = "the assignment cannot be read";
+                self.reason = "the assignment cannot be read".into();
             }
         }
     }
@@ -198,7 +198,7 @@ impl ClassicMember {
         self.last_error = None;
         self.heartbeat.settled_ms = now_ms;
         self.state = State::Stable;
-        self.reason = "";
+        self.reason = "".into();
         let timeout_ms = u64::from(self.settings.rebalance_timeout_ms);
         self.leader.expect_completion(now_ms.saturating_add(timeout_ms));
         if self.is_leaving {
@@ -287,10 +287,11 @@ impl ClassicMember {
         self.note(asked, code);
         self.link.failed_once(now_ms);
         self.lose(member_id_too);
-        self.reason = match asked {
+        let reason = match asked {
             Asked::Heartbeat => "the generation ended while heartbeating",
             Asked::Join => "the member was not known when joining",
             Asked::Sync | Asked::Leave => "the generation ended while syncing",
         };
+        self.reason = reason.into();
     }
 }

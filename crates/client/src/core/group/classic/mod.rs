@@ -12,6 +12,7 @@ mod answers;
 mod leader;
 mod requests;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use super::assignor::{Assignor, RebalanceProtocol};
 use super::handover::{HandOver, forget_untold, listed};
 use super::link::{Link, PollTimer};
 use super::status::{GroupError, GroupStatus};
-use super::{GroupProtocol, GroupSettings, Subscription};
+use super::{GroupProtocol, GroupSettings, OnLeave, Subscription};
 use crate::core::metadata::Metadata;
 use crate::core::partition::TopicPartition;
 use leader::{Candidate, Leader};
@@ -82,10 +83,11 @@ pub struct ClassicMember {
     generation: i32,
     assignor: Option<Assignor>,
     state: State,
-    reason: &'static str,
+    reason: Cow<'static, str>,
     owned: BTreeSet<TopicPartition>,
     hand_over: Option<HandOver>,
     is_leaving: bool,
+    on_leave: OnLeave,
     heartbeat: Heartbeat,
     leader: Leader,
     /// What it got from each assignor last, and in which generation.
@@ -118,10 +120,11 @@ impl ClassicMember {
             generation: -1,
             assignor: None,
             state: State::Unjoined,
-            reason: "",
+            reason: Cow::Borrowed(""),
             owned: BTreeSet::new(),
             hand_over: None,
             is_leaving: false,
+            on_leave: OnLeave::default(),
             heartbeat: Heartbeat::default(),
             leader: Leader::default(),
             previous: BTreeMap::new(),
@@ -131,7 +134,7 @@ impl ClassicMember {
             assignors,
         };
         member.set_subscription(subscription, now_ms);
-        member.reason = "";
+        member.reason = Cow::Borrowed("");
         if member.assignors.is_empty() {
             member.fail(GroupError::NoAssignor);
         }
@@ -228,7 +231,7 @@ impl ClassicMember {
         self.poll.polled(now_ms);
         if matches!(self.state, State::PollIntervalExceeded) {
             self.state = State::Unjoined;
-            self.reason = "poll after max.poll.interval.ms was exceeded";
+            self.reason = Cow::Borrowed("poll after max.poll.interval.ms was exceeded");
         }
     }
 
@@ -268,11 +271,24 @@ impl ClassicMember {
     }
 
     /// See [`Member::leave`](super::Member::leave).
-    pub fn leave(&mut self, _now_ms: u64) {
+    pub fn leave(&mut self, on_leave: OnLeave, _now_ms: u64) {
+        self.on_leave = on_leave;
         if matches!(self.state, State::PollIntervalExceeded) {
             self.state = State::Left;
         }
         self.is_leaving = true;
+    }
+
+    /// See [`Member::enforce_rebalance`](super::Member::enforce_rebalance).
+    pub fn enforce_rebalance(&mut self, reason: String) {
+        self.request_rejoin(reason);
+    }
+
+    /// See [`Member::may_get_back`](super::Member::may_get_back).
+    pub fn may_get_back(&self) -> bool {
+        self.rebalance_protocol == RebalanceProtocol::Eager
+            && !self.is_leaving
+            && matches!(self.state, State::Unjoined)
     }
 
     /// See [`Member::identity`](super::Member::identity).
@@ -333,8 +349,16 @@ impl ClassicMember {
         matches!(self.state, State::Left | State::Failed(_) | State::PollIntervalExceeded)
     }
 
-    fn is_dynamic(&self) -> bool {
-        self.settings.instance_id.is_none()
+    /// Whether the group is to be told that this member goes.
+    fn says_goodbye(&self) -> bool {
+        let is_static = self.settings.instance_id.is_some();
+        match self.on_leave {
+            // Not its own choice: the application does not poll.
+            _ if !self.is_leaving => !is_static,
+            OnLeave::Default => !is_static,
+            OnLeave::LeaveGroup => true,
+            OnLeave::RemainInGroup => false,
+        }
     }
 
     fn is_about_to_join(&self) -> bool {
@@ -448,10 +472,10 @@ impl ClassicMember {
         }
     }
 
-    fn request_rejoin(&mut self, reason: &'static str) {
+    fn request_rejoin(&mut self, reason: impl Into<Cow<'static, str>>) {
         if matches!(self.state, State::Stable | State::Unjoined) {
             self.state = State::Unjoined;
-            self.reason = reason;
+            self.reason = reason.into();
         }
     }
 

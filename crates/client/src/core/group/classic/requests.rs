@@ -50,7 +50,7 @@ impl ClassicMember {
             group_instance_id: self.settings.instance_id.clone(),
             protocol_type: PROTOCOL_TYPE.to_owned(),
             protocols,
-            reason: Some(self.reason.to_owned()),
+            reason: Some(self.reason.to_string()),
             ..JoinGroupRequest::default()
         };
         let (id, action) = self.link.send(GroupRequest::Join(request), self.held_back_ms())?;
@@ -116,7 +116,7 @@ impl ClassicMember {
     }
 
     pub(super) fn leave_request(&mut self) -> Option<(RequestId, Action)> {
-        if !self.is_dynamic() || self.member_id.is_empty() {
+        if !self.says_goodbye() || self.member_id.is_empty() {
             return None;
         }
         let reason = match self.is_leaving {

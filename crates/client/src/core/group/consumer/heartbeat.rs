@@ -10,6 +10,7 @@ use thalweg_wire::{ApiKey, ErrorCode};
 use super::{
     ConsumerMember, JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH, Partitions, State, Subscription,
 };
+use crate::core::group::OnLeave;
 use crate::core::group::action::{Action, GroupRequest, GroupResponse, RequestFailure, RequestId};
 use crate::core::group::link::has_moved;
 use crate::core::group::status::GroupError;
@@ -112,7 +113,14 @@ impl ConsumerMember {
             return None;
         }
         let is_static = self.settings.instance_id.is_some();
-        let epoch = if is_static { LEAVE_STATIC_EPOCH } else { LEAVE_EPOCH };
+        let epoch = match self.on_leave {
+            // The coordinator has no word for a static member that leaves for good: as a dynamic
+            // one it is removed.
+            OnLeave::LeaveGroup => LEAVE_EPOCH,
+            _ if is_static => LEAVE_STATIC_EPOCH,
+            OnLeave::RemainInGroup if self.is_leaving => return None,
+            _ => LEAVE_EPOCH,
+        };
         let request = self.bare_request(epoch);
         let timeout_ms = u64::from(self.settings.request_timeout_ms);
         self.link.send(GroupRequest::ConsumerHeartbeat(request), timeout_ms)

@@ -20,7 +20,7 @@ use super::action::{Action, MemberIdentity, RequestId};
 use super::handover::{HandOver, forget_untold, listed};
 use super::link::{Link, PollTimer};
 use super::status::{GroupError, GroupStatus};
-use super::{GroupProtocol, GroupSettings, Subscription};
+use super::{GroupProtocol, GroupSettings, OnLeave, Subscription};
 use crate::core::metadata::Metadata;
 use crate::core::partition::TopicPartition;
 use heartbeat::Sent;
@@ -77,6 +77,7 @@ pub struct ConsumerMember {
     may_have_regex: bool,
     hand_over: Option<HandOver>,
     is_leaving: bool,
+    on_leave: OnLeave,
     /// Names of topics by id: of all topics in the last metadata, and of those it has.
     names: HashMap<Uuid, Arc<str>>,
     /// Topics for which metadata was asked.
@@ -121,6 +122,7 @@ impl ConsumerMember {
             may_have_regex: false,
             hand_over: None,
             is_leaving: false,
+            on_leave: OnLeave::default(),
             names: HashMap::new(),
             asked_for: BTreeSet::new(),
             sent: Sent::default(),
@@ -224,7 +226,8 @@ impl ConsumerMember {
     }
 
     /// See [`Member::leave`](super::Member::leave).
-    pub fn leave(&mut self, _now_ms: u64) {
+    pub fn leave(&mut self, on_leave: OnLeave, _now_ms: u64) {
+        self.on_leave = on_leave;
         if matches!(self.state, State::PollIntervalExceeded) {
             self.state = State::Left;
         }

@@ -11,7 +11,7 @@ use thalweg_wire::messages::{
 use super::super::protocol::{MemberSubscription, decode_assignment, encode_assignment};
 use super::super::{
     Action, Assignor, GroupError, GroupProtocol, GroupRequest, GroupResponse, GroupSettings,
-    GroupStatus, Member, RequestFailure, RequestId, Subscription,
+    GroupStatus, Member, OnLeave, RequestFailure, RequestId, Subscription,
 };
 use super::*;
 
@@ -396,7 +396,7 @@ fn a_member_that_leaves_hands_over_first() {
     let mut script = Script::new(Assignor::CooperativeSticky);
     script.round(1, Assignor::CooperativeSticky, &[("t", 0)]);
     script.expect_assign(&[("t", 0)], &[("t", 0)]);
-    script.member.leave(script.now_ms);
+    script.member.leave(OnLeave::Default, script.now_ms);
     assert_eq!(script.expect_revoke(&[("t", 0)]), 300_000);
     script.quiet();
     script.member.revoked(script.now_ms);
@@ -415,7 +415,7 @@ fn a_static_member_leaves_without_a_word() {
     let mut script = Script::with(settings);
     script.round(1, Assignor::Range, &[]);
     script.expect_assign(&[], &[]);
-    script.member.leave(script.now_ms);
+    script.member.leave(OnLeave::Default, script.now_ms);
     script.quiet();
     assert_eq!(script.member.why(), GroupStatus::Left);
 }

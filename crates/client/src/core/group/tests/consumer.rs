@@ -6,7 +6,7 @@ use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbe
 
 use super::super::{
     Action, GroupError, GroupProtocol, GroupRequest, GroupResponse, GroupSettings, GroupStatus,
-    Member, RequestFailure, RequestId, Subscription,
+    Member, OnLeave, RequestFailure, RequestId, Subscription,
 };
 use super::*;
 
@@ -283,7 +283,7 @@ fn a_member_that_leaves_hands_over_first() {
         let (id, _) = script.heartbeat();
         script.answer(id, 1, Some(&[("t", 0)]));
         script.expect_assign(&[("t", 0)], &[("t", 0)]);
-        script.member.leave(0);
+        script.member.leave(OnLeave::Default, 0);
         assert!(matches!(script.action(), Action::Revoke { .. }));
         script.member.revoked(0);
         let (id, request) = script.heartbeat();

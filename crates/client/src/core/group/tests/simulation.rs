@@ -9,7 +9,7 @@ use thalweg_wire::ErrorCode;
 use super::super::assignor::Assignor;
 use super::super::assignor::tests::Random;
 use super::super::{
-    Action, GroupError, GroupRequest, GroupResponse, GroupSettings, GroupStatus, Member,
+    Action, GroupError, GroupRequest, GroupResponse, GroupSettings, GroupStatus, Member, OnLeave,
     RequestFailure, RequestId, Subscription,
 };
 use super::application::Application;
@@ -394,7 +394,7 @@ impl<C: Coordinator> World<C> {
             5 => {
                 if let Some(id) = any(&mut self.random) {
                     self.note(|| format!("{id} leaves"));
-                    self.with(id, |client, now_ms| client.member.leave(now_ms));
+                    self.with(id, |client, now_ms| client.member.leave(OnLeave::Default, now_ms));
                 }
             }
             6 => {

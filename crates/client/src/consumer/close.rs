@@ -1,0 +1,170 @@
+//! How a consumer ends, or begins anew.
+
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Consumer, membership};
+use crate::core::group::{Member, OnLeave};
+use crate::error::Error;
+use crate::options;
+
+/// The membership's task tells of everything that happens; this is for what else there may be.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// How a consumer is closed (KIP-1092): made of a [`Duration`] where only that is to be said.
+///
+/// ```
+/// use std::time::Duration;
+/// use thalweg::consumer::{CloseOptions, OnLeave};
+///
+/// // A member that will be back soon, and wants its partitions back without a rebalance.
+/// let options =
+///     CloseOptions::within(Duration::from_secs(10)).with_on_leave(OnLeave::RemainInGroup);
+/// # drop(options);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct CloseOptions {
+    /// How long it may take (`timeout`); 30 s.
+    pub limit: Duration,
+    /// Whether the group is told (`group.membership.operation`); dynamic members tell it.
+    pub on_leave: OnLeave,
+}
+
+impl Default for CloseOptions {
+    fn default() -> CloseOptions {
+        CloseOptions::within(Duration::from_secs(30))
+    }
+}
+
+impl CloseOptions {
+    /// Takes `limit` at most; the rest is as usual.
+    pub fn within(limit: Duration) -> CloseOptions {
+        CloseOptions { limit, on_leave: OnLeave::Default }
+    }
+
+    /// See [`Self::on_leave`].
+    pub fn with_on_leave(mut self, on_leave: OnLeave) -> CloseOptions {
+        self.on_leave = on_leave;
+        self
+    }
+}
+
+impl From<Duration> for CloseOptions {
+    fn from(limit: Duration) -> CloseOptions {
+        CloseOptions::within(limit)
+    }
+}
+
+impl Consumer {
+    /// Ends it: hands everything over, with a commit if
+    /// [`ConsumerConfig::auto_commit`](super::ConsumerConfig::auto_commit) is set, waits for commits
+    /// that [`Self::commit_async`] began, and tells the group. Without this the group waits for the
+    /// session timeout. There is nothing to wait for, and this does not wait, when the member is
+    /// out of its group.
+    ///
+    /// From then on every call says that it is closed.
+    ///
+    /// # Errors
+    /// What went wrong with the last commit; [`Error::Timeout`] when it was not all done in time. It
+    /// is closed all the same.
+    pub async fn close(&mut self, options: impl Into<CloseOptions> + Send) -> Result<(), Error> {
+        let options = options.into();
+        let left = self.leave(options.on_leave, options.limit).await;
+        self.end();
+        left
+    }
+
+    /// Reads nothing any more: leaves the group, as [`Self::close`] does, or lets go of what was
+    /// assigned by hand. Then [`Self::subscribe`] or [`Self::assign`] may begin anew. Takes
+    /// [`ConsumerConfig::default_api_timeout`](super::ConsumerConfig::default_api_timeout) at most.
+    ///
+    /// # Errors
+    /// As [`Self::close`]; it reads nothing any more all the same.
+    pub async fn unsubscribe(&mut self) -> Result<(), Error> {
+        let left = self.leave(OnLeave::Default, self.shared.config.default_api_timeout).await;
+        if let Some(membership) = self.membership.take() {
+            membership.abort();
+        }
+        self.hearing = None;
+        self.shared.with(|state| {
+            let partitions: Vec<_> = state.fetcher.partitions().cloned().collect();
+            for partition in partitions {
+                state.fetcher.remove(&partition);
+            }
+            state.fetcher.remove_parked();
+            state.subscription = None;
+            state.fatal = None;
+            state.errors.clear();
+            state.absent.clear();
+            if let Some(group) = &mut state.group {
+                group.forget_membership();
+            }
+        });
+        left
+    }
+
+    async fn leave(&mut self, on_leave: OnLeave, limit: Duration) -> Result<(), Error> {
+        let limit = options::bounded(limit);
+        let deadline = Instant::now() + limit;
+        let pending = timeout_at(deadline, self.shared.pending.idle()).await;
+        let now = self.shared.now_ms();
+        let leaving = self.shared.with_group(|group, fetcher| {
+            fetcher.acknowledge();
+            group.in_poll = true;
+            let member = group.member.as_mut()?;
+            member.leave(on_leave, now);
+            group.wake.notify_one();
+            Some(())
+        });
+        let left = if leaving.flatten().is_some() {
+            timeout_at(deadline, self.until_left(now)).await
+        } else {
+            // No member: there may be something to commit all the same.
+            let all = self.assignment();
+            timeout_at(deadline, membership::commit_acknowledged(&self.shared, &all))
+                .await
+                .map(drop)
+        };
+        if pending.and(left).is_err() {
+            let group = self.shared.config.group_id.clone().unwrap_or_default();
+            let addr = format!("the coordinator of group {group}").into();
+            let what = "committing and leaving the group".to_owned();
+            return Err(Error::Timeout { addr, what, after: limit });
+        }
+        let auto_commit = self.shared.config.auto_commit;
+        let failed = self.shared.with_group(|group, _| {
+            let lost = group.take_lost().filter(|_| auto_commit);
+            group.commit_error.take().or(lost)
+        });
+        failed.flatten().map_or(Ok(()), Err)
+    }
+
+    async fn until_left(&mut self, now: u64) {
+        loop {
+            self.hear().await;
+            let is_done = self.shared.with_group(|group, _| {
+                group.polled(now);
+                group.member.as_ref().is_none_or(Member::is_done)
+            });
+            if is_done != Some(false) {
+                return;
+            }
+            drop(tokio::time::timeout(LOOK_AGAIN, self.shared.arrived.notified()).await);
+        }
+    }
+
+    /// Stops whatever runs.
+    pub(super) fn end(&mut self) {
+        self.errands.iter().for_each(JoinHandle::abort);
+        if let Some(membership) = self.membership.take() {
+            membership.abort();
+        }
+        self.shared.lock().is_closed = true;
+        self.shared.stop();
+        // Whoever waits in a poll by way of a handle hears of it.
+        self.shared.arrived.notify_one();
+    }
+}

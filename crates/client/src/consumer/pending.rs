@@ -1,0 +1,119 @@
+//! Commits that nobody has to wait for.
+//!
+//! One is under way at a time, so that a later one is never overtaken; what is to be committed
+//! meanwhile goes with the next one. So there is one task and one set of offsets at most, however
+//! often a commit is asked for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use tokio::sync::{oneshot, watch};
+
+use super::commit;
+use super::shared::Shared;
+use crate::coordinator::CommittedOffset;
+use crate::core::partition::TopicPartition;
+use crate::error::Error;
+
+/// A commit that goes on whether or not anybody waits for it: see
+/// [`Consumer::commit_async`](super::Consumer::commit_async). As a future it gives what became of
+/// the commit.
+#[must_use = "drop it if nobody wants to know what becomes of the commit"]
+pub struct PendingCommit {
+    done: oneshot::Receiver<Result<(), Error>>,
+}
+
+impl Future for PendingCommit {
+    type Output = Result<(), Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = Pin::new(&mut self.done).poll(cx);
+        // Its task went with the runtime.
+        polled.map(|done| done.unwrap_or(Err(Error::ConsumerClosed)))
+    }
+}
+
+impl fmt::Debug for PendingCommit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingCommit").finish_non_exhaustive()
+    }
+}
+
+/// The commits of one consumer that nobody has to wait for.
+pub(super) struct PendingCommits {
+    next: Mutex<Next>,
+    is_running: watch::Sender<bool>,
+}
+
+/// What the next one commits, and who wants to know.
+#[derive(Default)]
+struct Next {
+    offsets: BTreeMap<TopicPartition, CommittedOffset>,
+    /// Records that were handed out and can no longer be committed.
+    lost: Option<Error>,
+    waiting: Vec<oneshot::Sender<Result<(), Error>>>,
+}
+
+impl Default for PendingCommits {
+    fn default() -> PendingCommits {
+        PendingCommits { next: Mutex::default(), is_running: watch::Sender::new(false) }
+    }
+}
+
+impl PendingCommits {
+    fn lock(&self) -> MutexGuard<'_, Next> {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until none is under way.
+    pub async fn idle(&self) {
+        // The sender is part of this.
+        drop(self.is_running.subscribe().wait_for(|is_running| !is_running).await);
+    }
+}
+
+/// Commits offsets behind those that are under way; of a partition the last ones count.
+pub(super) fn begin(
+    shared: &Arc<Shared>,
+    offsets: impl IntoIterator<Item = (TopicPartition, CommittedOffset)>,
+    lost: Option<Error>,
+) -> PendingCommit {
+    let (tell, done) = oneshot::channel();
+    let pending = &shared.pending;
+    let mut next = pending.lock();
+    next.offsets.extend(offsets);
+    next.lost = next.lost.take().or(lost);
+    next.waiting.retain(|waiting| !waiting.is_closed());
+    next.waiting.push(tell);
+    // Under the lock, under which the task finds nothing more to do.
+    if !pending.is_running.send_replace(true) {
+        shared.spawn(run(Arc::clone(shared)));
+    }
+    drop(next);
+    PendingCommit { done }
+}
+
+async fn run(shared: Arc<Shared>) {
+    loop {
+        let Next { offsets, lost, waiting } = {
+            let mut next = shared.pending.lock();
+            if next.waiting.is_empty() {
+                shared.pending.is_running.send_replace(false);
+                return;
+            }
+            std::mem::take(&mut *next)
+        };
+        let committed = commit::commit(&shared, offsets.into_iter().collect()).await;
+        if let Err(error) = &committed {
+            tracing::warn!(%error, "offsets could not be committed");
+        }
+        let result = committed.and(lost.map_or(Ok(()), Err));
+        for waiting in waiting {
+            // Whoever dropped it does not want to know.
+            drop(waiting.send(result.clone()));
+        }
+    }
+}
