@@ -75,6 +75,15 @@ pub enum Error {
         /// The broker's address.
         addr: Arc<str>,
     },
+    /// This side closed the connection, on which nothing had been asked for long
+    /// (`connections.max.idle.ms`).
+    #[error("connection to {addr} was closed after {} ms without use", after.as_millis())]
+    Idle {
+        /// The broker's address.
+        addr: Arc<str>,
+        /// How long.
+        after: Duration,
+    },
     /// What came is not a frame.
     #[error("{addr} sent what is not a frame: {source}")]
     Frame {
@@ -236,6 +245,7 @@ impl Error {
             | Error::Io { .. }
             | Error::Closed { .. }
             | Error::ShutDown { .. }
+            | Error::Idle { .. }
             | Error::NoBootstrap(_)
             | Error::UnknownBroker(_) => true,
             Error::Broker { code, .. } | Error::Topic { code, .. } | Error::Group { code, .. } => {
@@ -269,6 +279,7 @@ impl Error {
             | Error::Io { .. }
             | Error::Closed { .. }
             | Error::ShutDown { .. }
+            | Error::Idle { .. }
             | Error::UnknownBroker(_) => true,
             _ => false,
         }

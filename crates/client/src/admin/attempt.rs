@@ -9,10 +9,10 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::{Admin, AdminError, Results};
+use crate::backoff;
 use crate::connection::Connection;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
-use crate::options;
 
 /// What one round of asking found.
 pub(super) type Answers<K, T> = Vec<(K, Result<T, AdminError>)>;
@@ -108,7 +108,7 @@ impl Admin {
                 break;
             }
             let pause =
-                options::backoff(self.config.retry_backoff, self.config.retry_backoff_max, attempt);
+                backoff::pause(self.config.retry_backoff, self.config.retry_backoff_max, attempt);
             if Instant::now() + pause >= deadline {
                 break;
             }

@@ -44,6 +44,7 @@ mod users;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::backoff;
 use crate::cluster::Cluster;
 use crate::options;
 
@@ -107,8 +108,8 @@ impl Default for AdminConfig {
     fn default() -> AdminConfig {
         AdminConfig {
             timeout: Duration::from_secs(60),
-            retry_backoff: Duration::from_millis(100),
-            retry_backoff_max: Duration::from_secs(1),
+            retry_backoff: backoff::RETRY_BACKOFF,
+            retry_backoff_max: backoff::RETRY_BACKOFF_MAX,
         }
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures_core::stream::Stream;
 use tokio::time::{Instant, Sleep, sleep};
 
+use crate::backoff;
 use crate::options;
 
 /// When a stream is begun again.
@@ -103,7 +104,7 @@ impl<F, Fut, St, W> RestartSource<F, Fut, St, W> {
         }
         self.restarts = self.restarts.saturating_add(1);
         let failures = u32::try_from(self.restarts).unwrap_or(u32::MAX);
-        let pause = options::backoff(min_backoff, max_backoff, failures);
+        let pause = backoff::pause_without_chance(min_backoff, max_backoff, failures);
         // What the standard library draws for its hash tables is chance enough.
         let draw = RandomState::new().hash_one(self.restarts) as f64 / u64::MAX as f64;
         let factor = if random_factor.is_finite() { random_factor.clamp(0.0, 10.0) } else { 0.0 };
