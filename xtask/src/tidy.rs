@@ -113,6 +113,7 @@ pub fn run(root: &Path) -> Result<(), String> {
     licences(root, &metadata, &mut wrong)?;
     let files = tracked(root)?;
     sources(root, &files, &mut wrong);
+    tests(root, &files, &mut wrong);
     if let Err(why) = codegen::check(root, &root.join("target/gen-check")) {
         wrong.push(why);
     }
@@ -120,6 +121,29 @@ pub fn run(root: &Path) -> Result<(), String> {
         println!("tidy: {one}");
     }
     if wrong.is_empty() { Ok(()) } else { Err(format!("{} violations", wrong.len())) }
+}
+
+/// Every file of integration tests is part of a test binary: one that is forgotten would not run.
+fn tests(root: &Path, files: &[PathBuf], wrong: &mut Vec<String>) {
+    for file in files {
+        let parts: Vec<&str> = file.iter().filter_map(|part| part.to_str()).collect();
+        let ["crates", name, "tests", test] = parts.as_slice() else { continue };
+        let Some(test) = test.strip_suffix(".rs") else { continue };
+        let read = |path: &str| fs::read_to_string(root.join("crates").join(name).join(path));
+        let manifest = read("Cargo.toml").unwrap_or_default();
+        if !manifest.contains("\nautotests = false\n") {
+            continue;
+        }
+        let modules = read("tests/integration.rs").unwrap_or_default();
+        let is_module = modules.lines().any(|line| line == format!("mod {test};"));
+        let is_binary = manifest.contains(&format!("[[test]]\nname = \"{test}\"\n"));
+        if !is_module && !is_binary {
+            wrong.push(format!(
+                "{}: no test binary has it; name it in tests/integration.rs or in Cargo.toml",
+                file.display()
+            ));
+        }
+    }
 }
 
 fn metadata(root: &Path) -> Result<Value, String> {

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use thalweg_wire::{ApiKey, ErrorCode, Writer};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::core::ApiVersions;
 use crate::core::login::{self, Login, LoginError, Progress};
 use crate::core::sasl::{RANDOM_LEN, SaslError};
 use crate::error::{AuthenticationError, Error};
-use crate::options::{Options, SaslOptions};
+use crate::options::{Options, SaslOptions, bounded};
 
 /// Shortest session that is believed.
 const LIFETIME_MIN: Duration = Duration::from_millis(100);
@@ -23,6 +23,12 @@ const LIFETIME_MIN: Duration = Duration::from_millis(100);
 /// first request of a login and its last answer; what was sent before may still be answered.
 pub(crate) trait Ask: Send {
     fn addr(&self) -> &Arc<str>;
+
+    /// What the broker speaks.
+    fn versions(&self) -> &Arc<ApiVersions>;
+
+    /// As whom the connection is logged in.
+    fn session(&mut self) -> &mut Session;
 
     /// Sends a request's frame, its correlation id still 0; gives the answer's body.
     fn ask(
@@ -60,8 +66,7 @@ impl Session {
         self.ends_at
     }
 
-    /// Logs in, or again; nothing without SASL.
-    pub async fn log_in(&mut self, on: &mut impl Ask, versions: &ApiVersions) -> Result<(), Error> {
+    async fn log_in(&mut self, on: &mut impl Ask, versions: &ApiVersions) -> Result<(), Error> {
         let Some(sasl) = self.sasl.clone() else { return Ok(()) };
         let addr = on.addr().clone();
         let failed = |error| into_error(&addr, error);
@@ -89,6 +94,28 @@ impl Session {
             }
         }
     }
+}
+
+/// Logs in for the first time; nothing without SASL.
+pub(crate) async fn log_in(on: &mut impl Ask) -> Result<(), Error> {
+    let versions = Arc::clone(on.versions());
+    let mut session = std::mem::take(on.session());
+    let done = session.log_in(on, &versions).await;
+    *on.session() = session;
+    done
+}
+
+/// Logs in again if it is time to, within `after`. After an error the connection is of no more use.
+pub(crate) async fn log_in_if_due(on: &mut impl Ask, after: Duration) -> Result<(), Error> {
+    if !on.session().is_due() {
+        return Ok(());
+    }
+    tracing::debug!(addr = %on.addr(), "logging in again");
+    let done = timeout(bounded(after), log_in(on)).await;
+    done.unwrap_or_else(|_| {
+        let addr = Arc::clone(on.addr());
+        Err(Error::Timeout { addr, what: "logging in again".into(), after })
+    })
 }
 
 /// Has the login take an answer in, elsewhere if that takes milliseconds: others wait for this

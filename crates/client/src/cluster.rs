@@ -5,11 +5,17 @@
 //! error means for him.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
 
 use thalweg_wire::messages::MetadataRequest;
 use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
 use thalweg_wire::{ApiKey, ErrorCode, Request, Uuid};
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::connection::Connection;
 use crate::core::Metadata;
@@ -17,6 +23,12 @@ use crate::core::metadata::{Broker, Leader};
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 use crate::options::Options;
+
+/// How long one address is tried alone, before the next is tried beside it.
+const HEAD_START: Duration = Duration::from_secs(1);
+
+/// A connection that is being opened, and what became of that.
+type Opening = watch::Receiver<Option<Result<Connection, Error>>>;
 
 /// A cluster; clones are handles to the same one.
 #[derive(Clone, Debug)]
@@ -29,9 +41,6 @@ struct Shared {
     bootstrap: Vec<String>,
     options: Options,
     state: Mutex<State>,
-    /// By address, held while a connection is opened, so that each is opened once and nobody waits
-    /// for one that others want.
-    opening: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 #[derive(Debug, Default)]
@@ -39,6 +48,10 @@ struct State {
     metadata: Arc<Metadata>,
     /// By address: a broker that moves gets a new connection.
     connections: HashMap<String, Connection>,
+    /// By address: each is opened once, by a task of its own. Whoever waits for it may give up
+    /// sooner than `socket.connection.setup.timeout.ms`; a name's second address is tried all the
+    /// same.
+    opening: HashMap<String, Opening>,
 }
 
 impl Cluster {
@@ -51,12 +64,7 @@ impl Cluster {
     /// either.
     pub async fn connect(bootstrap: &str, options: Options) -> Result<Cluster, Error> {
         let addresses = parse_addresses(bootstrap)?;
-        let shared = Shared {
-            bootstrap: addresses,
-            options,
-            state: Mutex::default(),
-            opening: Mutex::default(),
-        };
+        let shared = Shared { bootstrap: addresses, options, state: Mutex::default() };
         let cluster = Cluster { shared: Arc::new(shared) };
         cluster.refresh(&[]).await?;
         Ok(cluster)
@@ -200,8 +208,18 @@ impl Cluster {
     /// nothing of the broker, which closes those that were idle for long, or whose session is over:
     /// another is opened, once.
     async fn send_at<R: Request>(&self, address: &str, request: &R) -> Result<R::Response, Error> {
-        match self.connection(address).await?.send(request).await {
-            Err(Error::Closed { api: None, .. }) => {
+        let connection = self.connection(address).await?;
+        self.send_over(connection, address, request).await
+    }
+
+    async fn send_over<R: Request>(
+        &self,
+        connection: Connection,
+        address: &str,
+        request: &R,
+    ) -> Result<R::Response, Error> {
+        match connection.send(request).await {
+            Err(Error::Closed { api: None, .. } | Error::Idle { .. }) => {
                 self.connection(address).await?.send(request).await
             }
             sent => sent,
@@ -218,23 +236,28 @@ impl Cluster {
 
     /// The connection to whichever broker can be reached, in the order of [`Self::send_any`].
     pub(crate) async fn any(&self) -> Result<Connection, Error> {
+        let mut candidates = self.candidates();
         let mut last = None;
-        for address in self.candidates() {
-            match self.connection(&address).await {
+        while let Some((_, connected)) = candidates.next().await {
+            match connected {
                 Ok(connection) => return Ok(connection),
                 Err(error) if error.is_authentication() => return Err(error),
                 Err(error) => last = Some(error),
             }
         }
-        Err(none_answered(last))
+        Err(self.none_answered(last))
     }
 
     /// Sends a request to whichever broker answers: those connected first, then the others that
     /// are known, then the bootstrap addresses.
     pub async fn send_any<R: Request>(&self, request: &R) -> Result<R::Response, Error> {
+        let mut candidates = self.candidates();
         let mut last = None;
-        for address in self.candidates() {
-            let sent = self.send_at(&address, request).await;
+        while let Some((address, connected)) = candidates.next().await {
+            let sent = match connected {
+                Ok(connection) => self.send_over(connection, &address, request).await,
+                Err(error) => Err(error),
+            };
             match sent {
                 // Another broker would not do better with what cannot be written or read, nor
                 // trust this client more; and no setting gets better by being tried again.
@@ -251,10 +274,10 @@ impl Cluster {
                 Err(error) => last = Some(error),
             }
         }
-        Err(none_answered(last))
+        Err(self.none_answered(last))
     }
 
-    fn candidates(&self) -> Vec<String> {
+    fn candidates(&self) -> Candidates {
         let state = self.shared.lock();
         let live = state.connections.iter().filter(|(_, c)| c.over().is_none());
         let mut addresses: Vec<String> = live.map(|(address, _)| address.clone()).collect();
@@ -264,32 +287,97 @@ impl Cluster {
                 addresses.push(address);
             }
         }
-        addresses
+        Candidates { cluster: self.clone(), left: addresses.into_iter(), opening: Vec::new() }
+    }
+
+    fn none_answered(&self, last: Option<Error>) -> Error {
+        let last = last.unwrap_or_else(|| Error::BadAddress(self.shared.bootstrap.join(",")));
+        Error::NoBootstrap(Box::new(last))
     }
 
     /// The connection to an address; opened when there is none that works.
     async fn connection(&self, address: &str) -> Result<Connection, Error> {
-        if let Some(connection) = self.shared.live(address) {
-            return Ok(connection);
-        }
-        let opening = {
-            let mut all = self.shared.opening.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(all.entry(address.to_owned()).or_default())
+        let mut opening = {
+            let mut state = self.shared.lock();
+            let live = state.connections.get(address).filter(|c| c.over().is_none());
+            if let Some(connection) = live {
+                return Ok(connection.clone());
+            }
+            // One whose task ended with its runtime is not waited for.
+            match state.opening.get(address).filter(|opening| opening.has_changed().is_ok()) {
+                Some(opening) => opening.clone(),
+                None => {
+                    let opening = self.begin_opening(address.to_owned());
+                    state.opening.insert(address.to_owned(), opening.clone());
+                    opening
+                }
+            }
         };
-        let _opening = opening.lock().await;
-        if let Some(connection) = self.shared.live(address) {
-            return Ok(connection);
-        }
-        let connection = Connection::open(address, &self.shared.options).await?;
-        self.shared.lock().connections.insert(address.to_owned(), connection.clone());
-        Ok(connection)
+        let opened = match opening.wait_for(Option::is_some).await {
+            Ok(opened) => opened.clone(),
+            Err(_) => None,
+        };
+        opened.unwrap_or_else(|| Err(Error::ShutDown { addr: address.into() }))
+    }
+
+    /// Opens a connection, whoever goes on waiting for it.
+    fn begin_opening(&self, address: String) -> Opening {
+        let (done, opening) = watch::channel(None);
+        let (shared, options) = (Arc::downgrade(&self.shared), self.shared.options.clone());
+        tokio::spawn(async move {
+            let opened = Connection::open(&address, &options).await;
+            if let Some(shared) = shared.upgrade() {
+                let mut state = shared.lock();
+                state.opening.remove(&address);
+                state.connections.retain(|_, connection| connection.over().is_none());
+                if let Ok(connection) = &opened {
+                    state.connections.insert(address, connection.clone());
+                }
+            }
+            done.send_replace(Some(opened));
+        });
+        opening
     }
 }
 
-fn none_answered(last: Option<Error>) -> Error {
-    match last {
-        Some(error) => Error::NoBootstrap(Box::new(error)),
-        None => Error::BadAddress(String::new()),
+/// Addresses to ask one after the other. One that does not answer holds up the next for
+/// [`HEAD_START`] only: whoever asks may have less time than connecting may take.
+struct Candidates {
+    cluster: Cluster,
+    left: std::vec::IntoIter<String>,
+    opening: Vec<(String, Pin<Box<dyn Future<Output = Result<Connection, Error>> + Send>>)>,
+}
+
+impl Candidates {
+    /// The next that is connected, or cannot be; `None` when there are no more.
+    async fn next(&mut self) -> Option<(String, Result<Connection, Error>)> {
+        loop {
+            if let Some(address) = self.left.next() {
+                let (cluster, of) = (self.cluster.clone(), address.clone());
+                self.opening
+                    .push((address, Box::pin(async move { cluster.connection(&of).await })));
+            }
+            if self.opening.is_empty() {
+                return None;
+            }
+            let is_last = self.left.len() == 0;
+            let opening = &mut self.opening;
+            let any = poll_fn(|cx| {
+                for (at, (_, connecting)) in opening.iter_mut().enumerate() {
+                    if let Poll::Ready(connected) = connecting.as_mut().poll(cx) {
+                        return Poll::Ready((at, connected));
+                    }
+                }
+                Poll::Pending
+            });
+            let connected = match is_last {
+                true => Some(any.await),
+                false => timeout(HEAD_START, any).await.ok(),
+            };
+            if let Some((at, connected)) = connected {
+                return Some((self.opening.swap_remove(at).0, connected));
+            }
+        }
     }
 }
 
@@ -306,11 +394,6 @@ impl Shared {
         metadata.brokers.clear();
         state.metadata = Arc::new(metadata);
         state.connections.clear();
-    }
-
-    fn live(&self, address: &str) -> Option<Connection> {
-        let state = self.lock();
-        state.connections.get(address).filter(|c| c.over().is_none()).cloned()
     }
 }
 

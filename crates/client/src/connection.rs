@@ -3,8 +3,12 @@
 //!
 //! Two tasks drive it, one per direction, so that a broker that answers before it reads on cannot
 //! lock both sides up. They end with the last handle, or with the first error, which everybody who
-//! waits then gets. A request that takes too long ends the connection: the answers behind it could
-//! not be told apart otherwise.
+//! waits then gets.
+//!
+//! Deadlines belong to the connection, not to the callers' futures: a request that is not answered
+//! in time ends the connection whether or not anybody still waits for it, because nothing behind it
+//! will be answered either. The task that reads looks after them, and closes the connection when it
+//! was not used for long (`connections.max.idle.ms`).
 //!
 //! Where the broker limits how long a login holds (KIP-368), the task that writes logs in again on
 //! the same connection before the next request, if it is time to: requests sent before are still
@@ -12,19 +16,19 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use thalweg_wire::{ApiKey, Request, Writer};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::auth::{Ask, Session};
+use crate::auth::{self, Ask, Session};
 use crate::core::pipeline::{self, Pipeline};
 use crate::core::{ApiVersions, PipelineError};
 use crate::error::Error;
-use crate::options::Options;
+use crate::options::{Options, bounded};
 use crate::raw::{self, Parts, RawConnection, RawReceiver, RawSender};
 
 /// More requests in flight than anybody needs.
@@ -43,7 +47,6 @@ pub struct Connection {
 struct Handle {
     shared: Arc<Shared>,
     requests: mpsc::Sender<Outgoing>,
-    tasks: [AbortHandle; 2],
 }
 
 #[derive(Debug)]
@@ -53,16 +56,34 @@ struct Shared {
     options: Options,
     /// One permit per request that may be in flight.
     room: Semaphore,
+    /// [`State::look_at`] is earlier than it was.
+    earlier: Notify,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
     pipeline: Pipeline,
-    /// Who waits, in the pipeline's order, and since when.
-    waiting: VecDeque<(Reply, Instant)>,
+    /// What was sent and is not answered, in the pipeline's order.
+    waiting: VecDeque<Waiting>,
+    /// When the task that reads looks at the deadlines next.
+    look_at: Instant,
+    /// When something was sent or answered last.
+    used_at: Instant,
+    /// Aborted when the connection is over.
+    tasks: Vec<AbortHandle>,
     /// Why the connection is over.
     over: Option<Error>,
+}
+
+/// A request that was sent. Its caller may have gone.
+#[derive(Debug)]
+struct Waiting {
+    reply: Reply,
+    api: ApiKey,
+    /// The time it has.
+    after: Duration,
+    deadline: Instant,
 }
 
 #[derive(Debug)]
@@ -70,10 +91,12 @@ struct Outgoing {
     frame: Writer,
     api: ApiKey,
     version: i16,
+    /// Time for writing it and for its answer.
+    after: Duration,
     /// `None` for a request that is not answered (Produce with acks=0).
     reply: Option<Reply>,
-    /// Told when it is written: its time runs from then on.
-    written: Option<oneshot::Sender<()>>,
+    /// Told when its turn comes: its time runs from then on.
+    begun: Option<oneshot::Sender<()>>,
 }
 
 impl Outgoing {
@@ -94,21 +117,31 @@ impl Connection {
         let addr = raw.addr().clone();
         let in_flight = options.max_in_flight.clamp(1, IN_FLIGHT_MAX);
         let Parts { sender, receiver, versions, pipeline, session } = raw.into_parts();
-        let state = State { pipeline, waiting: VecDeque::new(), over: None };
+        let now = Instant::now();
+        let state = State {
+            pipeline,
+            waiting: VecDeque::new(),
+            look_at: now + bounded(options.connections_max_idle),
+            used_at: now,
+            tasks: Vec::new(),
+            over: None,
+        };
         let shared = Arc::new(Shared {
             addr,
             versions,
             options: options.clone(),
             room: Semaphore::new(in_flight),
+            earlier: Notify::new(),
             state: Mutex::new(state),
         });
         let (requests, outgoing) = mpsc::channel(in_flight);
-        let tasks = [
-            tokio::spawn(Sending { shared: shared.clone(), sender }.run(outgoing, session))
-                .abort_handle(),
-            tokio::spawn(read_responses(shared.clone(), receiver)).abort_handle(),
-        ];
-        Connection { handle: Arc::new(Handle { shared, requests, tasks }) }
+        let sending = Sending { shared: Arc::clone(&shared), sender, session };
+        let receiving = Receiving { shared: Arc::clone(&shared), receiver };
+        shared.own([
+            tokio::spawn(sending.run(outgoing)).abort_handle(),
+            tokio::spawn(receiving.run()).abort_handle(),
+        ]);
+        Connection { handle: Arc::new(Handle { shared, requests }) }
     }
 
     /// The broker's address, as it was given.
@@ -181,38 +214,24 @@ impl Connection {
         version: i16,
         after: Duration,
     ) -> Result<Bytes, Error> {
+        let after = bounded(after);
         let (reply, answer) = oneshot::channel();
-        let (written, is_written) = oneshot::channel();
-        let reply = Some(reply);
-        let outgoing = Outgoing { frame, api, version, reply, written: Some(written) };
-        let late = || {
-            let addr = self.addr().clone();
-            Error::Timeout { addr, what: api.to_string(), after }
-        };
+        let (begun, is_begun) = oneshot::channel();
+        let outgoing =
+            Outgoing { frame, api, version, after, reply: Some(reply), begun: Some(begun) };
         let queue = async {
             self.handle.requests.send(outgoing).await.map_err(|_| self.reason())?;
-            // It is dropped unwritten only with the connection, whose end the answer tells.
-            drop(is_written.await);
+            // It is dropped before only with the connection, whose end the answer tells.
+            drop(is_begun.await);
             Ok::<(), Error>(())
         };
-        // Behind others it may wait as long, and be given up. That is no fault of the connection's,
-        // unless the first of those has waited too long, whose caller may have gone.
-        if let Ok(queued) = timeout(after, queue).await {
-            queued?;
-        } else {
-            let limit = self.handle.shared.options.request_timeout;
-            if self.handle.shared.oldest().is_some_and(|since| since.elapsed() >= limit) {
-                self.handle.end(late());
-            }
-            return Err(late());
+        // Behind others it may wait as long, and be given up, which is no fault of the connection's.
+        match timeout(after, queue).await {
+            Ok(queued) => queued?,
+            Err(_) => return Err(late(self.addr(), api, after)),
         }
-        match timeout(after, answer).await {
-            Ok(answer) => answer.unwrap_or_else(|_| Err(self.reason())),
-            Err(_) => {
-                self.handle.end(late());
-                Err(late())
-            }
-        }
+        // From here on the connection minds the time.
+        answer.await.unwrap_or_else(|_| Err(self.reason()))
     }
 
     /// Sends a request that is not answered; returns once it is queued.
@@ -222,13 +241,14 @@ impl Connection {
         api: ApiKey,
         version: i16,
     ) -> Result<(), Error> {
-        let outgoing = Outgoing { frame, api, version, reply: None, written: None };
+        let after = bounded(self.handle.shared.options.request_timeout);
+        let outgoing = Outgoing { frame, api, version, after, reply: None, begun: None };
         self.handle.requests.send(outgoing).await.map_err(|_| self.reason())
     }
 
     /// Closes the connection for every handle; whoever waits gets [`Error::ShutDown`].
     pub fn close(&self) {
-        self.handle.end(Error::ShutDown { addr: self.addr().clone() });
+        self.handle.shared.end(Error::ShutDown { addr: self.addr().clone() });
     }
 
     fn reason(&self) -> Error {
@@ -236,21 +256,14 @@ impl Connection {
     }
 }
 
-impl Handle {
-    fn end(&self, error: Error) {
-        self.shared.end(error);
-        for task in &self.tasks {
-            task.abort();
-        }
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.end(Error::ShutDown { addr: Arc::clone(&self.shared.addr) });
     }
 }
 
-impl Drop for Handle {
-    fn drop(&mut self) {
-        for task in &self.tasks {
-            task.abort();
-        }
-    }
+fn late(addr: &Arc<str>, api: ApiKey, after: Duration) -> Error {
+    Error::Timeout { addr: Arc::clone(addr), what: api.to_string(), after }
 }
 
 impl Shared {
@@ -259,9 +272,13 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Since when the oldest request waits for its answer.
-    fn oldest(&self) -> Option<Instant> {
-        self.lock().waiting.front().map(|&(_, since)| since)
+    /// Takes over the tasks that drive the connection, which may be over already.
+    fn own(&self, tasks: [AbortHandle; 2]) {
+        let mut state = self.lock();
+        if state.over.is_some() {
+            tasks.iter().for_each(AbortHandle::abort);
+        }
+        state.tasks.extend(tasks);
     }
 
     /// Why the connection is over.
@@ -270,14 +287,34 @@ impl Shared {
         over.unwrap_or_else(|| Error::ShutDown { addr: self.addr.clone() })
     }
 
-    /// Records the reason and gives it to everybody who waits.
+    /// Records the reason, gives it to everybody who waits, and closes the connection.
     fn end(&self, error: Error) {
         let mut state = self.lock();
         let error = state.over.get_or_insert(error).clone();
-        for (reply, _) in state.waiting.drain(..) {
-            let _ = reply.send(Err(error.clone()));
+        for waiting in state.waiting.drain(..) {
+            let _ = waiting.reply.send(Err(error.clone()));
         }
         self.room.close();
+        // One may be in the middle of a write that the broker does not take.
+        state.tasks.iter().for_each(AbortHandle::abort);
+    }
+
+    /// Looks at the deadlines; says when the next look is due, or why the connection is over.
+    fn look(&self) -> Result<Instant, Error> {
+        let mut state = self.lock();
+        let now = Instant::now();
+        let idle = bounded(self.options.connections_max_idle);
+        state.look_at = match state.waiting.iter().min_by_key(|waiting| waiting.deadline) {
+            Some(first) if first.deadline <= now => {
+                return Err(late(&self.addr, first.api, first.after));
+            }
+            Some(first) => first.deadline.min(now + idle),
+            None if now >= state.used_at + idle => {
+                return Err(Error::Idle { addr: Arc::clone(&self.addr), after: idle });
+            }
+            None => state.used_at + idle,
+        };
+        Ok(state.look_at)
     }
 }
 
@@ -285,32 +322,33 @@ impl Shared {
 struct Sending {
     shared: Arc<Shared>,
     sender: RawSender,
+    session: Session,
 }
 
 impl Sending {
-    async fn run(mut self, mut outgoing: mpsc::Receiver<Outgoing>, mut session: Session) {
+    async fn run(mut self, mut outgoing: mpsc::Receiver<Outgoing>) {
         while let Some(request) = outgoing.recv().await {
-            if let Err(error) = self.send(request, &mut session).await {
+            if let Err(error) = self.send(request).await {
                 return self.shared.end(error);
             }
         }
     }
 
     /// Sends a request, once there is room for it and the broker still knows who this client is.
-    async fn send(&mut self, request: Outgoing, session: &mut Session) -> Result<(), Error> {
+    async fn send(&mut self, request: Outgoing) -> Result<(), Error> {
         if request.reply.is_none() {
-            self.renew(session).await?;
+            self.renew().await?;
             return self.write(request).await;
         }
         loop {
             // Logging in takes room itself, and it may be due once others were waited for.
-            self.renew(session).await?;
+            self.renew().await?;
             self.wait_for_room().await?;
             if request.is_given_up() {
                 self.shared.room.add_permits(1);
                 return Ok(());
             }
-            if !session.is_due() {
+            if !self.session.is_due() {
                 return self.write(request).await;
             }
             self.shared.room.add_permits(1);
@@ -318,18 +356,10 @@ impl Sending {
     }
 
     /// Logs in again when it is time to; whoever wants to send something waits.
-    async fn renew(&mut self, session: &mut Session) -> Result<(), Error> {
-        if !session.is_due() {
-            return Ok(());
-        }
-        let versions = Arc::clone(&self.shared.versions);
+    async fn renew(&mut self) -> Result<(), Error> {
         let after = self.shared.options.request_timeout;
-        let addr = self.shared.addr.clone();
-        let what = "logging in again";
-        tracing::debug!(%addr, "logging in again");
-        timeout(after, session.log_in(self, &versions))
+        auth::log_in_if_due(self, after)
             .await
-            .unwrap_or_else(|_| Err(Error::Timeout { addr, what: what.into(), after }))
             // Before the request that waits for this is dropped, and its caller asks why.
             .inspect_err(|error| self.shared.end(error.clone()))
     }
@@ -344,26 +374,39 @@ impl Sending {
     }
 
     async fn write(&mut self, mut request: Outgoing) -> Result<(), Error> {
+        let Outgoing { api, version, after, .. } = request;
+        let is_answered = request.reply.is_some();
         {
             let mut state = self.shared.lock();
+            let now = Instant::now();
+            state.used_at = now;
             let correlation_id = match request.reply {
                 Some(reply) => {
                     if let Some(error) = &state.over {
                         let _ = reply.send(Err(error.clone()));
                         return Err(error.clone());
                     }
-                    state.waiting.push_back((reply, Instant::now()));
-                    state.pipeline.enter(request.api, request.version)
+                    let deadline = now + after;
+                    state.waiting.push_back(Waiting { reply, api, after, deadline });
+                    if deadline < state.look_at {
+                        state.look_at = deadline;
+                        self.shared.earlier.notify_one();
+                    }
+                    state.pipeline.enter(api, version)
                 }
                 None => state.pipeline.unanswered(),
             };
             pipeline::set_correlation_id(request.frame.inline_mut(), correlation_id);
         }
-        let sent = self.sender.send_segments(&request.frame).await;
-        if let Some(written) = request.written {
-            let _ = written.send(());
+        if let Some(begun) = request.begun {
+            let _ = begun.send(());
         }
-        sent
+        let write = self.sender.send_segments(&request.frame);
+        if is_answered {
+            // Its deadline is among those that are looked after.
+            return write.await;
+        }
+        timeout(after, write).await.unwrap_or_else(|_| Err(late(&self.shared.addr, api, after)))
     }
 }
 
@@ -372,40 +415,75 @@ impl Ask for Sending {
         &self.shared.addr
     }
 
+    fn versions(&self) -> &Arc<ApiVersions> {
+        &self.shared.versions
+    }
+
+    fn session(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
     async fn ask(&mut self, frame: Writer, api: ApiKey, version: i16) -> Result<Bytes, Error> {
         self.wait_for_room().await?;
         let (reply, answer) = oneshot::channel();
-        self.write(Outgoing { frame, api, version, reply: Some(reply), written: None }).await?;
+        let after = bounded(self.shared.options.request_timeout);
+        self.write(Outgoing { frame, api, version, after, reply: Some(reply), begun: None })
+            .await?;
         answer.await.unwrap_or_else(|_| Err(self.shared.reason()))
     }
 }
 
-async fn read_responses(shared: Arc<Shared>, mut receiver: RawReceiver) {
-    loop {
-        let mut frame = match receiver.take().await {
-            Ok(frame) => frame,
-            Err(Error::Closed { addr, .. }) => {
-                let api = shared.lock().pipeline.oldest().map(|oldest| oldest.api);
-                return shared.end(Error::Closed { addr, api });
-            }
-            Err(error) => return shared.end(error),
-        };
-        let accepted = {
-            let mut state = shared.lock();
-            state.pipeline.accept(&frame).and_then(|(answered, body_at)| {
-                let unasked = PipelineError::Unasked(answered.correlation_id);
-                Ok((body_at, state.waiting.pop_front().ok_or(unasked)?.0))
-            })
-        };
-        match accepted {
-            Ok((body_at, reply)) => {
-                shared.room.add_permits(1);
-                // The caller may have given up waiting.
-                let _ = reply.send(Ok(frame.split_off(body_at)));
-            }
-            Err(source) => {
-                return shared.end(Error::Pipeline { addr: shared.addr.clone(), source });
+/// The task that reads, and minds the time.
+struct Receiving {
+    shared: Arc<Shared>,
+    receiver: RawReceiver,
+}
+
+impl Receiving {
+    async fn run(mut self) {
+        let first = self.shared.lock().look_at;
+        let look = sleep_until(first);
+        tokio::pin!(look);
+        loop {
+            let done = tokio::select! {
+                biased;
+                frame = self.receiver.take() => self.accept(frame),
+                () = &mut look => self.shared.look().map(|next| look.as_mut().reset(next)),
+                () = self.shared.earlier.notified() => {
+                    let next = self.shared.lock().look_at;
+                    look.as_mut().reset(next);
+                    Ok(())
+                }
+            };
+            if let Err(error) = done {
+                return self.shared.end(error);
             }
         }
+    }
+
+    /// Gives an answer to whoever waits for it.
+    fn accept(&self, frame: Result<Bytes, Error>) -> Result<(), Error> {
+        let mut state = self.shared.lock();
+        let mut frame = frame.map_err(|error| match error {
+            Error::Closed { addr, .. } => {
+                Error::Closed { addr, api: state.pipeline.oldest().map(|oldest| oldest.api) }
+            }
+            error => error,
+        })?;
+        state.used_at = Instant::now();
+        let (answered, body_at) = state
+            .pipeline
+            .accept(&frame)
+            .map_err(|source| Error::Pipeline { addr: Arc::clone(&self.shared.addr), source })?;
+        let waiting = state.waiting.pop_front();
+        drop(state);
+        let Some(waiting) = waiting else {
+            let source = PipelineError::Unasked(answered.correlation_id);
+            return Err(Error::Pipeline { addr: Arc::clone(&self.shared.addr), source });
+        };
+        self.shared.room.add_permits(1);
+        // The caller may have given up waiting.
+        let _ = waiting.reply.send(Ok(frame.split_off(body_at)));
+        Ok(())
     }
 }

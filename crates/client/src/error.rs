@@ -76,6 +76,15 @@ pub enum Error {
         /// The broker's address.
         addr: Arc<str>,
     },
+    /// This side closed the connection, on which nothing had been asked for long
+    /// (`connections.max.idle.ms`).
+    #[error("connection to {addr} was closed after {} ms without use", after.as_millis())]
+    Idle {
+        /// The broker's address.
+        addr: Arc<str>,
+        /// How long.
+        after: Duration,
+    },
     /// What came is not a frame.
     #[error("{addr} sent what is not a frame: {source}")]
     Frame {
@@ -247,6 +256,7 @@ impl Error {
             | Error::Closed { .. }
             | Error::ShutDown { .. }
             | Error::Wakeup
+            | Error::Idle { .. }
             | Error::NoBootstrap(_)
             | Error::UnknownBroker(_) => true,
             // A rebalance ends by itself, while the application polls; whoever is of an earlier
@@ -286,6 +296,7 @@ impl Error {
             | Error::Io { .. }
             | Error::Closed { .. }
             | Error::ShutDown { .. }
+            | Error::Idle { .. }
             | Error::UnknownBroker(_) => true,
             _ => false,
         }

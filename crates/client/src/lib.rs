@@ -110,6 +110,7 @@
 
 pub mod admin;
 mod auth;
+mod backoff;
 pub mod cluster;
 pub mod connection;
 pub mod consumer;

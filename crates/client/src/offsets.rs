@@ -142,10 +142,11 @@ pub(crate) async fn look_up_all(
     cluster: &Cluster,
     mut wanted: Vec<(TopicPartition, i64)>,
     isolation: IsolationLevel,
-    pause: Duration,
+    backoff: impl Fn(u32) -> Duration,
     deadline: Instant,
 ) -> Result<Vec<(TopicPartition, FoundOffset)>, Error> {
     let mut all = Vec::with_capacity(wanted.len());
+    let mut failures = 0;
     loop {
         let metadata = cluster.metadata();
         let unknown = |topic: &&str| !metadata.topics.contains_key(*topic);
@@ -189,6 +190,8 @@ pub(crate) async fn look_up_all(
             wanted.extend(timestamp.cloned());
         }
         let Some(error) = failed else { break };
+        failures += 1;
+        let pause = backoff(failures);
         if Instant::now() + pause > deadline {
             return Err(error);
         }

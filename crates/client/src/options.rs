@@ -17,12 +17,6 @@ pub(crate) fn bounded(time: Duration) -> Duration {
     time.min(FOREVER)
 }
 
-/// The pause after so many failures in a row: doubles from the first to the longest.
-pub(crate) fn backoff(first: Duration, longest: Duration, failures: u32) -> Duration {
-    let first = first.max(Duration::from_millis(1));
-    first.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(bounded(longest.max(first)))
-}
-
 /// Settings of every connection. Defaults are those of Kafka's Java clients where they have one.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -33,6 +27,9 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// Time for one request, from being sent to being answered (`request.timeout.ms`); 30 s.
     pub request_timeout: Duration,
+    /// How long a connection stays open on which nothing is asked (`connections.max.idle.ms`);
+    /// 9 minutes, less than the 10 after which brokers close it.
+    pub connections_max_idle: Duration,
     /// Requests in flight on one connection (`max.in.flight.requests.per.connection`); 5.
     pub max_in_flight: usize,
     /// Largest response in bytes; a longer one ends the connection. 256 MiB.
@@ -104,6 +101,7 @@ impl Default for Options {
             client_id: "thalweg".into(),
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(30),
+            connections_max_idle: Duration::from_secs(9 * 60),
             max_in_flight: 5,
             max_response_bytes: 256 << 20,
             software_name: "thalweg".into(),
@@ -117,15 +115,6 @@ impl Default for Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pauses_double_up_to_the_longest() {
-        let ms = Duration::from_millis;
-        let pauses = [0, 1, 2, 3, 4, 9_999].map(|failures| backoff(ms(100), ms(350), failures));
-        assert_eq!(pauses, [ms(100), ms(100), ms(200), ms(350), ms(350), ms(350)]);
-        assert_eq!(backoff(ms(0), ms(0), 5), ms(1));
-        assert!(backoff(Duration::MAX, Duration::MAX, 40) <= FOREVER);
-    }
 
     #[test]
     fn passwords_are_not_shown() {

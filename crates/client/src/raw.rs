@@ -11,7 +11,7 @@ use thalweg_wire::{ApiKey, Message, Reader, Request, Writer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::auth::{Ask, Session};
+use crate::auth::{self, Ask, Session};
 use crate::core::pipeline::{self, Pipeline};
 use crate::core::versions::Step;
 use crate::core::{ApiVersions, FrameBuffer, Negotiation};
@@ -29,6 +29,8 @@ pub struct RawConnection {
     pipeline: Pipeline,
     session: Session,
     options: Options,
+    /// A frame was begun and not finished.
+    is_writing: bool,
 }
 
 /// What a [`RawConnection`] is made of, for those who drive it in another way.
@@ -59,7 +61,7 @@ impl RawConnection {
         let mut connection = RawConnection::over(halves, addr.clone(), options.clone());
         let negotiated = timeout_at(until, connection.negotiate());
         negotiated.await.map_err(|_| late("negotiating"))?.map_err(transport::judge)?;
-        let logged_in = timeout_at(until, connection.log_in());
+        let logged_in = timeout_at(until, auth::log_in(&mut connection));
         logged_in.await.map_err(|_| late("logging in"))?.map_err(transport::judge)?;
         Ok(connection)
     }
@@ -81,6 +83,7 @@ impl RawConnection {
             pipeline: Pipeline::new(options.max_in_flight),
             session: Session::new(&options),
             options,
+            is_writing: false,
         }
     }
 
@@ -101,14 +104,6 @@ impl RawConnection {
                 return Ok(());
             }
         }
-    }
-
-    async fn log_in(&mut self) -> Result<(), Error> {
-        let mut session = std::mem::take(&mut self.session);
-        let versions = Arc::clone(&self.versions);
-        session.log_in(self, &versions).await?;
-        self.session = session;
-        Ok(())
     }
 
     /// The broker's address, as it was given.
@@ -135,17 +130,12 @@ impl RawConnection {
     }
 
     /// Sends a request and waits for its answer. After an error other than [`Error::Version`] and
-    /// [`Error::Encode`] the connection is of no more use.
+    /// [`Error::Encode`] the connection is of no more use. When the future is dropped, the answer to
+    /// what was sent is passed over by the next call.
     pub async fn call<R: Request>(&mut self, request: &R) -> Result<R::Response, Error> {
         let version = self.version_of::<R>()?;
-        let after = self.options.request_timeout;
-        if self.session.is_due() {
-            timeout(after, self.log_in()).await.map_err(|_| Error::Timeout {
-                addr: self.addr().clone(),
-                what: "logging in again".into(),
-                after,
-            })??;
-        }
+        let after = bounded(self.options.request_timeout);
+        auth::log_in_if_due(self, after).await?;
         let body = timeout(after, self.exchange(request, version)).await.map_err(|_| {
             Error::Timeout { addr: self.addr().clone(), what: R::API_KEY.to_string(), after }
         })??;
@@ -165,20 +155,31 @@ impl RawConnection {
         api: ApiKey,
         version: i16,
     ) -> Result<Bytes, Error> {
+        if self.is_writing {
+            // A call was dropped in the middle of a frame: what follows would be read as its rest.
+            return Err(Error::ShutDown { addr: self.addr().clone() });
+        }
         let correlation_id = self.pipeline.enter(api, version);
         pipeline::set_correlation_id(frame.inline_mut(), correlation_id);
+        self.is_writing = true;
         if let Err(error) = self.sender.send_segments(&frame).await {
             return Err(self.receiver.last_words().await.unwrap_or(error));
         }
-        let mut frame = self.receiver.take().await.map_err(|error| match error {
-            Error::Closed { addr, .. } => Error::Closed { addr, api: Some(api) },
-            error => error,
-        })?;
-        let (_, body_at) = self
-            .pipeline
-            .accept(&frame)
-            .map_err(|source| Error::Pipeline { addr: self.addr().clone(), source })?;
-        Ok(frame.split_off(body_at))
+        self.is_writing = false;
+        loop {
+            let mut frame = self.receiver.take().await.map_err(|error| match error {
+                Error::Closed { addr, .. } => Error::Closed { addr, api: Some(api) },
+                error => error,
+            })?;
+            let (answered, body_at) = self
+                .pipeline
+                .accept(&frame)
+                .map_err(|source| Error::Pipeline { addr: self.addr().clone(), source })?;
+            // What answers an earlier call, whose future was dropped, is nobody's.
+            if answered.correlation_id == correlation_id {
+                return Ok(frame.split_off(body_at));
+            }
+        }
     }
 
     /// The two halves, for an owner who sends frames built beforehand and matches answers himself.
@@ -197,6 +198,14 @@ impl RawConnection {
 impl Ask for RawConnection {
     fn addr(&self) -> &Arc<str> {
         RawConnection::addr(self)
+    }
+
+    fn versions(&self) -> &Arc<ApiVersions> {
+        &self.versions
+    }
+
+    fn session(&mut self) -> &mut Session {
+        &mut self.session
     }
 
     fn ask(

@@ -2,14 +2,15 @@
 //! pieces.
 
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use thalweg_wire::{Segment, Writer};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout};
 #[cfg(feature = "tls")]
 use tokio_rustls::{TlsConnector, client::TlsStream};
@@ -112,7 +113,7 @@ impl AsyncWrite for WriteHalf {
     }
 }
 
-/// Connects over TCP, without delay of small writes. A name may stand for several addresses: each
+/// Connects over TCP, without delay of small writes and with keep-alive, as Kafka's client does. A name may stand for several addresses: each
 /// of them gets a share of the time, so that one that does not answer leaves some for the others.
 pub(crate) async fn connect(addr: &Arc<str>, until: Instant) -> Result<TcpStream, Error> {
     let failed = |source| Error::Connect { addr: addr.clone(), source: Arc::new(source) };
@@ -121,16 +122,24 @@ pub(crate) async fn connect(addr: &Arc<str>, until: Instant) -> Result<TcpStream
     for (at, address) in found.iter().enumerate() {
         let left = u32::try_from(found.len() - at).unwrap_or(u32::MAX);
         let share = until.saturating_duration_since(Instant::now()) / left;
-        match timeout(share, TcpStream::connect(address)).await {
-            Ok(Ok(stream)) => {
-                stream.set_nodelay(true).map_err(failed)?;
-                return Ok(stream);
-            }
+        match timeout(share, dial(*address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => last = error,
             Err(_) => last = io::Error::new(io::ErrorKind::TimedOut, "no answer"),
         }
     }
     Err(failed(last))
+}
+
+async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A broker whose machine went away without a word is noticed also where nothing is in flight.
+    socket.set_keepalive(true)?;
+    socket.set_nodelay(true)?;
+    socket.connect(address).await
 }
 
 /// Protects a stream as the options say.
@@ -290,6 +299,17 @@ mod tests {
         assert_eq!(host_of("broker.example:9093"), "broker.example");
         assert_eq!(host_of("127.0.0.1:9093"), "127.0.0.1");
         assert_eq!(host_of("[::1]:9093"), "::1");
+    }
+
+    #[tokio::test]
+    async fn connections_are_kept_alive_and_small_writes_are_not_delayed() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr: Arc<str> = listener.local_addr().unwrap().to_string().into();
+        let until = Instant::now() + std::time::Duration::from_secs(10);
+        let stream = connect(&addr, until).await.unwrap();
+        assert!(stream.nodelay().unwrap());
+        let socket = TcpSocket::from_std_stream(stream.into_std().unwrap());
+        assert!(socket.keepalive().unwrap());
     }
 
     #[tokio::test]

@@ -1,5 +1,7 @@
 //! Connections against a broker that misbehaves on request.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use thalweg::{Cluster, Connection, Error, Options, RawConnection};
@@ -23,6 +25,12 @@ enum Manner {
     Batched(usize),
     /// Never answers.
     Silent,
+    /// Does not even say what it speaks.
+    Mute,
+    /// Takes a while to say what it speaks.
+    SlowToBegin,
+    /// Takes a while to answer the first on each connection.
+    SlowOnce,
     /// Closes the connection when asked.
     Closing,
     /// Answers under another number.
@@ -39,18 +47,23 @@ enum Manner {
 
 struct Fake {
     addr: String,
+    /// Connections so far.
+    accepted: Arc<AtomicUsize>,
     _task: JoinHandle<()>,
 }
 
 async fn fake(manner: Manner) -> Fake {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let counting = Arc::clone(&accepted);
     let task = tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
+            counting.fetch_add(1, Ordering::Relaxed);
             tokio::spawn(serve(stream, manner, port));
         }
     });
-    Fake { addr: format!("127.0.0.1:{port}"), _task: task }
+    Fake { addr: format!("127.0.0.1:{port}"), accepted, _task: task }
 }
 
 async fn serve(mut stream: TcpStream, manner: Manner, port: u16) -> Option<()> {
@@ -67,6 +80,11 @@ async fn serve(mut stream: TcpStream, manner: Manner, port: u16) -> Option<()> {
         let mut w = Writer::new();
         w.begin_frame();
         if api == ApiKey::API_VERSIONS {
+            match manner {
+                Manner::Mute => continue,
+                Manner::SlowToBegin => tokio::time::sleep(Duration::from_millis(500)).await,
+                _ => {}
+            }
             w.i32(id);
             api_versions().encode(&mut w, version).unwrap();
             w.end_frame().unwrap();
@@ -82,6 +100,7 @@ async fn serve(mut stream: TcpStream, manner: Manner, port: u16) -> Option<()> {
                 continue;
             }
             Manner::WrongNumber => id += 1,
+            Manner::SlowOnce if id == 1 => tokio::time::sleep(Duration::from_millis(200)).await,
             _ => {}
         }
         w.i32(id);
@@ -214,6 +233,89 @@ async fn a_silent_broker_times_out_and_ends_the_connection() {
     let error = second.await.unwrap().unwrap_err();
     assert!(matches!(error, Error::Timeout { .. }), "{error}");
     assert!(connection.send(&MetadataRequest::default()).await.is_err());
+}
+
+/// Waits until the connection is over; says why.
+async fn end_of(connection: &Connection) -> Error {
+    tokio::time::timeout(Duration::from_secs(20), async {
+        loop {
+            match connection.over() {
+                Some(error) => return error,
+                None => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        }
+    })
+    .await
+    .expect("the connection does not end")
+}
+
+#[tokio::test]
+async fn a_deadline_outlives_the_caller_that_gave_up() {
+    let fake = fake(Manner::Silent).await;
+    let connection = Connection::open(&fake.addr, &quick()).await.unwrap();
+    let request = MetadataRequest::default();
+    let given_up = tokio::time::timeout(Duration::from_millis(20), connection.send(&request));
+    assert!(given_up.await.is_err());
+    // Nobody waits for the answer any more; whoever waits behind it is told when it is overdue.
+    let long = Duration::from_secs(600);
+    let behind = connection.send_within(&request, long);
+    let behind = tokio::time::timeout(Duration::from_secs(20), behind).await.expect("not told");
+    assert!(matches!(behind, Err(Error::Timeout { .. })), "{behind:?}");
+    let over = end_of(&connection).await;
+    assert!(matches!(over, Error::Timeout { .. }), "{over}");
+}
+
+#[tokio::test]
+async fn a_connection_that_is_not_used_is_closed_and_opened_again() {
+    let fake = fake(Manner::Proper).await;
+    let options = Options { connections_max_idle: Duration::from_millis(50), ..quick() };
+    let cluster = Cluster::connect(&fake.addr, options).await.unwrap();
+    let before = cluster.broker(5).await.unwrap();
+    let over = end_of(&before).await;
+    assert!(matches!(over, Error::Idle { .. }), "{over}");
+    assert_eq!(fake.accepted.load(Ordering::Relaxed), 1);
+    cluster.refresh(&[]).await.unwrap();
+    assert_eq!(fake.accepted.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn an_address_that_says_nothing_does_not_hold_up_the_next() {
+    let (mute, proper) = (fake(Manner::Mute).await, fake(Manner::Proper).await);
+    // Ten minutes for each address: nobody waits for that.
+    let options = Options { connect_timeout: Duration::from_secs(600), ..quick() };
+    let bootstrap = format!("{},{}", mute.addr, proper.addr);
+    let connected = Cluster::connect(&bootstrap, options);
+    let cluster = tokio::time::timeout(Duration::from_secs(20), connected).await;
+    assert_eq!(cluster.expect("held up").unwrap().metadata().controller_id, Some(5));
+}
+
+#[tokio::test]
+async fn connecting_goes_on_when_the_caller_gives_up() {
+    let fake = fake(Manner::SlowToBegin).await;
+    let addresses = format!("{0},{0}", fake.addr);
+    let cluster = Cluster::connect(&addresses, quick()).await.unwrap();
+    cluster.broker(5).await.unwrap().close();
+    let accepted = fake.accepted.load(Ordering::Relaxed);
+    for _ in 0..3 {
+        // Less than it takes, each time.
+        let given_up = tokio::time::timeout(Duration::from_millis(200), cluster.broker(5)).await;
+        if given_up.is_ok() {
+            break;
+        }
+    }
+    let again = tokio::time::timeout(Duration::from_millis(200), cluster.broker(5)).await;
+    assert!(again.expect("begun anew each time").is_ok());
+    assert_eq!(fake.accepted.load(Ordering::Relaxed), accepted + 1);
+}
+
+#[tokio::test]
+async fn the_answer_to_a_call_that_was_dropped_is_nobodys() {
+    let fake = fake(Manner::SlowOnce).await;
+    let options = Options { request_timeout: Duration::from_secs(20), ..quick() };
+    let mut raw = RawConnection::open(&fake.addr, &options).await.unwrap();
+    let request = MetadataRequest::default();
+    assert!(tokio::time::timeout(Duration::from_millis(20), raw.call(&request)).await.is_err());
+    assert_eq!(raw.call(&request).await.unwrap().throttle_time_ms, 2);
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ mod mixed;
 mod offset_commit;
 mod producer;
 mod security;
+mod send_sync;
 mod stream;
 mod stream_commit;
 mod stream_faults;

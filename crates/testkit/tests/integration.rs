@@ -5,6 +5,7 @@ mod apache_kafka;
 mod broker;
 mod dynamic_configs;
 mod faults;
+mod memory;
 mod metadata_dir;
 mod periodic;
 mod stalls;

@@ -11,11 +11,11 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::{Admin, AdminConfig, AdminError, Results};
+use crate::backoff;
 use crate::cluster::Cluster;
 use crate::connection::Connection;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
-use crate::options;
 
 /// What one round of asking found.
 pub(super) type Answers<K, T> = Vec<(K, Result<T, AdminError>)>;
@@ -114,7 +114,7 @@ impl Rounds {
         }
         if self.attempt > 0 {
             let (first, max) = (self.config.retry_backoff, self.config.retry_backoff_max);
-            let pause = options::backoff(first, max, self.attempt);
+            let pause = backoff::pause(first, max, self.attempt);
             if Instant::now() + pause >= self.deadline {
                 return None;
             }

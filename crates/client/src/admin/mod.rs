@@ -45,6 +45,7 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::time::Duration;
 
+use crate::backoff;
 use crate::cluster::Cluster;
 use crate::options;
 
@@ -114,8 +115,8 @@ impl Default for AdminConfig {
     fn default() -> AdminConfig {
         AdminConfig {
             timeout: Duration::from_secs(60),
-            retry_backoff: Duration::from_millis(100),
-            retry_backoff_max: Duration::from_secs(1),
+            retry_backoff: backoff::RETRY_BACKOFF,
+            retry_backoff_max: backoff::RETRY_BACKOFF_MAX,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::errands;
+use crate::backoff;
 use crate::core::fetch::{FetchSettings, IsolationLevel, OffsetReset};
 use crate::core::group::{GroupProtocol, GroupSettings};
 use crate::error::Error;
@@ -112,8 +113,8 @@ impl Default for ConsumerConfig {
             decompressed_batch_max_bytes: 1 << 30,
             client_rack: String::new(),
             metadata_max_age: Duration::from_secs(300),
-            retry_backoff: Duration::from_millis(100),
-            retry_backoff_max: Duration::from_secs(1),
+            retry_backoff: backoff::RETRY_BACKOFF,
+            retry_backoff_max: backoff::RETRY_BACKOFF_MAX,
         }
     }
 }
@@ -257,7 +258,7 @@ impl ConsumerConfig {
 
     /// The pause after so many failures in a row.
     pub(super) fn backoff(&self, failures: u32) -> Duration {
-        options::backoff(self.retry_backoff, self.retry_backoff_max, failures)
+        backoff::pause(self.retry_backoff, self.retry_backoff_max, failures)
     }
 
     /// What of this concerns membership in group `id`.

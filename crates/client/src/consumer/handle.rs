@@ -266,7 +266,7 @@ impl ConsumerHandle {
             &self.shared.cluster,
             wanted,
             config.isolation_level,
-            config.retry_backoff,
+            |failures| config.backoff(failures),
             deadline,
         )
         .await

@@ -24,7 +24,7 @@ use crate::error::Error;
 
 /// Pause before a broker is asked again that does not trust this client, or the other way round. A
 /// short one would help nobody - somebody has to change a setting - and look like an attack.
-pub(super) const DISTRUST_PAUSE: Duration = Duration::from_secs(10);
+pub(super) const DISTRUST_PAUSE: Duration = crate::backoff::AUTHENTICATION_BACKOFF;
 
 /// Errors that wait for a poll at most.
 const ERRORS_MAX: usize = 16;

@@ -13,11 +13,12 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use super::aside::Aside;
 use super::receiver::Receiver;
 use super::shared::{DISTRUST_PAUSE, Shared, Wake};
-use crate::auth::{Ask, Session};
+use crate::auth::{self, Ask, Session};
 use crate::core::ApiVersions;
 use crate::core::fetch::{Accepted, Budget, Planned};
 use crate::core::pipeline::{self, Pipeline};
 use crate::error::Error;
+use crate::options::bounded;
 use crate::raw::{Parts, RawConnection, RawSender};
 
 /// A request that takes so long to be answered is one that the broker holds back.
@@ -47,9 +48,16 @@ pub(super) async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Wake>) {
             Ok(true) => failures = 0,
             Ok(false) => {
                 let retry = shared.lock().fetcher.next_retry().map(|at| shared.instant_of(at));
+                let idle = bounded(shared.cluster.options().connections_max_idle);
                 drop(shared);
                 match retry {
                     Some(at) => drop(timeout_at(at.into(), wake.look.notified()).await),
+                    None if link.is_some() => {
+                        if timeout(idle, wake.look.notified()).await.is_err() {
+                            // Before the broker does so. The fetch session outlives it.
+                            link = None;
+                        }
+                    }
                     None => wake.look.notified().await,
                 }
             }
@@ -193,27 +201,21 @@ impl Link {
     /// Logs in again when it is time to. Nothing may be in flight: then it can be done on this
     /// connection, and the broker keeps the fetch session.
     pub async fn log_in_if_due(&mut self, shared: &Shared) -> Result<(), Error> {
-        match self.session.is_due() {
-            true => self.log_in_again(shared.cluster.options().request_timeout).await,
-            false => Ok(()),
-        }
-    }
-
-    async fn log_in_again(&mut self, after: Duration) -> Result<(), Error> {
-        let mut session = std::mem::take(&mut self.session);
-        let versions = Arc::clone(&self.versions);
-        let done = timeout(after, session.log_in(self, &versions)).await;
-        self.session = session;
-        let addr = || Arc::clone(&self.addr);
-        done.unwrap_or_else(|_| {
-            Err(Error::Timeout { addr: addr(), what: "logging in again".into(), after })
-        })
+        auth::log_in_if_due(self, shared.cluster.options().request_timeout).await
     }
 }
 
 impl Ask for Link {
     fn addr(&self) -> &Arc<str> {
         &self.addr
+    }
+
+    fn versions(&self) -> &Arc<ApiVersions> {
+        &self.versions
+    }
+
+    fn session(&mut self) -> &mut Session {
+        &mut self.session
     }
 
     async fn ask(&mut self, mut frame: Writer, api: ApiKey, version: i16) -> Result<Bytes, Error> {

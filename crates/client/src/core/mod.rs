@@ -1,6 +1,7 @@
 //! The client without I/O: bytes and events in, bytes and decisions out. No sockets, no clock, no
 //! randomness.
 
+pub mod backoff;
 pub mod fetch;
 pub mod frame;
 pub mod group;

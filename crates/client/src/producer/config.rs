@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use thalweg_records::CompressionSpec;
 
+use crate::backoff;
 use crate::core::produce::{Acks, ProduceSettings, Sealer};
 use crate::error::Error;
-use crate::options::{self, Options, bounded};
+use crate::options::{Options, bounded};
 
 /// Requests under way to one broker beyond which brokers lose track of what is a repetition.
 const IN_FLIGHT_IDEMPOTENT_MAX: usize = 5;
@@ -78,8 +79,8 @@ impl Default for ProducerConfig {
             max_in_flight: 5,
             delivery_timeout: Duration::from_secs(120),
             retries: i32::MAX as u32,
-            retry_backoff: Duration::from_millis(100),
-            retry_backoff_max: Duration::from_secs(1),
+            retry_backoff: backoff::RETRY_BACKOFF,
+            retry_backoff_max: backoff::RETRY_BACKOFF_MAX,
             max_block: Duration::from_secs(60),
             metadata_max_age: Duration::from_secs(300),
             metadata_max_idle: Duration::from_secs(300),
@@ -118,7 +119,7 @@ impl ProducerConfig {
 
     /// The pause after so many failures in a row.
     pub(super) fn backoff(&self, failures: u32) -> Duration {
-        options::backoff(self.retry_backoff, self.retry_backoff_max, failures)
+        backoff::pause(self.retry_backoff, self.retry_backoff_max, failures)
     }
 
     /// What of this concerns producing; an error names a value that makes no sense.

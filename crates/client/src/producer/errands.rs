@@ -9,8 +9,8 @@ use thalweg_wire::messages::InitProducerIdRequest;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::config::ms;
-use super::link::DISTRUST_PAUSE;
 use super::shared::Shared;
+use crate::backoff::AUTHENTICATION_BACKOFF;
 use crate::core::produce::ProduceErrorKind;
 use crate::error::Error;
 
@@ -41,7 +41,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
                 drop(timeout(shared.config.backoff(failures), shared.asked.notified()).await);
             }
             // Whoever is refused is not to hammer at the door, whatever is asked for meanwhile.
-            Err(Refused) => tokio::time::sleep(DISTRUST_PAUSE).await,
+            Err(Refused) => tokio::time::sleep(AUTHENTICATION_BACKOFF).await,
         }
     }
 }

@@ -3,12 +3,10 @@
 
 mod config;
 mod errands;
-mod link;
+mod sending;
 mod shared;
 
-use std::collections::hash_map::RandomState;
 use std::future::poll_fn;
-use std::hash::{BuildHasher, Hasher};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -19,6 +17,7 @@ use tokio::time::timeout_at;
 
 pub use config::ProducerConfig;
 
+use crate::backoff;
 use crate::cluster::Cluster;
 use crate::core::produce::{
     Memory, ProduceCounts, ProduceError, ProduceErrorKind, ProducerRecord, RecordMetadata, Refused,
@@ -110,8 +109,7 @@ impl Producer {
         let room = Arc::new(Notify::new());
         let told = Arc::clone(&room);
         let memory = Memory::new(config.buffer_memory, move || told.notify_one());
-        let seed = RandomState::new().build_hasher().finish();
-        let sender = Sender::new(settings, memory, seed);
+        let sender = Sender::new(settings, memory, backoff::random());
         let shared = Arc::new(Shared::new(cluster, config, sender, room));
         shared.spawn(errands::run(Arc::clone(&shared)));
         shared.spawn(errands::watch(Arc::clone(&shared)));

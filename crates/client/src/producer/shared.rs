@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::config::ProducerConfig;
-use super::link;
+use super::sending;
 use crate::cluster::Cluster;
 use crate::core::produce::{ProduceErrorKind, ProducerRecord, Refused, Sender, Signals, Ticket};
 
@@ -142,7 +142,7 @@ impl Shared {
         }
         let wake = Arc::new(Notify::new());
         tasks.links.insert(broker, Arc::clone(&wake));
-        let task = self.watched(link::run(Arc::clone(self), broker, wake));
+        let task = self.watched(sending::run(Arc::clone(self), broker, wake));
         tasks.all.push(self.runtime.spawn(task));
     }
 

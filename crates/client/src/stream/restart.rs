@@ -11,6 +11,7 @@ use futures_core::stream::Stream;
 use tokio::time::{Instant, Sleep, sleep, timeout_at};
 
 use super::control::Control;
+use crate::backoff;
 use crate::options;
 use crate::setters::setters;
 
@@ -278,7 +279,7 @@ impl<F, Fut, St, W> RestartSource<F, Fut, St, W> {
         }
         self.restarts = self.restarts.saturating_add(1);
         let failures = u32::try_from(self.restarts).unwrap_or(u32::MAX);
-        let pause = options::backoff(min_backoff, max_backoff, failures);
+        let pause = backoff::pause_without_chance(min_backoff, max_backoff, failures);
         // What the standard library draws for its hash tables is chance enough.
         let draw = RandomState::new().hash_one(self.restarts) as f64 / u64::MAX as f64;
         let factor = if random_factor.is_finite() { random_factor.clamp(0.0, 10.0) } else { 0.0 };

@@ -4,9 +4,7 @@ use thalweg_wire::ErrorCode;
 
 use super::GroupSettings;
 use super::action::{Action, GroupRequest, RequestId};
-
-/// Doublings of the backoff beyond which nothing changes.
-const BACKOFF_DOUBLINGS_MAX: u32 = 16;
+use crate::core::backoff::backoff_ms;
 
 /// Shared by both kinds of members.
 #[derive(Debug)]
@@ -67,13 +65,10 @@ impl Link {
 
     /// Something failed that is worth another try, later each time.
     pub(super) fn failed(&mut self, now_ms: u64) {
-        let doublings = self.attempts.min(BACKOFF_DOUBLINGS_MAX);
-        let backoff = self.backoff_ms.saturating_mul(1 << doublings).min(self.backoff_max_ms);
         self.attempts = self.attempts.saturating_add(1);
-        // A fifth to either side, so that members that failed together do not come back together.
-        let jitter = backoff * 2 / 5;
-        let backoff = backoff - jitter / 2 + self.random() % (jitter + 1);
-        self.retry_at_ms = now_ms.saturating_add(backoff);
+        let random = self.random();
+        let pause = backoff_ms(self.backoff_ms, self.backoff_max_ms, self.attempts, random);
+        self.retry_at_ms = now_ms.saturating_add(pause);
     }
 
     /// The first failure in a row is tried again at once, later ones are not.

@@ -9,6 +9,7 @@ use super::batch::{Batch, BatchKey};
 use super::error::ProduceErrorKind;
 use super::outcome::Settled;
 use super::{Sender, Slot};
+use crate::core::backoff::backoff_ms;
 use crate::core::metadata::{Broker, Leader};
 use crate::core::partition::TopicPartition;
 
@@ -215,12 +216,8 @@ impl Sender {
 
     fn backoff_ms(&mut self, attempts: u32) -> u64 {
         let settings = &self.settings;
-        let doubled =
-            settings.retry_backoff_ms.saturating_mul(1 << attempts.saturating_sub(1).min(16));
-        let pause = doubled.min(settings.retry_backoff_max_ms.max(settings.retry_backoff_ms));
-        // A fifth up or down, as Kafka's clients do it, so that producers do not come in step.
-        let fifth = pause / 5;
-        pause - fifth + self.random.next() % (2 * fifth + 1)
+        let [first, longest] = [settings.retry_backoff_ms, settings.retry_backoff_max_ms];
+        backoff_ms(first, longest, attempts, self.random.next())
     }
 
     /// Gives up a batch that was sent.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use super::Hub;
+use crate::backoff;
 use crate::consumer::is_passing;
 use crate::coordinator::CommittedOffset;
 use crate::core::partition::TopicPartition;
@@ -93,7 +94,7 @@ impl Hub {
             };
             if failures > 0 {
                 let (pause, _) = self.handle.retries();
-                self.commit_within(options::backoff(pause, RETRY_MAX, failures));
+                self.commit_within(backoff::pause(pause, RETRY_MAX, failures));
             }
             self.committed.send_replace((number, failed));
         }

@@ -15,7 +15,8 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::shared::Shared;
-use crate::auth::{Ask, Session};
+use crate::auth::{self, Ask, Session};
+use crate::backoff::AUTHENTICATION_BACKOFF;
 use crate::core::ApiVersions;
 use crate::core::pipeline::{self, Pipeline};
 use crate::core::produce::{Acks, Sealer, Shipment};
@@ -23,20 +24,18 @@ use crate::error::Error;
 use crate::options::bounded;
 use crate::raw::{Parts, RawConnection, RawReceiver, RawSender};
 
-/// Pause before a broker is tried again that does not trust this client, or the other way round.
-pub(super) const DISTRUST_PAUSE: Duration = Duration::from_secs(10);
 /// Bytes that are compressed and given checksums before other tasks get their turn.
 const SEAL_AT_ONCE: usize = 256 << 10;
 
 /// What outlives a connection.
 #[derive(Default)]
-struct Workshop {
+struct Buffers {
     sealer: Sealer,
     frame: Writer,
 }
 
 /// A connection, and what is under way on it.
-struct Link {
+struct Sending {
     sender: RawSender,
     answers: Answers,
     versions: Arc<ApiVersions>,
@@ -51,13 +50,15 @@ struct Answers {
     version: i16,
     /// When what is not answered was sent.
     sent: VecDeque<Instant>,
+    /// When something was sent or answered last.
+    used_at: Instant,
     timeout: Duration,
     addr: Arc<str>,
 }
 
 /// Sends to `broker` until it is aborted.
 pub(super) async fn run(shared: Arc<Shared>, broker: i32, wake: Arc<Notify>) {
-    let mut workshop = Workshop::default();
+    let mut buffers = Buffers::default();
     let mut failures = 0;
     loop {
         let is_idle = shared.with(|state| {
@@ -71,8 +72,10 @@ pub(super) async fn run(shared: Arc<Shared>, broker: i32, wake: Arc<Notify>) {
             wake.notified().await;
             continue;
         }
-        match serve(&shared, broker, &wake, &mut workshop, &mut failures).await {
-            Ok(()) => {
+        match serve(&shared, broker, &wake, &mut buffers, &mut failures).await {
+            // Another is opened when there is something to send.
+            Ok(Ended::Idle) => continue,
+            Ok(Ended::ByBroker) => {
                 tracing::debug!(broker, "the connection for producing was closed");
                 // Where nothing is acknowledged, that is how a broker says that it is not the one.
                 if shared.config.acks == Acks::None {
@@ -85,12 +88,12 @@ pub(super) async fn run(shared: Arc<Shared>, broker: i32, wake: Arc<Notify>) {
             Err(error) => {
                 tracing::debug!(broker, %error, "producing failed");
                 // The batches in it are sent again, and may need another header.
-                workshop.frame.clear();
+                buffers.frame.clear();
                 let trouble: Arc<str> = error.to_string().into();
                 shared.with(|state| state.sender.disconnected(broker, trouble, shared.now_ms()));
                 if error.is_authentication() {
                     tracing::error!(broker, %error, "this producer is refused");
-                    tokio::time::sleep(DISTRUST_PAUSE).await;
+                    tokio::time::sleep(AUTHENTICATION_BACKOFF).await;
                 }
             }
         }
@@ -99,23 +102,30 @@ pub(super) async fn run(shared: Arc<Shared>, broker: i32, wake: Arc<Notify>) {
     }
 }
 
-/// Sends until the connection ends. That the broker closes one on which nothing is under way is
-/// no error.
+/// How a connection ended on which nothing was in flight, which is no error.
+enum Ended {
+    ByBroker,
+    /// It was not used for `connections.max.idle.ms`.
+    Idle,
+}
+
+/// Sends until the connection ends.
 async fn serve(
     shared: &Arc<Shared>,
     broker: i32,
     wake: &Notify,
-    workshop: &mut Workshop,
+    buffers: &mut Buffers,
     failures: &mut u32,
-) -> Result<(), Error> {
-    let mut link = Link::open(shared, broker).await?;
+) -> Result<Ended, Error> {
+    let mut connection = Sending::open(shared, broker).await?;
     loop {
-        if link.session.is_due() {
+        if connection.session.is_due() {
             // What is under way is answered first; then the connection goes on.
-            if link.answers.pipeline.is_empty() {
-                link.log_in_again().await?;
-            } else if !link.wait(shared, wake, None).await? {
-                return Ok(());
+            if connection.answers.pipeline.is_empty() {
+                auth::log_in_if_due(&mut connection, shared.cluster.options().request_timeout)
+                    .await?;
+            } else if !connection.wait(shared, wake, None).await? {
+                return Ok(Ended::ByBroker);
             }
             continue;
         }
@@ -125,20 +135,23 @@ async fn serve(
             None => (None, state.sender.sleep(broker, now)),
         });
         match shipment {
-            Some(shipment) => link.ship(shared, shipment, workshop).await?,
+            Some(shipment) => connection.ship(shared, shipment, buffers).await?,
             None => {
                 let until = until.map(|ms| shared.instant_of(ms).into());
-                if !link.wait(shared, wake, until).await? {
-                    return Ok(());
+                if !connection.wait(shared, wake, until).await? {
+                    return Ok(Ended::ByBroker);
                 }
                 *failures = 0;
+                if connection.is_idle(shared) {
+                    return Ok(Ended::Idle);
+                }
             }
         }
     }
 }
 
-impl Link {
-    async fn open(shared: &Shared, broker: i32) -> Result<Link, Error> {
+impl Sending {
+    async fn open(shared: &Shared, broker: i32) -> Result<Sending, Error> {
         let address = shared.cluster.address(broker)?;
         let options = shared.cluster.options();
         let connection = RawConnection::open(&address, options).await?;
@@ -147,19 +160,9 @@ impl Link {
         let Parts { sender, receiver, versions, pipeline, session } = connection.into_parts();
         let timeout = bounded(options.request_timeout);
         let sent = VecDeque::new();
-        let answers = Answers { broker, receiver, pipeline, version, sent, timeout, addr };
-        Ok(Link { sender, answers, versions, session })
-    }
-
-    async fn log_in_again(&mut self) -> Result<(), Error> {
-        let mut session = std::mem::take(&mut self.session);
-        let (versions, after) = (Arc::clone(&self.versions), self.answers.timeout);
-        let done = tokio::time::timeout(after, session.log_in(self, &versions)).await;
-        self.session = session;
-        let addr = Arc::clone(&self.answers.addr);
-        done.unwrap_or_else(|_| {
-            Err(Error::Timeout { addr, what: "logging in again".into(), after })
-        })
+        let used_at = Instant::now();
+        let answers = Answers { broker, receiver, pipeline, version, sent, used_at, timeout, addr };
+        Ok(Sending { sender, answers, versions, session })
     }
 
     /// Seals and writes a request; takes in the answers that come meanwhile.
@@ -167,10 +170,10 @@ impl Link {
         &mut self,
         shared: &Arc<Shared>,
         mut shipment: Shipment,
-        workshop: &mut Workshop,
+        buffers: &mut Buffers,
     ) -> Result<(), Error> {
         let mut sealed = 0;
-        while let Some(bytes) = shipment.seal_next(&mut workshop.sealer) {
+        while let Some(bytes) = shipment.seal_next(&mut buffers.sealer) {
             sealed += bytes;
             if sealed >= SEAL_AT_ONCE {
                 sealed = 0;
@@ -179,16 +182,17 @@ impl Link {
         }
         shared.with(|state| state.sender.lodge(&shipment));
         let options = shared.cluster.options();
-        let Link { sender, answers, .. } = self;
-        let (version, frame) = (answers.version, &mut workshop.frame);
+        let Sending { sender, answers, .. } = self;
+        let (version, frame) = (answers.version, &mut buffers.frame);
         let timeout_ms = i32::try_from(options.request_timeout.as_millis()).unwrap_or(i32::MAX);
         shipment.encode(frame, version, &options.client_id, timeout_ms).map_err(|source| {
             let (addr, api) = (Arc::clone(&answers.addr), ApiKey::PRODUCE);
             Error::Encode { addr, api, version, source }
         })?;
         let is_answered = shipment.is_answered();
+        answers.used_at = Instant::now();
         let correlation_id = if is_answered {
-            answers.sent.push_back(Instant::now());
+            answers.sent.push_back(answers.used_at);
             answers.pipeline.enter(ApiKey::PRODUCE, version)
         } else {
             answers.pipeline.unanswered()
@@ -234,14 +238,9 @@ impl Link {
         let answers = &mut self.answers;
         let deadline = answers.deadline();
         let at = match (until, deadline) {
-            (Some(until), Some(deadline)) => Some(until.min(deadline)),
-            (one, other) => one.or(other),
-        };
-        let sleep = async {
-            match at {
-                Some(at) => sleep_until(at).await,
-                None => std::future::pending().await,
-            }
+            (Some(until), Some(deadline)) => until.min(deadline),
+            (Some(at), None) | (None, Some(at)) => at,
+            (None, None) => answers.idle_at(shared),
         };
         tokio::select! {
             biased;
@@ -253,7 +252,7 @@ impl Link {
                 }
             },
             () = wake.notified() => {}
-            () = sleep => {
+            () = sleep_until(at) => {
                 if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                     return Err(answers.too_late());
                 }
@@ -261,15 +260,28 @@ impl Link {
         }
         Ok(true)
     }
+
+    /// Whether it was not used for so long that it is closed before the broker does so.
+    fn is_idle(&self, shared: &Shared) -> bool {
+        self.answers.sent.is_empty() && self.answers.idle_at(shared) <= Instant::now()
+    }
 }
 
-impl Ask for Link {
+impl Ask for Sending {
     fn addr(&self) -> &Arc<str> {
         &self.answers.addr
     }
 
+    fn versions(&self) -> &Arc<ApiVersions> {
+        &self.versions
+    }
+
+    fn session(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
     async fn ask(&mut self, mut frame: Writer, api: ApiKey, version: i16) -> Result<Bytes, Error> {
-        let Link { sender, answers, .. } = self;
+        let Sending { sender, answers, .. } = self;
         let correlation_id = answers.pipeline.enter(api, version);
         pipeline::set_correlation_id(frame.inline_mut(), correlation_id);
         sender.send_segments(&frame).await?;
@@ -286,6 +298,10 @@ impl Answers {
     /// When the oldest request should have been answered.
     fn deadline(&self) -> Option<Instant> {
         self.sent.front().map(|sent| *sent + self.timeout)
+    }
+
+    fn idle_at(&self, shared: &Shared) -> Instant {
+        self.used_at + bounded(shared.cluster.options().connections_max_idle)
     }
 
     fn too_late(&self) -> Error {
@@ -320,6 +336,7 @@ impl Answers {
             .accept(&frame)
             .map_err(|source| Error::Pipeline { addr: Arc::clone(&self.addr), source })?;
         self.sent.pop_front();
+        self.used_at = Instant::now();
         let (now, version) = (shared.now_ms(), self.version);
         let body = frame.get(body_at..).unwrap_or_default();
         let accepted = shared

@@ -1,0 +1,43 @@
+//! Back-off of everything that has a clock: `core::backoff` with chance, and with times that can be
+//! added to a moment.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use crate::core::backoff;
+pub(crate) use crate::core::backoff::{AUTHENTICATION_BACKOFF, RETRY_BACKOFF, RETRY_BACKOFF_MAX};
+use crate::options::bounded;
+
+/// No pause at all would be nothing but trying.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+
+/// The pause after so many failures in a row.
+pub(crate) fn pause(first: Duration, longest: Duration, failures: u32) -> Duration {
+    let (first, longest) = (bounded(first.max(PAUSE_MIN)), bounded(longest));
+    backoff::backoff(first, longest, failures, random())
+}
+
+/// The same for somebody who adds chance of his own.
+pub(crate) fn pause_without_chance(first: Duration, longest: Duration, failures: u32) -> Duration {
+    backoff::doubled(bounded(first.max(PAUSE_MIN)), bounded(longest), failures)
+}
+
+/// Chance, where nothing depends on nobody guessing it.
+pub(crate) fn random() -> u64 {
+    RandomState::new().hash_one(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_do_not_come_back_in_step() {
+        let ms = Duration::from_millis;
+        let pauses: Vec<Duration> = (0..50).map(|_| pause(ms(100), ms(1_000), 3)).collect();
+        assert!(pauses.iter().all(|pause| (ms(320)..=ms(480)).contains(pause)), "{pauses:?}");
+        assert!(pauses.iter().any(|pause| *pause != pauses[0]), "all pauses are {:?}", pauses[0]);
+        assert!(pause(Duration::MAX, Duration::MAX, 40) <= bounded(Duration::MAX));
+        assert!(pause(ms(0), ms(0), 5) >= Duration::from_micros(800));
+    }
+}
