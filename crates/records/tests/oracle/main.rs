@@ -5,7 +5,7 @@
 //! Needs Java 17 and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without the
 //! variable the test says that it was skipped; with it, whatever goes wrong fails it.
 
-mod cases;
+pub mod cases;
 mod kafka;
 mod streams;
 
