@@ -6,7 +6,7 @@
 //!
 //! Needs Java 17 and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without the
 //! variable the test says that it was skipped; with it, whatever goes wrong fails it.
-//! `THALWEG_ORACLE_SEED` and `THALWEG_ORACLE_CASES` choose the random operations.
+//! `THALWEG_SEED_BASE` and `THALWEG_ORACLE_CASES` choose the random operations.
 
 use crate::script;
 
@@ -202,8 +202,9 @@ fn random_operations_come_out_as_in_kafka() {
     let setting = |name: &str, or: u64| {
         std::env::var(name).map_or(or, |text| text.parse().expect("a number"))
     };
-    let first = setting("THALWEG_ORACLE_SEED", 1);
+    let first = setting("THALWEG_SEED_BASE", 1);
     let cases = setting("THALWEG_ORACLE_CASES", 60);
+    println!("THALWEG_SEED_BASE={first} repeats this run");
     for seed in first..first + cases {
         let mut generator = Generator::new(seed);
         let mut pair = Pair::new(&mut kafka);

@@ -1,7 +1,7 @@
 //! Every message and version against Kafka's own classes: `oracle/WireOracle.java` fills messages
 //! at random and says which bytes and which JSON Kafka makes of them.
 //!
-//! Runs when `THALWEG_KAFKA_JARS` names the folder with Kafka 4.3.0's jars. `THALWEG_ORACLE_SEED`
+//! Runs when `THALWEG_KAFKA_JARS` names the folder with Kafka 4.3.0's jars. `THALWEG_SEED_BASE`
 //! and `THALWEG_ORACLE_CASES` (per message and version) widen the search.
 
 use crate::common;
@@ -198,7 +198,7 @@ fn every_message_and_version_is_as_kafka_reads_and_writes_it() {
         .arg(class_path)
         .arg(program)
         .arg(&jars)
-        .arg(setting("THALWEG_ORACLE_SEED", "1"))
+        .arg(setting("THALWEG_SEED_BASE", "1"))
         .arg(setting("THALWEG_ORACLE_CASES", "24"))
         .stdout(Stdio::piped())
         .spawn()
