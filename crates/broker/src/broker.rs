@@ -1,6 +1,6 @@
 //! One broker: what its parts share, and how metadata takes effect on them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig, dynamic};
 use thalweg_metadata::controller::Decision;
 use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType, TopicImage, Update};
 use thalweg_wire::{ErrorCode, Uuid};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::allowed::Connections;
 use crate::api::ApiTable;
@@ -65,6 +65,10 @@ pub(crate) struct Broker {
     settings: ArcSwap<Settings>,
     image: ArcSwap<MetadataImage>,
     topics: ArcSwap<TopicTable>,
+    /// Partitions whose logs could not be opened for lack of descriptors or memory, by topic.
+    unopened: Mutex<BTreeSet<Uuid>>,
+    /// There are some.
+    pub(crate) unopened_added: Arc<Notify>,
     connection_ids: AtomicU64,
 }
 
@@ -113,6 +117,8 @@ impl Broker {
             settings: ArcSwap::from_pointee(settings),
             image: ArcSwap::from_pointee(parts.image),
             topics: ArcSwap::default(),
+            unopened: Mutex::default(),
+            unopened_added: Arc::default(),
             connection_ids: AtomicU64::new(0),
         })
     }
@@ -279,6 +285,25 @@ impl Broker {
         }
     }
 
+    /// Tries again to open what could not be opened for lack of descriptors or memory. On a thread
+    /// that may wait.
+    pub(crate) fn open_missing(&self) {
+        self.controller.between_decisions(|image| {
+            let ids = std::mem::take(&mut *self.unopened.lock());
+            let mut table = TopicTable::clone(&self.topics.load());
+            let before = self.topics.load_full();
+            for topic in ids.into_iter().filter_map(|id| image.topics.by_id(id)) {
+                table.insert(Arc::new(self.build_topic(&table, Some(image), image, topic)));
+            }
+            self.topics.store(Arc::new(table));
+            let (table, id) = (self.topics(), before.by_name(groups::TOPIC).map(|topic| topic.id));
+            let Some(topic) = id.and_then(|id| table.by_id(id)) else { return };
+            for partition in topic.partitions() {
+                self.groups.elected(Arc::clone(partition), partition.leader().epoch);
+            }
+        });
+    }
+
     /// Serves everything the image says is here: once, when the broker starts.
     pub(crate) fn serve_image(self: &Arc<Self>) -> Result<(), OpenError> {
         let image = self.image.load_full();
@@ -389,8 +414,12 @@ impl Broker {
                         Err(error) => {
                             tracing::error!(topic = %name, partition = index, %error,
                                 "a partition cannot be served");
-                            if matches!(error, CreateError::Storage(_)) {
+                            if let CreateError::Storage(failure) = error {
                                 offline.push(index);
+                                if failure.is_retriable {
+                                    self.unopened.lock().insert(topic.id);
+                                    self.unopened_added.notify_one();
+                                }
                             }
                             None
                         }

@@ -2,6 +2,7 @@
 
 #[path = "support/limited.rs"]
 mod limited;
+mod serve;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;

@@ -62,7 +62,7 @@ pub use checkpoint::format_partition_metadata;
 pub use coalesce::{AppendWaiter, Submitted};
 pub use config::LogConfig;
 pub use create::CreateRequest;
-pub use dir::{DirFailureListener, Executor, LogDir};
+pub use dir::{DirFailureListener, Executor, LogDir, patiently};
 pub use disk::{Disk, DiskOp, FaultHook, Injected, OpenFile};
 pub use epochs::{UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET};
 pub use error::{AppendError, CreateError, OpenError, ReadError, StorageError};

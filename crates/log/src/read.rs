@@ -171,7 +171,7 @@ impl Log {
             WalkError::Io(error) if self.is_closed() && error.kind() == io::ErrorKind::NotFound => {
                 self.read_closed()
             }
-            WalkError::Io(error) => self.home.dir.fail("read", path, &error).into(),
+            WalkError::Io(error) => self.home.dir.failure_of("read", path, &error).into(),
             WalkError::Corrupt { position, reason } => ReadError::Corrupt {
                 topic: self.topic.clone(),
                 partition: self.partition,
@@ -229,7 +229,7 @@ impl Log {
             *looked_at = Some(segment.clone());
             let is_last = segment.base_offset == bound.segment;
             let limit = if is_last { bound.position } else { segment.size() };
-            let file = segment.open().map_err(WalkError::Io)?;
+            let file = segment.open_to_read().map_err(WalkError::Io)?;
             if let Some((begin, first)) =
                 self.locate_begin(segment, &file, offset, limit, request.wait)?
             {
@@ -323,7 +323,7 @@ impl Log {
         let Some(segment) = segments.get(at) else { return Ok(end) };
         *looked_at = Some(segment.clone());
         let limit = if segment.base_offset == end.segment { end.position } else { segment.size() };
-        let file = segment.open()?;
+        let file = segment.open_to_read()?;
         let position = match segment.find(&file, bound, limit, wait)? {
             Some(head) => head.position,
             None => limit,

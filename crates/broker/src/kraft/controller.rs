@@ -78,6 +78,11 @@ impl Controller {
         Ok(self.state.blocking_lock().log.settle(now_ms)?)
     }
 
+    /// Does `work` with the newest image, while nothing is decided. On a thread that may wait.
+    pub(crate) fn between_decisions(&self, work: impl FnOnce(&MetadataImage)) {
+        work(self.state.blocking_lock().loader.image());
+    }
+
     /// Writes and removes checkpoints that are due. On a thread that may wait.
     pub(crate) fn tidy(&self, broker: &Broker) {
         let mut state = self.state.blocking_lock();
@@ -119,6 +124,11 @@ fn apply<T>(
                 broker.publish(update);
             }
             Ok(answer)
+        }
+        // The log is as it was; who asked may ask again.
+        Err(error) if error.is_retriable() => {
+            tracing::warn!(%error, "a decision could not be written for now");
+            Err(error.into())
         }
         Err(error) => {
             tracing::error!(%error, "the metadata log failed; nothing more is decided");

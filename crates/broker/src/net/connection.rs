@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 
 use super::buffers;
 use super::frame::{FrameError, FrameReader};
-use super::limits::Permit;
+use super::limits::{Permit, Socket};
 use super::listener::Listener;
 use super::send::{self, FileRange};
 use crate::api;
@@ -90,7 +90,7 @@ pub(crate) async fn serve(
     listener: Arc<Listener>,
     stream: TcpStream,
     peer: SocketAddr,
-    permit: Permit,
+    counted: (Permit, Socket),
 ) {
     let connection_id = broker.next_connection_id();
     let mut connection = Connection {
@@ -131,7 +131,9 @@ pub(crate) async fn serve(
         }
     }
     broker.metrics.connections_closed.add(1);
-    drop(permit);
+    // What counts it goes after the socket itself.
+    drop(connection);
+    drop(counted);
 }
 
 /// Why a connection ended.
