@@ -14,7 +14,7 @@ use thalweg_wire::{ErrorCode, Reader};
 use crate::fetch_session::{Mode, Session, TopicKey, Wanted};
 use crate::net::connection::{Context, Handled, Parked, Scratch};
 use crate::pool::Stopped;
-use crate::wait::Waiter;
+use crate::wait::{Registered, Waiter};
 
 use read::{Attempt, Cold};
 
@@ -151,12 +151,9 @@ async fn park(context: Context, terms: Terms, plan: Arc<Plan>, first: Attempt) -
     let mut attempt = first;
     loop {
         let missing = terms.min_bytes.saturating_sub(attempt.bytes);
+        let partitions = attempt.parts.iter().filter_map(|part| part.partition.clone()).collect();
         let waiter = Waiter::new(i64::try_from(missing).unwrap_or(i64::MAX));
-        for part in &attempt.parts {
-            if let Some(partition) = &part.partition {
-                partition.fetchers.register(&waiter);
-            }
-        }
+        let waiter = Registered::new(waiter, partitions);
         // What came between the attempt and the registration woke nobody.
         attempt = match again(&context, terms, &plan, Some(attempt)).await {
             Ok(attempt) => attempt,
@@ -175,7 +172,7 @@ async fn park(context: Context, terms: Terms, plan: Arc<Plan>, first: Attempt) -
                 Err(stopped) => return Parked::close(stopped.to_string()),
             };
         }
-        waiter.finish();
+        drop(waiter);
         if over || attempt.is_enough(&terms) {
             return answer::finish(&context, &terms, &plan, attempt).await;
         }
