@@ -10,7 +10,6 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
-use std::time::Duration;
 
 use thalweg_wire::{ApiKey, Reader, Writer};
 use tokio::net::TcpStream;
@@ -145,6 +144,15 @@ enum End {
     Io(io::Error),
 }
 
+impl End {
+    fn of(error: io::Error) -> End {
+        match error.kind() {
+            io::ErrorKind::TimedOut => End::Idle,
+            _ => End::Io(error),
+        }
+    }
+}
+
 struct Connection {
     reader: FrameReader,
     scratch: Scratch,
@@ -156,14 +164,13 @@ impl Connection {
     async fn run(&mut self) -> End {
         loop {
             let idle = self.context.broker.settings().idle_max;
-            let frame = match timeout(idle, self.reader.next(&self.stream)).await {
-                None => return End::Idle,
-                Some(Ok(frame)) => frame,
-                Some(Err(FrameError::Closed)) => return End::Peer,
-                Some(Err(FrameError::BadLength(len))) => {
+            let frame = match self.reader.next(&self.stream, idle).await {
+                Ok(frame) => frame,
+                Err(FrameError::Closed) => return End::Peer,
+                Err(FrameError::BadLength(len)) => {
                     return End::Refused(format!("frame length {len} is out of bounds"));
                 }
-                Some(Err(FrameError::Io(error))) => return End::Io(error),
+                Err(FrameError::Io(error)) => return End::of(error),
             };
             self.scratch.frame = buffers::take_frame();
             let body = self.reader.bytes_mut(frame.clone());
@@ -179,11 +186,7 @@ impl Connection {
                 }
                 Handled::Close(reason) => return End::Refused(reason),
                 Handled::Reply => {
-                    timeout(
-                        idle,
-                        send::send(&self.stream, &self.scratch.frame, &self.scratch.files),
-                    )
-                    .await
+                    send::send(&self.stream, idle, &self.scratch.frame, &self.scratch.files).await
                 }
                 Handled::Parked(answer) => {
                     // It brings a frame of its own when it is done; until then it keeps none.
@@ -201,8 +204,7 @@ impl Connection {
                     if let Some(reason) = parked.close {
                         return End::Refused(reason);
                     }
-                    let sent =
-                        timeout(idle, send::send(&self.stream, &parked.frame, &parked.files)).await;
+                    let sent = send::send(&self.stream, idle, &parked.frame, &parked.files).await;
                     buffers::give_frame(parked.frame);
                     sent
                 }
@@ -210,11 +212,8 @@ impl Connection {
             // An idle connection keeps nothing.
             buffers::give_frame(std::mem::take(&mut self.scratch.frame));
             self.scratch.files = Vec::new();
-            match sent {
-                Some(Ok(())) => {}
-                // A peer that does not read its answers for that long is not there.
-                None => return End::Idle,
-                Some(Err(error)) => return End::Io(error),
+            if let Err(error) = sent {
+                return End::of(error);
             }
         }
     }
@@ -242,13 +241,6 @@ fn header(context: &mut Context, frame: &[u8]) -> Result<usize, String> {
         context.client_id = Arc::from(client_id);
     }
     Ok(frame.len() - r.remaining())
-}
-
-async fn timeout<T>(limit: Option<Duration>, future: impl Future<Output = T>) -> Option<T> {
-    match limit {
-        Some(limit) => tokio::time::timeout(limit, future).await.ok(),
-        None => Some(future.await),
-    }
 }
 
 /// A panic ends the connection it happened in and nothing else.
