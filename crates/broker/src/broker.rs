@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
@@ -33,6 +34,9 @@ use crate::topic_settings;
 use crate::topics::{Topic, TopicTable, TopicsGuard};
 use crate::view::View;
 
+/// How long a stop waits for the answers to what is being served.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Everything that requests share.
 pub(crate) struct Broker {
     pub(crate) node_id: i32,
@@ -58,6 +62,9 @@ pub(crate) struct Broker {
     pub(crate) directories: Directories,
     /// Set once, when the broker has to stop.
     pub(crate) shutdown: watch::Sender<bool>,
+    /// Set when connections that are still there are closed, whatever they wait for. Each of them
+    /// holds a receiver until it is closed.
+    pub(crate) cut_off: watch::Sender<bool>,
     /// Why it stops by itself, if it does.
     fatal: Mutex<Option<String>>,
     /// Configuration as files and command line gave it; dynamic configs go on top.
@@ -112,6 +119,7 @@ impl Broker {
             producer_ids: ProducerIds::default(),
             directories: Directories::default(),
             shutdown: watch::Sender::new(false),
+            cut_off: watch::Sender::new(false),
             fatal: Mutex::new(None),
             static_config: parts.config,
             settings: ArcSwap::from_pointee(settings),
@@ -200,6 +208,27 @@ impl Broker {
     pub(crate) fn fail(&self, reason: &str) {
         self.fatal.lock().get_or_insert_with(|| reason.to_owned());
         self.shutdown.send_replace(true);
+    }
+
+    /// Whether the broker stops: who waits for something is answered with what there is.
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.shutdown.borrow()
+    }
+
+    /// Has everything answered that waits, and waits until that is done, but not for ever.
+    pub(crate) async fn answer_all(&self) {
+        self.groups.close();
+        for topic in self.topics().iter() {
+            topic.partitions().for_each(|partition| partition.fetchers.wake_all());
+        }
+        let answered = tokio::time::timeout(ANSWER_TIMEOUT, self.cut_off.closed()).await;
+        if answered.is_err() {
+            tracing::warn!(
+                connections = self.cut_off.receiver_count(),
+                "requests that wait for a disk are not answered"
+            );
+        }
+        self.cut_off.send_replace(true);
     }
 
     /// Why the broker stopped by itself.

@@ -128,7 +128,7 @@ impl RunningBroker {
             task.abort();
             let _ = task.await;
         }
-        broker.groups.close();
+        broker.answer_all().await;
         let closing = tokio::task::spawn_blocking(move || {
             let now = broker.clock.wall_ms();
             let epoch =

@@ -3,12 +3,15 @@
 //!
 //! A request runs on this task from frame to append. What must wait (a long poll, a join) is
 //! *parked*: the frame's memory is given back, and the peer's closing is watched for meanwhile.
+//!
+//! When the broker stops, the request that is being served gets its answer, and is the last one.
 
 use std::io;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll};
 
 use thalweg_wire::{ApiKey, Reader, Writer};
@@ -111,9 +114,23 @@ pub(crate) async fn serve(
     };
     broker.metrics.connections_opened.add(1);
     let mut shutdown = broker.shutdown.subscribe();
-    let end = tokio::select! {
-        end = CatchPanic(connection.run()) => end,
-        _ = shutdown.wait_for(|stop| *stop) => Ok(End::Shutdown),
+    let mut cut_off = broker.cut_off.subscribe();
+    let turn = Turn::default();
+    let end = {
+        let mut run = pin!(CatchPanic(connection.run(&turn)));
+        let ended = tokio::select! {
+            end = &mut run => Some(end),
+            _ = shutdown.wait_for(|stop| *stop) => None,
+        };
+        match ended {
+            Some(end) => end,
+            // What is being served is answered; nothing else is begun.
+            None if turn.stop() => tokio::select! {
+                end = run => end,
+                _ = cut_off.wait_for(|stop| *stop) => Ok(End::Shutdown),
+            },
+            None => Ok(End::Shutdown),
+        }
     };
     match end {
         Ok(End::Peer | End::Shutdown | End::Idle) => {}
@@ -132,7 +149,28 @@ pub(crate) async fn serve(
     broker.metrics.connections_closed.add(1);
     // What counts it goes after the socket itself.
     drop(connection);
-    drop(counted);
+    drop((counted, cut_off));
+}
+
+/// Whether a request is being served, and whether it is the last one.
+#[derive(Debug, Default)]
+struct Turn {
+    is_serving: AtomicBool,
+    is_last: AtomicBool,
+}
+
+impl Turn {
+    /// The broker stops: says whether a request is being served, which is the last one then.
+    fn stop(&self) -> bool {
+        self.is_last.store(true, Ordering::Relaxed);
+        self.is_serving.load(Ordering::Relaxed)
+    }
+
+    /// The request is answered; says whether there may be another one.
+    fn go_on(&self) -> bool {
+        self.is_serving.store(false, Ordering::Relaxed);
+        !self.is_last.load(Ordering::Relaxed)
+    }
 }
 
 /// Why a connection ended.
@@ -161,8 +199,8 @@ struct Connection {
 }
 
 impl Connection {
-    async fn run(&mut self) -> End {
-        loop {
+    async fn run(&mut self, turn: &Turn) -> End {
+        while turn.go_on() {
             let idle = self.context.broker.settings().idle_max;
             let frame = match self.reader.next(&self.stream, idle).await {
                 Ok(frame) => frame,
@@ -172,6 +210,7 @@ impl Connection {
                 }
                 Err(FrameError::Io(error)) => return End::of(error),
             };
+            turn.is_serving.store(true, Ordering::Relaxed);
             self.scratch.frame = buffers::take_frame();
             let body = self.reader.bytes_mut(frame.clone());
             let handled = match header(&mut self.context, body) {
@@ -216,6 +255,7 @@ impl Connection {
                 return End::of(error);
             }
         }
+        End::Shutdown
     }
 }
 

@@ -159,13 +159,14 @@ async fn park(context: Context, terms: Terms, plan: Arc<Plan>, first: Attempt) -
             Ok(attempt) => attempt,
             Err(stopped) => return Parked::close(stopped.to_string()),
         };
-        let mut over = attempt.is_enough(&terms);
+        let mut over = attempt.is_enough(&terms) || context.broker.is_stopping();
         if !over {
             // No longer missing. What came since the registration is counted twice by this, and
             // wakes early, which costs a look; not to count it would be to wait for too much.
             let found = (attempt.bytes + missing).saturating_sub(terms.min_bytes);
             waiter.add(i64::try_from(found).unwrap_or(i64::MAX));
-            over = tokio::time::timeout_at(deadline, waiter.woken()).await.is_err();
+            over = tokio::time::timeout_at(deadline, waiter.woken()).await.is_err()
+                || context.broker.is_stopping();
             let before = (!waiter.is_changed()).then_some(attempt);
             attempt = match again(&context, terms, &plan, before).await {
                 Ok(attempt) => attempt,
