@@ -1,6 +1,8 @@
 //! `thalweg serve` in a process of its own: what it makes of limits, of options and of its end.
 
 mod descriptors;
+mod options;
+mod recovery;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
