@@ -426,17 +426,6 @@ impl Log {
         true
     }
 
-    /// Sets the high watermark, lower too (a follower that truncates, or learns its leader's);
-    /// between the log's start and its end. Returns what it is now.
-    pub fn set_high_watermark(&self, offset: i64) -> i64 {
-        let mut writer = self.lock_writer();
-        let offset = offset.min(writer.end_offset).max(self.log_start_offset());
-        self.high_watermark.store(offset, Ordering::Release);
-        writer.producers.on_high_watermark(offset);
-        self.publish_transactions(&writer);
-        offset
-    }
-
     /// The newest leader epoch, and where it began.
     pub fn latest_epoch(&self) -> Option<(i32, i64)> {
         self.epochs.read().latest()
@@ -495,16 +484,6 @@ impl Log {
                 txn_start_offset: producer.txn_first_offset,
             })
             .collect()
-    }
-
-    /// How many producers the log remembers.
-    pub fn producer_count(&self) -> usize {
-        self.lock_writer().producers.len()
-    }
-
-    /// Timestamp of the last batch in the oldest open transaction, if there is one.
-    pub fn oldest_transaction_timestamp(&self) -> Option<i64> {
-        self.lock_writer().producers.oldest_txn_timestamp()
     }
 
     // -- inner ------------------------------------------------------------------------------

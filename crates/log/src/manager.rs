@@ -443,11 +443,6 @@ impl LogManager {
         self.logs.read().values().flatten().cloned().collect()
     }
 
-    /// All logs of a topic, by partition.
-    pub fn of_topic(&self, topic: &str) -> Vec<Arc<Log>> {
-        self.logs.read().get(topic).cloned().unwrap_or_default()
-    }
-
     /// Whether directories stall, for whoever sleeps until one does.
     pub fn stalls(&self) -> &Arc<Stalls> {
         &self.stalls

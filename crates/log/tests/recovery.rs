@@ -321,7 +321,7 @@ fn producers_survive_in_snapshots_and_in_the_log() {
     // ... and truncation takes the state back.
     let end = log.log_end_offset();
     log.truncate_to(end - 1, 1_000).unwrap();
-    assert_eq!(log.producer_count(), 1);
+    assert_eq!(log.active_producers().len(), 1);
     log.truncate_to(40, 1_000).unwrap();
     assert_eq!(producers(&log)[0].last_sequence, 39);
     append(&log, BatchSpec::new(0, 2).producer(5, 1, 40));
