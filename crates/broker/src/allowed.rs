@@ -41,24 +41,26 @@ struct State {
 
 impl Connections {
     /// Limits for the listeners of these names; in force but for names of hosts, which
-    /// [`Self::update_and_wait`] looks up.
+    /// [`Self::update_and_wait`] looks up. More sockets than `sockets_max` are not held.
     pub(crate) fn new(
         config: &BrokerConfig,
         quotas: &QuotasImage,
         listeners: Vec<String>,
+        sockets_max: usize,
     ) -> Arc<Connections> {
-        Self::with_look_up(config, quotas, listeners, Arc::new(look_up))
+        Self::with_look_up(config, quotas, listeners, sockets_max, Arc::new(look_up))
     }
 
     fn with_look_up(
         config: &BrokerConfig,
         quotas: &QuotasImage,
         listeners: Vec<String>,
+        sockets_max: usize,
         look_up: LookUp,
     ) -> Arc<Connections> {
         let wanted = Wanted::new(config, quotas, &listeners);
         let known = Known::new();
-        let limits = ConnectionLimits::new(wanted.resolve(&known));
+        let limits = ConnectionLimits::new(wanted.resolve(&known), sockets_max);
         let state = Mutex::new(State { wanted, known, is_looking_up: false });
         Arc::new(Connections { limits, listeners, look_up, state })
     }
@@ -270,7 +272,8 @@ mod tests {
         let (quotas, other) = (QuotasImage::default(), IpAddr::from([10, 0, 0, 2]));
         let listeners = vec!["PLAINTEXT".to_owned()];
         let first = config("", "3");
-        let connections = Connections::with_look_up(&first, &quotas, listeners, look_up);
+        let connections =
+            Connections::with_look_up(&first, &quotas, listeners, usize::MAX, look_up);
         connections.update(&first, &quotas);
         assert_eq!(asked.load(Ordering::SeqCst), 0, "nothing changed");
 

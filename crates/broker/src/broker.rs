@@ -1,8 +1,9 @@
 //! One broker: what its parts share, and how metadata takes effect on them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
@@ -11,7 +12,7 @@ use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig, dynamic};
 use thalweg_metadata::controller::Decision;
 use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType, TopicImage, Update};
 use thalweg_wire::{ErrorCode, Uuid};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::allowed::Connections;
 use crate::api::ApiTable;
@@ -32,6 +33,9 @@ use crate::topic_names::is_internal;
 use crate::topic_settings;
 use crate::topics::{Topic, TopicTable, TopicsGuard};
 use crate::view::View;
+
+/// How long a stop waits for the answers to what is being served.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Everything that requests share.
 pub(crate) struct Broker {
@@ -58,6 +62,9 @@ pub(crate) struct Broker {
     pub(crate) directories: Directories,
     /// Set once, when the broker has to stop.
     pub(crate) shutdown: watch::Sender<bool>,
+    /// Set when connections that are still there are closed, whatever they wait for. Each of them
+    /// holds a receiver until it is closed.
+    pub(crate) cut_off: watch::Sender<bool>,
     /// Why it stops by itself, if it does.
     fatal: Mutex<Option<String>>,
     /// Configuration as files and command line gave it; dynamic configs go on top.
@@ -65,6 +72,10 @@ pub(crate) struct Broker {
     settings: ArcSwap<Settings>,
     image: ArcSwap<MetadataImage>,
     topics: ArcSwap<TopicTable>,
+    /// Partitions whose logs could not be opened for lack of descriptors or memory, by topic.
+    unopened: Mutex<BTreeSet<Uuid>>,
+    /// There are some.
+    pub(crate) unopened_added: Arc<Notify>,
     connection_ids: AtomicU64,
 }
 
@@ -108,11 +119,14 @@ impl Broker {
             producer_ids: ProducerIds::default(),
             directories: Directories::default(),
             shutdown: watch::Sender::new(false),
+            cut_off: watch::Sender::new(false),
             fatal: Mutex::new(None),
             static_config: parts.config,
             settings: ArcSwap::from_pointee(settings),
             image: ArcSwap::from_pointee(parts.image),
             topics: ArcSwap::default(),
+            unopened: Mutex::default(),
+            unopened_added: Arc::default(),
             connection_ids: AtomicU64::new(0),
         })
     }
@@ -189,6 +203,27 @@ impl Broker {
     pub(crate) fn fail(&self, reason: &str) {
         self.fatal.lock().get_or_insert_with(|| reason.to_owned());
         self.shutdown.send_replace(true);
+    }
+
+    /// Whether the broker stops: who waits for something is answered with what there is.
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.shutdown.borrow()
+    }
+
+    /// Has everything answered that waits, and waits until that is done, but not for ever.
+    pub(crate) async fn answer_all(&self) {
+        self.groups.close();
+        for topic in self.topics().iter() {
+            topic.partitions().for_each(|partition| partition.fetchers.wake_all());
+        }
+        let answered = tokio::time::timeout(ANSWER_TIMEOUT, self.cut_off.closed()).await;
+        if answered.is_err() {
+            tracing::warn!(
+                connections = self.cut_off.receiver_count(),
+                "requests that wait for a disk are not answered"
+            );
+        }
+        self.cut_off.send_replace(true);
     }
 
     /// Why the broker stopped by itself.
@@ -272,6 +307,25 @@ impl Broker {
                 self.groups.elected(Arc::clone(partition), partition.leader().epoch);
             }
         }
+    }
+
+    /// Tries again to open what could not be opened for lack of descriptors or memory. On a thread
+    /// that may wait.
+    pub(crate) fn open_missing(&self) {
+        self.controller.between_decisions(|image| {
+            let ids = std::mem::take(&mut *self.unopened.lock());
+            let mut table = TopicTable::clone(&self.topics.load());
+            let before = self.topics.load_full();
+            for topic in ids.into_iter().filter_map(|id| image.topics.by_id(id)) {
+                table.insert(Arc::new(self.build_topic(&table, Some(image), image, topic)));
+            }
+            self.topics.store(Arc::new(table));
+            let (table, id) = (self.topics(), before.by_name(groups::TOPIC).map(|topic| topic.id));
+            let Some(topic) = id.and_then(|id| table.by_id(id)) else { return };
+            for partition in topic.partitions() {
+                self.groups.elected(Arc::clone(partition), partition.leader().epoch);
+            }
+        });
     }
 
     /// Serves everything the image says is here: once, when the broker starts.
@@ -384,8 +438,12 @@ impl Broker {
                         Err(error) => {
                             tracing::error!(topic = %name, partition = index, %error,
                                 "a partition cannot be served");
-                            if matches!(error, CreateError::Storage(_)) {
+                            if let CreateError::Storage(failure) = error {
                                 offline.push(index);
+                                if failure.is_retriable {
+                                    self.unopened.lock().insert(topic.id);
+                                    self.unopened_added.notify_one();
+                                }
                             }
                             None
                         }

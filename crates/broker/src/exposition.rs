@@ -82,6 +82,16 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Connections closed because of a limit.",
         refused,
     );
+    page.counter(
+        "thalweg_connections_refused_descriptors_total",
+        "Connections closed because descriptors are kept for the logs.",
+        broker.connections.limits().refused_sockets(),
+    );
+    page.counter(
+        "thalweg_log_opens_exhausted_total",
+        "Opens of log files that failed for lack of descriptors or memory.",
+        broker.logs.metrics().opens_exhausted.get(),
+    );
     let panics = metrics.panics.get() + broker.logs.metrics().panics.get() + broker.groups.panics();
     page.counter("thalweg_panics_total", "Requests that panicked.", panics);
     page.counter(

@@ -184,8 +184,29 @@ impl Dirs<'_> {
 /// Checkpoints of the metadata are looked at this often.
 const METADATA_TIDY_MS: i64 = 60_000;
 
+/// Partitions that could not be opened are tried again after this.
+const OPEN_AGAIN: Duration = Duration::from_secs(1);
+/// How often whoever opens them sees whether the broker is still there.
+const LOOK_AROUND: Duration = Duration::from_secs(60);
+
 /// Flushes are looked for at least this often, whatever the scheduler's interval says.
 const FLUSH_MS_MAX: i64 = 2_000;
+
+/// Opens what could not be opened for lack of descriptors or memory, until the broker is gone.
+async fn open_again(broker: Weak<Broker>) {
+    let Some(added) = broker.upgrade().map(|b| Arc::clone(&b.unopened_added)) else { return };
+    loop {
+        // The broker itself is not held while nothing happens, so that it can go.
+        let is_added = tokio::time::timeout(LOOK_AROUND, added.notified()).await.is_ok();
+        if is_added {
+            tokio::time::sleep(OPEN_AGAIN).await;
+        }
+        let Some(broker) = broker.upgrade() else { return };
+        if is_added && tokio::task::spawn_blocking(move || broker.open_missing()).await.is_err() {
+            tracing::error!("opening partitions panicked");
+        }
+    }
+}
 
 /// Starts everything that runs by the clock.
 pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
@@ -199,6 +220,7 @@ pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
     let tasks = vec![
         tokio::spawn(crate::directories::report(Arc::downgrade(broker))),
         every_after(tidy_interval(broker), broker, Arc::default(), tidy_interval, tidy),
+        tokio::spawn(open_again(Arc::downgrade(broker))),
     ];
     let dirs = broker.logs.all_dirs().map(|dir| (Arc::clone(dir), Arc::default())).collect();
     let mut all = Dirs { broker, dirs, tasks };

@@ -10,6 +10,7 @@ mod auto_topics;
 mod broker;
 mod clock;
 mod coordinators;
+mod descriptors;
 mod directories;
 mod exposition;
 mod fetch_session;

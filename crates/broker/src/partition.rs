@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use thalweg_log::{
     AppendContext, AppendError, AppendInfo, AppendWaiter, Isolation, Log, OpenFile, ReadError,
-    Submitted, Wait,
+    Submitted, Wait, patiently,
 };
 use thalweg_records::validate::Validated;
 use thalweg_wire::ErrorCode;
@@ -580,7 +580,12 @@ impl Partition {
             isolation: Isolation::LogEnd,
             wait: Wait::Allowed,
         };
-        let result = self.log.read(&request).map_err(|e| e.to_string())?;
+        // Whoever asks has to have them, and nobody asks again.
+        let result = patiently(|| match self.log.read(&request) {
+            Err(ReadError::Storage(failure)) => Err(failure),
+            result => Ok(result),
+        });
+        let result = result.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
         result.to_vec().map_err(|e| e.to_string())
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use thalweg_groups::GroupConfig;
-use thalweg_log::{LogManager, ManagerConfig, OpenError};
+use thalweg_log::{LoadStats, LogManager, ManagerConfig, OpenError};
 use thalweg_metadata::config::{BrokerConfig, ConfigError, Properties, TopicConfig};
 use thalweg_records::Compression;
 use thalweg_records::codec::CompressionSpec;
@@ -22,6 +22,7 @@ use crate::broker::{Broker, Parts};
 use crate::clock::Clock;
 use crate::coordinators::groups::Groups;
 use crate::coordinators::runtime::RuntimeConfig;
+use crate::descriptors::Shares;
 use crate::kraft::{Controller, MetadataLog, MetadataLogError, Owner, Retention};
 use crate::net::listener::{self, Listener, SocketOptions};
 use crate::random::Random;
@@ -132,7 +133,7 @@ impl RunningBroker {
             task.abort();
             let _ = task.await;
         }
-        broker.groups.close();
+        broker.answer_all().await;
         let closing = tokio::task::spawn_blocking(move || {
             let now = broker.clock.wall_ms();
             let epoch =
@@ -163,6 +164,7 @@ fn open(
     let defaults = TopicConfig::new(&config, &Properties::new())?;
     let dirs: Vec<PathBuf> = config.log_dirs().iter().map(PathBuf::from).collect();
     let metadata_dir = PathBuf::from(config.metadata_log_dir());
+    let shares = shares(&dirs, &metadata_dir)?;
     crate::metadata_place::check(&dirs, &metadata_dir).map_err(StartError::Metadata)?;
     let cluster_id = existing_cluster_id(dirs.iter().chain([&metadata_dir]))
         .unwrap_or_else(|| random.uuid().to_string());
@@ -172,6 +174,7 @@ fn open(
     manager.cluster_id = Some(cluster_id);
     manager.metadata_dir = Some(metadata_dir);
     manager.disk = hooks.disk;
+    manager.max_open_files_per_dir = shares.files_per_dir;
     // One worker is left for everybody else while disks stall.
     let workers = tokio::runtime::Handle::current().metrics().num_workers();
     manager.max_inline_appends = workers.saturating_sub(1).max(1);
@@ -183,19 +186,20 @@ fn open(
     let failures = Arc::new(crate::housekeeping::DirFailures::default());
     manager.listener = Some(Arc::clone(&failures) as Arc<dyn thalweg_log::DirFailureListener>);
     let (logs, report) = LogManager::open(manager)?;
-    for dir in &report.dirs {
-        for (path, reason) in &dir.refused {
-            tracing::error!(path = %path.display(), reason, "a partition cannot be served");
-        }
-        if let Some(error) = &dir.failure {
-            tracing::error!(dir = %dir.path.display(), %error, "a log directory is offline");
-        }
-        if dir.stats.truncated_bytes > 0 {
-            tracing::warn!(
-                dir = %dir.path.display(), bytes = dir.stats.truncated_bytes,
-                "bytes behind the last whole batch were cut off"
-            );
-        }
+    // What is wrong with single partitions was said when it was found.
+    for dir in report.dirs.iter().filter(|dir| !dir.clean && dir.stats != LoadStats::default()) {
+        tracing::info!(
+            dir = %dir.path.display(), partitions = dir.partitions,
+            segments = dir.stats.recovered_segments, bytes = dir.stats.recovered_bytes,
+            zeros_cut_off = dir.stats.zeroed_bytes, epochs_collected = dir.stats.epochs_collected,
+            "the last stop was not clean: what may not have been on the disk was checked"
+        );
+    }
+    for dir in report.dirs.iter().filter(|dir| dir.stats.truncated_bytes > 0) {
+        tracing::warn!(
+            dir = %dir.path.display(), bytes = dir.stats.truncated_bytes,
+            "bytes behind the last whole batch were cut off"
+        );
     }
 
     let dir = logs.metadata_dir();
@@ -237,7 +241,8 @@ fn open(
         logs.dirs().iter().filter(|dir| dir.check().is_ok()).map(|dir| dir.id()).collect();
 
     let open: Vec<String> = listeners.iter().map(|listener| listener.name.clone()).collect();
-    let connections = Connections::new(&config, &opened.loader.image().quotas, open);
+    let quotas = &opened.loader.image().quotas;
+    let connections = Connections::new(&config, quotas, open, shares.connections);
     let groups = Groups::new(
         group_config(&config),
         crate::settings::group_memory(&config),
@@ -297,6 +302,19 @@ fn open(
     let settled = broker.controller.settle(clock.wall_ms());
     settled.map_err(|e| StartError::Metadata(e.to_string()))?;
     Ok(broker)
+}
+
+/// How the descriptors are shared between these directories and connections.
+fn shares(dirs: &[PathBuf], metadata_dir: &PathBuf) -> Result<Shares, StartError> {
+    let count = dirs.len() + usize::from(!dirs.contains(metadata_dir));
+    let limit = crate::descriptors::limit();
+    Shares::of(limit, count).map_err(|needed| {
+        StartError::Other(format!(
+            "the limit of open files is {}; {count} log directories and a few connections take \
+             {needed}: raise `ulimit -n`",
+            limit.unwrap_or_default()
+        ))
+    })
 }
 
 /// The cluster that directories already belong to.

@@ -2,13 +2,16 @@
 //!
 //! A fetch that found too little registers one [`Waiter`] with every partition it asked for. An
 //! append adds its bytes to the waiters of that partition alone and wakes those that have enough;
-//! nobody else is touched, and nothing is polled.
+//! nobody else is touched, and nothing is polled. A request that is over leaves its lists, however it
+//! ended: nothing may ever be appended to a partition that clients asked for and went away.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+
+use crate::partition::Partition;
 
 /// One parked request.
 #[derive(Debug)]
@@ -57,36 +60,100 @@ impl Waiter {
         self.wake.notified().await;
     }
 
-    /// The request is over; lists drop it when they next look.
-    pub(crate) fn finish(&self) {
-        self.done.store(true, Ordering::Release);
-    }
-
     fn is_done(&self) -> bool {
         self.done.load(Ordering::Acquire)
+    }
+}
+
+/// A waiter in the lists of its partitions. It leaves them when this is dropped, be it that the
+/// request is answered or that its connection is gone.
+#[derive(Debug)]
+pub(crate) struct Registered {
+    waiter: Arc<Waiter>,
+    partitions: Vec<Arc<Partition>>,
+}
+
+impl Registered {
+    /// Registers a waiter with all of `partitions`. What became readable before this must be looked
+    /// for again afterwards.
+    pub(crate) fn new(waiter: Arc<Waiter>, partitions: Vec<Arc<Partition>>) -> Registered {
+        for partition in &partitions {
+            partition.fetchers.register(&waiter);
+        }
+        Registered { waiter, partitions }
+    }
+}
+
+impl std::ops::Deref for Registered {
+    type Target = Waiter;
+    fn deref(&self) -> &Waiter {
+        &self.waiter
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.waiter.done.store(true, Ordering::Release);
+        for partition in &self.partitions {
+            partition.fetchers.leave(&self.waiter);
+        }
     }
 }
 
 /// The requests parked on one partition.
 #[derive(Debug, Default)]
 pub(crate) struct WakeList {
-    waiters: Mutex<Vec<Arc<Waiter>>>,
+    waiters: Mutex<Waiters>,
     /// Waiters in the list, finished ones included: appends look here before they lock.
     len: AtomicUsize,
 }
 
-/// A list this long is searched for finished waiters before it grows.
-const SWEEP_FROM: usize = 16;
+#[derive(Debug, Default)]
+struct Waiters {
+    list: Vec<Arc<Waiter>>,
+    /// Waiters that have left since the list was last searched for them, at most.
+    left: usize,
+}
+
+/// In a list up to this length a waiter that leaves is looked for. A longer one is searched as a whole
+/// when half of it has left, so that leaving costs the same on average however many wait.
+const SHORT: usize = 16;
+/// Room that an empty list keeps.
+const KEPT: usize = 16;
+
+impl Waiters {
+    fn leave(&mut self, waiter: &Arc<Waiter>) {
+        self.left += 1;
+        if self.list.len() <= SHORT {
+            if let Some(at) = self.list.iter().position(|other| Arc::ptr_eq(other, waiter)) {
+                self.list.swap_remove(at);
+            }
+        } else if self.left * 2 >= self.list.len() {
+            self.list.retain(|waiter| !waiter.is_done());
+        } else {
+            return;
+        }
+        self.left = 0;
+        if self.list.capacity() > KEPT && self.list.len() * 4 < self.list.capacity() {
+            self.list.shrink_to(KEPT.max(self.list.len() * 2));
+        }
+    }
+}
 
 impl WakeList {
-    /// Adds a waiter. What became readable before this must be looked for again afterwards.
-    pub(crate) fn register(&self, waiter: &Arc<Waiter>) {
+    fn register(&self, waiter: &Arc<Waiter>) {
         let mut waiters = self.waiters.lock();
-        if waiters.len() >= SWEEP_FROM && waiters.len().is_power_of_two() {
-            waiters.retain(|w| !w.is_done());
+        waiters.list.push(Arc::clone(waiter));
+        self.len.store(waiters.list.len(), Ordering::Release);
+    }
+
+    fn leave(&self, waiter: &Arc<Waiter>) {
+        // Whoever was woken has been taken out; usually that is everybody.
+        if self.len.load(Ordering::Acquire) > 0 {
+            let mut waiters = self.waiters.lock();
+            waiters.leave(waiter);
+            self.len.store(waiters.list.len(), Ordering::Release);
         }
-        waiters.push(Arc::clone(waiter));
-        self.len.store(waiters.len(), Ordering::Release);
     }
 
     /// `bytes` more can be read from the partition.
@@ -102,14 +169,16 @@ impl WakeList {
 
     fn add_slow(&self, bytes: i64) {
         let mut waiters = self.waiters.lock();
-        waiters.retain(|w| !w.is_done() && !w.add(bytes));
-        self.len.store(waiters.len(), Ordering::Release);
+        waiters.list.retain(|w| !w.is_done() && !w.add(bytes));
+        waiters.left = 0;
+        self.len.store(waiters.list.len(), Ordering::Release);
     }
 
     /// The partition changed (leadership, deletion, an offline directory): all have to look.
     pub(crate) fn wake_all(&self) {
         let mut waiters = self.waiters.lock();
-        waiters.drain(..).for_each(|w| w.wake());
+        waiters.list.drain(..).for_each(|w| w.wake());
+        waiters.left = 0;
         self.len.store(0, Ordering::Release);
     }
 }
@@ -131,15 +200,42 @@ mod tests {
         assert_eq!(list.len.load(Ordering::Relaxed), 0);
     }
 
-    #[tokio::test]
-    async fn finished_waiters_do_not_pile_up() {
+    /// Registers a waiter, as [`Registered`] does.
+    fn enter(list: &WakeList) -> Arc<Waiter> {
+        let waiter = Waiter::new(1);
+        list.register(&waiter);
+        waiter
+    }
+
+    fn leave(list: &WakeList, waiter: &Arc<Waiter>) {
+        waiter.done.store(true, Ordering::Release);
+        list.leave(waiter);
+    }
+
+    #[test]
+    fn who_leaves_is_in_no_list_any_more() {
         let list = WakeList::default();
-        for _ in 0..1000 {
-            let waiter = Waiter::new(1);
-            list.register(&waiter);
-            waiter.finish();
+        for count in [1, SHORT, SHORT + 1, 1_000] {
+            let waiters: Vec<_> = (0..count).map(|_| enter(&list)).collect();
+            assert_eq!(list.len.load(Ordering::Relaxed), count);
+            for (gone, waiter) in waiters.iter().enumerate() {
+                leave(&list, waiter);
+                let live = count - gone - 1;
+                let len = list.len.load(Ordering::Relaxed);
+                assert!(len <= SHORT.max(live * 2 + 1), "{len} in the list, {live} of them live");
+            }
+            assert_eq!(list.len.load(Ordering::Relaxed), 0);
+            assert!(list.waiters.lock().list.capacity() <= 2 * KEPT);
+            assert!(waiters.iter().all(|waiter| Arc::strong_count(waiter) == 1));
         }
-        assert!(list.len.load(Ordering::Relaxed) <= 2 * SWEEP_FROM);
+        // Who stays is not touched by those who come and go.
+        let stays: Vec<_> = (0..40).map(|_| enter(&list)).collect();
+        for _ in 0..1_000 {
+            leave(&list, &enter(&list));
+        }
+        assert!(list.len.load(Ordering::Relaxed) <= 2 * stays.len());
+        list.add(1);
+        assert!(stays.iter().all(|waiter| waiter.missing.load(Ordering::Relaxed) == 0));
     }
 
     #[tokio::test]

@@ -20,10 +20,11 @@ const DATA: &str = "./thalweg-data";
 /// Options of `thalweg serve`.
 #[derive(clap::Args, Debug)]
 pub struct ServeArgs {
-    /// Address to listen on [default: 127.0.0.1:9092; port 0 lets the system choose]
+    /// Address to listen on, instead of listeners [default: 127.0.0.1:9092; port 0 lets the system
+    /// choose]
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
-    /// Directory for the data [default: ./thalweg-data]
+    /// Directory for the data, instead of log.dirs [default: ./thalweg-data]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// A server.properties of Kafka's
@@ -183,39 +184,39 @@ fn configuration(args: &ServeArgs) -> Result<BrokerConfig, String> {
         }
         None => Properties::new(),
     };
+    let mut set = Properties::new();
     for pair in &args.set {
         let (name, value) = pair
             .split_once('=')
             .ok_or_else(|| format!("--set {pair}: not of the form NAME=VALUE"))?;
-        props.insert(name.trim().to_owned(), value.to_owned());
-    }
-    if let Some(listen) = &args.listen {
-        // What was advertised belongs to the listeners that are replaced.
-        if args.config.is_some() {
-            props.remove("advertised.listeners");
+        let before = set.insert(name.trim().to_owned(), value.to_owned());
+        if before.is_some_and(|before| before != value) {
+            return Err(format!("--set {name} is there twice, with different values"));
         }
-        let controller = props
-            .get("listeners")
-            .into_iter()
-            .flat_map(|all| all.split(','))
-            .find(|entry| entry.trim().to_uppercase().starts_with("CONTROLLER:"))
-            .map(|entry| format!(",{}", entry.trim()));
-        props.insert(
-            "listeners".into(),
-            format!("PLAINTEXT://{listen}{}", controller.unwrap_or_default()),
-        );
+    }
+    props.extend(set);
+    // What an option and a config both say would be ignored in one of them.
+    let said_twice = |props: &Properties, option: &str, names: &[&str]| match names
+        .iter()
+        .find(|name| props.contains_key(**name))
+    {
+        Some(name) => Err(format!(
+            "{option} and the config {name} contradict each other: \
+                                       leave one of them out"
+        )),
+        None => Ok(()),
+    };
+    if let Some(listen) = &args.listen {
+        said_twice(&props, "--listen", &["listeners"])?;
+        props.insert("listeners".into(), format!("PLAINTEXT://{listen}"));
+    }
+    if let Some(dir) = &args.data {
+        said_twice(&props, "--data", &["log.dirs", "log.dir"])?;
+        props.insert("log.dirs".into(), dir.display().to_string());
     }
     props.entry("listeners".into()).or_insert_with(|| format!("PLAINTEXT://{LISTEN}"));
-    match &args.data {
-        Some(dir) => {
-            props.remove("log.dir");
-            props.insert("log.dirs".into(), dir.display().to_string());
-        }
-        None => {
-            if !props.contains_key("log.dirs") && !props.contains_key("log.dir") {
-                props.insert("log.dirs".into(), DATA.into());
-            }
-        }
+    if !props.contains_key("log.dirs") && !props.contains_key("log.dir") {
+        props.insert("log.dirs".into(), DATA.into());
     }
     BrokerConfig::new(props, Mode::Embedded).map_err(|error| error.to_string())
 }

@@ -8,3 +8,4 @@ mod kafka;
 mod limited;
 mod password;
 mod records;
+mod serve;

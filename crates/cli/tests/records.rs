@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use limited::Limited;
 
-const THALWEG: &str = env!("CARGO_BIN_EXE_thalweg");
+pub const THALWEG: &str = env!("CARGO_BIN_EXE_thalweg");
 
 /// A broker in a process of its own, with its directory.
 struct Broker {

@@ -4,15 +4,18 @@
 //! writes the bytes as they are with one system call. In steady state it allocates nothing.
 //! Appends that find the lock taken: `coalesce`.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use thalweg_records::BatchView;
 use thalweg_records::batch::{frame_len, set_base_offset, set_partition_leader_epoch};
 
+use crate::disk::OpenFile;
 use crate::error::{AppendError, StorageError};
 use crate::log::{Log, Writer};
 use crate::names;
-use crate::producers::{AppendOrigin, Judgement, ProducerError, Verdict};
+use crate::producers::{AppendOrigin, BatchMeta, Judgement, ProducerError, Updates, Verdict};
+use crate::txn_index::{AbortedTxn, append_entry};
 use crate::walk::BatchHead;
 
 /// What an append needs besides the bytes.
@@ -102,8 +105,8 @@ struct Shape {
 }
 
 pub(crate) enum Plan {
-    /// Ready to be written.
-    Write(AppendInfo, usize),
+    /// So many bytes are ready to be written to the file.
+    Write(AppendInfo, usize, Arc<OpenFile>),
     /// Nothing to write.
     Answer(AppendInfo),
     /// The active segment must be closed first.
@@ -144,7 +147,7 @@ impl Log {
         loop {
             let mut writer = self.lock_idle_writer();
             let info = match self.append_now(&mut writer, records, context)? {
-                Plan::Write(info, _) => {
+                Plan::Write(info, ..) => {
                     let due = self.flush_by_messages_due(&writer);
                     drop(writer);
                     if due {
@@ -192,13 +195,11 @@ impl Log {
     ) -> Result<Plan, AppendError> {
         let at = (writer.end_offset, writer.end_position);
         let plan = self.plan(writer, at, records, context)?;
-        if let Plan::Write(_, len) = plan {
-            let bytes = &records.bytes()[..len];
+        if let Plan::Write(_, len, file) = &plan {
+            let bytes = &records.bytes()[..*len];
             let dir = &self.home.dir;
             let mark = dir.pace.mark();
-            let result =
-                writer.active.open().and_then(|file| file.write_all_at(bytes, u64::from(at.1)));
-            if let Err(error) = result {
+            if let Err(error) = file.write_all_at(bytes, u64::from(at.1)) {
                 return Err(dir.fail("append to", &self.active_path(writer), &error).into());
             }
             dir.metrics.log_writes.add(1);
@@ -208,8 +209,9 @@ impl Log {
         Ok(plan)
     }
 
-    /// Checks an append at a given end of the log and makes it ready: offsets set, producers
-    /// updated. After this it is written, or the log directory is lost.
+    /// Checks an append at a given end of the log and makes it ready: files opened, offsets set,
+    /// producers updated. After this it is written, or the log directory is lost. Nothing is changed
+    /// before everything is open.
     pub(crate) fn plan(
         &self,
         writer: &mut Writer,
@@ -252,59 +254,83 @@ impl Log {
                 rest = after;
             }
         }
-        let judgement = context.judgement();
         let mut updates = std::mem::take(&mut writer.updates);
         updates.clear();
-        let mut duplicate = None;
-        let mut rest = &records.bytes()[..shape.len];
-        let mut outcome = Ok(());
-        while let Ok(batch) = BatchView::parse(rest) {
-            match writer.producers.analyze(&batch, &judgement, &mut updates) {
-                Ok(Verdict::Append) => {}
-                Ok(Verdict::Duplicate(known)) => {
-                    duplicate = Some(known);
-                    break;
-                }
-                Err(error) => {
-                    outcome = Err(self.refusal(error));
-                    break;
-                }
+        let bytes = &records.bytes()[..shape.len];
+        let plan = match self.analyze(writer, bytes, context, &mut updates) {
+            Err(error) => Err(error),
+            Ok(None) => {
+                self.take_in(writer, &updates).map(|file| Plan::Write(info, shape.len, file))
             }
-            rest = &rest[batch.total_len()..];
-        }
-        if outcome.is_ok() && duplicate.is_none() {
-            writer.producers.apply(&updates);
-            for completed in &updates.completed {
-                if completed.aborted {
-                    let txn = crate::txn_index::AbortedTxn {
-                        producer_id: completed.producer_id,
-                        first_offset: completed.first_offset,
-                        last_offset: completed.last_offset,
-                        last_stable_offset: writer.producers.last_stable_offset_after(completed),
-                    };
-                    if let Err(error) = writer.active.append_aborted(&txn) {
-                        let path = writer.active.file_path(names::TXN_INDEX);
-                        outcome = Err(self.home.dir.fail("append to", &path, &error).into());
-                    }
-                }
-                writer.producers.complete(completed);
-            }
-        }
-        writer.updates = updates;
-        outcome?;
-        Ok(match duplicate {
-            None => Plan::Write(info, shape.len),
-            Some(known) => {
+            Ok(Some(known)) => {
                 self.home.dir.metrics.duplicates.add(1);
-                Plan::Answer(AppendInfo {
+                Ok(Plan::Answer(AppendInfo {
                     first_offset: known.first_offset(),
                     last_offset: known.last_offset,
                     log_append_time: known.timestamp,
                     duplicate: true,
                     ..info
-                })
+                }))
             }
-        })
+        };
+        writer.updates = updates;
+        plan
+    }
+
+    /// Holds the batches against their producers; gives what is known of them already if they are
+    /// duplicates.
+    fn analyze(
+        &self,
+        writer: &Writer,
+        bytes: &[u8],
+        context: &AppendContext,
+        updates: &mut Updates,
+    ) -> Result<Option<BatchMeta>, AppendError> {
+        let judgement = context.judgement();
+        let mut rest = bytes;
+        while let Ok(batch) = BatchView::parse(rest) {
+            match writer.producers.analyze(&batch, &judgement, updates) {
+                Ok(Verdict::Append) => {}
+                Ok(Verdict::Duplicate(known)) => return Ok(Some(known)),
+                Err(error) => return Err(self.refusal(error)),
+            }
+            rest = &rest[batch.total_len()..];
+        }
+        Ok(None)
+    }
+
+    /// Opens what is going to be written and updates the producers; gives the active segment's file.
+    fn take_in(
+        &self,
+        writer: &mut Writer,
+        updates: &Updates,
+    ) -> Result<Arc<OpenFile>, AppendError> {
+        let dir = &self.home.dir;
+        let active = &writer.active;
+        let failed = |suffix, error| dir.failure_of("append to", &active.file_path(suffix), &error);
+        let mark = dir.pace.mark();
+        let file = active.open().map_err(|error| failed(names::LOG, error))?;
+        drop(mark);
+        let has_aborted = updates.completed.iter().any(|completed| completed.aborted);
+        let index = has_aborted.then(|| active.create_txn_index()).transpose();
+        let index = index.map_err(|error| failed(names::TXN_INDEX, error))?;
+        writer.producers.apply(updates);
+        for completed in &updates.completed {
+            if let Some(index) = index.as_ref().filter(|_| completed.aborted) {
+                let txn = AbortedTxn {
+                    producer_id: completed.producer_id,
+                    first_offset: completed.first_offset,
+                    last_offset: completed.last_offset,
+                    last_stable_offset: writer.producers.last_stable_offset_after(completed),
+                };
+                if let Err(error) = append_entry(index, &txn) {
+                    let path = writer.active.file_path(names::TXN_INDEX);
+                    return Err(dir.fail("append to", &path, &error).into());
+                }
+            }
+            writer.producers.complete(completed);
+        }
+        Ok(file)
     }
 
     /// Checks the framing; says which offsets the batches will have and how many bytes count.
@@ -444,7 +470,11 @@ impl Log {
             self.note_epoch(writer, head.leader_epoch, head.base_offset);
             if let Err(error) = writer.active.on_append(&head) {
                 let path = writer.active.file_path(names::INDEX);
-                return Err(self.home.dir.fail("append to", &path, &error).into());
+                let failure = self.home.dir.failure_of("append to", &path, &error);
+                // The entries stay in memory, and are written with the next one.
+                if !failure.is_retriable {
+                    return Err(failure.into());
+                }
             }
             writer.end_position = head.end();
             writer.end_offset = head.last_offset + 1;

@@ -11,6 +11,7 @@ use parking_lot::MutexGuard;
 
 use crate::config::LogConfig;
 use crate::dir::random_u128;
+use crate::disk::is_exhausted;
 use crate::error::{ReadError, StorageError};
 use crate::flush::write_snapshot;
 use crate::load::rebuild_producers;
@@ -77,7 +78,6 @@ impl Log {
                 return Ok(base);
             }
             writer.busy = true;
-            writer.producers.map_end_offset = base;
             let snapshot = (base > writer.producers.last_snapshot_offset)
                 .then(|| producer_snapshot::encode(&writer.producers));
             (writer.active.clone(), base, snapshot)
@@ -92,9 +92,17 @@ impl Log {
             }
             Ok(())
         })();
+        let prepared = match prepared {
+            // What is there of it would be taken for a segment, or for the leftovers of one.
+            Err(error) if is_exhausted(&error) => {
+                new.remove_files(snapshot.is_some()).and(Err(error))
+            }
+            prepared => prepared,
+        };
         let prepared = dir.guard("roll", &new.file_path(names::LOG), prepared);
         let mut writer = self.lock_plain();
         if prepared.is_ok() {
+            writer.producers.map_end_offset = base;
             if snapshot.is_some() {
                 writer.producers.last_snapshot_offset = base;
                 note_snapshot(&mut self.snapshots.lock(), base);
@@ -102,6 +110,8 @@ impl Log {
             let mut segments = self.segments().as_ref().clone();
             segments.push(new.clone());
             self.set_segments(segments);
+            old.unpin();
+            new.pin_if_wanted();
             writer.active = new;
             writer.end_position = 0;
             writer.end_offset = base;
@@ -299,15 +309,17 @@ impl Log {
             let cut = active.cut_position(offset);
             let cut = self.home.dir.guard("truncate", &path, cut)?;
             self.show_shorter(&kept, &active, offset, cut);
-            self.home.dir.guard("truncate", &path, active.truncate(offset, now_ms))?;
-            let due = now_ms.saturating_add(config.file_delete_delay_ms);
-            for segment in &segments[keep..] {
-                segment.delete(due)?;
-                self.delete_snapshot(segment.base_offset, due)?;
-            }
-            self.epochs.write().truncate_from_end(offset);
-            self.write_epochs()?;
-            self.reload_producers(&kept, offset, now_ms)
+            self.home.dir.no_way_back((|| {
+                self.home.dir.guard("truncate", &path, active.truncate(offset, now_ms))?;
+                let due = now_ms.saturating_add(config.file_delete_delay_ms);
+                for segment in &segments[keep..] {
+                    segment.delete(due)?;
+                    self.delete_snapshot(segment.base_offset, due)?;
+                }
+                self.epochs.write().truncate_from_end(offset);
+                self.write_epochs()?;
+                self.reload_producers(&kept, offset, now_ms)
+            })())
         })();
         let mut writer = self.lock_plain();
         let result = worked.map(|producers| {
@@ -378,7 +390,7 @@ impl Log {
         let segments = self.segments();
         self.announce();
         let new = Segment::new(&self.home, offset, &SegmentConfig::of(&config, now_ms));
-        let worked = (|| {
+        let worked = dir.no_way_back((|| {
             let due = now_ms.saturating_add(config.file_delete_delay_ms);
             for segment in segments.iter() {
                 segment.delete(due)?;
@@ -392,7 +404,7 @@ impl Log {
             dir.guard("create", &new.file_path(names::LOG), new.create_file(preallocate))?;
             self.epochs.write().clear();
             self.write_epochs()
-        })();
+        })());
         let mut writer = self.lock_plain();
         if worked.is_ok() {
             self.set_segments(vec![new.clone()]);

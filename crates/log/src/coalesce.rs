@@ -75,7 +75,7 @@ impl Log {
             if !writer.roll_queued && is_first {
                 match self.append_now(&mut writer, &mut Records::Assign(records), context) {
                     Err(error) => return Submitted::Done(Err(error)),
-                    Ok(Plan::Write(info, _)) => {
+                    Ok(Plan::Write(info, ..)) => {
                         let due = self.flush_by_messages_due(&writer);
                         drop(writer);
                         return if due {
@@ -170,8 +170,8 @@ impl Log {
                 executor.run(Box::new(move || {
                     let change = log.lock_change();
                     if log.lock_plain().roll_queued {
-                        // A failure takes the directory offline, which the pending appends hear.
-                        let _ = log.roll_held(&change, 0, now_ms);
+                        let rolled = log.roll_held(&change, 0, now_ms);
+                        log.note_roll(rolled.err());
                     }
                 }));
             }
@@ -179,6 +179,14 @@ impl Log {
                 self.roll_wanted_ms.store(now_ms.max(0), Ordering::SeqCst);
                 self.settle();
             }
+        }
+    }
+
+    /// Tells the pending appends why the roll that they wait for came to nothing. That their
+    /// directory is offline they hear by themselves.
+    fn note_roll(&self, failure: Option<StorageError>) {
+        if let Some(failure) = failure.filter(|failure| failure.is_retriable) {
+            self.lock_plain().roll_failed = Some(failure);
         }
     }
 
@@ -194,7 +202,8 @@ impl Log {
                 let Some(change) = self.try_lock_change_plain() else { return };
                 let now_ms = self.roll_wanted_ms.swap(-1, Ordering::SeqCst);
                 if now_ms >= 0 && self.lock_plain().roll_queued {
-                    let _ = self.roll_held_plain(&change, 0, now_ms);
+                    let rolled = self.roll_held_plain(&change, 0, now_ms);
+                    self.note_roll(rolled.err());
                 }
                 drop(change);
                 continue;
@@ -238,6 +247,7 @@ impl Log {
     fn drain(&self, writer: &mut Writer, lists_max: usize) {
         let mut taken = std::mem::take(&mut writer.taken);
         let mut lists = 0;
+        let roll_failed = writer.roll_failed.take();
         loop {
             if writer.taken_next >= taken.appends.len() {
                 taken.clear();
@@ -260,7 +270,8 @@ impl Log {
             }
             let before = writer.taken_next;
             let answered = writer.done.len();
-            let group = AssertUnwindSafe(|| self.write_group(writer, &mut taken));
+            let failed = roll_failed.as_ref();
+            let group = AssertUnwindSafe(|| self.write_group(writer, &mut taken, failed));
             let roll = std::panic::catch_unwind(group).unwrap_or_else(|_| {
                 self.give_up(writer, &taken, before, answered);
                 false
@@ -291,8 +302,14 @@ impl Log {
         }));
     }
 
-    /// Plans and writes some of the taken appends; true when a roll has to come first.
-    fn write_group(&self, writer: &mut Writer, taken: &mut Pending) -> bool {
+    /// Plans and writes some of the taken appends; true when a roll has to come first. What would
+    /// need a roll that has just failed is answered with that failure.
+    fn write_group(
+        &self,
+        writer: &mut Writer,
+        taken: &mut Pending,
+        roll_failed: Option<&StorageError>,
+    ) -> bool {
         const SLICES: usize = 32;
         let mut slices = [(0usize, 0usize); SLICES];
         let mut used = 0;
@@ -300,6 +317,7 @@ impl Log {
         let start = writer.end_position;
         let mut at = (writer.end_offset, writer.end_position);
         let mut accepted = std::mem::take(&mut writer.accepted);
+        let mut active = None;
         while let Some(append) = taken.appends.get(writer.taken_next) {
             let (begin, end) = (append.start, append.start + append.len);
             let touches = used > 0 && slices[used - 1].1 == begin;
@@ -308,11 +326,15 @@ impl Log {
             }
             let mut records = Records::Assign(&mut taken.bytes[begin..end]);
             let result = match self.plan(writer, at, &mut records, &append.context) {
-                Ok(Plan::Roll) => {
-                    roll = true;
-                    break;
-                }
-                Ok(Plan::Write(info, len)) => {
+                Ok(Plan::Roll) => match roll_failed {
+                    Some(failure) => Some(Err(failure.clone().into())),
+                    None => {
+                        roll = true;
+                        break;
+                    }
+                },
+                Ok(Plan::Write(info, len, file)) => {
+                    active.get_or_insert(file);
                     at = (info.last_offset + 1, at.1 + len as u32);
                     if touches {
                         slices[used - 1].1 = end;
@@ -332,16 +354,13 @@ impl Log {
             }
             writer.taken_next += 1;
         }
-        if used > 0 {
+        if let Some(file) = active {
             let mut bufs: [IoSlice<'_>; SLICES] = std::array::from_fn(|_| IoSlice::new(&[]));
             for (buf, &(begin, end)) in bufs.iter_mut().zip(&slices[..used]) {
                 *buf = IoSlice::new(&taken.bytes[begin..end]);
             }
             let mark = self.home.dir.pace.mark();
-            let written = writer
-                .active
-                .open()
-                .and_then(|file| file.write_vectored_at(&bufs[..used], u64::from(start)));
+            let written = file.write_vectored_at(&bufs[..used], u64::from(start));
             let mut failure = match written {
                 Ok(()) => None,
                 Err(error) => {

@@ -80,6 +80,7 @@ impl LogManager {
                 recovery_point: 0,
                 high_watermark: 0,
                 clean: true,
+                keeps_open: false,
                 now_ms,
             };
             match self.open_in(&dir, input, request.topic_id) {
@@ -102,7 +103,7 @@ impl LogManager {
 
     /// A log that its owner looks after by itself: KRaft's `__cluster_metadata`. It is in no
     /// checkpoint and no housekeeping, all of it is checked when it is opened, and its owner
-    /// flushes and closes it.
+    /// flushes and closes it. The file that is appended to stays open.
     pub fn open_unmanaged(
         &self,
         dir: &Arc<LogDir>,
@@ -121,6 +122,7 @@ impl LogManager {
             recovery_point: 0,
             high_watermark: 0,
             clean: false,
+            keeps_open: true,
             now_ms,
         };
         self.open_in(dir, input, request.topic_id)
@@ -137,8 +139,8 @@ impl LogManager {
         let was_there = dir.guard("look at", &path, dir.disk.len(&path))?.is_some();
         let opened = self.open_at(dir, &path, input, topic_id);
         if opened.is_err() && !was_there {
-            // Nothing was ever appended to it. The directory has failed, so this may fail too: then
-            // the next start finds a partition without a topic id and sets it aside.
+            // Nothing was ever appended to it. This may fail too, for the same reason: then the next
+            // attempt, or the next start, finds a partition without a topic id.
             if let Err(error) = dir.disk.remove_dir_all(&path) {
                 tracing::warn!(path = %path.display(), %error,
                     "what is left of a partition that could not be made stays there");

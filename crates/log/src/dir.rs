@@ -1,7 +1,8 @@
 //! One of `log.dirs`: whose it is, the lock, whether it still works, and what is to be deleted.
 //!
 //! The first I/O error takes the directory offline for good: its partitions answer
-//! `KAFKA_STORAGE_ERROR`, those of other directories go on. Nothing is retried.
+//! `KAFKA_STORAGE_ERROR`, those of other directories go on. Nothing is retried, but for opens that
+//! fail because the system has no descriptor or no memory: these are answered as a retriable error.
 
 use std::collections::HashSet;
 use std::io;
@@ -9,12 +10,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rustix::fs::FlockOperation;
 use thalweg_wire::Uuid;
 
-use crate::disk::{Disk, Mode, OpenFile};
+use crate::disk::{Disk, Mode, OpenFile, is_exhausted, is_kept};
 use crate::error::{OpenError, StorageError};
 use crate::file_pool::FilePool;
 use crate::housekeeping::Written;
@@ -22,6 +24,9 @@ use crate::meta_properties::MetaProperties;
 use crate::metrics::Metrics;
 use crate::names;
 use crate::pace::{Gate, Pace};
+
+/// That files cannot be opened is said at most this often.
+const EXHAUSTION_LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Runs work that may wait for the disk, on a bounded pool of threads.
 pub trait Executor: Send + Sync {
@@ -41,6 +46,20 @@ pub trait DirFailureListener: Send + Sync {
     fn failed(&self, dir: &LogDir, error: &StorageError);
 }
 
+/// Does `work` again as long as it fails for lack of descriptors or memory, for five seconds at
+/// most: for what nobody else would repeat. On a thread that may wait.
+pub fn patiently<T>(mut work: impl FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+    const ATTEMPTS: usize = 250;
+    const PAUSE: Duration = Duration::from_millis(20);
+    for _ in 1..ATTEMPTS {
+        match work() {
+            Err(failure) if failure.is_retriable => std::thread::sleep(PAUSE),
+            done => return done,
+        }
+    }
+    work()
+}
+
 /// A log directory in use.
 pub struct LogDir {
     path: PathBuf,
@@ -53,6 +72,8 @@ pub struct LogDir {
     producer_expiration_ms: AtomicI64,
     listener: Option<Arc<dyn DirFailureListener>>,
     failed: OnceLock<Arc<str>>,
+    /// When it was last said that opens fail for lack of descriptors or memory.
+    exhaustion_logged: Mutex<Option<Instant>>,
     lock: Mutex<Option<DirLock>>,
     trash: Mutex<Vec<Trash>>,
     /// Held while checkpoints are written: of this directory only, whose disk may hang.
@@ -96,6 +117,7 @@ impl LogDir {
             producer_expiration_ms: AtomicI64::new(86_400_000),
             listener,
             failed: OnceLock::new(),
+            exhaustion_logged: Mutex::new(None),
             lock: Mutex::new(None),
             trash: Mutex::new(Vec::new()),
             checkpoints: Mutex::default(),
@@ -119,8 +141,8 @@ impl LogDir {
 
     /// Why the directory is offline, if it is.
     pub fn failure(&self) -> Option<StorageError> {
-        let reason = self.failed.get()?;
-        Some(StorageError { dir: self.path.clone(), reason: reason.clone() })
+        let reason = self.failed.get()?.clone();
+        Some(StorageError { dir: self.path.clone(), reason, is_retriable: false })
     }
 
     /// Whether appends stall: they are written by a thread of the directory's own meanwhile.
@@ -142,7 +164,10 @@ impl LogDir {
     pub fn check(&self) -> Result<(), StorageError> {
         match self.failed.get() {
             None => Ok(()),
-            Some(reason) => Err(StorageError { dir: self.path.clone(), reason: reason.clone() }),
+            Some(reason) => {
+                let reason = reason.clone();
+                Err(StorageError { dir: self.path.clone(), reason, is_retriable: false })
+            }
         }
     }
 
@@ -160,10 +185,13 @@ impl LogDir {
 
     /// Takes the directory offline.
     pub(crate) fn fail(&self, action: &str, path: &Path, error: &io::Error) -> StorageError {
-        let reason = StorageError::reason_of(action, path, error);
+        self.fail_for(StorageError::reason_of(action, path, error))
+    }
+
+    fn fail_for(&self, reason: Arc<str>) -> StorageError {
         let first = self.failed.set(reason.clone()).is_ok();
         let reason = self.failed.get().cloned().unwrap_or(reason);
-        let failure = StorageError { dir: self.path.clone(), reason };
+        let failure = StorageError { dir: self.path.clone(), reason, is_retriable: false };
         if first {
             tracing::error!(dir = %self.path.display(), reason = %failure.reason,
                 "log directory is offline");
@@ -174,14 +202,45 @@ impl LogDir {
         failure
     }
 
-    /// An I/O result becomes a storage result; an error takes the directory offline.
+    /// An I/O result becomes a storage result; an error takes the directory offline, unless it is a
+    /// retriable one. Whoever calls this has changed nothing yet, or can go on from where it stands.
     pub(crate) fn guard<T>(
         &self,
         action: &str,
         path: &Path,
         result: io::Result<T>,
     ) -> Result<T, StorageError> {
-        result.map_err(|error| self.fail(action, path, &error))
+        result.map_err(|error| self.failure_of(action, path, &error))
+    }
+
+    /// What an error means: the end of the directory, or another attempt later.
+    pub(crate) fn failure_of(&self, action: &str, path: &Path, error: &io::Error) -> StorageError {
+        if !is_exhausted(error) {
+            return self.fail(action, path, error);
+        }
+        let reason = StorageError::reason_of(action, path, error);
+        if is_kept(error) {
+            return StorageError::retriable(&self.path, reason);
+        }
+        self.metrics.opens_exhausted.add(1);
+        let mut logged = self.exhaustion_logged.lock();
+        if logged.is_none_or(|at| at.elapsed() >= EXHAUSTION_LOG_INTERVAL) {
+            *logged = Some(Instant::now());
+            tracing::warn!(dir = %self.path.display(), %reason,
+                "files cannot be opened for now; what needs them is answered with a retriable error");
+        }
+        StorageError::retriable(&self.path, reason)
+    }
+
+    /// The same for what cannot be left half done: a retriable error takes the directory offline too.
+    pub(crate) fn no_way_back<T>(
+        &self,
+        result: Result<T, StorageError>,
+    ) -> Result<T, StorageError> {
+        result.map_err(|failure| match failure.is_retriable {
+            true => self.fail_for(failure.reason),
+            false => failure,
+        })
     }
 
     /// Deletes `path` once `due_ms` has passed.
@@ -211,7 +270,13 @@ impl LogDir {
                 Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
                     self.throw_away(item.path.clone(), true, now_ms.saturating_add(1_000));
                 }
-                result => self.guard("delete", &item.path, result)?,
+                result => match self.guard("delete", &item.path, result) {
+                    Err(error) if error.is_retriable => {
+                        let due_ms = now_ms.saturating_add(1_000);
+                        self.throw_away(item.path.clone(), item.is_dir, due_ms);
+                    }
+                    result => result?,
+                },
             }
         }
         Ok(due.len())
@@ -243,10 +308,16 @@ impl LogDir {
                 Ok(())
             }
             Ok(None) => Err(OpenError::Locked(self.path.clone())),
-            Err(error) => {
-                self.fail("use log directory", &self.path, &error);
-                Ok(())
-            }
+            Err(error) => self.unusable("use log directory", &self.path, &error),
+        }
+    }
+
+    /// The directory cannot be taken into use: it is offline, or the start has to be repeated.
+    fn unusable(&self, action: &str, path: &Path, error: &io::Error) -> Result<(), OpenError> {
+        let failure = self.failure_of(action, path, error);
+        match failure.is_retriable {
+            true => Err(OpenError::exhausted(&failure)),
+            false => Ok(()),
         }
     }
 
@@ -267,7 +338,7 @@ impl LogDir {
         let bytes = match self.disk.read_small(&path) {
             Ok(bytes) => bytes,
             Err(error) => {
-                self.fail("read", &path, &error);
+                self.unusable("read", &path, &error)?;
                 return Ok(None);
             }
         };
@@ -299,7 +370,7 @@ impl LogDir {
         if meta.directory_id.is_none() {
             meta.directory_id = Some(random_uuid());
             if let Err(error) = self.disk.write_atomic(&path, &meta.format()) {
-                self.fail("write", &path, &error);
+                self.unusable("write", &path, &error)?;
                 return Ok(None);
             }
         }

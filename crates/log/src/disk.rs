@@ -3,7 +3,9 @@
 //! Production code pays one branch for [`FaultHook`]; tests put a hook in and get errors, torn
 //! writes and slow calls where they want them. Nothing here retries an operation that failed,
 //! except for a call interrupted by a signal: after a failed `fsync` the page cache may already
-//! have dropped the data, and asking again would answer a lie.
+//! have dropped the data, and asking again would answer a lie. An open for which the system has no
+//! descriptor or no memory is another matter: it says nothing about the disk and may be repeated by
+//! the caller ([`is_exhausted`]).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -12,6 +14,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rustix::io::ReadWriteFlags;
+
+use crate::file_pool::Held;
 
 /// What is about to be done to a file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -123,6 +127,47 @@ fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
     }
 }
 
+/// The system had no descriptor, or no memory, for an open.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+struct Exhausted {
+    error: io::Error,
+    /// The descriptor was there, and is kept for others.
+    is_kept: bool,
+}
+
+/// Whether an open failed for lack of descriptors or memory. Only opens do: what is said of a read,
+/// a write or a sync is said of the disk.
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Exhausted>())
+}
+
+/// The error of an open that is not tried, because the descriptors that there are are kept for others.
+pub(crate) fn kept(reason: &'static str) -> io::Error {
+    let error = io::Error::other(reason);
+    io::Error::new(error.kind(), Exhausted { error, is_kept: true })
+}
+
+/// Whether an open was not tried, see [`kept`].
+pub(crate) fn is_kept(error: &io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Exhausted>());
+    inner.is_some_and(|exhausted| exhausted.is_kept)
+}
+
+/// The result of something that opens a file or a directory, and does nothing else that could fail
+/// for the same reasons and leave something behind.
+fn opening<T>(result: io::Result<T>) -> io::Result<T> {
+    use rustix::io::Errno;
+    const EXHAUSTED: [Errno; 3] = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+    result.map_err(|error| {
+        let errno = error.raw_os_error();
+        match EXHAUSTED.iter().any(|code| Some(code.raw_os_error()) == errno) {
+            true => io::Error::new(error.kind(), Exhausted { error, is_kept: false }),
+            false => error,
+        }
+    })
+}
+
 /// How a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
@@ -173,7 +218,7 @@ impl Disk {
 
     /// Opens a file.
     pub fn open(&self, path: &Path, mode: Mode) -> io::Result<OpenFile> {
-        self.inject(DiskOp::Open, path, 0)?;
+        opening(self.inject(DiskOp::Open, path, 0))?;
         let mut options = OpenOptions::new();
         options.read(true);
         match mode {
@@ -186,14 +231,15 @@ impl Disk {
             }
         }
         let mut id = 0;
-        let file = self.change(|| options.open(path), |record, _| id = record.opened(path))?;
-        Ok(OpenFile { file, path: path.into(), disk: self.clone(), id })
+        let opened = self.change(|| options.open(path), |record, _| id = record.opened(path));
+        let file = opening(opened)?;
+        Ok(OpenFile { file, _held: None, path: path.into(), disk: self.clone(), id })
     }
 
     /// The whole of a small file; `None` if there is none.
     pub fn read_small(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
-        self.inject(DiskOp::Read, path, 0)?;
-        match std::fs::read(path) {
+        opening(self.inject(DiskOp::Read, path, 0))?;
+        match opening(std::fs::read(path)) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -268,13 +314,13 @@ impl Disk {
 
     /// Removes a directory with everything in it, if it is there.
     pub fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
-        self.inject(DiskOp::Remove, path, 0)?;
+        opening(self.inject(DiskOp::Remove, path, 0))?;
         // Where it fails, part of it is gone.
         let removed = self.change(
             || Ok(std::fs::remove_dir_all(path)),
             |record, _| record.changed(Change::TreeRemoved { path }),
         )?;
-        match removed {
+        match opening(removed) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
@@ -291,18 +337,20 @@ impl Disk {
 
     /// Brings the names in a directory to the disk.
     pub fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        opening(self.inject(DiskOp::Open, path, 0))?;
+        let dir = opening(File::open(path))?;
         self.inject(DiskOp::SyncDir, path, 0)?;
         self.tell(Change::DirSyncBegins { path });
-        File::open(path)?.sync_all()?;
+        dir.sync_all()?;
         self.tell(Change::DirSynced { path });
         Ok(())
     }
 
     /// Name and length of every file in a directory, and names of the directories, unsorted.
     pub fn list(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
-        self.inject(DiskOp::List, path, 0)?;
+        opening(self.inject(DiskOp::List, path, 0))?;
         let mut entries = Vec::new();
-        for entry in std::fs::read_dir(path)? {
+        for entry in opening(std::fs::read_dir(path))? {
             let entry = entry?;
             // A name that is not UTF-8 is none of ours.
             let Ok(name) = entry.file_name().into_string() else { continue };
@@ -334,6 +382,8 @@ pub struct DirEntry {
 #[derive(Debug)]
 pub struct OpenFile {
     file: File,
+    /// Where it is counted, of a log file.
+    _held: Option<Held>,
     path: Box<Path>,
     disk: Disk,
     /// What [`Record`] calls it.
@@ -353,6 +403,11 @@ impl std::os::fd::AsRawFd for OpenFile {
 }
 
 impl OpenFile {
+    /// The same, counted for as long as it is open.
+    pub(crate) fn counted(self, held: Held) -> OpenFile {
+        OpenFile { _held: Some(held), ..self }
+    }
+
     /// The path it was opened under; the file may have been renamed since.
     pub fn path(&self) -> &Path {
         &self.path
@@ -406,6 +461,26 @@ impl OpenFile {
             }
         }
         Ok(())
+    }
+
+    /// Whether there are only zeros between two places. What was never written is not read.
+    pub(crate) fn is_zero_from(&self, from: u64, to: u64) -> io::Result<bool> {
+        let mut at = match rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Data(from)) {
+            Ok(data) => data,
+            Err(rustix::io::Errno::NXIO) => return Ok(true),
+            // A file system that cannot tell.
+            Err(_) => from,
+        };
+        let mut chunk = [0u8; 16 << 10];
+        while at < to {
+            let len = usize::try_from(to - at).unwrap_or(chunk.len()).min(chunk.len());
+            self.read_exact_at(&mut chunk[..len], at)?;
+            if chunk[..len].iter().any(|&byte| byte != 0) {
+                return Ok(false);
+            }
+            at += len as u64;
+        }
+        Ok(true)
     }
 
     pub(crate) fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {

@@ -14,9 +14,9 @@ pub(crate) struct Epochs {
 }
 
 /// What stands for "none" in answers about epochs.
-pub const UNDEFINED_EPOCH: i32 = -1;
+const UNDEFINED_EPOCH: i32 = -1;
 /// What stands for "none" in answers about epochs' offsets.
-pub const UNDEFINED_EPOCH_OFFSET: i64 = -1;
+const UNDEFINED_EPOCH_OFFSET: i64 = -1;
 
 impl Epochs {
     /// From the file. Entries that contradict earlier ones replace them, as Kafka does it.

@@ -6,18 +6,28 @@ use std::sync::Arc;
 
 use thalweg_wire::ErrorCode;
 
-/// A file operation failed, or its log directory had failed before. The directory is offline and
-/// stays so until the process is started again.
+/// A file operation failed, or its log directory had failed before.
+///
+/// The directory is offline and stays so until the process is started again, unless the error is
+/// retriable: then the system had no descriptor or no memory for an open, which says nothing about
+/// the disk. Nothing was changed, and the same operation may succeed later.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("log directory {dir} is offline: {reason}")]
+#[error("log directory {dir}{}: {reason}", if *.is_retriable { "" } else { " is offline" })]
 pub struct StorageError {
     /// The log directory (one of `log.dirs`).
     pub dir: PathBuf,
-    /// The first failure.
+    /// The first failure of the directory, or why the open did not succeed.
     pub reason: Arc<str>,
+    /// The directory is online, and the operation may be repeated.
+    pub is_retriable: bool,
 }
 
 impl StorageError {
+    /// Of an open that did not succeed for lack of descriptors or memory.
+    pub(crate) fn retriable(dir: &Path, reason: Arc<str>) -> StorageError {
+        StorageError { dir: dir.to_path_buf(), reason, is_retriable: true }
+    }
+
     pub(crate) fn reason_of(action: &str, path: &Path, error: &io::Error) -> Arc<str> {
         format!("cannot {action} {}: {error}", path.display()).into()
     }
@@ -173,7 +183,8 @@ pub enum AppendError {
 }
 
 impl AppendError {
-    /// The code Kafka answers with.
+    /// The code Kafka answers with. Of what is retriable too it is `KAFKA_STORAGE_ERROR`: the one
+    /// that clients retry after producing, fetching and listing offsets alike.
     pub fn code(&self) -> ErrorCode {
         match self {
             AppendError::Storage(_) => ErrorCode::KAFKA_STORAGE_ERROR,
@@ -266,6 +277,14 @@ pub enum OpenError {
     /// The same directory is named twice.
     #[error("log directory {0} is named twice")]
     Duplicate(PathBuf),
+    /// The system has no descriptor or no memory for what has to be opened.
+    #[error("log directory {dir} cannot be opened now: {reason}")]
+    Exhausted {
+        /// The log directory.
+        dir: PathBuf,
+        /// What could not be opened, and why.
+        reason: String,
+    },
     /// Another process holds the directory.
     #[error("log directory {0} is in use by another process (its .lock file is locked)")]
     Locked(PathBuf),
@@ -323,4 +342,10 @@ pub enum CreateError {
         /// Why.
         reason: String,
     },
+}
+
+impl OpenError {
+    pub(crate) fn exhausted(failure: &StorageError) -> OpenError {
+        OpenError::Exhausted { dir: failure.dir.clone(), reason: failure.reason.to_string() }
+    }
 }

@@ -62,11 +62,10 @@ impl Log {
             new_files |= segment.base_offset >= recovery_point;
         }
         if self.metadata_unsynced.swap(false, Ordering::AcqRel) {
-            let path = self.path().join(names::PARTITION_METADATA);
-            let synced = dir.disk.open(&path, Mode::Write).and_then(|file| file.sync());
-            self.guard("flush", &path, synced)?;
-            // The partition's own directory is as new as the file.
-            dir.guard("flush", dir.path(), dir.disk.sync_dir(dir.path()))?;
+            if let Err(error) = self.flush_metadata() {
+                self.metadata_unsynced.store(true, Ordering::Release);
+                return Err(error);
+            }
             new_files = true;
         }
         if new_files {
@@ -84,6 +83,16 @@ impl Log {
         Ok(())
     }
 
+    /// Brings `partition.metadata` to the disk, and the directory that it is in.
+    fn flush_metadata(&self) -> Result<(), StorageError> {
+        let dir = &self.home.dir;
+        let path = self.path().join(names::PARTITION_METADATA);
+        let synced = dir.disk.open(&path, Mode::Write).and_then(|file| file.sync());
+        self.guard("flush", &path, synced)?;
+        // The partition's own directory is as new as the file.
+        dir.guard("flush", dir.path(), dir.disk.sync_dir(dir.path()))
+    }
+
     /// Flushes if `flush.ms` has passed, or if closed segments wait for it. Says whether it did.
     pub fn flush_if_due(&self, now_ms: i64) -> Result<bool, StorageError> {
         let unflushed = self.log_end_offset() > self.recovery_point();
@@ -94,7 +103,10 @@ impl Log {
         }
         let wanted = self.flush_wanted.swap(-1, Ordering::AcqRel);
         if wanted > self.recovery_point() {
-            self.flush_upto(wanted, now_ms)?;
+            if let Err(error) = self.flush_upto(wanted, now_ms) {
+                self.flush_wanted.fetch_max(wanted, Ordering::AcqRel);
+                return Err(error);
+            }
             return Ok(true);
         }
         self.note_epochs()?;

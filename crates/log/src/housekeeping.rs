@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::checkpoint;
-use crate::dir::LogDir;
+use crate::dir::{LogDir, patiently};
 use crate::disk::Mode;
 use crate::error::StorageError;
 use crate::log::Log;
@@ -213,25 +213,24 @@ impl LogManager {
             if dir.check().is_ok() {
                 let logs = self.logs_in(dir);
                 let next = AtomicUsize::new(0);
+                let all_closed = AtomicBool::new(true);
                 std::thread::scope(|scope| {
                     for _ in 0..logs.len().clamp(1, 4) {
                         scope.spawn(|| {
-                            while let Some(log) = logs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                                // A failure is kept by the directory.
-                                let _ = log.close_cleanly(now_ms);
+                            while all_closed.load(Ordering::Relaxed)
+                                && let Some(log) = logs.get(next.fetch_add(1, Ordering::Relaxed))
+                            {
+                                if patiently(|| log.close_cleanly(now_ms)).is_err() {
+                                    all_closed.store(false, Ordering::Relaxed);
+                                }
                             }
                         });
                     }
                 });
-                if self.checkpoint_dir(dir).is_ok() {
+                if all_closed.into_inner() && patiently(|| self.checkpoint_dir(dir)).is_ok() {
                     let marker = dir.path().join(names::CLEAN_SHUTDOWN);
-                    let written = (|| {
-                        let file = dir.disk.open(&marker, Mode::Create)?;
-                        file.write_all_at(&checkpoint::format_clean_shutdown(broker_epoch), 0)?;
-                        file.sync()?;
-                        dir.disk.sync_dir(dir.path())
-                    })();
-                    let _ = dir.guard("write", &marker, written);
+                    // A failure leaves no marker, and the next start checks the logs.
+                    let _ = patiently(|| dir.guard("write", &marker, mark(dir, broker_epoch)));
                 }
             }
             for log in self.logs_in(dir) {
@@ -241,6 +240,14 @@ impl LogManager {
         }
         self.metadata_dir.release();
     }
+}
+
+/// Writes the marker of a clean stop.
+fn mark(dir: &LogDir, broker_epoch: i64) -> std::io::Result<()> {
+    let file = dir.disk.open(&dir.path().join(names::CLEAN_SHUTDOWN), Mode::Create)?;
+    file.write_all_at(&checkpoint::format_clean_shutdown(broker_epoch), 0)?;
+    file.sync()?;
+    dir.disk.sync_dir(dir.path())
 }
 
 pub(crate) fn read_offsets(

@@ -194,7 +194,9 @@ impl SegmentIndex {
     /// Writes what is only in memory, and makes the files exactly as long as their entries.
     pub(crate) fn write_out(&mut self, paths: &IndexPaths<'_>) -> io::Result<()> {
         let mut page = [0u8; PAGE_ENTRIES * TIME_ENTRY];
+        // Both, before either is written.
         let offsets = paths.open_offsets(Mode::Create)?;
+        let times = paths.open_times(Mode::Create)?;
         for chunk in self.offset_tail.chunks(PAGE_ENTRIES) {
             for (slot, (relative, position)) in page.chunks_exact_mut(OFFSET_ENTRY).zip(chunk) {
                 slot[..4].copy_from_slice(&relative.to_be_bytes());
@@ -207,7 +209,6 @@ impl SegmentIndex {
         self.offset_tail.clear();
         trim(&offsets, u64::from(self.offsets_on_file) * OFFSET_ENTRY as u64)?;
 
-        let times = paths.open_times(Mode::Create)?;
         for chunk in self.time_tail.chunks(PAGE_ENTRIES) {
             for (slot, (timestamp, relative)) in page.chunks_exact_mut(TIME_ENTRY).zip(chunk) {
                 slot[..8].copy_from_slice(&timestamp.to_be_bytes());

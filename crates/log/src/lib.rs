@@ -9,7 +9,9 @@
 //! - Acknowledged bytes are never rewritten, other than by truncation on a leader's word.
 //! - A read answers whole batches.
 //! - The partition's lock is never held across fsync, rolls, truncation or directory work.
-//! - An I/O error takes its log directory offline; a failed fsync is never repeated.
+//! - An I/O error takes its log directory offline; a failed fsync is never repeated. An open that the
+//!   system had no descriptor or no memory for is no such error: it is retriable, and nothing was
+//!   changed by what needed it.
 //! - An idle partition holds no descriptor and a few hundred bytes.
 //!
 //! Not here: validation of batches (`thalweg-records`), replication, compaction, tiered storage.
@@ -62,9 +64,8 @@ pub use checkpoint::format_partition_metadata;
 pub use coalesce::{AppendWaiter, Submitted};
 pub use config::LogConfig;
 pub use create::CreateRequest;
-pub use dir::{DirFailureListener, Executor, LogDir};
+pub use dir::{DirFailureListener, Executor, LogDir, patiently};
 pub use disk::{Change, DirEntry, Disk, DiskOp, FaultHook, Injected, Mode, OpenFile, Record};
-pub use epochs::{UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET};
 pub use error::{AppendError, CreateError, OpenError, ReadError, StorageError};
 pub use housekeeping::DirLogs;
 pub use load::LoadStats;

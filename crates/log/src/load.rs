@@ -16,7 +16,7 @@ use crate::change::note_snapshot;
 use crate::checkpoint;
 use crate::config::LogConfig;
 use crate::dir::LogDir;
-use crate::disk::Mode;
+use crate::disk::{Mode, is_exhausted};
 use crate::epochs::Epochs;
 use crate::error::StorageError;
 use crate::flush::write_snapshot;
@@ -32,6 +32,7 @@ use crate::txn_index::AbortedTxn;
 use crate::walk::{BatchHead, Wait, Walk, WalkError};
 
 /// What is known of a partition before its directory is looked at.
+#[derive(Clone)]
 pub(crate) struct LoadInput {
     pub(crate) topic: Arc<str>,
     pub(crate) partition: i32,
@@ -40,6 +41,8 @@ pub(crate) struct LoadInput {
     pub(crate) recovery_point: i64,
     pub(crate) high_watermark: i64,
     pub(crate) clean: bool,
+    /// The active segment's file stays open.
+    pub(crate) keeps_open: bool,
     pub(crate) now_ms: i64,
 }
 
@@ -50,8 +53,24 @@ pub struct LoadStats {
     pub recovered_segments: u64,
     /// Their bytes.
     pub recovered_bytes: u64,
-    /// Bytes that were cut off.
+    /// Bytes that were cut off because they are no batches.
     pub truncated_bytes: u64,
+    /// Bytes of zeros behind the last batch that were cut off: what was preallocated, or written to
+    /// and never brought to the disk.
+    pub zeroed_bytes: u64,
+    /// Partitions whose leader epochs were collected from their batches, because the checkpoint had
+    /// not been written yet.
+    pub epochs_collected: u64,
+}
+
+impl LoadStats {
+    pub(crate) fn add(&mut self, other: &LoadStats) {
+        self.recovered_segments += other.recovered_segments;
+        self.recovered_bytes += other.recovered_bytes;
+        self.truncated_bytes += other.truncated_bytes;
+        self.zeroed_bytes += other.zeroed_bytes;
+        self.epochs_collected += other.epochs_collected;
+    }
 }
 
 /// Why a partition was not loaded.
@@ -79,7 +98,11 @@ pub(crate) fn load(
     path: &Path,
     input: LoadInput,
 ) -> Result<(Arc<Log>, LoadStats), LoadError> {
-    let home = Arc::new(Home { dir: dir.clone(), path: parking_lot::RwLock::new(path.into()) });
+    let home = Arc::new(Home {
+        dir: dir.clone(),
+        keeps_open: input.keeps_open,
+        path: parking_lot::RwLock::new(path.into()),
+    });
     let mut stats = LoadStats::default();
     match load_inner(&home, path, input, &mut stats) {
         Ok(log) => {
@@ -87,7 +110,9 @@ pub(crate) fn load(
             dir.metrics.truncated_bytes.add(stats.truncated_bytes);
             Ok((log, stats))
         }
-        Err(Inner::Io(error)) => Err(LoadError::Storage(dir.fail("load", path, &error))),
+        // A load that could not open something is repeated from the beginning: what it has written is
+        // what it would write again.
+        Err(Inner::Io(error)) => Err(LoadError::Storage(dir.failure_of("load", path, &error))),
         Err(Inner::Refused(reason)) => Err(LoadError::Refused(reason)),
     }
 }
@@ -151,7 +176,7 @@ fn load_inner(
         segments.push(segment);
     }
 
-    let mut epochs = load_epochs(home, path, &files, &segments)?;
+    let mut epochs = load_epochs(home, path, &files, &segments, stats)?;
     let mut snapshots = files.snapshots;
     let mut end_offset = None;
     if clean && let Some(last) = segments.last() {
@@ -421,6 +446,7 @@ fn load_epochs(
     path: &Path,
     files: &Files,
     segments: &[Arc<Segment>],
+    stats: &mut LoadStats,
 ) -> Result<Epochs, Inner> {
     let bytes = match files.has_epochs {
         true => home.dir.disk.read_small(&path.join(names::LEADER_EPOCHS))?.unwrap_or_default(),
@@ -438,8 +464,13 @@ fn load_epochs(
     match parsed {
         Ok(entries) => Ok(Epochs::from_file(entries)),
         Err(reason) => {
-            tracing::warn!(path = %path.display(), reason,
-                "leader epochs are collected from the batches again");
+            if bytes.iter().all(|&byte| byte == 0) {
+                // A partition that was not flushed before the broker died, like any young one.
+                stats.epochs_collected += 1;
+            } else {
+                tracing::warn!(path = %path.display(), reason,
+                    "leader epochs are collected from the batches again");
+            }
             let mut epochs = Epochs::default();
             for segment in segments {
                 let file = segment.open_briefly()?;
@@ -475,7 +506,11 @@ fn clean_end(last: &Arc<Segment>) -> io::Result<Option<i64>> {
     let entry = last.with_index(|index, paths| {
         index.floor_entry(Floor::Offset(i64::MAX), paths, Wait::Allowed)
     });
-    let Ok(entry) = entry else { return Ok(None) };
+    let entry = match entry {
+        Ok(entry) => entry,
+        Err(WalkError::Io(error)) if is_exhausted(&error) => return Err(error),
+        Err(_) => return Ok(None),
+    };
     let from = entry.map_or(0, |(_, position)| position);
     let mut walk = Walk::new(&file, from, size, Wait::Allowed);
     let mut end = None;
@@ -709,13 +744,16 @@ impl Recovery<'_> {
         let mut end = base;
         let mut at = first;
         while let Some(segment) = segments.get(at) {
-            let (next, truncated) = self.segment(segment, end, log_start, &mut state)?;
+            let (next, truncated, is_zero) = self.segment(segment, end, log_start, &mut state)?;
             end = next;
             at += 1;
             let last = state.last_snapshot_offset;
             state.map_end_offset = end;
             take_snapshot(self.home, self.path, &mut state, self.snapshots, last)?;
-            if truncated > 0 {
+            if is_zero && at == segments.len() {
+                self.stats.zeroed_bytes += u64::from(truncated);
+            } else if truncated > 0 {
+                self.stats.truncated_bytes += u64::from(truncated);
                 tracing::warn!(path = %segment.file_path(names::LOG).display(),
                     log_end_offset = end, bytes = truncated,
                     segments = segments.len() - at, "damaged end of the log is cut off");
@@ -728,14 +766,15 @@ impl Recovery<'_> {
         Ok((end, state))
     }
 
-    /// Checks one segment; returns where it ends and how many bytes were cut off.
+    /// Checks one segment; returns where it ends, how many bytes were cut off, and whether these were
+    /// zeros.
     fn segment(
         &mut self,
         segment: &Arc<Segment>,
         expected: i64,
         log_start: i64,
         state: &mut ProducerState,
-    ) -> Result<(i64, u32), Inner> {
+    ) -> Result<(i64, u32, bool), Inner> {
         let size = segment.size();
         let file = segment.open_briefly()?;
         segment.index.lock().reset();
@@ -784,12 +823,13 @@ impl Recovery<'_> {
         self.stats.recovered_segments += 1;
         self.stats.recovered_bytes += u64::from(size);
         let truncated = size - valid;
+        let mut is_zero = false;
         if truncated > 0 {
-            self.stats.truncated_bytes += u64::from(truncated);
+            is_zero = file.is_zero_from(u64::from(valid), u64::from(size))?;
             file.set_len(u64::from(valid))?;
             segment.set_size(valid);
         }
         segment.write_index()?;
-        Ok((end, truncated))
+        Ok((end, truncated, is_zero))
     }
 }

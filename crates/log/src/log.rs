@@ -84,6 +84,9 @@ pub(crate) struct Writer {
     pub(crate) busy: bool,
     /// A roll is on its way to the executor; pending appends wait for it.
     pub(crate) roll_queued: bool,
+    /// Why the roll that pending appends waited for came to nothing, though the directory is online:
+    /// those that need it are told, and the next one tries again.
+    pub(crate) roll_failed: Option<StorageError>,
     /// Raised by every truncation.
     pub(crate) generation: u64,
     /// Appends taken off the pending list, and how far they are done.
@@ -220,6 +223,7 @@ impl Log {
             loaded.high_watermark.min(loaded.end_offset).max(loaded.log_start_offset);
         loaded.producers.on_high_watermark(high_watermark);
         let active = loaded.segments.last()?.clone();
+        active.pin_if_wanted();
         let end =
             End { offset: loaded.end_offset, segment: active.base_offset, position: active.size() };
         let has_transactions = loaded.producers.has_transactions();
@@ -238,6 +242,7 @@ impl Log {
             updates: Updates::default(),
             busy: false,
             roll_queued: false,
+            roll_failed: None,
             generation: 0,
             taken: Pending::default(),
             taken_next: 0,
@@ -299,8 +304,8 @@ impl Log {
     /// thousand new partitions would take minutes. A power cut before that leaves a log without an
     /// id, which gets it again from the metadata by its topic's name.
     pub fn assign_topic_id(&self, id: Uuid) -> Result<bool, StorageError> {
-        if self.topic_id.set(id).is_err() {
-            return Ok(self.topic_id() == Some(id));
+        if let Some(known) = self.topic_id() {
+            return Ok(known == id);
         }
         let dir = &self.home.dir;
         let path = self.path().join(names::PARTITION_METADATA);
@@ -308,7 +313,8 @@ impl Log {
         let written = dir.disk.replace_unsynced(&path, &content);
         dir.guard("write", &path, written)?;
         self.metadata_unsynced.store(true, Ordering::Release);
-        Ok(true)
+        // Once it is written: a log that was not told its id is told again.
+        Ok(self.topic_id.set(id).is_ok() || self.topic_id() == Some(id))
     }
 
     /// The log directory the partition is in.
@@ -420,17 +426,6 @@ impl Log {
         true
     }
 
-    /// Sets the high watermark, lower too (a follower that truncates, or learns its leader's);
-    /// between the log's start and its end. Returns what it is now.
-    pub fn set_high_watermark(&self, offset: i64) -> i64 {
-        let mut writer = self.lock_writer();
-        let offset = offset.min(writer.end_offset).max(self.log_start_offset());
-        self.high_watermark.store(offset, Ordering::Release);
-        writer.producers.on_high_watermark(offset);
-        self.publish_transactions(&writer);
-        offset
-    }
-
     /// The newest leader epoch, and where it began.
     pub fn latest_epoch(&self) -> Option<(i32, i64)> {
         self.epochs.read().latest()
@@ -489,16 +484,6 @@ impl Log {
                 txn_start_offset: producer.txn_first_offset,
             })
             .collect()
-    }
-
-    /// How many producers the log remembers.
-    pub fn producer_count(&self) -> usize {
-        self.lock_writer().producers.len()
-    }
-
-    /// Timestamp of the last batch in the oldest open transaction, if there is one.
-    pub fn oldest_transaction_timestamp(&self) -> Option<i64> {
-        self.lock_writer().producers.oldest_txn_timestamp()
     }
 
     // -- inner ------------------------------------------------------------------------------
@@ -583,7 +568,7 @@ impl Log {
     }
 
     /// An I/O result becomes a storage result. An error takes the directory offline, unless it
-    /// only says that the log was deleted meanwhile.
+    /// only says that the log was deleted meanwhile, or is retriable.
     pub(crate) fn guard<T>(
         &self,
         action: &str,
@@ -593,9 +578,10 @@ impl Log {
         result.map_err(|error| {
             if self.is_closed() && error.kind() == std::io::ErrorKind::NotFound {
                 let reason = StorageError::reason_of(action, path, &error);
-                return StorageError { dir: self.home.dir.path().to_path_buf(), reason };
+                let dir = self.home.dir.path().to_path_buf();
+                return StorageError { dir, reason, is_retriable: false };
             }
-            self.home.dir.fail(action, path, &error)
+            self.home.dir.failure_of(action, path, &error)
         })
     }
 

@@ -22,7 +22,7 @@ use thalweg_wire::Uuid;
 
 use crate::checkpoint;
 use crate::config::LogConfig;
-use crate::dir::{DirFailureListener, Executor, LogDir};
+use crate::dir::{DirFailureListener, Executor, LogDir, patiently};
 use crate::disk::Disk;
 use crate::error::{OpenError, StorageError};
 use crate::housekeeping::read_offsets;
@@ -56,7 +56,8 @@ pub struct ManagerConfig {
     pub now_ms: i64,
     /// `num.recovery.threads.per.data.dir`
     pub recovery_threads_per_dir: usize,
-    /// Log files that may be open at a time, per directory.
+    /// Log files that may be held open for later, per directory. Readers hold as many at most that
+    /// are not among them.
     pub max_open_files_per_dir: usize,
     /// How many threads may write what [`Log::submit`] gets, over all directories: one less than
     /// serve requests, so that one is left while disks stall. The rest goes to writer threads.
@@ -271,7 +272,10 @@ impl LogManager {
         if dir.check().is_ok()
             && let Err(error) = self.load_partitions(dir, config, &mut report)?
         {
-            dir.fail("load", dir.path(), &error);
+            let failure = dir.failure_of("load", dir.path(), &error);
+            if failure.is_retriable {
+                return Err(OpenError::exhausted(&failure));
+            }
         }
         report.failure = dir.failure();
         Ok(report)
@@ -338,6 +342,7 @@ impl LogManager {
             .collect();
         let next = AtomicUsize::new(0);
         let loaded = Mutex::new((Vec::with_capacity(work.len()), LoadStats::default(), Vec::new()));
+        let exhausted = Mutex::new(None);
         let threads = config.recovery_threads_per_dir.clamp(1, work.len().max(1));
         std::thread::scope(|scope| {
             for _ in 0..threads {
@@ -357,26 +362,34 @@ impl LogManager {
                             recovery_point: offset(&checkpoints.recovery_points),
                             high_watermark: offset(&checkpoints.high_watermarks),
                             clean: report.clean,
+                            keeps_open: false,
                             now_ms: config.now_ms,
                         };
-                        match load(dir, path, input) {
+                        match load_patiently(dir, path, &input) {
                             Ok((log, stats)) => {
                                 let mut loaded = loaded.lock();
                                 loaded.0.push(log);
-                                loaded.1.recovered_segments += stats.recovered_segments;
-                                loaded.1.recovered_bytes += stats.recovered_bytes;
-                                loaded.1.truncated_bytes += stats.truncated_bytes;
+                                loaded.1.add(&stats);
                             }
                             Err(LoadError::Refused(reason)) => {
                                 loaded.lock().2.push((path.clone(), reason));
                             }
-                            // The directory is offline; the others need not be tried.
-                            Err(LoadError::Storage(_)) => return,
+                            // The directory is offline, or the start comes to nothing; the others
+                            // need not be tried.
+                            Err(LoadError::Storage(failure)) => {
+                                if failure.is_retriable {
+                                    *exhausted.lock() = Some(failure);
+                                }
+                                return;
+                            }
                         }
                     }
                 });
             }
         });
+        if let Some(failure) = exhausted.into_inner() {
+            return Err(OpenError::exhausted(&failure));
+        }
         let (logs, stats, refused) = loaded.into_inner();
         report.partitions = logs.len();
         report.stats = stats;
@@ -430,11 +443,6 @@ impl LogManager {
         self.logs.read().values().flatten().cloned().collect()
     }
 
-    /// All logs of a topic, by partition.
-    pub fn of_topic(&self, topic: &str) -> Vec<Arc<Log>> {
-        self.logs.read().get(topic).cloned().unwrap_or_default()
-    }
-
     /// Whether directories stall, for whoever sleeps until one does.
     pub fn stalls(&self) -> &Arc<Stalls> {
         &self.stalls
@@ -466,6 +474,11 @@ impl LogManager {
         self.all_dirs().map(|dir| dir.pool.open_files()).sum()
     }
 
+    /// Log files that are open, those included that only answers to readers hold.
+    pub fn held_files(&self) -> usize {
+        self.all_dirs().map(|dir| dir.pool.held_files()).sum()
+    }
+
     /// `cordoned.log.dirs`: directories that get no new partitions.
     pub fn set_cordoned(&self, dirs: Vec<Uuid>) {
         *self.cordoned.write() = dirs;
@@ -483,6 +496,20 @@ impl LogManager {
     pub fn set_defaults(&self, defaults: Arc<LogConfig>) {
         *self.defaults.write() = defaults;
     }
+}
+
+/// Loads a partition; waits for descriptors and memory if they are lacking.
+fn load_patiently(
+    dir: &Arc<LogDir>,
+    path: &Path,
+    input: &LoadInput,
+) -> Result<(Arc<Log>, LoadStats), LoadError> {
+    let loaded = patiently(|| match load(dir, path, input.clone()) {
+        Err(LoadError::Storage(failure)) => Err(failure),
+        Err(LoadError::Refused(reason)) => Ok(Err(reason)),
+        Ok(loaded) => Ok(Ok(loaded)),
+    });
+    loaded.map_err(LoadError::Storage)?.map_err(LoadError::Refused)
 }
 
 /// Reads or writes every `meta.properties`; returns the cluster's id.

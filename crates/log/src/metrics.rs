@@ -45,6 +45,8 @@ pub struct Metrics {
     pub truncated_bytes: Counter,
     /// Log files opened.
     pub files_opened: Counter,
+    /// Opens that failed because the system had no descriptor or no memory for them.
+    pub opens_exhausted: Counter,
     /// How often appends to a directory began to stall.
     pub append_stalls: Counter,
     /// Appends of others that panicked, on the thread that wrote them.

@@ -27,8 +27,6 @@ pub enum AppendOrigin {
     Coordinator,
     /// A follower, or recovery: what is there is taken as it is.
     Replication,
-    /// The metadata quorum's leader.
-    RaftLeader,
 }
 
 /// One batch of a producer, as remembered.
@@ -376,12 +374,6 @@ impl ProducerState {
         self.last_snapshot_offset = latest_snapshot.unwrap_or(log_start);
     }
 
-    /// Timestamp of the oldest open transaction's last batch.
-    pub(crate) fn oldest_txn_timestamp(&self) -> Option<i64> {
-        let (_, txn) = self.ongoing.iter().next()?;
-        self.producers.get(&txn.producer_id).map(|producer| producer.last_timestamp)
-    }
-
     /// Forgets producers without an open transaction that were silent for `expiration_ms`.
     pub(crate) fn expire(&mut self, now_ms: i64, expiration_ms: i64) -> usize {
         let before = self.producers.len();
@@ -649,6 +641,5 @@ mod tests {
         assert_eq!(state.expire(1999, 1000), 0);
         assert_eq!(state.expire(2000, 1000), 1);
         assert!(state.get(7).is_none() && state.get(8).is_some());
-        assert_eq!(state.oldest_txn_timestamp(), Some(1000));
     }
 }

@@ -76,16 +76,6 @@ impl ReadResult {
         self.file.as_ref().map(|file| file.as_fd())
     }
 
-    /// Copies bytes from `from` (relative to the result) on into `buf`, as far as the page cache
-    /// has them: the number of bytes, `WouldBlock` if not even the first is there.
-    pub fn copy_nowait(&self, from: u32, buf: &mut [u8]) -> io::Result<usize> {
-        let (Some(file), Some(left)) = (&self.file, self.len.checked_sub(from)) else {
-            return Ok(0);
-        };
-        let len = buf.len().min(left as usize);
-        file.read_nowait(&mut buf[..len], self.position + u64::from(from))
-    }
-
     /// Copies bytes from `from` (relative to the result) on until `buf` is full or there are no
     /// more; waits for the disk.
     pub fn copy(&self, from: u32, buf: &mut [u8]) -> io::Result<usize> {
@@ -95,12 +85,6 @@ impl ReadResult {
         let len = buf.len().min(left as usize);
         file.read_exact_at(&mut buf[..len], self.position + u64::from(from))?;
         Ok(len)
-    }
-
-    /// Whether the first page of the bytes is in the page cache, so that sending may begin.
-    pub fn is_cached(&self) -> bool {
-        let mut probe = [0u8; 1];
-        !matches!(self.copy_nowait(0, &mut probe), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// The bytes in memory of their own; waits for the disk. For tests and small reads.
@@ -171,7 +155,7 @@ impl Log {
             WalkError::Io(error) if self.is_closed() && error.kind() == io::ErrorKind::NotFound => {
                 self.read_closed()
             }
-            WalkError::Io(error) => self.home.dir.fail("read", path, &error).into(),
+            WalkError::Io(error) => self.home.dir.failure_of("read", path, &error).into(),
             WalkError::Corrupt { position, reason } => ReadError::Corrupt {
                 topic: self.topic.clone(),
                 partition: self.partition,
@@ -229,7 +213,7 @@ impl Log {
             *looked_at = Some(segment.clone());
             let is_last = segment.base_offset == bound.segment;
             let limit = if is_last { bound.position } else { segment.size() };
-            let file = segment.open().map_err(WalkError::Io)?;
+            let file = segment.open_to_read().map_err(WalkError::Io)?;
             if let Some((begin, first)) =
                 self.locate_begin(segment, &file, offset, limit, request.wait)?
             {
@@ -324,7 +308,7 @@ impl Log {
         let Some(segment) = segments.get(at) else { return Ok(end) };
         *looked_at = Some(segment.clone());
         let limit = if segment.base_offset == end.segment { end.position } else { segment.size() };
-        let file = segment.open()?;
+        let file = segment.open_to_read()?;
         let position = match segment.find(&file, bound, limit, wait)? {
             Some(head) => head.position,
             None => limit,

@@ -19,21 +19,48 @@ impl LogManager {
         partitions: impl IntoIterator<Item = (&'a str, i32)>,
         now_ms: i64,
     ) -> Result<Vec<Arc<Log>>, StorageError> {
-        self.remove(partitions, now_ms, false)
+        let _creation = self.creation.lock();
+        let mut removed: Vec<Arc<Log>> = Vec::new();
+        let mut failure = None;
+        for (topic, partition) in partitions {
+            let log = {
+                let mut logs = self.logs.write();
+                let Some(list) = logs.get_mut(topic) else { continue };
+                let Ok(at) = list.binary_search_by_key(&partition, |log| log.partition) else {
+                    continue;
+                };
+                let log = list.remove(at);
+                if list.is_empty() {
+                    logs.remove(topic);
+                }
+                log
+            };
+            if let Err(error) = self.rename_away(&log, now_ms, false) {
+                failure.get_or_insert(error);
+            }
+            removed.push(log);
+        }
+        for dir in &self.dirs {
+            if !removed.iter().any(|log| Arc::ptr_eq(log.dir(), dir)) || dir.check().is_err() {
+                continue;
+            }
+            // All new names at once. What the checkpoints say of a deleted partition must not reach
+            // one made anew.
+            let settled = dir
+                .guard("flush", dir.path(), dir.disk.sync_dir(dir.path()))
+                .and_then(|()| self.checkpoint_dir(dir));
+            if let Err(error) = settled {
+                failure.get_or_insert(error);
+            }
+        }
+        match failure {
+            None => Ok(removed),
+            Some(error) => Err(error),
+        }
     }
 
-    /// Sets partitions aside that the cluster's metadata does not know: renamed to `-stray`, no
-    /// longer served, not deleted.
-    pub fn mark_stray<'a>(
-        &self,
-        partitions: impl IntoIterator<Item = (&'a str, i32)>,
-        now_ms: i64,
-    ) -> Result<Vec<Arc<Log>>, StorageError> {
-        self.remove(partitions, now_ms, true)
-    }
-
-    /// Sets every log aside that the metadata does not know, as [`Self::mark_stray`] does: once,
-    /// before anything is served. Says where they were.
+    /// Sets every log aside that the metadata does not know: renamed to `-stray`, not served, not
+    /// deleted. Once, before anything is served. Says where they were.
     ///
     /// Of a partition that is in two directories the copy with a topic id counts: one without is
     /// what is left of an attempt to make the partition there, as Kafka sees it, too.
@@ -75,52 +102,6 @@ impl LogManager {
             }
         }
         failure.map_or(Ok(set_aside), Err)
-    }
-
-    fn remove<'a>(
-        &self,
-        partitions: impl IntoIterator<Item = (&'a str, i32)>,
-        now_ms: i64,
-        stray: bool,
-    ) -> Result<Vec<Arc<Log>>, StorageError> {
-        let _creation = self.creation.lock();
-        let mut removed: Vec<Arc<Log>> = Vec::new();
-        let mut failure = None;
-        for (topic, partition) in partitions {
-            let log = {
-                let mut logs = self.logs.write();
-                let Some(list) = logs.get_mut(topic) else { continue };
-                let Ok(at) = list.binary_search_by_key(&partition, |log| log.partition) else {
-                    continue;
-                };
-                let log = list.remove(at);
-                if list.is_empty() {
-                    logs.remove(topic);
-                }
-                log
-            };
-            if let Err(error) = self.rename_away(&log, now_ms, stray) {
-                failure.get_or_insert(error);
-            }
-            removed.push(log);
-        }
-        for dir in &self.dirs {
-            if !removed.iter().any(|log| Arc::ptr_eq(log.dir(), dir)) || dir.check().is_err() {
-                continue;
-            }
-            // All new names at once. What the checkpoints say of a deleted partition must not reach
-            // one made anew.
-            let settled = dir
-                .guard("flush", dir.path(), dir.disk.sync_dir(dir.path()))
-                .and_then(|()| self.checkpoint_dir(dir));
-            if let Err(error) = settled {
-                failure.get_or_insert(error);
-            }
-        }
-        match failure {
-            None => Ok(removed),
-            Some(error) => Err(error),
-        }
     }
 
     fn rename_away(&self, log: &Arc<Log>, now_ms: i64, stray: bool) -> Result<(), StorageError> {

@@ -9,7 +9,7 @@ use parking_lot::{Mutex, RwLock};
 use thalweg_records::batch::HEADER_LEN;
 
 use crate::dir::LogDir;
-use crate::disk::{Mode, OpenFile};
+use crate::disk::{Mode, OpenFile, kept};
 use crate::error::StorageError;
 use crate::index::{IndexError, IndexPaths, MaxTimestamp, SegmentIndex};
 use crate::lookup::Floor;
@@ -20,6 +20,8 @@ use crate::walk::{BatchHead, Wait, Walk, WalkError};
 #[derive(Debug)]
 pub(crate) struct Home {
     pub(crate) dir: Arc<LogDir>,
+    /// The file that is appended to stays open.
+    pub(crate) keeps_open: bool,
     pub(crate) path: RwLock<Arc<Path>>,
 }
 
@@ -40,6 +42,8 @@ pub(crate) struct Segment {
     size: AtomicU32,
     file: Mutex<Option<Arc<OpenFile>>>,
     used: AtomicBool,
+    /// The file stays open: of a log that must not depend on a descriptor being free.
+    pinned: AtomicBool,
     /// The files have been renamed to `.deleted`.
     deleted: AtomicBool,
     /// There is a transaction index.
@@ -91,6 +95,7 @@ impl Segment {
             size: AtomicU32::new(size),
             file: Mutex::new(None),
             used: AtomicBool::new(false),
+            pinned: AtomicBool::new(false),
             deleted: AtomicBool::new(false),
             has_txn_index: AtomicBool::new(false),
             index: Mutex::new(index),
@@ -140,6 +145,14 @@ impl Segment {
         path
     }
 
+    /// The open log file, for a reader: not opened when those that are read hold too many.
+    pub(crate) fn open_to_read(&self) -> io::Result<Arc<OpenFile>> {
+        if !self.dir().pool.has_room_to_read() && self.file.lock().is_none() {
+            return Err(kept("answers to readers hold all the files that they may"));
+        }
+        self.open()
+    }
+
     /// The open log file; opened if need be. `NotFound` when the segment is gone for good.
     pub(crate) fn open(&self) -> io::Result<Arc<OpenFile>> {
         self.used.store(true, Ordering::Relaxed);
@@ -153,7 +166,7 @@ impl Segment {
             Err(error) if error.kind() == io::ErrorKind::NotFound => open()?,
             other => other?,
         };
-        let file = Arc::new(file);
+        let file = Arc::new(file.counted(self.dir().pool.hold()));
         *slot = Some(file.clone());
         drop(slot);
         self.dir().metrics.files_opened.add(1);
@@ -169,9 +182,20 @@ impl Segment {
         self.dir().disk.open(&self.log_path(), Mode::Write).map(Arc::new)
     }
 
+    /// Keeps the file open from when it is opened until the segment gets no more batches, where the
+    /// log asks for that.
+    pub(crate) fn pin_if_wanted(&self) {
+        self.pinned.store(self.home.keeps_open, Ordering::Relaxed);
+    }
+
+    /// The segment gets no more batches.
+    pub(crate) fn unpin(&self) {
+        self.pinned.store(false, Ordering::Relaxed);
+    }
+
     /// The pool's question; true when the file is closed now.
     pub(crate) fn close_unless_used(&self) -> bool {
-        if self.used.swap(false, Ordering::Relaxed) {
+        if self.used.swap(false, Ordering::Relaxed) || self.pinned.load(Ordering::Relaxed) {
             return false;
         }
         self.file.lock().take();
@@ -194,6 +218,17 @@ impl Segment {
         let file = disk.open(&self.file_path(names::LOG), Mode::Create)?;
         if let Some(bytes) = preallocate {
             file.allocate(u64::from(bytes))?;
+        }
+        Ok(())
+    }
+
+    /// Removes what [`Self::create_file`] made, as far as it came, and the snapshot that goes with
+    /// it.
+    pub(crate) fn remove_files(&self, with_snapshot: bool) -> io::Result<()> {
+        for suffix in [names::LOG, names::INDEX, names::TIME_INDEX, names::SNAPSHOT] {
+            if suffix != names::SNAPSHOT || with_snapshot {
+                self.dir().disk.remove_file(&self.file_path(suffix))?;
+            }
         }
         Ok(())
     }

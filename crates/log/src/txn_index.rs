@@ -64,6 +64,12 @@ pub(crate) fn decode_all(bytes: &[u8]) -> Result<(Vec<AbortedTxn>, usize), Strin
     Ok((all, rest.len()))
 }
 
+/// Adds a transaction to the index of the segment that it was aborted in.
+pub(crate) fn append_entry(file: &OpenFile, txn: &AbortedTxn) -> io::Result<()> {
+    let entries = file.len()? / LEN as u64;
+    file.write_all_at(&txn.encode(), entries * LEN as u64)
+}
+
 impl Segment {
     fn txn_index_path(&self) -> PathBuf {
         let mut path = self.file_path(names::TXN_INDEX);
@@ -84,12 +90,16 @@ impl Segment {
         }
     }
 
+    /// Opens the index for [`append_entry`]; makes it if there is none.
+    pub(crate) fn create_txn_index(&self) -> io::Result<OpenFile> {
+        let file = self.home_disk().open(&self.txn_index_path(), Mode::Create)?;
+        self.has_txn_index.store(true, Ordering::Release);
+        Ok(file)
+    }
+
     /// Adds a transaction that was aborted in this segment.
     pub(crate) fn append_aborted(&self, txn: &AbortedTxn) -> io::Result<()> {
-        self.has_txn_index.store(true, Ordering::Release);
-        let file = self.home_disk().open(&self.txn_index_path(), Mode::Create)?;
-        let entries = file.len()? / LEN as u64;
-        file.write_all_at(&txn.encode(), entries * LEN as u64)
+        append_entry(&self.create_txn_index()?, txn)
     }
 
     /// Visits the entries in order until `visit` says no. Under [`Wait::Never`] `WouldBlock` where

@@ -92,7 +92,7 @@ fn partitions_are_spread_over_directories_and_found_again() {
         let log = logs.get("t", partition).unwrap();
         assert_eq!(log.log_end_offset(), i64::from(partition) + 1);
     }
-    assert_eq!(logs.of_topic("t").len(), 10);
+    assert_eq!(logs.all().iter().filter(|log| &**log.topic() == "t").count(), 10);
     drop(logs);
     // One directory was not closed cleanly: no epoch to vouch for.
     let (logs, _) = LogManager::open(config(&dirs, LogConfig::default())).unwrap();
@@ -238,7 +238,7 @@ fn what_is_not_ours_is_left_alone() {
     assert_eq!(report.dirs[0].set_aside.len(), 2);
     let log = create(&logs, "gone");
     append(&log, BatchSpec::new(0, 1));
-    logs.mark_stray([("gone", 0)], 1_000).unwrap();
+    logs.set_strays_aside(|log| &**log.topic() != "gone", 1_000).unwrap();
     assert!(log.path().to_string_lossy().ends_with("-stray"));
     logs.delete_due(i64::MAX);
     assert!(log.path().join("00000000000000000000.log").exists());

@@ -27,11 +27,6 @@ impl ApiError {
     pub fn bare(code: ErrorCode) -> ApiError {
         ApiError { code, message: None }
     }
-
-    /// Whether this is an error at all.
-    pub fn is_failure(&self) -> bool {
-        self.code != ErrorCode::NONE
-    }
 }
 
 impl From<ConfigError> for ApiError {

@@ -4,7 +4,6 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `meta.properties`, in every log directory | [`meta_properties`] |
 //! | `bootstrap.checkpoint`, in every log directory | [`bootstrap_checkpoint`] |
 //! | `__cluster_metadata-0/00000000000000000000-0000000000.checkpoint` | [`quorum_checkpoint`] |
 //!
@@ -21,101 +20,13 @@ use thalweg_wire::messages::{
     SnapshotHeaderRecord, leader_change_message,
 };
 
-use crate::config::properties;
-use crate::config::{BrokerConfig, ConfigError, Properties};
+use crate::config::BrokerConfig;
 use crate::features::{ELR_VERSION, INITIAL_LEVELS, MetadataVersion};
 use crate::image::{MetadataImage, ResourceType, snapshot_records};
 use crate::records::{BatchWriter, ControlRecord, RecordError};
 
 /// Name of the checkpoint that makes this node the quorum's only voter.
 pub const QUORUM_CHECKPOINT: &str = "00000000000000000000-0000000000.checkpoint";
-
-/// What `meta.properties` says about a log directory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MetaProperties {
-    /// Id of the cluster.
-    pub cluster_id: String,
-    /// Id of the node.
-    pub node_id: i32,
-    /// Id of the directory.
-    pub directory_id: Uuid,
-}
-
-/// Why a `meta.properties` cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum MetaPropertiesError {
-    /// It is not in the syntax of Java properties.
-    #[error(transparent)]
-    Syntax(#[from] ConfigError),
-    /// A field is missing or malformed.
-    #[error("{field} is {value}")]
-    Field {
-        /// The field.
-        field: &'static str,
-        /// What it is instead.
-        value: String,
-    },
-}
-
-/// The content of `meta.properties`, without the comments with which Java begins it.
-pub fn meta_properties(meta: &MetaProperties) -> String {
-    format!(
-        "cluster.id={}\ndirectory.id={}\nnode.id={}\nversion=1\n",
-        escape(&meta.cluster_id),
-        meta.directory_id,
-        meta.node_id
-    )
-}
-
-/// Cluster ids are base64 as a rule, but may be anything.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut units = [0u16; 2];
-    for (at, c) in text.chars().enumerate() {
-        match c {
-            ' ' if at == 0 => out.push_str("\\ "),
-            '\\' | '=' | ':' | '#' | '!' => {
-                out.push('\\');
-                out.push(c);
-            }
-            ' '..='~' => out.push(c),
-            _ => {
-                for unit in c.encode_utf16(&mut units) {
-                    out.push_str(&format!("\\u{unit:04X}"));
-                }
-            }
-        }
-    }
-    out
-}
-
-/// Reads `meta.properties`. A directory that was formatted before version 1 of the file, or by a
-/// release that gave directories no ids, is refused.
-pub fn read_meta_properties(bytes: &[u8]) -> Result<MetaProperties, MetaPropertiesError> {
-    let fields: Properties = properties::parse(bytes)?;
-    let field = |name: &'static str| {
-        fields
-            .get(name)
-            .map(|value| value.trim())
-            .ok_or(MetaPropertiesError::Field { field: name, value: "missing".into() })
-    };
-    let malformed = |name: &'static str, value: &str| MetaPropertiesError::Field {
-        field: name,
-        value: format!("{value:?}"),
-    };
-    let version = field("version")?;
-    if version != "1" {
-        return Err(malformed("version", version));
-    }
-    let node_id = field("node.id")?;
-    let directory_id = field("directory.id")?;
-    Ok(MetaProperties {
-        cluster_id: field("cluster.id")?.to_owned(),
-        node_id: node_id.parse().map_err(|_| malformed("node.id", node_id))?,
-        directory_id: Uuid::parse(directory_id)
-            .ok_or_else(|| malformed("directory.id", directory_id))?,
-    })
-}
 
 /// The records of `bootstrap.checkpoint`: the levels the cluster's features begin with.
 pub fn bootstrap_records() -> Vec<MetadataRecord> {
@@ -229,17 +140,6 @@ impl SoleVoter {
         }
     }
 
-    /// Whether a voter set names this node and this directory, and nobody else. Only then may the
-    /// embedded controller write: anything else would fork the cluster's metadata.
-    pub fn is_sole_voter_of(&self, voters: &VotersRecord) -> bool {
-        match &voters.voters[..] {
-            [voter] => {
-                voter.voter_id == self.node_id && voter.voter_directory_id == self.directory_id
-            }
-            _ => false,
-        }
-    }
-
     /// The control records of a log's first epoch: beside the leader they say what the checkpoint
     /// says, so that the checkpoint can go.
     pub fn first_epoch_records(&self) -> Vec<ControlRecord> {
@@ -350,61 +250,14 @@ mod tests {
     use crate::image::{Delta, Loader, Provenance, SnapshotReader};
     use crate::records::Batch;
 
-    fn meta(cluster_id: &str) -> MetaProperties {
-        MetaProperties {
-            cluster_id: cluster_id.to_owned(),
-            node_id: 3,
-            directory_id: Uuid::from_u128(0x0102_0304_0506_4708_890a_0b0c_0d0e_0f10),
-        }
-    }
-
     fn voter() -> SoleVoter {
         SoleVoter {
             node_id: 3,
-            directory_id: meta("").directory_id,
+            directory_id: Uuid::from_u128(0x0102_0304_0506_4708_890a_0b0c_0d0e_0f10),
             listener: "CONTROLLER".into(),
             host: "localhost".into(),
             port: 9093,
         }
-    }
-
-    #[test]
-    fn meta_properties_come_back() {
-        for id in ["MkU3OEVBNTcwNTJENDM2Qg", "a=b:c#d!e\\f g", " leading", "grüße \u{1f600}"] {
-            let text = meta_properties(&meta(id));
-            assert!(text.is_ascii(), "{text}");
-            let read = read_meta_properties(text.as_bytes()).expect("what was written");
-            assert_eq!(read.cluster_id, id.trim());
-            assert_eq!((read.node_id, read.directory_id), (3, meta(id).directory_id));
-        }
-        let good = meta_properties(&meta("c"));
-        for (from, to, error) in [
-            ("version=1", "version=0", "version is \"0\""),
-            ("version=1", "", "version is missing"),
-            ("node.id=3", "node.id=x", "node.id is \"x\""),
-            ("node.id=3", "broker.id=3", "node.id is missing"),
-            ("cluster.id=c", "", "cluster.id is missing"),
-            ("directory.id=", "directory.id=!", "directory.id is \"!"),
-        ] {
-            let text = good.replace(from, to);
-            let found = read_meta_properties(text.as_bytes()).expect_err(&text).to_string();
-            assert!(found.starts_with(error), "{found}");
-        }
-    }
-
-    #[test]
-    fn only_the_sole_voter_writes() {
-        let voter = voter();
-        let mut voters = voter.voters_record();
-        assert!(voter.is_sole_voter_of(&voters));
-        voters.voters.push(Voter { voter_id: 4, ..Voter::default() });
-        assert!(!voter.is_sole_voter_of(&voters), "there is another");
-        voters.voters.clear();
-        assert!(!voter.is_sole_voter_of(&voters), "there is none");
-        let other = SoleVoter { directory_id: Uuid::ONE, ..voter.clone() };
-        assert!(!voter.is_sole_voter_of(&other.voters_record()), "another directory");
-        let other = SoleVoter { node_id: 5, ..voter.clone() };
-        assert!(!voter.is_sole_voter_of(&other.voters_record()), "another node");
     }
 
     #[test]

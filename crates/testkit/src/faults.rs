@@ -28,6 +28,8 @@ pub enum Errno {
     Eio = 5,
     /// Permission denied.
     Eacces = 13,
+    /// Too many open files.
+    Emfile = 24,
     /// No space left on device.
     Enospc = 28,
     /// Read-only file system.

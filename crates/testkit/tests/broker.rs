@@ -421,3 +421,75 @@ fn groups_go_on_after_an_unclean_stop() {
     });
     std::fs::remove_dir_all(&dir).unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_answers_what_waits() {
+    // A group that waits for more members, and a fetch that waits for data.
+    let builder = TestBroker::builder().config("group.initial.rebalance.delay.ms", 300_000);
+    let s = begin(builder.start().await).await;
+    let topic = create(&s.connection, "quiet", 1).await;
+    let fetch = FetchRequest {
+        max_wait_ms: 300_000,
+        min_bytes: 1,
+        max_bytes: 1 << 20,
+        session_epoch: -1,
+        topics: vec![FetchTopic {
+            topic_id: topic,
+            partitions: vec![FetchPartition {
+                current_leader_epoch: -1,
+                partition_max_bytes: 1 << 20,
+                ..Default::default()
+            }],
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let mut join = JoinGroupRequest {
+        group_id: "group".into(),
+        session_timeout_ms: 30_000,
+        rebalance_timeout_ms: 300_000,
+        protocol_type: "consumer".into(),
+        protocols: vec![join_group_request::JoinGroupRequestProtocol {
+            name: "range".into(),
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    // Named by the coordinator, once it has loaded its groups.
+    let find =
+        FindCoordinatorRequest { coordinator_keys: vec!["group".into()], ..Default::default() };
+    loop {
+        s.connection.send(&find).await.unwrap();
+        let named = s.connection.send(&join).await.unwrap();
+        if named.error_code == ErrorCode::MEMBER_ID_REQUIRED {
+            join.member_id = named.member_id;
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    let count = |name: &str| {
+        let text = s.broker.metrics_text();
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.map_or(0, |value| value.parse::<u64>().unwrap())
+    };
+    let joins = "kafka_network_requestmetrics_requests_total{request=\"JoinGroup\"}";
+    let before = count(joins);
+    let fetching = Connection::open(&s.broker.bootstrap(), &Options::default()).await.unwrap();
+    let joining = Connection::open(&s.broker.bootstrap(), &Options::default()).await.unwrap();
+    let fetched = tokio::spawn(async move { fetching.send(&fetch).await });
+    let joined = tokio::spawn(async move { joining.send(&join).await });
+    let parked = async {
+        while count("thalweg_fetches_parked_total") == 0 || count(joins) == before {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), parked).await.expect("both wait");
+    s.broker.shut_down().await;
+    let fetched = fetched.await.unwrap().expect("an answer before the end");
+    let part = &fetched.responses[0].partitions[0];
+    assert_eq!(part.error_code, ErrorCode::NONE);
+    assert!(part.records.as_ref().is_none_or(|records| records.is_empty()));
+    let joined = joined.await.unwrap().expect("an answer before the end");
+    assert_eq!(joined.error_code, ErrorCode::NOT_COORDINATOR);
+    assert!(s.connection.send(&find).await.is_err(), "the connection is closed");
+}

@@ -5,6 +5,7 @@ use crate::support;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use support::{Client, Data, metric};
 use thalweg_testkit::TestBroker;
@@ -210,6 +211,42 @@ async fn a_read_only_directory_at_the_start_is_offline() {
     let expected =
         vec![("a", topic.in_a, vec!["before", "during"]), ("b", topic.in_b, vec!["before"])];
     all_is_there(&data, expected, &topic).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_that_cannot_be_opened_for_now_take_no_directory_offline() {
+    let (data, faults) = (Data::new(), Faults::new());
+    let (broker, client) = data.start(&faults).await;
+    let topic = topic(&client, &[]).await;
+    let of_new = faults.fail(&[DiskOp::Open], "/b/new-", Errno::Emfile);
+    faults.fail(&[DiskOp::Open], "/a/__cluster_metadata-0/*.log", Errno::Emfile);
+    let new = client.create("new", 4, &[]).await;
+    assert!(of_new.get() > 0);
+    let offline = Err(ErrorCode::KAFKA_STORAGE_ERROR);
+    let mut answers = Vec::new();
+    for partition in 0..4 {
+        answers.push(client.produce(new, partition, "early").await);
+    }
+    let refused = answers.iter().filter(|answer| **answer == offline).count();
+    assert!(refused > 0 && answers.contains(&Ok(0)), "{answers:?}");
+    let dirs = client.dirs().await;
+    assert_eq!((dirs["a"].0, dirs["b"].0), (ErrorCode::NONE, ErrorCode::NONE));
+    assert_eq!(client.produce(topic.id, topic.in_b, "during").await, Ok(1));
+
+    faults.clear();
+    let opened = async {
+        for (partition, answer) in answers.iter().enumerate() {
+            let expected = Ok(i64::from(answer.is_ok()));
+            let partition = partition as i32;
+            while client.produce(new, partition, "late").await != expected {
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), opened).await.expect("they are opened again");
+    assert!(broker.metrics_text().contains("thalweg_log_opens_exhausted_total"));
+    broker.shut_down().await;
+    all_is_there(&data, vec![("b", topic.in_b, vec!["before", "during"])], &topic).await;
 }
 
 /// The path of a partition's file.

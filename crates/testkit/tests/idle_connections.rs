@@ -1,4 +1,4 @@
-//! What a connection costs that does nothing: bytes on the heap, counted by the allocator.
+//! What a connection costs that does nothing, or is gone: bytes on the heap, counted by the allocator.
 
 #![allow(clippy::print_stdout)]
 
@@ -13,8 +13,11 @@ use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::Compressor;
 use thalweg_testkit::TestBroker;
 use thalweg_wire::messages::create_topics_request::CreatableTopic;
+use thalweg_wire::messages::fetch_request::{FetchPartition, FetchTopic};
 use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
-use thalweg_wire::messages::{ApiVersionsRequest, CreateTopicsRequest, ProduceRequest};
+use thalweg_wire::messages::{
+    ApiVersionsRequest, CreateTopicsRequest, FetchRequest, ProduceRequest,
+};
 use thalweg_wire::{ApiKey, Message, Uuid, Writer};
 
 struct Counting;
@@ -142,5 +145,178 @@ async fn an_idle_connection_costs_little() {
     .unwrap();
     assert!(each <= BYTES_MAX, "an idle connection holds {each} bytes on the heap");
     println!("an idle connection holds {each} bytes");
+    broker.shut_down().await;
+}
+
+/// Clients that wait for quiet partitions and go away.
+const ABANDONED: usize = 2_000;
+const QUIET: i32 = 100;
+
+/// Asks until a counter of `/metrics` has grown by `count` from `before`.
+fn wait_for(broker: &TestBroker, name: &str, before: u64, count: usize) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while metric(broker, name) < before + count as u64 {
+        assert!(std::time::Instant::now() < deadline, "{name} is {}", metric(broker, name));
+        std::thread::yield_now();
+    }
+}
+
+fn metric(broker: &TestBroker, name: &str) -> u64 {
+    let text = broker.metrics_text();
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn long_polls_of_clients_that_went_away_leave_nothing() {
+    let broker = TestBroker::start().await;
+    let address = broker.bootstrap();
+    let topic = {
+        let admin =
+            thalweg::Connection::open(&address, &thalweg::Options::default()).await.unwrap();
+        let request = CreateTopicsRequest {
+            topics: vec![CreatableTopic {
+                name: "quiet".into(),
+                num_partitions: QUIET,
+                replication_factor: 1,
+                ..Default::default()
+            }],
+            timeout_ms: 10_000,
+            ..Default::default()
+        };
+        admin.send(&request).await.unwrap().topics[0].topic_id
+    };
+    let partition = |partition| FetchPartition {
+        partition,
+        current_leader_epoch: -1,
+        partition_max_bytes: 1 << 20,
+        ..Default::default()
+    };
+    let fetch = FetchRequest {
+        max_wait_ms: 300_000,
+        min_bytes: 1,
+        max_bytes: 1 << 20,
+        session_epoch: -1,
+        topics: vec![FetchTopic {
+            topic_id: topic,
+            partitions: (0..QUIET).map(partition).collect(),
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let fetch = frame(ApiKey::FETCH, 13, &fetch);
+    let left = tokio::task::block_in_place(|| {
+        let come_and_go = |count: usize| {
+            let names = [
+                "thalweg_fetches_parked_total",
+                "kafka_server_socketservermetrics_connection_close_total",
+            ];
+            let [parked, closed] = names.map(|name| metric(&broker, name));
+            let streams: Vec<TcpStream> = (0..count)
+                .map(|_| {
+                    let mut stream = TcpStream::connect(&address).unwrap();
+                    stream.write_all(&fetch).unwrap();
+                    stream
+                })
+                .collect();
+            wait_for(&broker, names[0], parked, count);
+            drop(streams);
+            wait_for(&broker, names[1], closed, count);
+        };
+        // What is made once: threads, their pools, tables that grow.
+        come_and_go(100);
+        let before = LIVE.load(Ordering::Relaxed);
+        for _ in 0..ABANDONED / 100 {
+            come_and_go(100);
+        }
+        LIVE.load(Ordering::Relaxed) - before
+    });
+    assert!(left < 200 << 10, "{ABANDONED} clients left {left} bytes on the heap");
+    println!("{ABANDONED} clients left {left} bytes");
+    broker.shut_down().await;
+}
+
+/// Reads an answer in pieces, with a pause after each.
+fn read_slowly(stream: &mut TcpStream, piece: usize, pause: std::time::Duration) -> usize {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).unwrap();
+    let whole = usize::try_from(i32::from_be_bytes(length)).unwrap();
+    let mut left = whole;
+    let mut buffer = vec![0; piece];
+    while left > 0 {
+        let part = left.min(piece);
+        stream.read_exact(&mut buffer[..part]).unwrap();
+        left -= part;
+        std::thread::sleep(pause);
+    }
+    whole
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_is_slow_is_not_idle() {
+    const RECORDS: usize = 32;
+    let broker = TestBroker::builder().config("connections.max.idle.ms", 2_000).start().await;
+    let address = broker.bootstrap();
+    let pause = std::time::Duration::from_millis(300);
+    let topic = {
+        let admin =
+            thalweg::Connection::open(&address, &thalweg::Options::default()).await.unwrap();
+        let request = CreateTopicsRequest {
+            topics: vec![CreatableTopic {
+                name: "slow".into(),
+                num_partitions: 1,
+                replication_factor: 1,
+                ..Default::default()
+            }],
+            timeout_ms: 10_000,
+            ..Default::default()
+        };
+        admin.send(&request).await.unwrap().topics[0].topic_id
+    };
+    let mut large = produce(topic);
+    let mut builder = BatchBuilder::new(BatchOptions::default());
+    builder.append(1_000, None, Some(&vec![7; 1_000_000]), &[]);
+    let records: Bytes = builder.finish(&mut Compressor::new()).unwrap().into();
+    large.topic_data[0].partition_data[0].records = Some(records);
+    let large = frame(ApiKey::PRODUCE, 13, &large);
+    let wanted = FetchRequest {
+        max_bytes: 100 << 20,
+        session_epoch: -1,
+        topics: vec![FetchTopic {
+            topic_id: topic,
+            partitions: vec![FetchPartition {
+                current_leader_epoch: -1,
+                partition_max_bytes: 100 << 20,
+                ..Default::default()
+            }],
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let parked = FetchRequest { max_wait_ms: 5_000, min_bytes: 100 << 20, ..wanted.clone() };
+    let (fetch, parked) = (frame(ApiKey::FETCH, 13, &wanted), frame(ApiKey::FETCH, 13, &parked));
+    tokio::task::spawn_blocking(move || {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        for _ in 0..RECORDS {
+            call(&mut stream, &large);
+        }
+        // A request that arrives slowly.
+        for piece in large.chunks(large.len() / 14) {
+            stream.write_all(piece).unwrap();
+            std::thread::sleep(pause);
+        }
+        call(&mut stream, &[]);
+        // One that waits.
+        call(&mut stream, &parked);
+        // An answer that is read slowly: most of it does not fit into the sockets' buffers.
+        stream.write_all(&fetch).unwrap();
+        let whole = read_slowly(&mut stream, 2 << 20, pause);
+        assert!(whole > RECORDS * 1_000_000, "{whole}");
+        // Nothing at all.
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0, "an idle connection is closed");
+    })
+    .await
+    .unwrap();
     broker.shut_down().await;
 }

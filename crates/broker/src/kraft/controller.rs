@@ -99,6 +99,11 @@ impl Controller {
         Ok(self.state.blocking_lock().log.settle(now_ms)?)
     }
 
+    /// Does `work` with the newest image, while nothing is decided. On a thread that may wait.
+    pub(crate) fn between_decisions(&self, work: impl FnOnce(&MetadataImage)) {
+        work(self.state.blocking_lock().loader.image());
+    }
+
     /// Writes a checkpoint if enough was written since the last one. On a thread that may wait.
     fn checkpoint(&self, broker: &Broker) {
         // Somebody who is at it writes one that is new enough, or the next decision sees to it.
@@ -180,6 +185,11 @@ fn apply<T>(
     }));
     match committed {
         Ok(Ok(())) => Ok(answer),
+        // The log is as it was; who asked may ask again.
+        Ok(Err(error)) if error.is_retriable() => {
+            tracing::warn!(%error, "a decision could not be written for now");
+            Err(error.into())
+        }
         Ok(Err(error)) => {
             tracing::error!(%error, "the metadata log failed; nothing more is decided");
             state.failed = Some(error.to_string());

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use thalweg_log::{
     AppendContext, AppendError, CLUSTER_METADATA_TOPIC, CreateError, CreateRequest, Disk,
-    Isolation, Log, LogConfig, LogDir, LogManager, ReadRequest, StorageError, Wait,
+    Isolation, Log, LogConfig, LogDir, LogManager, ReadRequest, StorageError, Wait, patiently,
 };
 use thalweg_metadata::bootstrap::{
     QUORUM_CHECKPOINT, SoleVoter, abort_record, bootstrap_checkpoint, bootstrap_records,
@@ -54,6 +54,13 @@ pub(crate) enum MetadataLogError {
     Damaged(String),
     #[error("{0}")]
     NotSoleVoter(String),
+}
+
+impl MetadataLogError {
+    /// Nothing was written, because there was no descriptor or no memory to open a file.
+    pub(crate) fn is_retriable(&self) -> bool {
+        matches!(self, MetadataLogError::Storage(failure) if failure.is_retriable)
+    }
 }
 
 /// Whose log it is.
@@ -250,12 +257,15 @@ impl MetadataLog {
         now_ms: i64,
     ) -> Result<Vec<Update>, MetadataLogError> {
         let context = AppendContext::coordinator(self.epoch, now_ms);
-        for batch in batches {
-            self.log.append_with_offsets(batch, &context)?;
+        for (at, batch) in batches.iter().enumerate() {
+            match self.append_patiently(batch, &context) {
+                Err(error) if at > 0 => return Err(half_written(&error)),
+                appended => appended?,
+            }
             self.bytes_since_snapshot += batch.len() as u64;
         }
         if self.settled {
-            self.log.flush(now_ms)?;
+            patiently(|| self.log.flush(now_ms)).map_err(|error| half_written(&error))?;
         }
         self.log.advance_high_watermark(self.log.log_end_offset());
         let mut decompressor = Decompressor::new();
@@ -266,6 +276,20 @@ impl MetadataLog {
                 .extend(loader.load(&batch).map_err(|e| MetadataLogError::Damaged(e.to_string()))?);
         }
         Ok(updates)
+    }
+
+    /// Appends a batch; waits where there is no descriptor or no memory to open a file.
+    fn append_patiently(
+        &self,
+        batch: &[u8],
+        context: &AppendContext,
+    ) -> Result<(), MetadataLogError> {
+        let appended = patiently(|| match self.log.append_with_offsets(batch, context) {
+            Err(AppendError::Storage(failure)) => Err(failure),
+            appended => Ok(appended),
+        })?;
+        appended?;
+        Ok(())
     }
 
     /// The start is over: brings what it wrote to the disk, and from here on each append.
@@ -326,6 +350,11 @@ impl MetadataLog {
             tracing::error!(%error, "the metadata log was not closed");
         }
     }
+}
+
+/// Part of a decision is in the log, or all of it and not on the disk: nothing can be decided on top.
+fn half_written(error: &dyn std::fmt::Display) -> MetadataLogError {
+    MetadataLogError::Damaged(format!("a decision was not written to its end: {error}"))
 }
 
 pub(super) fn each_batch(

@@ -3,21 +3,23 @@
 //!
 //! A request runs on this task from frame to append. What must wait (a long poll, a join) is
 //! *parked*: the frame's memory is given back, and the peer's closing is watched for meanwhile.
+//!
+//! When the broker stops, the request that is being served gets its answer, and is the last one.
 
 use std::io;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll};
-use std::time::Duration;
 
 use thalweg_wire::{ApiKey, Reader, Writer};
 use tokio::net::TcpStream;
 
 use super::buffers;
 use super::frame::{FrameError, FrameReader};
-use super::limits::Permit;
+use super::limits::{Permit, Socket};
 use super::listener::Listener;
 use super::send::{self, FileRange};
 use crate::api;
@@ -90,7 +92,7 @@ pub(crate) async fn serve(
     listener: Arc<Listener>,
     stream: TcpStream,
     peer: SocketAddr,
-    permit: Permit,
+    counted: (Permit, Socket),
 ) {
     let connection_id = broker.next_connection_id();
     let mut connection = Connection {
@@ -112,9 +114,23 @@ pub(crate) async fn serve(
     };
     broker.metrics.connections_opened.add(1);
     let mut shutdown = broker.shutdown.subscribe();
-    let end = tokio::select! {
-        end = CatchPanic(connection.run()) => end,
-        _ = shutdown.wait_for(|stop| *stop) => Ok(End::Shutdown),
+    let mut cut_off = broker.cut_off.subscribe();
+    let turn = Turn::default();
+    let end = {
+        let mut run = pin!(CatchPanic(connection.run(&turn)));
+        let ended = tokio::select! {
+            end = &mut run => Some(end),
+            _ = shutdown.wait_for(|stop| *stop) => None,
+        };
+        match ended {
+            Some(end) => end,
+            // What is being served is answered; nothing else is begun.
+            None if turn.stop() => tokio::select! {
+                end = run => end,
+                _ = cut_off.wait_for(|stop| *stop) => Ok(End::Shutdown),
+            },
+            None => Ok(End::Shutdown),
+        }
     };
     match end {
         Ok(End::Peer | End::Shutdown | End::Idle) => {}
@@ -131,7 +147,30 @@ pub(crate) async fn serve(
         }
     }
     broker.metrics.connections_closed.add(1);
-    drop(permit);
+    // What counts it goes after the socket itself.
+    drop(connection);
+    drop((counted, cut_off));
+}
+
+/// Whether a request is being served, and whether it is the last one.
+#[derive(Debug, Default)]
+struct Turn {
+    is_serving: AtomicBool,
+    is_last: AtomicBool,
+}
+
+impl Turn {
+    /// The broker stops: says whether a request is being served, which is the last one then.
+    fn stop(&self) -> bool {
+        self.is_last.store(true, Ordering::Relaxed);
+        self.is_serving.load(Ordering::Relaxed)
+    }
+
+    /// The request is answered; says whether there may be another one.
+    fn go_on(&self) -> bool {
+        self.is_serving.store(false, Ordering::Relaxed);
+        !self.is_last.load(Ordering::Relaxed)
+    }
 }
 
 /// Why a connection ended.
@@ -143,6 +182,15 @@ enum End {
     Io(io::Error),
 }
 
+impl End {
+    fn of(error: io::Error) -> End {
+        match error.kind() {
+            io::ErrorKind::TimedOut => End::Idle,
+            _ => End::Io(error),
+        }
+    }
+}
+
 struct Connection {
     reader: FrameReader,
     scratch: Scratch,
@@ -151,18 +199,18 @@ struct Connection {
 }
 
 impl Connection {
-    async fn run(&mut self) -> End {
-        loop {
+    async fn run(&mut self, turn: &Turn) -> End {
+        while turn.go_on() {
             let idle = self.context.broker.settings().idle_max;
-            let frame = match timeout(idle, self.reader.next(&self.stream)).await {
-                None => return End::Idle,
-                Some(Ok(frame)) => frame,
-                Some(Err(FrameError::Closed)) => return End::Peer,
-                Some(Err(FrameError::BadLength(len))) => {
+            let frame = match self.reader.next(&self.stream, idle).await {
+                Ok(frame) => frame,
+                Err(FrameError::Closed) => return End::Peer,
+                Err(FrameError::BadLength(len)) => {
                     return End::Refused(format!("frame length {len} is out of bounds"));
                 }
-                Some(Err(FrameError::Io(error))) => return End::Io(error),
+                Err(FrameError::Io(error)) => return End::of(error),
             };
+            turn.is_serving.store(true, Ordering::Relaxed);
             self.scratch.frame = buffers::take_frame();
             let (body, charge) = self.reader.parts_mut(frame.clone());
             let handled = match header(&mut self.context, body) {
@@ -179,11 +227,7 @@ impl Connection {
                 }
                 Handled::Close(reason) => return End::Refused(reason),
                 Handled::Reply => {
-                    timeout(
-                        idle,
-                        send::send(&self.stream, &self.scratch.frame, &self.scratch.files),
-                    )
-                    .await
+                    send::send(&self.stream, idle, &self.scratch.frame, &self.scratch.files).await
                 }
                 Handled::Parked(answer) => {
                     // It brings a frame of its own when it is done; until then it keeps none.
@@ -201,8 +245,7 @@ impl Connection {
                     if let Some(reason) = parked.close {
                         return End::Refused(reason);
                     }
-                    let sent =
-                        timeout(idle, send::send(&self.stream, &parked.frame, &parked.files)).await;
+                    let sent = send::send(&self.stream, idle, &parked.frame, &parked.files).await;
                     buffers::give_frame(parked.frame);
                     sent
                 }
@@ -210,13 +253,11 @@ impl Connection {
             // An idle connection keeps nothing.
             buffers::give_frame(std::mem::take(&mut self.scratch.frame));
             self.scratch.files = Vec::new();
-            match sent {
-                Some(Ok(())) => {}
-                // A peer that does not read its answers for that long is not there.
-                None => return End::Idle,
-                Some(Err(error)) => return End::Io(error),
+            if let Err(error) = sent {
+                return End::of(error);
             }
         }
+        End::Shutdown
     }
 }
 
@@ -242,13 +283,6 @@ fn header(context: &mut Context, frame: &[u8]) -> Result<usize, String> {
         context.client_id = Arc::from(client_id);
     }
     Ok(frame.len() - r.remaining())
-}
-
-async fn timeout<T>(limit: Option<Duration>, future: impl Future<Output = T>) -> Option<T> {
-    match limit {
-        Some(limit) => tokio::time::timeout(limit, future).await.ok(),
-        None => Some(future.await),
-    }
 }
 
 /// A panic ends the connection it happened in and nothing else.

@@ -3,11 +3,13 @@
 
 use std::io;
 use std::ops::Range;
+use std::time::Duration;
 
 use tokio::net::TcpStream;
 
 use super::budget::Charge;
 use super::buffers;
+use super::idle::ready;
 
 /// First piece of a frame's buffer; doubled from there.
 const FIRST: usize = 64 << 10;
@@ -83,8 +85,12 @@ impl FrameReader {
     }
 
     /// Waits for a whole frame; `Ok` is its place in [`Self::parts_mut`]. Cancel-safe: what was
-    /// received stays.
-    pub(crate) async fn next(&mut self, stream: &TcpStream) -> Result<Range<usize>, FrameError> {
+    /// received stays. A peer that sends nothing for longer than `idle` has timed out.
+    pub(crate) async fn next(
+        &mut self,
+        stream: &TcpStream,
+        idle: Option<Duration>,
+    ) -> Result<Range<usize>, FrameError> {
         if self.turn >= TURN {
             self.turn = 0;
             tokio::task::yield_now().await;
@@ -96,7 +102,7 @@ impl FrameReader {
             if self.buffer.len() == self.start {
                 // Nothing here: an idle connection holds no memory.
                 self.release();
-                stream.readable().await?;
+                ready(idle, stream.readable()).await?;
                 if self.buffer.capacity() == 0 {
                     self.buffer = buffers::take();
                 }
@@ -117,7 +123,7 @@ impl FrameReader {
                     self.turn = 0;
                     // After a probe the buffer goes back before waiting.
                     if before > self.start {
-                        stream.readable().await?;
+                        ready(idle, stream.readable()).await?;
                     }
                 }
                 Err(e) => return Err(e.into()),

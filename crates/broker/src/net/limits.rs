@@ -1,10 +1,12 @@
 //! How many connections there may be, and how fast they may come: `max.connections`,
 //! `max.connections.per.ip` and its overrides, `max.connection.creation.rate`, and the quota
-//! `connection_creation_rate` of single addresses (KIP-612).
+//! `connection_creation_rate` of single addresses (KIP-612). And how many sockets there may be at all,
+//! so that descriptors are left for the logs.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -44,6 +46,32 @@ pub(crate) struct AllowedListener {
 #[derive(Debug)]
 pub(crate) struct ConnectionLimits {
     state: Mutex<State>,
+    sockets: Sockets,
+}
+
+/// Accepted sockets, whatever becomes of them.
+#[derive(Debug)]
+struct Sockets {
+    held: AtomicUsize,
+    max: usize,
+    refused: AtomicU64,
+    /// That there are too many was said, and has been so since.
+    is_logged: AtomicBool,
+}
+
+/// One accepted socket; counts until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Socket(Arc<ConnectionLimits>);
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let sockets = &self.0.sockets;
+        let left = sockets.held.fetch_sub(1, Ordering::Relaxed) - 1;
+        // Well below, so that one that comes and goes does not have it said again each time.
+        if left < sockets.max - sockets.max / 8 {
+            sockets.is_logged.store(false, Ordering::Relaxed);
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -78,8 +106,15 @@ pub(crate) enum Admission {
 }
 
 impl ConnectionLimits {
-    pub(crate) fn new(allowed: Allowed) -> Arc<ConnectionLimits> {
+    /// Limits as they are now, and the most sockets that may be held, which does not change.
+    pub(crate) fn new(allowed: Allowed, sockets_max: usize) -> Arc<ConnectionLimits> {
         Arc::new(ConnectionLimits {
+            sockets: Sockets {
+                held: AtomicUsize::new(0),
+                max: sockets_max,
+                refused: AtomicU64::new(0),
+                is_logged: AtomicBool::new(false),
+            },
             state: Mutex::new(State {
                 allowed,
                 total: 0,
@@ -90,6 +125,29 @@ impl ConnectionLimits {
                 refused: 0,
             }),
         })
+    }
+
+    /// Counts an accepted socket in; `None` when there are so many that it has to be closed.
+    pub(crate) fn hold(self: &Arc<Self>) -> Option<Socket> {
+        let Sockets { held, max, refused, is_logged } = &self.sockets;
+        if held.fetch_add(1, Ordering::Relaxed) < *max {
+            return Some(Socket(Arc::clone(self)));
+        }
+        held.fetch_sub(1, Ordering::Relaxed);
+        refused.fetch_add(1, Ordering::Relaxed);
+        if !is_logged.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                connections = max,
+                "connections are refused: there are as many as the limit of open files leaves room \
+                 for beside the logs; raise `ulimit -n`"
+            );
+        }
+        None
+    }
+
+    /// Sockets that were closed because there were too many.
+    pub(crate) fn refused_sockets(&self) -> u64 {
+        self.sockets.refused.load(Ordering::Relaxed)
     }
 
     /// A connection has come; gives the milliseconds until it may be looked at.
@@ -220,7 +278,7 @@ mod tests {
         let mut rules = allowed();
         rules.per_ip_overrides.insert(b, 1);
         rules.listeners.insert("TWO".into(), AllowedListener { max: 1, rate_max: UNLIMITED });
-        let limits = ConnectionLimits::new(rules.clone());
+        let limits = ConnectionLimits::new(rules.clone(), usize::MAX);
         let first = granted(limits.admit(&one, a, 0));
         let second = granted(limits.admit(&one, a, 0));
         assert!(first.is_some() && second.is_some());
@@ -245,7 +303,7 @@ mod tests {
         let listener: Arc<str> = "ONE".into();
         let mut rules = allowed();
         rules.rate_max = 1;
-        let limits = ConnectionLimits::new(rules.clone());
+        let limits = ConnectionLimits::new(rules.clone(), usize::MAX);
         let waits: Vec<u64> = (0..12).map(|_| limits.arrived(&listener, 0)).collect();
         assert!(waits[..10].iter().all(|wait| *wait == 0), "{waits:?}");
         assert!(waits[10] > 0 && waits[11] > 0, "{waits:?}");
@@ -263,5 +321,22 @@ mod tests {
         rules.ip_rates.insert(ip, UNLIMITED);
         limits.set(rules);
         assert!(granted(limits.admit(&listener, ip, 20_000)).is_some());
+    }
+    #[test]
+    fn sockets_above_the_limit_are_refused_and_counted() {
+        let limits = ConnectionLimits::new(allowed(), 16);
+        let mut held: Vec<Socket> = (0..16).map_while(|_| limits.hold()).collect();
+        assert_eq!(held.len(), 16);
+        assert!(limits.hold().is_none() && limits.hold().is_none());
+        assert!(limits.sockets.is_logged.load(Ordering::Relaxed));
+        held.pop();
+        assert!(limits.sockets.is_logged.load(Ordering::Relaxed), "there is hardly any room");
+        held.extend(limits.hold());
+        assert!(limits.hold().is_none());
+        assert_eq!(limits.refused_sockets(), 3);
+        held.truncate(13);
+        assert!(!limits.sockets.is_logged.load(Ordering::Relaxed));
+        held.clear();
+        assert_eq!(limits.sockets.held.load(Ordering::Relaxed), 0);
     }
 }

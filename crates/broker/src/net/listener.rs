@@ -59,19 +59,22 @@ pub(crate) fn bind(address: SocketAddr, options: SocketOptions) -> std::io::Resu
 pub(crate) async fn accept(
     broker: Arc<Broker>,
     listener: Arc<Listener>,
-    socket: TcpListener,
+    listening: TcpListener,
     limits: Arc<ConnectionLimits>,
 ) {
     let mut shutdown = broker.shutdown.subscribe();
     let turned_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
     let name: Arc<str> = Arc::from(listener.name.as_str());
+    let mut is_failing = false;
     loop {
         let accepted = tokio::select! {
-            accepted = socket.accept() => accepted,
+            accepted = listening.accept() => accepted,
             _ = shutdown.wait_for(|stop| *stop) => return,
         };
         match accepted {
             Ok((stream, peer)) => {
+                is_failing = false;
+                let Some(socket) = limits.hold() else { continue };
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%peer, %error, "no delay could not be set");
                 }
@@ -99,7 +102,7 @@ pub(crate) async fn accept(
                         if let Ok(slot) = Arc::clone(&turned_away).try_acquire_owned() {
                             tokio::spawn(async move {
                                 tokio::time::sleep(Duration::from_millis(wait)).await;
-                                drop((stream, slot));
+                                drop((stream, slot, socket));
                             });
                         }
                         continue;
@@ -110,12 +113,15 @@ pub(crate) async fn accept(
                     Arc::clone(&listener),
                     stream,
                     peer,
-                    permit,
+                    (permit, socket),
                 ));
             }
             Err(error) => {
                 // Out of descriptors or memory: accepting again at once would spin.
-                tracing::warn!(listener = listener.name, %error, "a connection was not accepted");
+                if !std::mem::replace(&mut is_failing, true) {
+                    let listener = &listener.name;
+                    tracing::warn!(listener, %error, "connections cannot be accepted for now");
+                }
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }

@@ -3,6 +3,7 @@
 use super::broker::{BrokerConfig, Mode};
 use super::error::ConfigError;
 use super::listeners::SecurityProtocol;
+use super::table::TOPIC;
 use super::value::Value;
 
 fn require(holds: bool, message: impl FnOnce() -> String) -> Result<(), ConfigError> {
@@ -44,9 +45,26 @@ fn check_logs(config: &BrokerConfig) -> Result<(), ConfigError> {
              log.cleaner.threads={threads}"
         )
     })?;
+    if config.mode() == Mode::Embedded {
+        check_offsets_topic(config)?;
+    }
     let protocols = config.list("group.coordinator.rebalance.protocols");
     require(protocols.iter().any(|protocol| protocol == "classic"), || {
         "group.coordinator.rebalance.protocols must contain classic".into()
+    })
+}
+
+/// A topic cannot be made with smaller segments, and without the offsets topic no group works. Kafka
+/// starts all the same.
+fn check_offsets_topic(config: &BrokerConfig) -> Result<(), ConfigError> {
+    let bytes = config.offsets_topic_segment_bytes();
+    let refused = TOPIC.get("segment.bytes").and_then(|key| key.parse(&bytes.to_string()).err());
+    require(refused.is_none(), || {
+        format!(
+            "offsets.topic.segment.bytes={bytes} would be the segment.bytes of the offsets topic, \
+             which cannot be made with it, and then no group works: {}",
+            refused.map_or(String::new(), |refused| refused.to_string())
+        )
     })
 }
 

@@ -7,7 +7,7 @@ use super::error::ConfigError;
 use super::listeners::{self, Endpoint};
 use super::properties::Properties;
 use super::synonyms::listener_config;
-use super::table::{BROKER, BROKER_DYNAMIC_ONLY, ConfigKey, Update, broker_key};
+use super::table::{BROKER, ConfigKey, Update, broker_key};
 use super::value::Value;
 use crate::ApiError;
 
@@ -357,12 +357,6 @@ fn check_listener_change(current: &BrokerConfig, next: &BrokerConfig) -> Result<
     Ok(())
 }
 
-/// Names of all configs that can change while the broker runs.
-pub fn dynamic_names() -> impl Iterator<Item = &'static str> {
-    let both = BROKER.keys().iter().chain(BROKER_DYNAMIC_ONLY.keys());
-    both.filter(|key| key.update != Update::ReadOnly).map(|key| key.name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::broker::Mode;
@@ -428,7 +422,6 @@ mod tests {
         let (usable, refused) = usable(&stored, true);
         assert_eq!(usable.len(), 1);
         assert_eq!(refused.len(), 2);
-        assert!(dynamic_names().count() > 90);
     }
 
     fn props(pairs: &[(&str, &str)]) -> Properties {

@@ -1,8 +1,8 @@
 //! Directories: formatted like Kafka's, and taken over by Kafka.
 
-use thalweg_metadata::bootstrap::{self, MetaProperties, SoleVoter};
-use thalweg_metadata::config::BrokerConfig;
+use thalweg_metadata::bootstrap::{self, SoleVoter};
 use thalweg_metadata::config::broker::Mode;
+use thalweg_metadata::config::{BrokerConfig, properties};
 use thalweg_metadata::controller::{self, Context, HeartbeatState, Registration};
 use thalweg_metadata::features::MetadataVersion;
 use thalweg_metadata::image::{Delta, Provenance};
@@ -26,7 +26,10 @@ fn directories_go_from_us_to_kafka() {
     let log_dir = data.join("__cluster_metadata-0");
     std::fs::create_dir_all(&log_dir).expect("a directory");
     let directory_id = Uuid::from_u128(0x1234_5678_9abc_4def_8123_4567_89ab_cdef);
-    let meta = MetaProperties { cluster_id: kafka.cluster_id.clone(), node_id: 1, directory_id };
+    let meta = format!(
+        "cluster.id={}\ndirectory.id={directory_id}\nnode.id=1\nversion=1\n",
+        kafka.cluster_id
+    );
     let voter = SoleVoter {
         node_id: 1,
         directory_id,
@@ -40,7 +43,7 @@ fn directories_go_from_us_to_kafka() {
     // Not long ago, or Kafka would begin a new segment.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time");
     let now = i64::try_from(now.as_millis()).expect("a time");
-    write(data.join("meta.properties"), bootstrap::meta_properties(&meta).as_bytes());
+    write(data.join("meta.properties"), meta.as_bytes());
     let bootstrap_file = bootstrap::bootstrap_checkpoint(now).expect("batches").concat();
     write(data.join("bootstrap.checkpoint"), &bootstrap_file);
     let quorum = bootstrap::quorum_checkpoint(&voter, now).expect("batches").concat();
@@ -154,14 +157,11 @@ fn formatted_files_are_kafkas() {
     kafka.format();
     let data = directory.join("data");
     let read = |path: &str| std::fs::read(data.join(path)).expect("a file of Kafka's");
-    let meta = bootstrap::read_meta_properties(&read("meta.properties")).expect("meta.properties");
-    assert_eq!((meta.node_id, &meta.cluster_id), (1, &kafka.cluster_id));
-    let ours = bootstrap::meta_properties(&meta);
-    assert_eq!(bootstrap::read_meta_properties(ours.as_bytes()), Ok(meta.clone()));
+    let meta = properties::parse(&read("meta.properties")).expect("meta.properties");
     // The same bytes but for the times, and what follows from them.
     let voter = SoleVoter {
         node_id: 1,
-        directory_id: meta.directory_id,
+        directory_id: Uuid::parse(&meta["directory.id"]).expect("an id"),
         listener: "CONTROLLER".into(),
         host: "127.0.0.1".into(),
         port: kafka.controller_port,

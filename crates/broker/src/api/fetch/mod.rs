@@ -14,7 +14,7 @@ use thalweg_wire::{ErrorCode, Reader};
 use crate::fetch_session::{Mode, Session, TopicKey, Wanted};
 use crate::net::connection::{Context, Handled, Parked, Scratch};
 use crate::pool::Stopped;
-use crate::wait::Waiter;
+use crate::wait::{Registered, Waiter};
 
 use read::{Attempt, Cold};
 
@@ -151,31 +151,29 @@ async fn park(context: Context, terms: Terms, plan: Arc<Plan>, first: Attempt) -
     let mut attempt = first;
     loop {
         let missing = terms.min_bytes.saturating_sub(attempt.bytes);
+        let partitions = attempt.parts.iter().filter_map(|part| part.partition.clone()).collect();
         let waiter = Waiter::new(i64::try_from(missing).unwrap_or(i64::MAX));
-        for part in &attempt.parts {
-            if let Some(partition) = &part.partition {
-                partition.fetchers.register(&waiter);
-            }
-        }
+        let waiter = Registered::new(waiter, partitions);
         // What came between the attempt and the registration woke nobody.
         attempt = match again(&context, terms, &plan, Some(attempt)).await {
             Ok(attempt) => attempt,
             Err(stopped) => return Parked::close(stopped.to_string()),
         };
-        let mut over = attempt.is_enough(&terms);
+        let mut over = attempt.is_enough(&terms) || context.broker.is_stopping();
         if !over {
             // No longer missing. What came since the registration is counted twice by this, and
             // wakes early, which costs a look; not to count it would be to wait for too much.
             let found = (attempt.bytes + missing).saturating_sub(terms.min_bytes);
             waiter.add(i64::try_from(found).unwrap_or(i64::MAX));
-            over = tokio::time::timeout_at(deadline, waiter.woken()).await.is_err();
+            over = tokio::time::timeout_at(deadline, waiter.woken()).await.is_err()
+                || context.broker.is_stopping();
             let before = (!waiter.is_changed()).then_some(attempt);
             attempt = match again(&context, terms, &plan, before).await {
                 Ok(attempt) => attempt,
                 Err(stopped) => return Parked::close(stopped.to_string()),
             };
         }
-        waiter.finish();
+        drop(waiter);
         if over || attempt.is_enough(&terms) {
             return answer::finish(&context, &terms, &plan, attempt).await;
         }

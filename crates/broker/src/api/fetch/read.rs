@@ -318,6 +318,19 @@ impl Look<'_> {
             Err(ReadFailure::Log(ReadError::WouldBlock)) => {
                 Err(Trouble::Cold(Cold(Arc::clone(dir))))
             }
+            // There are files for no more partitions: the next fetch begins with those left out.
+            Err(ReadFailure::Log(ReadError::Storage(failure)))
+                if failure.is_retriable && !self.none_yet =>
+            {
+                let offsets = partition.log.offsets();
+                part.led_epoch = partition.led_epoch().unwrap_or(-1);
+                part.high_watermark = offsets.high_watermark;
+                part.last_stable_offset = offsets.last_stable_offset;
+                part.log_start_offset = offsets.log_start_offset;
+                part.aborted = self.terms.committed_only.then(Vec::new);
+                part.partition = Some(Arc::clone(partition));
+                Ok(())
+            }
             Err(ReadFailure::Log(error)) => {
                 if error.code() == ErrorCode::UNKNOWN_SERVER_ERROR
                     || error.code() == ErrorCode::CORRUPT_MESSAGE

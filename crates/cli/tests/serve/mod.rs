@@ -1,0 +1,135 @@
+//! `thalweg serve` in a process of its own: what it makes of limits, of options and of its end.
+
+mod descriptors;
+mod options;
+mod recovery;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use bytes::Bytes;
+use thalweg::Connection;
+use thalweg_records::builder::{BatchBuilder, BatchOptions};
+use thalweg_records::codec::Compressor;
+use thalweg_wire::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
+use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
+use thalweg_wire::messages::{CreateTopicsRequest, ProduceRequest};
+use thalweg_wire::{ErrorCode, Uuid};
+
+use crate::records::THALWEG;
+
+/// A directory that goes when it is dropped.
+struct Data(PathBuf);
+
+impl Data {
+    fn new(name: &str) -> Data {
+        let dir = std::env::temp_dir().join(format!("thalweg-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        Data(dir)
+    }
+}
+
+impl Drop for Data {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+struct Broker {
+    child: Child,
+    address: String,
+    metrics: String,
+}
+
+impl Broker {
+    /// Starts a broker that may have `descriptors` files open.
+    fn start(dir: &Path, descriptors: u64, options: &[&str]) -> Broker {
+        let mut child = Command::new("sh")
+            .arg("-c")
+            .arg(format!("ulimit -n {descriptors}; exec \"$0\" \"$@\""))
+            .args([THALWEG, "serve", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"])
+            .args(options)
+            .arg("--data")
+            .arg(dir)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let after = |mark: &str| {
+            let rest = line.split(mark).nth(1).unwrap_or_else(|| panic!("{mark} in {line:?}"));
+            rest.split_whitespace().next().unwrap().to_owned()
+        };
+        Broker { address: after("PLAINTEXT://"), metrics: after("metrics=http://"), child }
+    }
+
+    /// A counter of `/metrics`.
+    fn metric(&self, name: &str) -> u64 {
+        let mut stream = TcpStream::connect(&self.metrics).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{name} in {text}")).parse().unwrap()
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn batch(bytes: usize) -> Bytes {
+    let mut builder = BatchBuilder::new(BatchOptions::default());
+    builder.append(1_000, None, Some(&vec![7; bytes]), &[]);
+    builder.finish(&mut Compressor::new()).unwrap().into()
+}
+
+async fn create(client: &Connection, name: &str, partitions: i32, config: (&str, &str)) -> Uuid {
+    let config = CreatableTopicConfig {
+        name: config.0.into(),
+        value: Some(config.1.into()),
+        ..Default::default()
+    };
+    let request = CreateTopicsRequest {
+        topics: vec![CreatableTopic {
+            name: name.into(),
+            num_partitions: partitions,
+            replication_factor: 1,
+            configs: vec![config],
+            ..Default::default()
+        }],
+        timeout_ms: 30_000,
+        ..Default::default()
+    };
+    let response = client.send(&request).await.unwrap();
+    assert_eq!(response.topics[0].error_code, ErrorCode::NONE, "{response:?}");
+    response.topics[0].topic_id
+}
+
+/// Appends a record to each of some partitions; their offsets.
+async fn produce(client: &Connection, topic: Uuid, parts: i32, bytes: usize) -> Vec<i64> {
+    let partition_data =
+        |index| PartitionProduceData { index, records: Some(batch(bytes)), ..Default::default() };
+    let request = ProduceRequest {
+        acks: -1,
+        timeout_ms: 30_000,
+        topic_data: vec![TopicProduceData {
+            topic_id: topic,
+            partition_data: (0..parts).map(partition_data).collect(),
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let response = client.send(&request).await.unwrap();
+    let parts = response.responses[0].partition_responses.iter().map(|part| {
+        assert_eq!(part.error_code, ErrorCode::NONE, "{part:?}");
+        part.base_offset
+    });
+    parts.collect()
+}
