@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use thalweg_coordinator::{Account, Token};
+use thalweg_wire::messages::JoinGroupRequest;
 use thalweg_wire::messages::describe_groups_response::DescribedGroupMember;
 use thalweg_wire::messages::group_metadata_value::MemberMetadata;
-use thalweg_wire::messages::JoinGroupRequest;
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 
 use crate::RequestContext;
