@@ -1,6 +1,5 @@
 //! One broker: what its parts share, and how metadata takes effect on them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,11 +9,12 @@ use thalweg_log::{CreateError, CreateRequest, Log, LogManager, OpenError};
 use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig, dynamic};
 use thalweg_metadata::controller::Decision;
 use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType, TopicImage, Update};
-use thalweg_wire::{ErrorCode, Uuid};
+use thalweg_wire::Uuid;
 use tokio::sync::watch;
 
 use crate::allowed::Connections;
 use crate::api::ApiTable;
+use crate::auto_topics::AutoTopics;
 use crate::clock::Clock;
 use crate::coordinators::groups::{self, Groups};
 use crate::directories::Directories;
@@ -56,6 +56,7 @@ pub(crate) struct Broker {
     pub(crate) controller: Controller,
     pub(crate) producer_ids: ProducerIds,
     pub(crate) directories: Directories,
+    pub(crate) auto_topics: AutoTopics,
     /// Set once, when the broker has to stop.
     pub(crate) shutdown: watch::Sender<bool>,
     /// Why it stops by itself, if it does.
@@ -107,6 +108,7 @@ impl Broker {
             controller: parts.controller,
             producer_ids: ProducerIds::default(),
             directories: Directories::default(),
+            auto_topics: AutoTopics::default(),
             shutdown: watch::Sender::new(false),
             fatal: Mutex::new(None),
             static_config: parts.config,
@@ -465,21 +467,6 @@ impl Broker {
     }
 
     // -- topics made on demand ------------------------------------------------------------------
-
-    /// Makes topics that a client named and that do not exist; gives the reason for each that
-    /// could not be made.
-    pub(crate) async fn auto_create(
-        self: &Arc<Self>,
-        names: &[String],
-    ) -> BTreeMap<String, ErrorCode> {
-        match crate::auto_topics::create(self, names).await {
-            Ok(refused) => refused,
-            Err(error) => {
-                tracing::warn!(%error, "topics could not be created");
-                names.iter().map(|n| (n.clone(), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)).collect()
-            }
-        }
-    }
 
     /// Makes an internal topic with its own settings; gives the partitions it has.
     pub(crate) async fn create_internal_topic(

@@ -82,9 +82,7 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Connections closed because of a limit.",
         refused,
     );
-    let panics = metrics.panics.get()
-        + broker.logs.metrics().panics.get()
-        + broker.groups.panics();
+    let panics = metrics.panics.get() + broker.logs.metrics().panics.get() + broker.groups.panics();
     page.counter("thalweg_panics_total", "Requests that panicked.", panics);
     page.counter(
         "thalweg_fetches_parked_total",

@@ -6,10 +6,10 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use crate::walk::Wait;
 use crate::disk::{Mode, OpenFile};
 use crate::names;
 use crate::segment::Segment;
+use crate::walk::Wait;
 
 /// One aborted transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

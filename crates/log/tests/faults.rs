@@ -13,9 +13,9 @@ use common::*;
 use parking_lot::Mutex;
 use thalweg_log::testing::{BatchSpec, TempDir};
 use thalweg_log::{
-    AppendContext, AppendError, AppendInfo, AppendWaiter, CreateRequest, DirFailureListener, Disk, DiskOp,
-    Executor, FaultHook, Injected, Log, LogConfig, LogDir, LogManager, ReadError, StorageError,
-    Submitted,
+    AppendContext, AppendError, AppendInfo, AppendWaiter, CreateRequest, DirFailureListener, Disk,
+    DiskOp, Executor, FaultHook, Injected, Log, LogConfig, LogDir, LogManager, ReadError,
+    StorageError, Submitted,
 };
 use thalweg_wire::ErrorCode;
 

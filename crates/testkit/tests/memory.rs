@@ -101,7 +101,10 @@ async fn decoded_requests_are_counted_until_they_are_done() {
             replication_factor: 1,
             // In memory several times what it is on the wire.
             configs: (0..CONFIGS)
-                .map(|_| CreatableTopicConfig { name: "no.such.config".into(), ..Default::default() })
+                .map(|_| CreatableTopicConfig {
+                    name: "no.such.config".into(),
+                    ..Default::default()
+                })
                 .collect(),
             ..Default::default()
         }],

@@ -60,11 +60,7 @@ async fn answer(
 
 macro_rules! one_group {
     ($name:ident, $request:ident, $response:ident, $variant:ident) => {
-        pub(super) async fn $name(
-            context: Context,
-            request: $request,
-            held: Charge,
-        ) -> $response {
+        pub(super) async fn $name(context: Context, request: $request, held: Charge) -> $response {
             let submitted =
                 submit(&context, &request.group_id.clone(), GroupRequest::$variant(request));
             // The coordinator has consumed the request. What it keeps has an account of its own.

@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use thalweg_wire::{ApiKey, DecodeError, Message, Reader, Request};
 
-use crate::net::buffers;
 use crate::net::budget::Charge;
+use crate::net::buffers;
 use crate::net::connection::{Context, Handled, Parked, Scratch};
 
 mod api_versions;

@@ -104,11 +104,7 @@ pub(super) fn latest(dir: &Path) -> io::Result<Option<Checkpoint>> {
 }
 
 /// Writes a checkpoint of `image`, which `bytes` are.
-fn write(
-    dir: &Path,
-    image: &MetadataImage,
-    bytes: &[u8],
-) -> Result<(), MetadataLogError> {
+fn write(dir: &Path, image: &MetadataImage, bytes: &[u8]) -> Result<(), MetadataLogError> {
     let end_offset = image.provenance.offset + 1;
     let name = format!("{end_offset:020}-{:010}.checkpoint", image.provenance.epoch);
     let written = replace_synced(dir, &name, bytes).and_then(|()| sync_dir(dir));

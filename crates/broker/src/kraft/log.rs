@@ -314,11 +314,7 @@ impl MetadataLog {
 
     /// What retention is about.
     pub(crate) fn retained(&self) -> Retained {
-        Retained {
-            dir: self.path.clone(),
-            log: Arc::clone(&self.log),
-            retention: self.retention,
-        }
+        Retained { dir: self.path.clone(), log: Arc::clone(&self.log), retention: self.retention }
     }
 
     /// Brings everything to the disk; nothing is written afterwards.

@@ -214,9 +214,9 @@ impl World {
         for _ in 0..3_000 {
             match self.ask(Ask::Sum).await {
                 Ok(sum) => return sum,
-                Err(
-                    ErrorCode::COORDINATOR_LOAD_IN_PROGRESS | ErrorCode::NOT_COORDINATOR,
-                ) => tokio::time::sleep(Duration::from_millis(10)).await,
+                Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS | ErrorCode::NOT_COORDINATOR) => {
+                    tokio::time::sleep(Duration::from_millis(10)).await
+                }
                 Err(error) => panic!("{error}"),
             }
         }
@@ -355,9 +355,8 @@ async fn a_load_ends_with_the_batch_at_hand_when_it_is_not_wanted_any_more() {
     let looks = AtomicU64::new(0);
     let gone = || looks.fetch_add(1, Ordering::Relaxed) == 2;
     let now = Clock::new().now();
-    let next = load::replay_chunk(
-        &mut runner, &chunk, 0, &mut scratch, &mut plain, now, &mut found, gone,
-    );
+    let next =
+        load::replay_chunk(&mut runner, &chunk, 0, &mut scratch, &mut plain, now, &mut found, gone);
     assert_eq!(next, Ok(None));
     assert_eq!((runner.shard().sum, found.records), (3, 2));
 }
@@ -422,7 +421,14 @@ async fn unknown_types_are_counted_and_left_alone() {
     let mut found = load::Found::default();
     let now = Clock::new().now();
     let next = load::replay_chunk(
-        &mut runner, &chunk, 0, &mut scratch, &mut plain, now, &mut found, || false,
+        &mut runner,
+        &chunk,
+        0,
+        &mut scratch,
+        &mut plain,
+        now,
+        &mut found,
+        || false,
     );
     assert_eq!(next, Ok(Some(1)));
     assert_eq!((found.records, found.unknown), (1, [(77, 2)].into()));
