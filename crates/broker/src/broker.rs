@@ -20,6 +20,7 @@ use crate::coordinators::groups::{self, Groups};
 use crate::directories::Directories;
 use crate::fetch_session::SessionCache;
 use crate::kraft::{Controller, ControllerError};
+use crate::loggers::LogLevels;
 use crate::metrics::Metrics;
 use crate::net::budget::Budget;
 use crate::partition::{Leader, Partition};
@@ -57,6 +58,7 @@ pub(crate) struct Broker {
     pub(crate) producer_ids: ProducerIds,
     pub(crate) directories: Directories,
     pub(crate) auto_topics: AutoTopics,
+    pub(crate) log_levels: Option<Arc<dyn LogLevels>>,
     /// Set once, when the broker has to stop.
     pub(crate) shutdown: watch::Sender<bool>,
     /// Why it stops by itself, if it does.
@@ -82,6 +84,7 @@ pub(crate) struct Parts {
     pub(crate) connections: Arc<Connections>,
     pub(crate) config: BrokerConfig,
     pub(crate) image: MetadataImage,
+    pub(crate) log_levels: Option<Arc<dyn LogLevels>>,
 }
 
 impl Broker {
@@ -109,6 +112,7 @@ impl Broker {
             producer_ids: ProducerIds::default(),
             directories: Directories::default(),
             auto_topics: AutoTopics::default(),
+            log_levels: parts.log_levels,
             shutdown: watch::Sender::new(false),
             fatal: Mutex::new(None),
             static_config: parts.config,

@@ -15,6 +15,7 @@ mod exposition;
 mod fetch_session;
 mod housekeeping;
 mod kraft;
+mod loggers;
 mod metadata_place;
 mod metrics;
 mod net;
@@ -34,6 +35,7 @@ mod view;
 mod wait;
 mod workspace;
 
+pub use loggers::{LogLevel, LogLevels, ROOT_LOGGER, TARGETS};
 pub use start::{RunningBroker, STOP_TIMEOUT, StartError};
 pub use thalweg_metadata::config;
 
@@ -43,12 +45,15 @@ pub mod disk {
     pub use thalweg_log::{Disk, DiskOp, FaultHook, Injected};
 }
 
-/// What a test puts between a broker and the machine it runs on.
-#[doc(hidden)]
+/// What a broker is given of the process that it runs in.
 #[derive(Debug, Default)]
 pub struct Hooks {
-    /// Sees every operation on the files of the logs.
+    /// Sees every operation on the files of the logs: for tests that make disks fail.
+    #[doc(hidden)]
     pub disk: disk::Disk,
+    /// The levels of the process's log, for clients that ask for them or change them
+    /// (`kafka-configs --entity-type broker-loggers`). Without it there are no loggers.
+    pub log_levels: Option<std::sync::Arc<dyn LogLevels>>,
 }
 
 use thalweg_metadata::config::BrokerConfig;
@@ -59,8 +64,7 @@ impl RunningBroker {
         start::start(config, Hooks::default()).await
     }
 
-    /// The same, with a test's hands in it.
-    #[doc(hidden)]
+    /// The same, with what the process gives it.
     pub async fn start_with(
         config: BrokerConfig,
         hooks: Hooks,
