@@ -3,7 +3,7 @@
 import struct
 
 from shapes import Flexible, ask, topic
-from suite import case, eventually
+from suite import case, check, eventually
 from wire import Connection, array, compact, frame, header, i8, i16, i32, string, uvarint
 
 METADATA, CREATE_TOPICS, DELETE_TOPICS, DESCRIBE_CONFIGS, ALTER_CONFIGS, CREATE_PARTITIONS, ELECT_LEADERS = 3, 19, 20, 32, 33, 37, 43
@@ -77,6 +77,109 @@ def create_topics(c):
     ask(c, "nothing", CREATE_TOPICS, 4, array([]) + i32(1000) + i8(0), shape)
     tried("timeout -1", name("late"), 1, 1, timeout=-1, validate=1)
     tried("timeout 0", name("late"), 1, 1, timeout=0, validate=1)
+
+
+@case
+def create_topics_texts(c):
+    """What is said of topics that cannot be made: clients compare the texts."""
+    name = topic(c, "t")
+    shape = (".", [("s", "h", "s")])
+
+    def tried(what, named, partitions=1, replication=1, assignments=(), configs=()):
+        one = string(named) + i32(partitions) + i16(replication)
+        one += array([i32(p) + array([i32(r) for r in replicas]) for p, replicas in assignments])
+        one += array([string(k) + string(v) for k, v in configs])
+        ask(c, what, CREATE_TOPICS, 4, array([one]) + i32(10_000) + i8(1), shape)
+
+    tried("exists", name)
+    for odd in ("", ".", "..", "a b", "a/b", "x" * 250, "__cluster_metadata"):
+        tried(f"named '{odd[:9]}' {len(odd)}", odd)
+    topic(c, "a.b_c")
+    tried("collides", c.name("a_b.c"))
+    for number in (0, -2):
+        tried(f"{number} partitions", c.name("p"), partitions=number)
+        tried(f"{number} replicas", c.name("r"), replication=number)
+    tried("assignment and replicas", c.name("as"), -1, 1, [(0, [1])])
+    tried("assignment and partitions", c.name("as"), 1, -1, [(0, [1])])
+    tried("a partition twice", c.name("as"), -1, -1, [(0, [1]), (0, [1])])
+    tried("a gap", c.name("as"), -1, -1, [(0, [1]), (2, [1])])
+    tried("configs without values", c.name("k"), configs=[("retention.ms", None)])
+    one = string(c.name("twice")) + i32(1) + i16(1) + array([]) + array([])
+    ask(c, "a topic twice", CREATE_TOPICS, 4, array([one, one]) + i32(1000) + i8(1), shape)
+
+
+@case
+def loggers(c):
+    """Levels of the log: the names differ, but for the root."""
+    shape = (".", [("h", "s", "b", "s")])
+    described = (".", [("h", "s", "b", "s", [("s", "s", "b", "b", "b", [("s", "s", "b")])])])
+
+    def tried(what, *ops, who="1", validate=0):
+        one = i8(8) + string(who) + array([string(k) + i8(op) + string(v) for k, op, v in ops])
+        ask(c, what, ALTER_INCREMENTALLY, 0, array([one]) + i8(validate), shape)
+
+    def describe(what, who="1", keys=("root",)):
+        one = i8(8) + string(who) + array([string(k) for k in keys])
+        ask(c, what, DESCRIBE_CONFIGS, 1, array([one]) + i8(1), described)
+
+    for who in ("", "9", "x", "-1"):
+        tried(f"of '{who}'", ("root", 0, "INFO"), who=who)
+        describe(f"describe '{who}'", who=who)
+    tried("unknown", ("no.such.logger", 0, "INFO"))
+    tried("unknown, deleted", ("no.such.logger", 1, None))
+    for level in ("LOUD", "info", "", None, "OFF"):
+        tried(f"level {level}", ("root", 0, level))
+    for op in (1, 2, 3, 4, -1):
+        tried(f"op {op}", ("root", op, "INFO"))
+    tried("twice", ("root", 0, "INFO"), ("root", 0, "WARN"))
+    tried("nothing")
+    tried("validated", ("root", 0, "FATAL"), validate=1)
+    tried("root", ("root", 0, "WARN"))
+    describe("root")
+    tried("good and bad", ("root", 0, "ERROR"), ("no.such.logger", 0, "INFO"))
+    describe("root still")
+    tried("back", ("root", 0, "INFO"))
+    describe("root again")
+    describe("no such", keys=("no.such.logger",))
+    one = i8(8) + string("1") + array([string("root") + i8(0) + string("INFO")])
+    ask(c, "a resource twice", ALTER_INCREMENTALLY, 0, array([one, one]) + i8(1), shape)
+    legacy = i8(8) + string("1") + array([string("root") + string("INFO")])
+    ask(c, "legacy", ALTER_CONFIGS, 1, array([legacy]) + i8(1), shape)
+
+
+@case
+def made_on_demand(c):
+    """A topic that a client names is made meanwhile."""
+    shape = (".", [(".", "x", ".", "s")], "x", "i", [("h", "s", "b", [("h", "i", "i", ["i"], ["i"])])])
+
+    def named(*names):
+        return array([string(name) for name in names]) + i8(1)
+
+    ask(c, "new", METADATA, 4, named(c.name("new")), shape)
+    ask(c, "new and illegal", METADATA, 4, named(c.name("other"), "a b"), shape)
+    ask(c, "without", METADATA, 4, array([string(c.name("none"))]) + i8(0), shape)
+
+    def partitions(name):
+        with Connection(c, seconds=20) as connection:
+            answer = connection.call(header(TOPIC_PARTITIONS, 0, flexible=True) + uvarint(2) + compact(name) + b"\0" + i32(2000) + i8(-1) + b"\0")
+        reader = Flexible(answer)
+        reader.tags()
+        reader.i32()
+        check(reader.count() == 1, "one topic")
+        error = reader.i16()
+        reader.string()
+        reader.at += 17
+        return reader.count() if error == 0 else 0
+
+    for name in (c.name("new"), c.name("other")):
+        eventually("the topic", 20, lambda name=name: partitions(name) > 0)
+        c.line(f"{partitions(name)} partitions of {name}")
+    # Internal ones as their coordinators would make them.
+    for name in ("__consumer_offsets", "__transaction_state", "__share_group_state"):
+        with Connection(c, seconds=20) as connection:
+            connection.call(header(METADATA, 4) + named(name))
+        eventually("the topic", 20, lambda name=name: partitions(name) > 0)
+        c.line(f"{partitions(name)} partitions of {name}")
 
 
 @case
@@ -281,9 +384,11 @@ def describe_configs(c):
 
 @case
 def quotas(c):
-    shape = (".", [("h", "x", [("s", "s")])])
+    # Clients compare the texts.
+    shape = (".", [("h", "s", [("s", "s")])])
 
     def tried(what, entity, ops, validate=1):
+        # Java prints a map in the order of its hash table, and that of one entry as it is.
         one = array([string(k) + string(v) for k, v in entity])
         one += array([string(k) + struct.pack(">d", v) + i8(remove) for k, v, remove in ops])
         ask(c, what, ALTER_QUOTAS, 0, array([one]) + i8(validate), shape)

@@ -280,3 +280,13 @@ def offsets_of_many(c):
         tried("no name", ("", None), version=version)
         tried("unknown topic", (c.name("a"), [(c.name("no"), [0]), ("", [0])]), version=version)
         tried("stable", (c.name("a"), None), stable=1, version=version)
+
+
+@case
+def describe_unknown(c):
+    """From version 6 on a group that is not there is an error with a text."""
+    shape = (".", [("h", "s", "s", "s", "s", "s", ["s"], "i")])
+    coordinator(c)
+    for what, named in (("one", [c.name("nobody")]), ("without a name", [""])):
+        body = uvarint(len(named) + 1) + b"".join(compact(one) for one in named) + i8(0) + b"\0"
+        ask(c, what, DESCRIBE_GROUPS, 6, body, shape, flexible=True)

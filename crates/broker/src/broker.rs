@@ -1,6 +1,6 @@
 //! One broker: what its parts share, and how metadata takes effect on them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,16 +11,18 @@ use thalweg_log::{CreateError, CreateRequest, Log, LogManager, OpenError};
 use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig, dynamic};
 use thalweg_metadata::controller::Decision;
 use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType, TopicImage, Update};
-use thalweg_wire::{ErrorCode, Uuid};
+use thalweg_wire::Uuid;
 use tokio::sync::{Notify, watch};
 
 use crate::allowed::Connections;
 use crate::api::ApiTable;
+use crate::auto_topics::AutoTopics;
 use crate::clock::Clock;
 use crate::coordinators::groups::{self, Groups};
 use crate::directories::Directories;
 use crate::fetch_session::SessionCache;
 use crate::kraft::{Controller, ControllerError};
+use crate::loggers::LogLevels;
 use crate::metrics::Metrics;
 use crate::net::budget::Budget;
 use crate::partition::{Leader, Partition};
@@ -60,6 +62,8 @@ pub(crate) struct Broker {
     pub(crate) controller: Controller,
     pub(crate) producer_ids: ProducerIds,
     pub(crate) directories: Directories,
+    pub(crate) auto_topics: AutoTopics,
+    pub(crate) log_levels: Option<Arc<dyn LogLevels>>,
     /// Set once, when the broker has to stop.
     pub(crate) shutdown: watch::Sender<bool>,
     /// Set when connections that are still there are closed, whatever they wait for. Each of them
@@ -92,6 +96,7 @@ pub(crate) struct Parts {
     pub(crate) connections: Arc<Connections>,
     pub(crate) config: BrokerConfig,
     pub(crate) image: MetadataImage,
+    pub(crate) log_levels: Option<Arc<dyn LogLevels>>,
 }
 
 impl Broker {
@@ -118,6 +123,8 @@ impl Broker {
             controller: parts.controller,
             producer_ids: ProducerIds::default(),
             directories: Directories::default(),
+            auto_topics: AutoTopics::default(),
+            log_levels: parts.log_levels,
             shutdown: watch::Sender::new(false),
             cut_off: watch::Sender::new(false),
             fatal: Mutex::new(None),
@@ -523,21 +530,6 @@ impl Broker {
     }
 
     // -- topics made on demand ------------------------------------------------------------------
-
-    /// Makes topics that a client named and that do not exist; gives the reason for each that
-    /// could not be made.
-    pub(crate) async fn auto_create(
-        self: &Arc<Self>,
-        names: &[String],
-    ) -> BTreeMap<String, ErrorCode> {
-        match crate::auto_topics::create(self, names).await {
-            Ok(refused) => refused,
-            Err(error) => {
-                tracing::warn!(%error, "topics could not be created");
-                names.iter().map(|n| (n.clone(), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)).collect()
-            }
-        }
-    }
 
     /// Makes an internal topic with its own settings; gives the partitions it has.
     pub(crate) async fn create_internal_topic(

@@ -16,6 +16,7 @@ mod exposition;
 mod fetch_session;
 mod housekeeping;
 mod kraft;
+mod loggers;
 mod metadata_place;
 mod metrics;
 mod net;
@@ -35,6 +36,7 @@ mod view;
 mod wait;
 mod workspace;
 
+pub use loggers::{LogLevel, LogLevels, ROOT_LOGGER, TARGETS};
 pub use start::{RunningBroker, STOP_TIMEOUT, StartError};
 pub use thalweg_metadata::config;
 
@@ -45,12 +47,15 @@ pub mod disk {
     pub use thalweg_log::{Disk, DiskOp, FaultHook, Injected};
 }
 
-/// What a test puts between a broker and the machine it runs on.
-#[doc(hidden)]
+/// What a broker is given of the process that it runs in.
 #[derive(Debug, Default)]
 pub struct Hooks {
-    /// Sees every operation on the files of the logs.
+    /// Sees every operation on the files of the logs: for tests that make disks fail.
+    #[doc(hidden)]
     pub disk: disk::Disk,
+    /// The levels of the process's log, for clients that ask for them or change them
+    /// (`kafka-configs --entity-type broker-loggers`). Without it there are no loggers.
+    pub log_levels: Option<std::sync::Arc<dyn LogLevels>>,
 }
 
 use std::pin::Pin;
@@ -67,8 +72,7 @@ impl RunningBroker {
         Box::pin(start::start(config, Hooks::default()))
     }
 
-    /// The same, with a test's hooks in it.
-    #[doc(hidden)]
+    /// The same, with what the process gives it.
     pub fn start_with(config: BrokerConfig, hooks: Hooks) -> Starting {
         Box::pin(start::start(config, hooks))
     }

@@ -267,6 +267,7 @@ fn open(
         connections,
         config: config.clone(),
         image,
+        log_levels: hooks.log_levels,
     });
     failures.attach(&broker);
     broker.serve_image()?;

@@ -14,6 +14,8 @@ mod config;
 mod group;
 mod log;
 #[cfg(feature = "serve")]
+mod log_levels;
+#[cfg(feature = "serve")]
 mod observe;
 mod records;
 #[cfg(feature = "serve")]

@@ -3,13 +3,17 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use thalweg_broker::config::broker::Mode;
 use thalweg_broker::config::{BrokerConfig, Properties, Report, properties};
-use thalweg_broker::{RunningBroker, STOP_TIMEOUT};
+use thalweg_broker::{Hooks, LogLevels, RunningBroker, STOP_TIMEOUT};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::log_levels::Levels;
 use crate::observe;
 
 /// Where a broker listens when nobody says.
@@ -52,7 +56,7 @@ enum LogFormat {
 
 /// Runs a broker until it is told to stop.
 pub fn run(args: ServeArgs) -> ExitCode {
-    log_to_stderr(&args);
+    let log_levels = log_to_stderr(&args);
     let config = match configuration(&args) {
         Ok(config) => config,
         Err(message) => {
@@ -85,13 +89,13 @@ pub fn run(args: ServeArgs) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let code = runtime.block_on(serve(args, config));
+    let code = runtime.block_on(serve(args, config, log_levels));
     // Work that is still under way on the blocking pool must not hold the process.
     runtime.shutdown_timeout(Duration::from_secs(1));
     code
 }
 
-async fn serve(args: ServeArgs, config: BrokerConfig) -> ExitCode {
+async fn serve(args: ServeArgs, config: BrokerConfig, log_levels: Arc<dyn LogLevels>) -> ExitCode {
     let signals = signal(SignalKind::terminate())
         .and_then(|term| Ok((term, signal(SignalKind::interrupt())?)));
     let (mut terminate, mut interrupt) = match signals {
@@ -120,8 +124,9 @@ async fn serve(args: ServeArgs, config: BrokerConfig) -> ExitCode {
         },
         None => None,
     };
-    let broker = match RunningBroker::start(config).await {
-        Ok(broker) => std::sync::Arc::new(broker),
+    let hooks = Hooks { log_levels: Some(log_levels), ..Hooks::default() };
+    let broker = match RunningBroker::start_with(config, hooks).await {
+        Ok(broker) => Arc::new(broker),
         Err(error) => {
             tracing::error!(%error, "the broker did not start");
             eprintln!("thalweg serve: {error}");
@@ -221,17 +226,19 @@ fn configuration(args: &ServeArgs) -> Result<BrokerConfig, String> {
     BrokerConfig::new(props, Mode::Embedded).map_err(|error| error.to_string())
 }
 
-fn log_to_stderr(args: &ServeArgs) {
-    let builder = tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_max_level(args.log_level)
-        .with_target(false);
+/// Logs to stderr from now on; gives the levels, which clients may change.
+fn log_to_stderr(args: &ServeArgs) -> Arc<dyn LogLevels> {
+    let (filter, levels) = Levels::new(args.log_level);
+    let filtered = tracing_subscriber::registry().with(filter);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
     match args.log_format {
         LogFormat::Text => {
-            builder.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init()
+            let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
+            filtered.with(lines.with_ansi(is_terminal)).init();
         }
-        LogFormat::Json => builder.json().init(),
+        LogFormat::Json => filtered.with(lines.json()).init(),
     }
+    Arc::new(levels)
 }
 
 /// Partitions and connections take descriptors: as many as the system gives.

@@ -163,11 +163,6 @@ impl<S: Shard> Runner<S> {
         &self.shard
     }
 
-    /// The timers that are set.
-    pub fn timers(&self) -> &Timers<S::TimerKey> {
-        &self.timers
-    }
-
     /// Offset the next record will get.
     pub fn next_offset(&self) -> i64 {
         self.next_offset

@@ -86,23 +86,15 @@ impl<K: Ord + Clone> Timers<K> {
     }
 
     /// When `key` will fire, if it is set.
-    pub fn due_ms(&self, key: &K) -> Option<u64> {
+    #[cfg(test)]
+    fn due_ms(&self, key: &K) -> Option<u64> {
         self.by_key.get(key).map(|entry| entry.due.0)
     }
 
     /// Number of keys that are set.
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    fn len(&self) -> usize {
         self.by_key.len()
-    }
-
-    /// Whether no key is set.
-    pub fn is_empty(&self) -> bool {
-        self.by_key.is_empty()
-    }
-
-    /// Every key with its deadline, in the order of the keys.
-    pub fn iter(&self) -> impl Iterator<Item = (&K, u64)> {
-        self.by_key.iter().map(|(key, entry)| (key, entry.due.0))
     }
 }
 
@@ -125,7 +117,7 @@ mod tests {
         assert_eq!(drain(&mut timers, 20), ["early", "middle"]);
         assert_eq!(drain(&mut timers, 20), Vec::<&str>::new());
         assert_eq!(drain(&mut timers, 1000), ["late"]);
-        assert!(timers.is_empty());
+        assert_eq!(timers.len(), 0);
         assert_eq!(timers.wake_at_ms(), None);
     }
 

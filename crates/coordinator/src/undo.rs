@@ -56,16 +56,6 @@ impl<U> UndoLog<U> {
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &U> {
         self.entries.iter().map(|(_, entry)| entry)
     }
-
-    /// Whether everything is committed.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    /// Number of entries held.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
 }
 
 #[cfg(test)]
@@ -87,6 +77,6 @@ mod tests {
         assert_eq!(undo.pop_from(0), Some("c"));
         assert_eq!(undo.pop_from(0), Some("b"));
         assert_eq!(undo.pop_from(0), None);
-        assert!(undo.is_empty());
+        assert!(undo.iter().next().is_none());
     }
 }

@@ -192,3 +192,77 @@ fn the_log_alone_gives_the_same_state() {
     assert_eq!(world.shard().counters().offset_commits, 3);
     assert_eq!(world.shard().counters().offset_deletions, 2);
 }
+
+/// What members leave behind is held of an account, and who finds it full is sent away.
+#[test]
+fn assignments_and_metadata_are_held_until_nothing_refers_to_them() {
+    use bytes::Bytes;
+    use thalweg_coordinator::{Account, MemoryRunner};
+    use thalweg_wire::ErrorCode;
+    use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
+    use thalweg_wire::messages::leave_group_request::MemberIdentity;
+    use thalweg_wire::messages::sync_group_request::SyncGroupRequestAssignment;
+    use thalweg_wire::messages::{JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest};
+
+    let account = Account::new(100_000);
+    let config = Arc::new(GroupConfig { initial_rebalance_delay_ms: 0, ..Default::default() });
+    let shard = || GroupShard::with_account(Arc::clone(&config), Arc::clone(&account));
+    let now = Now { wall_ms: START_MS, monotonic_ms: 0 };
+    let mut memory = MemoryRunner::new(shard(), now);
+    let context = RequestContext { api_version: 3, ..Default::default() };
+    let mut ask = |request: GroupRequest| {
+        memory.submit(Submission { context: context.clone(), request });
+        memory.advance(0);
+        memory.take_answers().pop().map(|(_, answer)| answer).expect("an answer")
+    };
+    let join = |bytes: usize| {
+        GroupRequest::JoinGroup(JoinGroupRequest {
+            group_id: "g".into(),
+            session_timeout_ms: 10_000,
+            rebalance_timeout_ms: 10_000,
+            protocol_type: "consumer".into(),
+            protocols: vec![JoinGroupRequestProtocol {
+                name: "range".into(),
+                metadata: Bytes::from(vec![0; bytes]),
+                ..Default::default()
+            }],
+            ..Default::default()
+        })
+    };
+    let GroupResponse::JoinGroup(refused) = ask(join(100_000)) else { panic!("a join's answer") };
+    assert_eq!(refused.error_code, ErrorCode::COORDINATOR_NOT_AVAILABLE);
+    assert_eq!(account.used(), 0);
+    let GroupResponse::JoinGroup(joined) = ask(join(60_000)) else { panic!("a join's answer") };
+    assert_eq!(joined.error_code, ErrorCode::NONE);
+    assert!((60_000..65_000).contains(&account.used()), "{}", account.used());
+    let sync = |bytes: usize| {
+        GroupRequest::SyncGroup(SyncGroupRequest {
+            group_id: "g".into(),
+            generation_id: joined.generation_id,
+            member_id: joined.member_id.clone(),
+            assignments: vec![SyncGroupRequestAssignment {
+                member_id: joined.member_id.clone(),
+                assignment: Bytes::from(vec![0; bytes]),
+                ..Default::default()
+            }],
+            ..Default::default()
+        })
+    };
+    for (bytes, expected) in
+        [(60_000, ErrorCode::COORDINATOR_NOT_AVAILABLE), (20_000, ErrorCode::NONE)]
+    {
+        let GroupResponse::SyncGroup(synced) = ask(sync(bytes)) else { panic!("a sync's answer") };
+        assert_eq!(synced.error_code, expected, "{bytes}");
+    }
+    assert!((80_000..85_000).contains(&account.used()), "{}", account.used());
+    let leave = LeaveGroupRequest {
+        group_id: "g".into(),
+        members: vec![MemberIdentity { member_id: joined.member_id, ..Default::default() }],
+        ..Default::default()
+    };
+    let GroupResponse::LeaveGroup(_) = ask(GroupRequest::LeaveGroup(leave)) else {
+        panic!("a leave's answer")
+    };
+    // The log says who was in it until the group's next record, which it wrote as it became empty.
+    assert_eq!(account.used(), 0);
+}

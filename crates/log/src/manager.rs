@@ -484,6 +484,11 @@ impl LogManager {
         *self.cordoned.write() = dirs;
     }
 
+    /// Whether a directory gets no new partitions.
+    pub fn is_cordoned(&self, dir: Uuid) -> bool {
+        self.cordoned.read().contains(&dir)
+    }
+
     /// `producer.id.expiration.ms`, from now on.
     pub fn set_producer_expiration_ms(&self, expiration_ms: i64) {
         for dir in &self.dirs {

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use thalweg::core::pipeline::begin_request;
 use thalweg::{Connection, Options};
 use thalweg_records::BatchView;
+use thalweg_records::batch::Compression;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::Compressor;
 use thalweg_testkit::TestBroker;
@@ -40,6 +41,12 @@ async fn create(connection: &Connection, name: &str, partitions: i32) -> Uuid {
     let response = connection.send(&request).await.unwrap();
     assert_eq!(response.topics[0].error_code, ErrorCode::NONE, "{:?}", response.topics[0]);
     response.topics[0].topic_id
+}
+
+async fn topic_id(connection: &Connection, name: &str) -> Uuid {
+    let topic = MetadataRequestTopic { name: Some(name.into()), ..Default::default() };
+    let request = MetadataRequest { topics: Some(vec![topic]), ..Default::default() };
+    connection.send(&request).await.unwrap().topics[0].topic_id
 }
 
 fn batch(values: &[&str], producer: Option<(i64, i16, i32)>) -> Bytes {
@@ -382,6 +389,77 @@ async fn commit(connection: &Connection, topic: Uuid, offset: i64) -> ErrorCode 
     };
     let response = connection.send(&request).await.unwrap();
     response.topics[0].partitions[0].error_code
+}
+
+/// A topic that a client names is made meanwhile, and found when the client asks again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_topic_is_made_while_its_first_client_is_told_to_ask_again() {
+    let session = begin(TestBroker::start().await).await;
+    let ask = async |names: &[&str]| {
+        let topics = names.iter().map(|name| MetadataRequestTopic {
+            name: Some((*name).to_owned()),
+            ..Default::default()
+        });
+        let request = MetadataRequest {
+            topics: Some(topics.collect()),
+            allow_auto_topic_creation: true,
+            ..Default::default()
+        };
+        let answer = session.connection.send(&request).await.unwrap();
+        let said = answer.topics.into_iter().map(|t| (t.error_code, t.partitions.len()));
+        said.collect::<Vec<_>>()
+    };
+    let unknown = (ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, 0);
+    assert_eq!(ask(&["new"]).await, [unknown]);
+    let illegal = (ErrorCode::INVALID_TOPIC_EXCEPTION, 0);
+    assert_eq!(ask(&["a b", "other"]).await, [illegal, unknown]);
+    for (name, partitions) in
+        [("new", 1), ("other", 1), ("__consumer_offsets", 50), ("__transaction_state", 50)]
+    {
+        let mut said = ask(&[name]).await;
+        for _ in 0..3_000 {
+            if said != [unknown] {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            said = ask(&[name]).await;
+        }
+        assert_eq!(said, [(ErrorCode::NONE, partitions)], "{name}");
+    }
+    session.broker.shut_down().await;
+}
+
+/// `offsets.topic.compression.codec` acts, and what it wrote is read again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn offsets_are_compressed_as_configured() {
+    let dir = std::env::temp_dir().join(format!("thalweg-offsets-codec-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    for (codec, offset) in [(4, 3), (0, 4)] {
+        let builder = TestBroker::builder().data(&dir).config("offsets.topic.num.partitions", 1);
+        let broker = builder.config("offsets.topic.compression.codec", codec).start().await;
+        let session = begin(broker).await;
+        let topic = match offset {
+            3 => create(&session.connection, "t", 1).await,
+            _ => topic_id(&session.connection, "t").await,
+        };
+        let mut committed = commit(&session.connection, topic, offset).await;
+        while committed == ErrorCode::COORDINATOR_LOAD_IN_PROGRESS {
+            tokio::task::yield_now().await;
+            committed = commit(&session.connection, topic, offset).await;
+        }
+        assert_eq!(committed, ErrorCode::NONE);
+        session.broker.shut_down().await;
+    }
+    let log = std::fs::read(dir.join("__consumer_offsets-0/00000000000000000000.log")).unwrap();
+    let mut rest = &log[..];
+    let mut codecs = Vec::new();
+    while !rest.is_empty() {
+        let batch = BatchView::parse(rest).unwrap();
+        codecs.push(batch.compression().unwrap());
+        rest = &rest[batch.total_len()..];
+    }
+    assert_eq!(codecs, [Compression::Zstd, Compression::None]);
+    std::fs::remove_dir_all(&dir).unwrap();
 }
 
 /// After an unclean stop the partitions get new leader epochs while their groups are loaded already;

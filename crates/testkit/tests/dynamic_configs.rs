@@ -14,7 +14,8 @@ use thalweg_wire::messages::incremental_alter_configs_response::AlterConfigsReso
 use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
 use thalweg_wire::messages::{
     AlterClientQuotasRequest, ApiVersionsRequest, CreateTopicsRequest, DescribeConfigsRequest,
-    IncrementalAlterConfigsRequest, MetadataRequest, describe_configs_request,
+    DescribeLogDirsRequest, IncrementalAlterConfigsRequest, MetadataRequest,
+    describe_configs_request,
 };
 
 const BROKER: i8 = 4;
@@ -157,10 +158,18 @@ async fn cordoned_directories_get_no_partitions() {
         panic!("no topic's creation answered {expected}");
     };
     until(ErrorCode::NONE).await;
+    let cordoned = async || {
+        let request = DescribeLogDirsRequest { topics: None, ..Default::default() };
+        let answer = connection.send(&request).await.unwrap();
+        answer.results.iter().map(|dir| dir.is_cordoned).collect::<Vec<_>>()
+    };
+    assert_eq!(cordoned().await, [false]);
     set(&connection, "1", "cordoned.log.dirs", Some("*")).await;
     until(ErrorCode::INVALID_REPLICATION_FACTOR).await;
+    assert_eq!(cordoned().await, [true]);
     set(&connection, "1", "cordoned.log.dirs", None).await;
     until(ErrorCode::NONE).await;
+    assert_eq!(cordoned().await, [false]);
     broker.shut_down().await;
 }
 

@@ -24,6 +24,7 @@ pub(super) async fn handle(
     // Asks the file systems, which may be slow.
     let results = context.broker.disk_reads.of_all().run(move || {
         let table = broker.topics();
+        let cordoned = broker.image().metadata_version().has_cordoned_dirs();
         let mut by_dir: BTreeMap<_, BTreeMap<String, Vec<DescribeLogDirsPartition>>> =
             BTreeMap::new();
         for topic in table.iter() {
@@ -82,6 +83,7 @@ pub(super) async fn handle(
                     topics,
                     total_bytes: bytes(space.f_blocks),
                     usable_bytes: bytes(space.f_bavail),
+                    is_cordoned: cordoned && broker.logs.is_cordoned(dir.id()),
                     ..Default::default()
                 }
             })

@@ -1,5 +1,7 @@
 //! Metadata and DescribeTopicPartitions: brokers, topics, who leads what.
 
+use std::collections::BTreeMap;
+
 use thalweg_metadata::image::{Partition, TopicImage};
 use thalweg_wire::messages::describe_topic_partitions_response::{
     Cursor, DescribeTopicPartitionsResponsePartition, DescribeTopicPartitionsResponseTopic,
@@ -28,7 +30,7 @@ pub(super) async fn handle(context: Context, request: MetadataRequest) -> Metada
     };
     let wanted = request.topics.unwrap_or_default();
     let mut topics = Vec::new();
-    let mut image = context.broker.image();
+    let image = context.broker.image();
 
     if all {
         topics.extend(image.topics.iter().map(|topic| describe(&context, &image, topic)));
@@ -52,16 +54,16 @@ pub(super) async fn handle(context: Context, request: MetadataRequest) -> Metada
             names.iter().filter(|name| image.topics.by_name(name).is_none()).cloned().collect();
         let create =
             request.allow_auto_topic_creation && context.broker.settings().auto_create_topics();
-        let mut refusals = std::collections::BTreeMap::new();
-        if create && !missing.is_empty() {
-            refusals = context.broker.auto_create(&missing).await;
-            image = context.broker.image();
-        }
+        // They are made meanwhile; a client that needs them asks again.
+        let told = match create {
+            true => context.broker.auto_topics.begin(&context.broker, missing),
+            false => BTreeMap::new(),
+        };
         for name in names {
             topics.push(match image.topics.by_name(&name) {
                 Some(known) => describe(&context, &image, known),
                 None => {
-                    let error_code = match refusals.get(&name) {
+                    let error_code = match told.get(&name) {
                         Some(code) => *code,
                         None if !is_valid(&name) => ErrorCode::INVALID_TOPIC_EXCEPTION,
                         None => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,

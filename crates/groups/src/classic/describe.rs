@@ -44,7 +44,7 @@ impl ClassicGroup {
         };
         if api_version >= FIRST_VERSION_WITH_NOT_FOUND {
             described.error_code = ErrorCode::GROUP_ID_NOT_FOUND;
-            described.error_message = Some(format!("group {group_id} not found"));
+            described.error_message = Some(format!("Group {group_id} not found."));
         }
         described
     }

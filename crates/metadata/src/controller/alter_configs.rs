@@ -171,7 +171,7 @@ fn duplicates<'a>(keys: impl Iterator<Item = (i8, &'a str)>) -> HashSet<(i8, &'a
 }
 
 fn twice() -> ApiError {
-    ApiError::new(ErrorCode::INVALID_REQUEST, "a resource stands more than once in the request")
+    ApiError::new(ErrorCode::INVALID_REQUEST, "Each resource must appear at most once.")
 }
 
 fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), ApiError> {
@@ -180,7 +180,7 @@ fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), ApiError>
         if !seen.insert(name) {
             return Err(ApiError::new(
                 ErrorCode::INVALID_REQUEST,
-                format!("config {name} stands more than once for a resource"),
+                "Error due to duplicate config keys",
             ));
         }
     }
@@ -197,7 +197,7 @@ fn check_values<'a>(
     }
     Err(ApiError::new(
         ErrorCode::INVALID_REQUEST,
-        format!("configs need a value: {}", missing.join(", ")),
+        format!("Null value not supported for : {}", missing.join(", ")),
     ))
 }
 
@@ -208,26 +208,22 @@ fn target(
     name: &str,
 ) -> Result<ConfigResource, ApiError> {
     let request = |message: String| Err(ApiError::new(ErrorCode::INVALID_REQUEST, message));
-    let Some(kind) = ResourceType::from_id(resource_type) else {
-        return request(format!("resource type {resource_type} does not exist"));
+    // Levels of the log are no metadata: the broker that is asked sees to them, where it may.
+    let kind = ResourceType::from_id(resource_type).filter(|k| *k != ResourceType::BrokerLogger);
+    let Some(kind) = kind else {
+        return request(format!("Unknown resource type {resource_type}"));
     };
-    let one_broker = match kind {
-        ResourceType::Broker => !name.is_empty(),
-        ResourceType::BrokerLogger => true,
-        _ => false,
-    };
-    if one_broker {
+    if kind == ResourceType::Broker && !name.is_empty() {
         let node_id = context.config.node_id();
         match name.parse::<i32>() {
             Ok(id) if id == node_id => {}
-            Ok(_) => return request(format!("broker {name} is not this broker, {node_id}")),
-            Err(_) => return request(format!("broker {name:?} is not a node id")),
+            Ok(_) => {
+                return request(format!(
+                    "Unexpected broker id, expected {node_id}, but received {name}"
+                ));
+            }
+            Err(_) => return request(format!("Node id must be an integer, but it is: {name}")),
         }
-    }
-    if kind == ResourceType::BrokerLogger {
-        // There are no loggers that could be named, and an unknown one is a bad config in Kafka.
-        let message = "log levels cannot be changed while the broker runs".to_owned();
-        return Err(ApiError::new(ErrorCode::INVALID_CONFIG, message));
     }
     Ok(ConfigResource { resource_type: kind, name: name.to_owned() })
 }

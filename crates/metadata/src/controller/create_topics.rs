@@ -59,15 +59,12 @@ pub fn create_topics(
     for topic in &request.topics {
         let name = topic.name.as_str();
         if count.get(name) > Some(&1) && answered.insert(name) {
-            let error = ApiError::new(
-                ErrorCode::INVALID_REQUEST,
-                format!("topic {name:?} stands more than once in the request"),
-            );
+            let error = ApiError::new(ErrorCode::INVALID_REQUEST, "Duplicate topic name.");
             results.push(failure(name, &error));
         } else if name == METADATA_TOPIC && answered.insert(name) {
             let error = ApiError::new(
                 ErrorCode::INVALID_REQUEST,
-                format!("topic {METADATA_TOPIC} cannot be created"),
+                format!("Creation of internal topic {METADATA_TOPIC} is prohibited."),
             );
             results.push(failure(name, &error));
         }
@@ -138,16 +135,14 @@ fn create_topic(
     if context.image.topics.by_name(name).is_some() {
         return Err(ApiError::new(
             ErrorCode::TOPIC_ALREADY_EXISTS,
-            format!("topic {name:?} already exists"),
+            format!("Topic '{name}' already exists."),
         ));
     }
     let colliding = collision_key(name).and_then(|key| collisions.get(&key));
     if let Some(existing) = colliding {
         return Err(ApiError::new(
             ErrorCode::INVALID_TOPIC_EXCEPTION,
-            format!(
-                "topic {name:?} collides with topic {existing:?}: '.' and '_' count as the same"
-            ),
+            format!("Topic '{name}' collides with existing topic: {existing}"),
         ));
     }
     check_topic_name(name)?;
@@ -210,7 +205,7 @@ fn configs(
     if !without_value.is_empty() {
         return Err(ApiError::new(
             ErrorCode::INVALID_CONFIG,
-            format!("topic configs need a value: {}", without_value.join(", ")),
+            format!("Null value not supported for topic configs: {}", without_value.join(",")),
         ));
     }
     if configs.is_empty() {
@@ -236,7 +231,7 @@ fn partitions(
         factor if factor < 1 => {
             return Err(ApiError::new(
                 ErrorCode::INVALID_REPLICATION_FACTOR,
-                format!("replication factor {factor} must be larger than 0, or -1 for the default"),
+                "Replication factor must be larger than 0, or -1 to use the default value.",
             ));
         }
         factor => factor,
@@ -246,9 +241,7 @@ fn partitions(
         count if count < 1 => {
             return Err(ApiError::new(
                 ErrorCode::INVALID_PARTITIONS,
-                format!(
-                    "number of partitions {count} must be larger than 0, or -1 for the default"
-                ),
+                "Number of partitions was set to an invalid non-positive value.",
             ));
         }
         count => count,
@@ -271,10 +264,14 @@ fn assigned_partitions(
 ) -> Result<Vec<Partition>, ApiError> {
     let request = |message: &str| Err(ApiError::new(ErrorCode::INVALID_REQUEST, message));
     if topic.replication_factor != -1 {
-        return request("a replication factor cannot stand beside an assignment");
+        return request(
+            "A manual partition assignment was specified, but replication factor was not set to -1.",
+        );
     }
     if topic.num_partitions != -1 {
-        return request("a number of partitions cannot stand beside an assignment");
+        return request(
+            "A manual partition assignment was specified, but numPartitions was not set to -1.",
+        );
     }
     let refuse =
         |message: String| Err(ApiError::new(ErrorCode::INVALID_REPLICA_ASSIGNMENT, message));
@@ -283,7 +280,9 @@ fn assigned_partitions(
     for assignment in &topic.assignments {
         let index = assignment.partition_index;
         if partitions.contains_key(&index) {
-            return refuse(format!("partition {index} is assigned twice"));
+            return refuse(format!(
+                "Found multiple manual partition assignments for partition {index}"
+            ));
         }
         context.check_assignment(&assignment.broker_ids, factor)?;
         factor = Some(assignment.broker_ids.len());
@@ -291,13 +290,14 @@ fn assigned_partitions(
             Some(partition) => partitions.insert(index, partition),
             None => {
                 return refuse(format!(
-                    "all brokers assigned to partition {index} are fenced or about to stop"
+                    "All brokers specified in the manual partition assignment for partition {index} \
+                     are fenced or in controlled shutdown."
                 ));
             }
         };
     }
     if !(0i32..).zip(partitions.keys()).all(|(expected, index)| expected == *index) {
-        return refuse("partitions must be assigned from 0 on without gaps".into());
+        return refuse("partitions should be a consecutive 0-based integer sequence".into());
     }
     Ok(partitions.into_values().collect())
 }

@@ -42,7 +42,8 @@ pub fn describe_configs(
             };
             DescribeConfigsResult {
                 error_code: error.code,
-                error_message: error.message,
+                // Empty rather than null where nothing is wrong, as Kafka has it.
+                error_message: Some(error.message.unwrap_or_default()),
                 resource_type: resource.resource_type,
                 resource_name: resource.resource_name.clone(),
                 configs: configs.into_iter().map(|config| entry(config, request)).collect(),
@@ -116,21 +117,18 @@ fn described(
         ResourceType::Broker if name.is_empty() => {
             Ok(describe::broker_defaults(context.config, wanted))
         }
-        ResourceType::Broker | ResourceType::BrokerLogger => {
+        ResourceType::Broker => {
             let node_id = context.config.node_id();
             match name.parse::<i32>() {
-                Ok(id) if id == node_id => {}
-                Ok(_) => {
-                    return Err(request(format!("broker {name} is not this broker, {node_id}")));
-                }
-                Err(_) => return Err(request(format!("broker {name:?} is not a node id"))),
-            }
-            match kind {
-                ResourceType::Broker => Ok(describe::broker(context.config, wanted)),
-                // Log levels are set when the process starts, and are not configs here.
-                _ => Ok(Vec::new()),
+                Ok(id) if id == node_id => Ok(describe::broker(context.config, wanted)),
+                Ok(_) => Err(request(format!(
+                    "Unexpected broker id, expected {node_id} or empty string, but received {name}"
+                ))),
+                Err(_) => Err(request(format!("Broker id must be an integer, but it is: {name}"))),
             }
         }
+        // They are no metadata: the broker that is asked says what they are.
+        ResourceType::BrokerLogger => Ok(Vec::new()),
     }
 }
 

@@ -46,20 +46,18 @@ pub fn alter_client_quotas(
             entry.entity.iter().map(|e| (e.entity_type.clone(), e.entity_name.clone())).collect(),
         );
         if let Some(error) = results.get_mut(&entity) {
-            *error = invalid("the entity stands more than once in the request".into());
+            *error = invalid(format!("Ignoring duplicate entity {}", shown(&entity)));
             continue;
         }
         let mut values: BTreeMap<&str, Option<f64>> = BTreeMap::new();
-        let mut duplicate = None;
+        let mut duplicate = false;
         for op in &entry.ops {
             let value = (!op.remove).then_some(op.value);
-            if values.insert(&op.key, value).is_some() {
-                duplicate = Some(op.key.as_str());
-            }
+            duplicate |= values.insert(&op.key, value).is_some();
         }
         let outcome = match duplicate {
-            Some(key) => Err(invalid(format!("quota {key} stands more than once for an entity"))),
-            None => alter(context, &entity, &values),
+            true => Err(invalid(format!("Ignoring duplicate entity {}", shown(&entity)))),
+            false => alter(context, &entity, &values),
         };
         let error = match outcome {
             Ok(new) => {
@@ -97,6 +95,16 @@ pub fn alter_client_quotas(
     Decision { records, response }.validated(request.validate_only)
 }
 
+/// An entity as Java prints it.
+fn shown(entity: &QuotaEntity) -> String {
+    let entries: Vec<String> = entity
+        .0
+        .iter()
+        .map(|(kind, name)| format!("{kind}={}", name.as_deref().unwrap_or("null")))
+        .collect();
+    format!("ClientQuotaEntity(entries={{{}}})", entries.join(", "))
+}
+
 fn invalid(message: String) -> ApiError {
     ApiError::new(ErrorCode::INVALID_REQUEST, message)
 }
@@ -107,26 +115,30 @@ fn alter(
     values: &BTreeMap<&str, Option<f64>>,
 ) -> Result<Vec<ClientQuotaRecord>, ApiError> {
     if entity.0.is_empty() {
-        return Err(invalid("the entity of a quota is empty".into()));
+        return Err(invalid("Invalid empty client quota entity".into()));
     }
     for (entity_type, name) in &entity.0 {
         if !matches!(entity_type.as_str(), USER | CLIENT_ID | IP) {
-            return Err(invalid(format!("quotas are not for entities of type {entity_type:?}")));
+            return Err(invalid(format!("Unhandled client quota entity type: {entity_type}")));
         }
         if name.as_deref() == Some("") {
-            return Err(invalid(format!("the {entity_type} of a quota is empty")));
+            return Err(invalid(format!("Empty {entity_type} not supported")));
         }
     }
     let is_ip = entity.0.contains_key(IP);
     if is_ip && entity.0.len() > 1 {
-        return Err(invalid("an ip cannot be combined with user or client-id".into()));
+        // Without a space, as Kafka has it.
+        return Err(invalid(
+            "Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId"
+                .into(),
+        ));
     }
     // Kafka also takes host names that it can look up; nothing can be looked up here.
     if let Some(Some(ip)) = entity.0.get(IP)
         && ip.parse::<IpAddr>().is_err()
         && ip != "localhost"
     {
-        return Err(invalid(format!("{ip:?} is not an IP address")));
+        return Err(invalid(format!("{ip} is not a valid IP or resolvable host.")));
     }
     let current = context.image.quotas.entities.get(entity);
     let mut records = Vec::new();
@@ -155,17 +167,20 @@ fn alter(
 
 fn check_value(key: &str, value: f64, is_ip: bool) -> Result<(), ApiError> {
     let Some(limit) = limit(key, is_ip) else {
-        return Err(invalid(format!("there is no quota {key:?} for such an entity")));
+        return Err(invalid(format!("Invalid configuration key {key}")));
     };
     if value <= 0.0 {
-        return Err(invalid(format!("quota {key}={value} must be greater than 0")));
+        return Err(invalid(format!("Quota {key} must be greater than 0")));
     }
     let Some(limit) = limit else { return Ok(()) };
     if value > limit {
-        return Err(invalid(format!("quota {key}={value} is too large")));
+        return Err(invalid(format!(
+            "Proposed value for {key} is too large for {}.",
+            if is_ip { "an INT" } else { "a LONG" }
+        )));
     }
     if (value % 1.0).abs() > 1e-6 {
-        return Err(invalid(format!("quota {key}={value} cannot have a fraction")));
+        return Err(invalid(format!("{key} cannot be a fractional value.")));
     }
     Ok(())
 }
@@ -199,15 +214,17 @@ fn find(
     for component in &request.components {
         let kind = component.entity_type.as_str();
         if kind.is_empty() {
-            return Err(invalid("an entity type is empty".into()));
+            return Err(invalid("Invalid empty entity type.".into()));
         }
         if exact.contains_key(kind) || any.contains(kind) {
-            return Err(invalid(format!("entity type {kind} stands more than once")));
+            return Err(invalid(format!(
+                "Entity type {kind} cannot appear more than once in the filter."
+            )));
         }
         if !matches!(kind, USER | CLIENT_ID | IP) {
             return Err(ApiError::new(
                 ErrorCode::UNSUPPORTED_VERSION,
-                format!("quotas are not for entities of type {kind:?}"),
+                format!("Unsupported entity type {kind}"),
             ));
         }
         match (component.match_type, component.match_.as_deref()) {
@@ -220,16 +237,33 @@ fn find(
             (2, None) => {
                 any.insert(kind);
             }
-            (0, None) => return Err(invalid(format!("{kind} is to match exactly nothing"))),
-            (1 | 2, Some(_)) => {
-                return Err(invalid(format!("{kind} has a name where none can stand")));
+            (0, None) => {
+                return Err(invalid(
+                    "Request specified MATCH_TYPE_EXACT, but set match string to null.".into(),
+                ));
             }
-            (other, _) => return Err(invalid(format!("match type {other} does not exist"))),
+            (1, Some(_)) => {
+                return Err(invalid(
+                    "Request specified MATCH_TYPE_DEFAULT, but also specified a match string."
+                        .into(),
+                ));
+            }
+            (2, Some(_)) => {
+                return Err(invalid(
+                    "Request specified MATCH_TYPE_SPECIFIED, but also specified a match string."
+                        .into(),
+                ));
+            }
+            (other, _) => return Err(invalid(format!("Unknown match type {other}"))),
         }
     }
     let asked = |kind: &str| exact.contains_key(kind) || any.contains(kind);
     if asked(IP) && (asked(USER) || asked(CLIENT_ID)) {
-        return Err(invalid("an ip cannot be combined with user or client-id".into()));
+        return Err(invalid(
+            "Invalid entity filter component combination. IP filter component should not be used \
+             with user or clientId filter component."
+                .into(),
+        ));
     }
     let matches = |entity: &QuotaEntity| {
         (!request.strict || entity.0.len() == exact.len() + any.len())

@@ -22,19 +22,21 @@ pub fn is_internal_topic(name: &str) -> bool {
 pub fn check_topic_name(name: &str) -> Result<(), ApiError> {
     let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
     let reason = if name.is_empty() {
-        "it is empty".to_owned()
+        "the empty string is not allowed".to_owned()
     } else if name == "." || name == ".." {
-        "names of dots alone are reserved".to_owned()
+        format!("'{name}' is not allowed")
     } else if name.encode_utf16().count() > MAX_NAME_LEN {
-        format!("it is longer than {MAX_NAME_LEN} characters")
+        format!("the length of '{name}' is longer than the max allowed length {MAX_NAME_LEN}")
     } else if !name.bytes().all(legal) {
-        "it may only have ASCII letters, digits, '.', '_' and '-'".to_owned()
+        format!(
+            "'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+        )
     } else {
         return Ok(());
     };
     Err(ApiError::new(
         ErrorCode::INVALID_TOPIC_EXCEPTION,
-        format!("topic name {name:?} is illegal: {reason}"),
+        format!("Topic name is invalid: {reason}"),
     ))
 }
 

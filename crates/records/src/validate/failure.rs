@@ -205,7 +205,13 @@ impl Failure {
     /// The partition's `ErrorMessage` in the response: Kafka sends one only when single records are
     /// to blame. Logs get the [`fmt::Display`] form.
     pub fn response_message(&self) -> Option<String> {
-        matches!(self.reason, Reason::Records(_)).then(|| self.to_string())
+        match self.reason {
+            Reason::Records(InvalidRecords { timestamps: true, .. }) => {
+                Some("One or more records have been rejected due to invalid timestamp".into())
+            }
+            Reason::Records(_) => Some(self.to_string()),
+            _ => None,
+        }
     }
 
     /// A failure to read a record of a batch that was or was not compressed.
@@ -257,8 +263,13 @@ pub enum RecordErrorKind {
     #[error("a compacted topic takes no record without a key")]
     NullKey,
     /// Too far in the past or in the future.
-    #[error("timestamp {timestamp} is not within [{earliest}, {latest}]")]
+    #[error(
+        "Timestamp {timestamp} of message with offset {offset} is out of range. The timestamp should \
+         be within [{earliest}, {latest}]"
+    )]
     TimestampOutOfRange {
+        /// The record's offset, as its producer sent it.
+        offset: i64,
         /// The record's.
         timestamp: i64,
         /// Earliest that is accepted.

@@ -114,6 +114,7 @@ impl Tally {
             RecordErrorKind::NullKey
         } else if ranged && !in_range {
             RecordErrorKind::TimestampOutOfRange {
+                offset: self.base_offset.wrapping_add(i64::from(offset_delta)),
                 timestamp,
                 earliest: self.now.wrapping_sub(self.before_max),
                 latest: self.now.wrapping_add(self.after_max),
