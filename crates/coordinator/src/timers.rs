@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(drain(&mut timers, 20), ["early", "middle"]);
         assert_eq!(drain(&mut timers, 20), Vec::<&str>::new());
         assert_eq!(drain(&mut timers, 1000), ["late"]);
-        assert!(timers.is_empty());
+        assert_eq!(timers.len(), 0);
         assert_eq!(timers.wake_at_ms(), None);
     }
 
