@@ -253,7 +253,10 @@ mod tests {
         Levels(Mutex::new([(ROOT_LOGGER.to_owned(), LogLevel::Info)].into()))
     }
 
-    fn resource(name: &str, configs: &[(&str, i8, Option<&str>)]) -> AlterConfigsResource {
+    /// Name, operation and value.
+    type Op<'a> = (&'a str, i8, Option<&'a str>);
+
+    fn resource(name: &str, configs: &[Op<'_>]) -> AlterConfigsResource {
         let configs = configs.iter().map(|(name, config_operation, value)| AlterableConfig {
             name: (*name).into(),
             config_operation: *config_operation,
@@ -287,7 +290,7 @@ mod tests {
         use ErrorCode as E;
         let levels = levels();
         let ok = ("thalweg_log", 0, Some("TRACE"));
-        let cases: &[(&str, &[(&str, i8, Option<&str>)], ErrorCode, &str)] = &[
+        let cases: &[(&str, &[Op<'_>], ErrorCode, &str)] = &[
             ("", &[ok], E::INVALID_REQUEST, "Node id must be an integer, but it is: "),
             ("2", &[ok], E::INVALID_REQUEST, "Unexpected node id. Expected 1, but received 2"),
             ("1", &[ok, ok], E::INVALID_REQUEST, "Error due to duplicate config keys"),

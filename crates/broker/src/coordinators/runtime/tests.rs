@@ -1,3 +1,5 @@
+//! The shell with a state machine that adds up numbers, and has bugs where the tests want them.
+
 use std::path::Path;
 use std::sync::OnceLock;
 
