@@ -4,8 +4,8 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-pub(crate) use crate::core::backoff::{AUTHENTICATION_BACKOFF, RETRY_BACKOFF, RETRY_BACKOFF_MAX};
 use crate::core::backoff;
+pub(crate) use crate::core::backoff::{AUTHENTICATION_BACKOFF, RETRY_BACKOFF, RETRY_BACKOFF_MAX};
 use crate::options::bounded;
 
 /// No pause at all would be nothing but trying.

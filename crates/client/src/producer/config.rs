@@ -8,6 +8,7 @@ use crate::backoff;
 use crate::core::produce::{Acks, ProduceSettings, Sealer};
 use crate::error::Error;
 use crate::options::{Options, bounded};
+use crate::setters::setters;
 
 /// Requests under way to one broker beyond which brokers lose track of what is a repetition.
 const IN_FLIGHT_IDEMPOTENT_MAX: usize = 5;
@@ -16,6 +17,7 @@ const IN_FLIGHT_IDEMPOTENT_MAX: usize = 5;
 /// producer; each field names its Java config. Names of clients and the time for one request
 /// (`request.timeout.ms`) are the connection's: [`Options`].
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ProducerConfig {
     /// Who has to have a record before it is acknowledged (`acks`); all replicas in sync.
     pub acks: Acks,
@@ -64,6 +66,28 @@ pub struct ProducerConfig {
     /// Whether brokers may create a topic that is not there, should their
     /// `auto.create.topics.enable` say so; yes. The Java producer always lets them.
     pub auto_create_topics: bool,
+}
+
+setters! {
+    ProducerConfig:
+    with_acks, acks: Acks;
+    with_enable_idempotence, enable_idempotence: bool;
+    with_batch_size, batch_size: usize;
+    with_linger, linger: Duration;
+    with_buffer_memory, buffer_memory: usize;
+    with_max_request_size, max_request_size: usize;
+    with_compression, compression: CompressionSpec;
+    with_max_in_flight, max_in_flight: usize;
+    with_delivery_timeout, delivery_timeout: Duration;
+    with_retries, retries: u32;
+    with_retry_backoff, retry_backoff: Duration;
+    with_retry_backoff_max, retry_backoff_max: Duration;
+    with_max_block, max_block: Duration;
+    with_metadata_max_age, metadata_max_age: Duration;
+    with_metadata_max_idle, metadata_max_idle: Duration;
+    with_adaptive_partitioning, adaptive_partitioning: bool;
+    with_ignore_keys, ignore_keys: bool;
+    with_auto_create_topics, auto_create_topics: bool;
 }
 
 impl Default for ProducerConfig {

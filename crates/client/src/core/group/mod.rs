@@ -37,7 +37,7 @@ use std::sync::Arc;
 use thalweg_wire::ErrorCode;
 
 pub use action::{Action, GroupRequest, GroupResponse, MemberIdentity, RequestFailure, RequestId};
-pub use assignor::{Assignor, RebalanceProtocol};
+pub use assignor::Assignor;
 pub use classic::ClassicMember;
 pub use consumer::ConsumerMember;
 pub use status::{GroupError, GroupStatus};
@@ -237,11 +237,13 @@ impl Member {
         either!(self, member => member.identity())
     }
 
+    #[cfg(test)]
     /// The member's id; empty in a classic group that has not given it one.
     pub fn member_id(&self) -> &str {
         either!(self, member => member.member_id())
     }
 
+    #[cfg(test)]
     /// The generation of a classic group, -1 while the member is in none.
     pub fn generation(&self) -> i32 {
         match self {
@@ -250,6 +252,7 @@ impl Member {
         }
     }
 
+    #[cfg(test)]
     /// The member's epoch in a KIP-848 group, 0 while it is not part of it.
     pub fn epoch(&self) -> i32 {
         match self {
@@ -268,6 +271,7 @@ impl Member {
         either!(self, member => member.why())
     }
 
+    #[cfg(test)]
     /// What went wrong last, until something goes right.
     pub fn last_error(&self) -> Option<&GroupError> {
         either!(self, member => member.last_error())

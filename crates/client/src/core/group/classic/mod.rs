@@ -284,16 +284,19 @@ impl ClassicMember {
         })
     }
 
+    #[cfg(test)]
     /// See [`Member::member_id`](super::Member::member_id).
     pub fn member_id(&self) -> &str {
         &self.member_id
     }
 
+    #[cfg(test)]
     /// See [`Member::generation`](super::Member::generation).
     pub fn generation(&self) -> i32 {
         self.generation
     }
 
+    #[cfg(test)]
     /// See [`Member::last_error`](super::Member::last_error).
     pub fn last_error(&self) -> Option<&GroupError> {
         self.last_error.as_ref()

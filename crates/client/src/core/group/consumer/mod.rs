@@ -240,16 +240,19 @@ impl ConsumerMember {
         })
     }
 
+    #[cfg(test)]
     /// See [`Member::member_id`](super::Member::member_id).
     pub fn member_id(&self) -> &str {
         &self.member_id
     }
 
+    #[cfg(test)]
     /// See [`Member::epoch`](super::Member::epoch).
     pub fn epoch(&self) -> i32 {
         self.epoch.max(0)
     }
 
+    #[cfg(test)]
     /// See [`Member::last_error`](super::Member::last_error).
     pub fn last_error(&self) -> Option<&GroupError> {
         self.last_error.as_ref()
