@@ -10,7 +10,7 @@ use thalweg::admin::{
     ResourceType,
 };
 
-use crate::client::{Align, CliError, ClientArgs, EXIT_CODES, Session, Table, Tally};
+use crate::client::{Align, CliError, ClientArgs, CommandContext, EXIT_CODES, Table, Tally};
 use crate::topic::parse_pair;
 
 /// What a secret is shown as.
@@ -184,7 +184,7 @@ pub fn run(args: ConfigArgs) -> ExitCode {
         match args.command {
             ConfigCommand::Describe(command) => {
                 let resources = command.entity.resources(&command.names)?;
-                describe(Session::open(&args.client).await?, command, resources).await
+                describe(CommandContext::open(&args.client).await?, command, resources).await
             }
             ConfigCommand::Alter(command) => {
                 // An id that a script left empty must not mean all of them.
@@ -204,18 +204,18 @@ pub fn run(args: ConfigArgs) -> ExitCode {
                     let usage = "nothing to change: --set, --delete, --append, --subtract";
                     return Err(CliError::Usage(usage.into()));
                 }
-                let session = Session::open(&args.client).await?;
+                let session = CommandContext::open(&args.client).await?;
                 alter(session, resources, changes, command.changes.mode()).await
             }
             ConfigCommand::List(command) => {
-                list(Session::open(&args.client).await?, command.entity).await
+                list(CommandContext::open(&args.client).await?, command.entity).await
             }
         }
     })
 }
 
 async fn describe(
-    mut session: Session,
+    mut session: CommandContext,
     args: DescribeArgs,
     resources: Vec<ConfigResource>,
 ) -> Result<(), CliError> {
@@ -261,7 +261,7 @@ fn value_of(value: Option<&String>, is_sensitive: bool) -> String {
 }
 
 fn show(
-    session: &mut Session,
+    session: &mut CommandContext,
     entries: &[ConfigEntry],
     args: &DescribeArgs,
 ) -> Result<(), CliError> {
@@ -322,7 +322,7 @@ fn entry_json(entry: &ConfigEntry, args: &DescribeArgs) -> Value {
 }
 
 async fn alter(
-    mut session: Session,
+    mut session: CommandContext,
     resources: Vec<ConfigResource>,
     changes: Vec<ConfigChange>,
     mode: Mode,
@@ -354,7 +354,7 @@ async fn alter(
     tally.conclude(session.out)
 }
 
-async fn list(mut session: Session, entity: Option<Entity>) -> Result<(), CliError> {
+async fn list(mut session: CommandContext, entity: Option<Entity>) -> Result<(), CliError> {
     let kinds: Vec<ResourceType> = match entity {
         Some(entity) => vec![entity.kind()],
         None => Entity::value_variants().iter().map(|entity| entity.kind()).collect(),

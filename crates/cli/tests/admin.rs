@@ -485,7 +485,7 @@ fn options_and_files_of_properties() {
     let with_file = [&nobody[..], &["--command-config", &name]].concat();
     run(&with_file).fails(2, "client.properties: No such file");
     std::fs::write(&file, "security.protocol = SASL_SSL\nsasl.mechanism=GSSAPI\n").unwrap();
-    run(&with_file).fails(2, "property sasl.mechanism: 'GSSAPI' is not one of");
+    run(&with_file).fails(2, "config sasl.mechanism is 'GSSAPI', not one of");
     let protocol = [&with_file[..], &["-X", "security.protocol=PLAINTEXT"]].concat();
     run(&protocol).fails(1, "cannot connect");
     std::fs::write(&file, "send.buffer.bytes=1\nlinger.ms=2\nfoo=1\n").unwrap();
@@ -495,7 +495,7 @@ fn options_and_files_of_properties() {
     assert_eq!(lines[1], "warning: property send.buffer.bytes does nothing here");
     assert_eq!((lines.len(), said.code), (3, 1), "{said:?}");
     std::fs::write(&file, "ssl.cipher.suites=x\n").unwrap();
-    run(&with_file).fails(2, "property ssl.cipher.suites is not supported");
+    run(&with_file).fails(2, "config ssl.cipher.suites is not supported");
     std::fs::remove_file(&file).unwrap();
 
     for shell in ["bash", "zsh", "fish"] {

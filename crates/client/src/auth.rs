@@ -28,7 +28,7 @@ pub(crate) trait Ask: Send {
     fn versions(&self) -> &Arc<ApiVersions>;
 
     /// As whom the connection is logged in.
-    fn session(&mut self) -> &mut Session;
+    fn session(&mut self) -> &mut SaslSession;
 
     /// Sends a request's frame, its correlation id still 0; gives the answer's body.
     fn ask(
@@ -41,18 +41,18 @@ pub(crate) trait Ask: Send {
 
 /// As whom a connection is logged in, and until when.
 #[derive(Debug, Default)]
-pub(crate) struct Session {
+pub(crate) struct SaslSession {
     sasl: Option<SaslOptions>,
     client_id: Arc<str>,
     renew_at: Option<Instant>,
     ends_at: Option<Instant>,
 }
 
-impl Session {
+impl SaslSession {
     /// Not logged in yet.
-    pub fn new(options: &Options) -> Session {
+    pub fn new(options: &Options) -> SaslSession {
         let sasl = options.sasl.clone();
-        Session { sasl, client_id: options.client_id.clone(), ..Session::default() }
+        SaslSession { sasl, client_id: options.client_id.clone(), ..SaslSession::default() }
     }
 
     /// Whether to log in again before anything else is sent: the broker closes a connection on
@@ -114,7 +114,7 @@ pub(crate) async fn log_in_if_due(on: &mut impl Ask, after: Duration) -> Result<
     let done = timeout(bounded(after), log_in(on)).await;
     done.unwrap_or_else(|_| {
         let addr = Arc::clone(on.addr());
-        Err(Error::Timeout { addr, what: "logging in again".into(), after })
+        Err(Error::Timeout { addr, what: "SASL authentication".into(), after })
     })
 }
 

@@ -30,6 +30,9 @@ const HEAD_START: Duration = Duration::from_secs(1);
 /// A connection that is being opened, and what became of that.
 type Opening = watch::Receiver<Option<Result<Connection, Error>>>;
 
+/// Waits for a connection.
+type Connecting = Pin<Box<dyn Future<Output = Result<Connection, Error>> + Send>>;
+
 /// A cluster; clones are handles to the same one.
 #[derive(Clone, Debug)]
 pub struct Cluster {
@@ -152,12 +155,11 @@ impl Cluster {
             return Err(Error::Broker { addr, api, code, message: None });
         }
         let mut state = self.shared.lock();
-        let mut metadata = (*state.metadata).clone();
+        let metadata = Arc::make_mut(&mut state.metadata);
         let failed = match request.topics {
             Some(_) => metadata.apply(&response),
             None => metadata.apply_all(&response),
         };
-        state.metadata = Arc::new(metadata);
         Ok((state.metadata.clone(), failed))
     }
 
@@ -168,14 +170,18 @@ impl Cluster {
         brokers: impl IntoIterator<Item = Broker>,
     ) {
         let mut state = self.shared.lock();
-        let mut metadata = (*state.metadata).clone();
+        // Copied only where somebody still looks at what was known, and the hint is news.
         for broker in brokers {
-            metadata.brokers.insert(broker.id, broker);
+            if state.metadata.brokers.get(&broker.id) != Some(&broker) {
+                Arc::make_mut(&mut state.metadata).brokers.insert(broker.id, broker);
+            }
         }
         for (partition, leader) in leaders {
-            metadata.hint_leader(&partition.topic, partition.partition, *leader);
+            if state.metadata.is_news(&partition.topic, partition.partition, *leader) {
+                let metadata = Arc::make_mut(&mut state.metadata);
+                metadata.hint_leader(&partition.topic, partition.partition, *leader);
+            }
         }
-        state.metadata = Arc::new(metadata);
     }
 
     /// Where a broker listens.
@@ -345,7 +351,7 @@ impl Cluster {
 struct Candidates {
     cluster: Cluster,
     left: std::vec::IntoIter<String>,
-    opening: Vec<(String, Pin<Box<dyn Future<Output = Result<Connection, Error>> + Send>>)>,
+    opening: Vec<(String, Connecting)>,
 }
 
 impl Candidates {
@@ -390,9 +396,7 @@ impl Shared {
     /// still ends.
     fn begin_anew(&self) {
         let mut state = self.lock();
-        let mut metadata = (*state.metadata).clone();
-        metadata.brokers.clear();
-        state.metadata = Arc::new(metadata);
+        Arc::make_mut(&mut state.metadata).brokers.clear();
         state.connections.clear();
     }
 }
@@ -417,6 +421,48 @@ fn parse_addresses(list: &str) -> Result<Vec<String>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Cluster {
+        /// One that nobody is asked for.
+        pub(crate) fn detached(metadata: Metadata) -> Cluster {
+            let state = State { metadata: Arc::new(metadata), ..State::default() };
+            let shared = Shared {
+                bootstrap: vec!["127.0.0.1:1".into()],
+                options: Options::default(),
+                state: Mutex::new(state),
+            };
+            Cluster { shared: Arc::new(shared) }
+        }
+    }
+
+    #[test]
+    fn a_hint_copies_nothing_that_nobody_looks_at() {
+        let partition = |index: i32| {
+            let leader = Some(Leader { id: 1, epoch: 3 });
+            (index, crate::core::metadata::Partition { leader, replicas: vec![1], isr: vec![1] })
+        };
+        let topic = crate::core::metadata::Topic {
+            id: Uuid::ZERO,
+            internal: false,
+            partitions: (0..3).map(partition).collect(),
+        };
+        let mut metadata = Metadata::default();
+        metadata.topics.insert("t".into(), topic);
+        let cluster = Cluster::detached(metadata);
+        let before = Arc::as_ptr(&cluster.metadata());
+        let broker = Broker { id: 2, host: "b".into(), port: 1, rack: None };
+        let leader = Leader { id: 2, epoch: 4 };
+        cluster.hint(&[(TopicPartition::new("t", 1), leader)], [broker.clone()]);
+        assert_eq!(cluster.metadata().leader("t", 1), Some(leader));
+        assert_eq!(Arc::as_ptr(&cluster.metadata()), before);
+        // A snapshot stays as it is; what is no news does not part from it.
+        let snapshot = cluster.metadata();
+        cluster.hint(&[(TopicPartition::new("t", 1), leader)], [broker.clone()]);
+        assert!(Arc::ptr_eq(&snapshot, &cluster.metadata()));
+        cluster.hint(&[(TopicPartition::new("t", 2), leader)], [broker]);
+        assert_eq!(snapshot.leader("t", 2), Some(Leader { id: 1, epoch: 3 }));
+        assert_eq!(cluster.metadata().leader("t", 2), Some(leader));
+    }
 
     #[test]
     fn lists_of_addresses() {

@@ -24,7 +24,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::auth::{self, Ask, Session};
+use crate::auth::{self, Ask, SaslSession};
 use crate::core::pipeline::{self, Pipeline};
 use crate::core::{ApiVersions, PipelineError};
 use crate::error::Error;
@@ -135,11 +135,11 @@ impl Connection {
             state: Mutex::new(state),
         });
         let (requests, outgoing) = mpsc::channel(in_flight);
-        let sending = Sending { shared: Arc::clone(&shared), sender, session };
-        let receiving = Receiving { shared: Arc::clone(&shared), receiver };
+        let writing = WriteTask { shared: Arc::clone(&shared), sender, session };
+        let reading = ReadTask { shared: Arc::clone(&shared), receiver };
         shared.own([
-            tokio::spawn(sending.run(outgoing)).abort_handle(),
-            tokio::spawn(receiving.run()).abort_handle(),
+            tokio::spawn(writing.run(outgoing)).abort_handle(),
+            tokio::spawn(reading.run()).abort_handle(),
         ]);
         Connection { handle: Arc::new(Handle { shared, requests }) }
     }
@@ -319,13 +319,13 @@ impl Shared {
 }
 
 /// The task that writes.
-struct Sending {
+struct WriteTask {
     shared: Arc<Shared>,
     sender: RawSender,
-    session: Session,
+    session: SaslSession,
 }
 
-impl Sending {
+impl WriteTask {
     async fn run(mut self, mut outgoing: mpsc::Receiver<Outgoing>) {
         while let Some(request) = outgoing.recv().await {
             if let Err(error) = self.send(request).await {
@@ -410,7 +410,7 @@ impl Sending {
     }
 }
 
-impl Ask for Sending {
+impl Ask for WriteTask {
     fn addr(&self) -> &Arc<str> {
         &self.shared.addr
     }
@@ -419,7 +419,7 @@ impl Ask for Sending {
         &self.shared.versions
     }
 
-    fn session(&mut self) -> &mut Session {
+    fn session(&mut self) -> &mut SaslSession {
         &mut self.session
     }
 
@@ -434,12 +434,12 @@ impl Ask for Sending {
 }
 
 /// The task that reads, and minds the time.
-struct Receiving {
+struct ReadTask {
     shared: Arc<Shared>,
     receiver: RawReceiver,
 }
 
-impl Receiving {
+impl ReadTask {
     async fn run(mut self) {
         let first = self.shared.lock().look_at;
         let look = sleep_until(first);

@@ -9,7 +9,7 @@ use thalweg_wire::{ApiKey, DecodeError, EncodeError, ErrorCode};
 use crate::core::fetch::PartitionError;
 use crate::core::group::GroupError;
 use crate::core::partition::TopicPartition;
-use crate::core::produce::ProduceError;
+use crate::core::produce::{ProduceError, ProduceErrorKind};
 use crate::core::sasl::{Mechanism, SaslError};
 use crate::core::versions::NegotiationError;
 use crate::core::{FrameError, PipelineError, VersionError};
@@ -37,7 +37,7 @@ pub enum Error {
     },
     /// The broker does not take this client for who it says it is, or this client the broker. The
     /// next attempt would end in the same way: whoever tries again should do so rarely.
-    #[error("{addr} and this client do not trust each other: {source}")]
+    #[error("{} with {addr} failed: {source}", source.step())]
     Authentication {
         /// The broker's address.
         addr: Arc<str>,
@@ -45,7 +45,7 @@ pub enum Error {
         source: AuthenticationError,
     },
     /// Something took too long.
-    #[error("{what} on {addr} took longer than {} ms", after.as_millis())]
+    #[error("{what} at {addr} timed out after {} ms", after.as_millis())]
     Timeout {
         /// The broker's address.
         addr: Arc<str>,
@@ -194,6 +194,9 @@ pub enum Error {
     /// A record was not acknowledged.
     #[error(transparent)]
     Produce(#[from] ProduceError),
+    /// The producer cannot go on, whatever is sent: the same is the answer to every later call.
+    #[error("the producer cannot go on: {0}")]
+    Producer(ProduceErrorKind),
     /// A topic that was asked for is not there, or not for this client.
     #[error("topic {topic}: {}", code_name(*.code))]
     Topic {
@@ -213,8 +216,9 @@ pub enum Error {
     UnknownBroker(i32),
 }
 
-/// Why a broker and this client do not trust each other.
+/// Why authentication failed, the broker's or this client's.
 #[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AuthenticationError {
     /// The broker refuses the user name or the password.
     #[error("{}{}", code_name(*.code), suffix(.message))]
@@ -225,7 +229,7 @@ pub enum AuthenticationError {
         message: Option<String>,
     },
     /// The broker does not offer the mechanism on this listener.
-    #[error("mechanism {wanted} is not offered, only {}", offered.join(", "))]
+    #[error("mechanism {wanted} is not enabled by the broker, only {}", offered.join(", "))]
     Mechanism {
         /// What was asked for (`sasl.mechanism`).
         wanted: Mechanism,
@@ -237,8 +241,25 @@ pub enum AuthenticationError {
     Sasl(#[from] SaslError),
     /// TLS failed: one side does not accept the other's certificate, or what the other side speaks
     /// is not TLS.
-    #[error("TLS: {0}")]
+    #[error("{0}")]
     Tls(Arc<io::Error>),
+    /// No certificate could be for this: it is neither a host name nor an IP address.
+    #[error("'{0}' is neither a host name nor an IP address")]
+    ServerName(String),
+}
+
+impl AuthenticationError {
+    /// What failed, in the words that both sides' logs have for it.
+    fn step(&self) -> &'static str {
+        match self {
+            AuthenticationError::Tls(_) | AuthenticationError::ServerName(_) => {
+                "TLS (SSL) handshake"
+            }
+            AuthenticationError::Refused { .. }
+            | AuthenticationError::Mechanism { .. }
+            | AuthenticationError::Sasl(_) => "SASL authentication",
+        }
+    }
 }
 
 impl Error {
@@ -257,12 +278,12 @@ impl Error {
             | Error::ShutDown { .. }
             | Error::Wakeup
             | Error::Idle { .. }
-            | Error::NoBootstrap(_)
             | Error::UnknownBroker(_) => true,
             // A rebalance ends by itself, while the application polls; whoever is of an earlier
             // generation, or no member, stays that.
             Error::Group { code: ErrorCode::REBALANCE_IN_PROGRESS, .. }
             | Error::Group { code: ErrorCode::STALE_MEMBER_EPOCH, .. } => true,
+            Error::NoBootstrap(last) => last.is_retriable(),
             Error::Broker { code, .. } | Error::Topic { code, .. } | Error::Group { code, .. } => {
                 code.is_retriable()
             }
@@ -281,6 +302,7 @@ impl Error {
             | Error::ConsumerClosed
             | Error::Callback { .. }
             | Error::Membership(_)
+            | Error::Producer(_)
             | Error::BadAddress(_) => false,
         }
     }
@@ -304,7 +326,16 @@ impl Error {
 }
 
 fn waiting_for(api: Option<ApiKey>) -> String {
-    api.map_or_else(String::new, |api| format!(" while {api} was to be answered"))
+    match api {
+        None => String::new(),
+        // The first request: brokers without a word close connections that are not what their
+        // listener is for.
+        Some(ApiKey::API_VERSIONS) => {
+            " while ApiVersions was to be answered: is security.protocol that of its listener?"
+                .to_owned()
+        }
+        Some(api) => format!(" while {api} was to be answered"),
+    }
 }
 
 fn of(partition: &Option<Box<TopicPartition>>) -> String {

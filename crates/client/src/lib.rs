@@ -79,15 +79,13 @@
 //! ```
 //!
 //! # What is below
-//! [`core`] is pure: frames, requests in flight, version negotiation, the metadata cache, and the
-//! machines that fetch, produce and keep up a membership, without sockets or clocks. The drivers for
-//! tokio are:
+//! Consumers, producers and admins stand on these:
 //!
 //! - [`Cluster`]: finds brokers from bootstrap addresses, keeps metadata, opens connections when
 //!   they are first needed.
 //! - [`Connection`]: one negotiated connection shared by many callers, with requests pipelined.
 //! - [`RawConnection`]: one that its owner drives by hand, also with frames built beforehand; what
-//!   load generators want.
+//!   load generators want. [`raw`] has what builds such frames.
 //!
 //! With them requests can be sent that nothing above knows. Messages are those of `thalweg_wire`;
 //! responses are decoded, but errors inside them are the caller's to judge.
@@ -115,12 +113,13 @@ pub mod cluster;
 pub mod connection;
 pub mod consumer;
 mod coordinator;
-pub mod core;
+mod core;
 pub mod error;
 mod exclusive;
 mod offsets;
 pub mod options;
 pub mod producer;
+mod properties;
 pub mod raw;
 mod setters;
 pub mod stream;
@@ -128,14 +127,23 @@ pub mod stream;
 mod tls;
 mod transport;
 
+pub use crate::core::fetch::records::{IntoIter as RecordsIntoIter, Iter as RecordsIter};
 pub use crate::core::fetch::{
-    ConsumerRecord, FetchCounts, IsolationLevel, OffsetReset, OwnedRecord, Records, SharedRecord,
+    ConsumerRecord, Fault, FetchCounts, IsolationLevel, OffsetReset, OwnedRecord, PartitionError,
+    PartitionErrorKind, PartitionStatus, Records, SharedRecord,
 };
-pub use crate::core::group::{Assignor, GroupProtocol, GroupStatus};
+pub use crate::core::group::protocol::ProtocolError;
+pub use crate::core::group::{Assignor, GroupError, GroupProtocol, GroupStatus};
+pub use crate::core::headers::{Header, Headers};
+pub use crate::core::metadata::{Broker, Leader, Metadata, Partition, Topic};
 pub use crate::core::partition::{Position, TopicPartition};
 pub use crate::core::produce::{
-    Acks, ProduceCounts, ProduceError, ProduceErrorKind, ProducerRecord, RecordMetadata,
+    Acks, AsProducerRecord, ProduceCounts, ProduceError, ProduceErrorKind, ProducerRecord,
+    RecordMetadata,
 };
+pub use crate::core::sasl::{SaslError, ServerError};
+pub use crate::core::versions::{ApiVersions, NegotiationError, VersionError};
+pub use crate::core::{FrameError, PipelineError};
 pub use admin::{Admin, AdminConfig, AdminError};
 pub use cluster::Cluster;
 pub use connection::Connection;
@@ -149,9 +157,10 @@ pub use offsets::FoundOffset;
 pub use options::{Identity, Pem, Roots, TlsOptions};
 pub use options::{Mechanism, Options, SaslOptions, Security};
 pub use producer::{Delivery, Producer, ProducerConfig, TrySendError};
+pub use properties::{Properties, Unused};
 pub use raw::{RawConnection, RawReceiver, RawSender};
 pub use thalweg_records::{Compression, CompressionSpec};
-pub use thalweg_wire::ErrorCode;
+pub use thalweg_wire::{ApiKey, DecodeError, EncodeError, ErrorCode, Uuid};
 
 /// The snippets of the guide compile.
 #[cfg(all(doctest, feature = "tls"))]

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::setters::setters;
+
 pub use crate::core::sasl::Mechanism;
 #[cfg(feature = "tls")]
 pub use crate::tls::{Identity, Pem, Roots, TlsOptions};
@@ -19,6 +21,7 @@ pub(crate) fn bounded(time: Duration) -> Duration {
 
 /// Settings of every connection. Defaults are those of Kafka's Java clients where they have one.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// Name that the broker shows in logs, metrics and quotas (`client.id`).
     pub client_id: Arc<str>,
@@ -66,6 +69,7 @@ pub enum Security {
 /// and `password`). A broker that limits a session's life (`connections.max.reauth.ms`, KIP-368) is
 /// told again in time.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SaslOptions {
     /// The mechanism (`sasl.mechanism`); Kafka's default is GSSAPI, which there is not here.
     pub mechanism: Mechanism,
@@ -92,6 +96,47 @@ impl fmt::Debug for SaslOptions {
             .field("mechanism", &self.mechanism)
             .field("username", &self.username)
             .finish_non_exhaustive()
+    }
+}
+
+setters! {
+    Options {
+        connect_timeout: Duration => with_connect_timeout,
+        request_timeout: Duration => with_request_timeout,
+        connections_max_idle: Duration => with_connections_max_idle,
+        max_in_flight: usize => with_max_in_flight,
+        max_response_bytes: usize => with_max_response_bytes,
+        security: Security => with_security,
+    }
+}
+
+impl Options {
+    /// Sets [`Self::client_id`].
+    #[must_use]
+    pub fn with_client_id(mut self, client_id: impl Into<Arc<str>>) -> Options {
+        self.client_id = client_id.into();
+        self
+    }
+
+    /// Sets [`Self::software_name`].
+    #[must_use]
+    pub fn with_software_name(mut self, software_name: impl Into<Arc<str>>) -> Options {
+        self.software_name = software_name.into();
+        self
+    }
+
+    /// Sets [`Self::software_version`].
+    #[must_use]
+    pub fn with_software_version(mut self, software_version: impl Into<Arc<str>>) -> Options {
+        self.software_version = software_version.into();
+        self
+    }
+
+    /// Sets [`Self::sasl`].
+    #[must_use]
+    pub fn with_sasl(mut self, sasl: SaslOptions) -> Options {
+        self.sasl = Some(sasl);
+        self
     }
 }
 

@@ -11,7 +11,9 @@ use thalweg_wire::{ApiKey, Message, Reader, Request, Writer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::auth::{self, Ask, Session};
+pub use crate::core::pipeline::{begin_request, encode_request, set_correlation_id};
+
+use crate::auth::{self, Ask, SaslSession};
 use crate::core::pipeline::{self, Pipeline};
 use crate::core::versions::Step;
 use crate::core::{ApiVersions, FrameBuffer, Negotiation};
@@ -27,7 +29,7 @@ pub struct RawConnection {
     receiver: RawReceiver,
     versions: Arc<ApiVersions>,
     pipeline: Pipeline,
-    session: Session,
+    session: SaslSession,
     options: Options,
     /// A frame was begun and not finished.
     is_writing: bool,
@@ -39,7 +41,7 @@ pub(crate) struct Parts {
     pub receiver: RawReceiver,
     pub versions: Arc<ApiVersions>,
     pub pipeline: Pipeline,
-    pub session: Session,
+    pub session: SaslSession,
 }
 
 impl RawConnection {
@@ -57,12 +59,12 @@ impl RawConnection {
         let stream = timeout_at(until, transport::connect(&addr, until));
         let stream = stream.await.map_err(|_| late("connecting"))??;
         let halves = timeout_at(until, transport::secure(stream, &addr, options));
-        let halves = halves.await.map_err(|_| late("TLS"))??;
+        let halves = halves.await.map_err(|_| late("TLS (SSL) handshake"))??;
         let mut connection = RawConnection::over(halves, addr.clone(), options.clone());
         let negotiated = timeout_at(until, connection.negotiate());
-        negotiated.await.map_err(|_| late("negotiating"))?.map_err(transport::judge)?;
+        negotiated.await.map_err(|_| late("ApiVersions"))?.map_err(transport::judge)?;
         let logged_in = timeout_at(until, auth::log_in(&mut connection));
-        logged_in.await.map_err(|_| late("logging in"))?.map_err(transport::judge)?;
+        logged_in.await.map_err(|_| late("SASL authentication"))?.map_err(transport::judge)?;
         Ok(connection)
     }
 
@@ -80,8 +82,8 @@ impl RawConnection {
                 addr,
             },
             versions: Arc::default(),
-            pipeline: Pipeline::new(options.max_in_flight),
-            session: Session::new(&options),
+            pipeline: Pipeline::new(),
+            session: SaslSession::new(&options),
             options,
             is_writing: false,
         }
@@ -204,7 +206,7 @@ impl Ask for RawConnection {
         &self.versions
     }
 
-    fn session(&mut self) -> &mut Session {
+    fn session(&mut self) -> &mut SaslSession {
         &mut self.session
     }
 

@@ -16,7 +16,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use crate::error::Error;
+use crate::error::{AuthenticationError, Error};
 
 /// How TLS is done. The default trusts whom the system trusts, checks the broker's name, and has no
 /// certificate of its own.
@@ -28,7 +28,7 @@ use crate::error::Error;
 /// use thalweg::{Options, Roots, Security, TlsOptions};
 ///
 /// let tls = TlsOptions::default().with_roots(Roots::file("ca.pem"));
-/// let options = Options { security: Security::Tls(tls), ..Options::default() };
+/// let options = Options::default().with_security(Security::Tls(tls));
 /// # drop(options);
 /// ```
 #[derive(Clone, Default)]
@@ -43,6 +43,7 @@ pub struct TlsOptions {
 
 /// Who may vouch for brokers.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub enum Roots {
     /// Whoever the system trusts.
     #[default]
@@ -53,6 +54,7 @@ pub enum Roots {
 
 /// This client's certificate and key.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Identity {
     /// The certificate, followed by those between it and the root
     /// (`ssl.keystore.certificate.chain`). No default.
@@ -63,6 +65,7 @@ pub struct Identity {
 
 /// PEM, in a file or in memory.
 #[derive(Clone)]
+#[non_exhaustive]
 pub enum Pem {
     /// A file's path.
     File(PathBuf),
@@ -170,10 +173,13 @@ impl TlsOptions {
     }
 
     /// The name to look for in the certificate of the broker at `host`.
-    pub(crate) fn server_name(&self, host: &str) -> Result<ServerName<'static>, Error> {
+    pub(crate) fn server_name(
+        &self,
+        host: &str,
+    ) -> Result<ServerName<'static>, AuthenticationError> {
         let name = self.server_name.as_deref().unwrap_or(host);
         ServerName::try_from(name.to_owned())
-            .map_err(|_| Error::BadAddress(format!("{name} is no name for TLS")))
+            .map_err(|_| AuthenticationError::ServerName(name.to_owned()))
     }
 
     /// What rustls needs; reads files the first time.

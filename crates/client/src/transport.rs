@@ -15,13 +15,14 @@ use tokio::time::{Instant, timeout};
 #[cfg(feature = "tls")]
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-#[cfg(feature = "tls")]
-use crate::error::AuthenticationError;
-use crate::error::Error;
+use crate::core::FrameError;
+use crate::error::{AuthenticationError, Error};
 use crate::options::{Options, Security};
 #[cfg(feature = "tls")]
 use crate::tls::TlsOptions;
 
+/// How an alert begins: its type, and the first byte of TLS's version.
+const TLS_ALERT: usize = 0x1503;
 /// Pieces in one write; the kernel takes up to 1024.
 const SLICES_MAX: usize = 64;
 
@@ -125,7 +126,7 @@ pub(crate) async fn connect(addr: &Arc<str>, until: Instant) -> Result<TcpStream
         match timeout(share, dial(*address)).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => last = error,
-            Err(_) => last = io::Error::new(io::ErrorKind::TimedOut, "no answer"),
+            Err(_) => last = io::Error::new(io::ErrorKind::TimedOut, "connection timed out"),
         }
     }
     Err(failed(last))
@@ -168,7 +169,9 @@ async fn shake_hands(
     addr: &Arc<str>,
     tls: &TlsOptions,
 ) -> Result<TlsStream<TcpStream>, Error> {
-    let name = tls.server_name(host_of(addr))?;
+    let name = tls
+        .server_name(host_of(addr))
+        .map_err(|source| Error::Authentication { addr: addr.clone(), source })?;
     let preparing = tls.clone();
     // Files may have to be read.
     let config = tokio::task::spawn_blocking(move || preparing.prepare())
@@ -176,13 +179,23 @@ async fn shake_hands(
         .map_err(|_| Error::ShutDown { addr: addr.clone() })??;
     TlsConnector::from(config).connect(name, stream).await.map_err(|source| {
         let addr = addr.clone();
-        let source = Arc::new(source);
-        match source.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) {
-            true => Error::Authentication { addr, source: AuthenticationError::Tls(source) },
+        match source.get_ref().and_then(|inner| inner.downcast_ref()) {
+            Some(rustls::Error::InvalidMessage(_)) => not_tls(addr, &source),
+            Some(_) => {
+                Error::Authentication { addr, source: AuthenticationError::Tls(Arc::new(source)) }
+            }
             // TCP failed, not TLS.
-            false => Error::Connect { addr, source },
+            None => Error::Connect { addr, source: Arc::new(source) },
         }
     })
+}
+
+/// What comes back from a listener that takes TLS for a request of Kafka's.
+#[cfg(feature = "tls")]
+fn not_tls(addr: Arc<str>, source: &io::Error) -> Error {
+    let text = format!("{source}: the listener speaks no TLS, see security.protocol");
+    let source = AuthenticationError::Tls(Arc::new(io::Error::new(source.kind(), text)));
+    Error::Authentication { addr, source }
 }
 
 /// The host of `host:port`.
@@ -197,6 +210,15 @@ fn host_of(addr: &str) -> &str {
 /// whatever is asked first.
 pub(crate) fn judge(error: Error) -> Error {
     match error {
+        // The alert with which TLS answers what is none, read as a length: by then it is known that
+        // this side speaks none.
+        Error::Frame { addr, source: FrameError::TooLong { len, .. } }
+            if len >> 16 == TLS_ALERT =>
+        {
+            let text = "the listener speaks TLS, and security.protocol here is without";
+            let source = AuthenticationError::Tls(Arc::new(io::Error::other(text)));
+            Error::Authentication { addr, source }
+        }
         #[cfg(feature = "tls")]
         Error::Io { addr, source }
             if matches!(

@@ -24,7 +24,7 @@ impl Bench {
     async fn start() -> Bench {
         let broker = TestBroker::builder().config("broker.rack", "r1").start().await;
         let cluster = Cluster::connect(&broker.bootstrap(), Options::default()).await.unwrap();
-        let config = AdminConfig { timeout: Duration::from_secs(20), ..AdminConfig::default() };
+        let config = AdminConfig::default().with_timeout(Duration::from_secs(20));
         Bench { broker, admin: Admin::new(cluster, config) }
     }
 
@@ -454,7 +454,7 @@ async fn replicas_and_leaders() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_end_in_time_when_nobody_answers() {
     let bench = Bench::start().await;
-    let config = AdminConfig { timeout: Duration::from_millis(700), ..AdminConfig::default() };
+    let config = AdminConfig::default().with_timeout(Duration::from_millis(700));
     let admin = Admin::new(bench.admin.cluster().clone(), config);
     bench.broker.shut_down().await;
     let began = std::time::Instant::now();

@@ -324,7 +324,7 @@ async fn users(bench: &Bench, listener: &str) {
     assert_eq!(admin.describe_user_scram_credentials(None).await.unwrap().len(), 1);
     // The password works.
     let sasl = SaslOptions::new(Mechanism::ScramSha512, "alice", "wonderland");
-    let options = Options { sasl: Some(sasl), ..Options::default() };
+    let options = Options::default().with_sasl(sasl);
     eventually("the login", async || Cluster::connect(listener, options.clone()).await.is_ok())
         .await;
     let gone = vec![ScramChange::Delete(Mechanism::ScramSha512)];

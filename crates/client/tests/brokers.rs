@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tap::Tap;
+use thalweg::PartitionErrorKind;
 use thalweg::admin::{Admin, AdminConfig, Election, Mode, NewTopic, TopicRef};
-use thalweg::core::fetch::PartitionErrorKind;
 use thalweg::{
     Assignor, Cluster, Consumer, ConsumerConfig, Error, GroupProtocol, OffsetReset, Options,
     Position, Producer, ProducerConfig, ProducerRecord, TopicPartition,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use thalweg::{Cluster, Connection, Error, Options, RawConnection};
+use thalweg::{Cluster, Connection, Error, Options, RawConnection, Security, TlsOptions};
 use thalweg_wire::messages::api_versions_response::ApiVersion;
 use thalweg_wire::messages::metadata_response::MetadataResponseBroker;
 use thalweg_wire::messages::{
@@ -157,11 +157,9 @@ fn api_versions() -> ApiVersionsResponse {
 }
 
 fn quick() -> Options {
-    Options {
-        connect_timeout: Duration::from_secs(5),
-        request_timeout: Duration::from_millis(300),
-        ..Options::default()
-    }
+    Options::default()
+        .with_connect_timeout(Duration::from_secs(5))
+        .with_request_timeout(Duration::from_millis(300))
 }
 
 #[tokio::test]
@@ -200,7 +198,7 @@ async fn callers_get_their_own_answers() {
 #[tokio::test]
 async fn more_callers_than_room_wait_their_turn() {
     let fake = fake(Manner::Proper).await;
-    let options = Options { max_in_flight: 2, ..quick() };
+    let options = quick().with_max_in_flight(2);
     let connection = Connection::open(&fake.addr, &options).await.unwrap();
     let calls: Vec<_> = (0..100)
         .map(|_| {
@@ -268,7 +266,7 @@ async fn a_deadline_outlives_the_caller_that_gave_up() {
 #[tokio::test]
 async fn a_connection_that_is_not_used_is_closed_and_opened_again() {
     let fake = fake(Manner::Proper).await;
-    let options = Options { connections_max_idle: Duration::from_millis(50), ..quick() };
+    let options = quick().with_connections_max_idle(Duration::from_millis(50));
     let cluster = Cluster::connect(&fake.addr, options).await.unwrap();
     let before = cluster.broker(5).await.unwrap();
     let over = end_of(&before).await;
@@ -282,11 +280,64 @@ async fn a_connection_that_is_not_used_is_closed_and_opened_again() {
 async fn an_address_that_says_nothing_does_not_hold_up_the_next() {
     let (mute, proper) = (fake(Manner::Mute).await, fake(Manner::Proper).await);
     // Ten minutes for each address: nobody waits for that.
-    let options = Options { connect_timeout: Duration::from_secs(600), ..quick() };
+    let options = quick().with_connect_timeout(Duration::from_secs(600));
     let bootstrap = format!("{},{}", mute.addr, proper.addr);
     let connected = Cluster::connect(&bootstrap, options);
     let cluster = tokio::time::timeout(Duration::from_secs(20), connected).await;
     assert_eq!(cluster.expect("held up").unwrap().metadata().controller_id, Some(5));
+}
+
+/// Answers whatever comes with these bytes.
+async fn answering(bytes: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.read(&mut [0; 4_096]).await;
+            let _ = stream.write_all(bytes).await;
+            tokio::time::sleep(Duration::from_secs(20)).await;
+        }
+    });
+    addr
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_said_in_words_that_can_be_searched_for() {
+    let open =
+        async |addr: &str, options: Options| RawConnection::open(addr, &options).await.unwrap_err();
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let error = open(&free.to_string(), quick()).await;
+    let said = error.to_string();
+    assert!(said.starts_with(&format!("cannot connect to {free}: Connection refused")), "{said}");
+    assert!(error.is_retriable());
+    // The alert of a listener that speaks TLS, to a client that does not.
+    let addr = answering(&[0x15, 3, 3, 0, 2, 2, 0x0a]).await;
+    let error = open(&addr, quick()).await;
+    let said = format!("TLS (SSL) handshake with {addr} failed: the listener speaks TLS, and ");
+    assert!(error.to_string().starts_with(&said), "{error}");
+    assert!(error.to_string().contains("security.protocol") && !error.is_retriable());
+    // And the other way round.
+    let addr = answering(b"\0\0\0\x04 no TLS at all").await;
+    let options = quick().with_security(Security::Tls(TlsOptions::default()));
+    let error = open(&addr, options.clone()).await;
+    let said = format!("TLS (SSL) handshake with {addr} failed: received corrupt message");
+    assert!(error.to_string().starts_with(&said), "{error}");
+    assert!(error.to_string().contains("security.protocol"), "{error}");
+    let name = "not_a name";
+    let tls = TlsOptions::default().with_server_name(name);
+    let error = open(&addr, options.with_security(Security::Tls(tls))).await;
+    let said = "'not_a name' is neither a host name nor an IP address";
+    assert!(error.to_string().ends_with(said) && error.to_string().contains(&addr), "{error}");
+    // A listener that hangs up at once, as Kafka's do on what they do not understand.
+    let addr = answering(b"").await;
+    let options = quick().with_connect_timeout(Duration::from_millis(50));
+    let error = open(&addr, options).await;
+    assert_eq!(error.to_string(), format!("ApiVersions at {addr} timed out after 50 ms"));
+    // Of several addresses none helps: what the last says decides.
+    let error = Cluster::connect(&format!("{free}"), quick()).await.unwrap_err();
+    assert!(error.is_retriable() && matches!(error, Error::NoBootstrap(_)), "{error}");
+    let wrong = Error::NoBootstrap(Box::new(Error::BadAddress("x".into())));
+    assert!(!wrong.is_retriable());
 }
 
 #[tokio::test]
@@ -311,7 +362,7 @@ async fn connecting_goes_on_when_the_caller_gives_up() {
 #[tokio::test]
 async fn the_answer_to_a_call_that_was_dropped_is_nobodys() {
     let fake = fake(Manner::SlowOnce).await;
-    let options = Options { request_timeout: Duration::from_secs(20), ..quick() };
+    let options = quick().with_request_timeout(Duration::from_secs(20));
     let mut raw = RawConnection::open(&fake.addr, &options).await.unwrap();
     let request = MetadataRequest::default();
     assert!(tokio::time::timeout(Duration::from_millis(20), raw.call(&request)).await.is_err());

@@ -5,7 +5,7 @@ use crate::support;
 use std::time::Duration;
 
 use support::{Bench, earliest, soon, tp};
-use thalweg::core::fetch::PartitionStatus;
+use thalweg::PartitionStatus;
 use thalweg::{Consumer, ConsumerConfig, Error, OffsetReset, Position, TopicPartition};
 use thalweg_records::Compression;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};

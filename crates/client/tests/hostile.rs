@@ -10,11 +10,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use support::hostile::{Answer, Fate, Hostile};
 use support::{earliest, tp};
-use thalweg::core::fetch::{Fault, PartitionErrorKind};
 use thalweg::{
     Cluster, Consumer, ConsumerConfig, Error, ErrorCode, OffsetReset, Options, Position,
     ProduceErrorKind, Producer, ProducerConfig, ProducerRecord, TopicPartition,
 };
+use thalweg::{Fault, PartitionErrorKind};
 use thalweg_testkit::TestBroker;
 use thalweg_wire::ApiKey;
 use thalweg_wire::messages::create_topics_request::CreatableTopic;
@@ -105,12 +105,10 @@ async fn write(hostile: &Hostile, partition: i32, values: &[String]) {
 }
 
 fn settings() -> ProducerConfig {
-    ProducerConfig {
-        linger: Duration::ZERO,
-        retry_backoff: Duration::from_millis(2),
-        retry_backoff_max: Duration::from_millis(20),
-        ..ProducerConfig::default()
-    }
+    ProducerConfig::default()
+        .with_linger(Duration::ZERO)
+        .with_retry_backoff(Duration::from_millis(2))
+        .with_retry_backoff_max(Duration::from_millis(20))
 }
 
 /// Small answers, so that there are many, and no long pauses.
@@ -173,7 +171,7 @@ async fn what_a_producer_was_told_is_true_whatever_happens_to_frames() {
         };
         deliveries.push((at, patiently(producer.send(record)).await.unwrap()));
         if at % 2 == 0 {
-            patiently(producer.flush()).await;
+            patiently(producer.flush()).await.unwrap();
         }
     }
     let mut told: BTreeMap<(i32, i64), String> = BTreeMap::new();

@@ -126,7 +126,7 @@ impl Side {
     }
 
     async fn cluster(&self) -> Cluster {
-        let options = Options { client_id: OURS.into(), ..Options::default() };
+        let options = Options::default().with_client_id(OURS);
         Cluster::connect(&self.bootstrap, options).await.unwrap()
     }
 

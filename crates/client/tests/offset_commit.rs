@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use thalweg::admin::{Admin, AdminConfig, Mode, NewTopic};
-use thalweg::core::pipeline::encode_request;
+use thalweg::raw::encode_request;
 use thalweg::{
     Cluster, CommittedOffset, Connection, Consumer, ConsumerConfig, Error, Options, Position,
     TopicPartition,

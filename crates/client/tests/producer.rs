@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use thalweg::{
-    Acks, Cluster, Consumer, ConsumerConfig, OffsetReset, Options, OwnedRecord, ProduceErrorKind,
-    Producer, ProducerConfig, ProducerRecord, RecordMetadata, TopicPartition, TrySendError,
+    Acks, Cluster, Consumer, ConsumerConfig, Header, OffsetReset, Options, OwnedRecord,
+    ProduceErrorKind, Producer, ProducerConfig, ProducerRecord, RecordMetadata, TopicPartition,
+    TrySendError,
 };
 use thalweg_records::{Compression, CompressionSpec};
 use thalweg_testkit::TestBroker;
@@ -78,9 +79,9 @@ async fn every_codec_and_every_part_of_a_record() {
         let topic = codec.name();
         create(&cluster, topic, 1, &[]).await;
         let compression = CompressionSpec::new(codec);
-        let config = ProducerConfig { compression, ..ProducerConfig::default() };
+        let config = ProducerConfig::default().with_compression(compression);
         let producer = Producer::new(cluster.clone(), config).unwrap();
-        let headers = [(&b"h"[..], Some(&b"1"[..])), (b"null", None)];
+        let headers = [Header::from(("h", "1")), Header::from(("null", None::<&str>))];
         let mut deliveries = Vec::new();
         for i in 0..100i64 {
             let value = format!("value {i} {}", "x".repeat(500));
@@ -89,7 +90,7 @@ async fn every_codec_and_every_part_of_a_record() {
                 partition: Some(0),
                 key: (i % 2 == 0).then_some(b"key"),
                 value: (i % 3 != 0).then_some(value.as_bytes()),
-                headers: &headers,
+                headers: (&headers).into(),
                 timestamp: Some(1_000 + i),
             };
             deliveries.push(producer.send(record).await.unwrap());
@@ -139,7 +140,7 @@ async fn a_hundred_thousand_records_come_once_and_in_order() {
     let broker = TestBroker::start().await;
     let cluster = cluster(&broker).await;
     create(&cluster, "t", PARTITIONS, &[]).await;
-    let config = ProducerConfig { buffer_memory: 4 << 20, ..ProducerConfig::default() };
+    let config = ProducerConfig::default().with_buffer_memory(4 << 20);
     let producer = Producer::new(cluster.clone(), config).unwrap();
     let mut deliveries = Vec::new();
     for i in 0..COUNT {
@@ -147,7 +148,7 @@ async fn a_hundred_thousand_records_come_once_and_in_order() {
         value[..4].copy_from_slice(&i.to_be_bytes());
         deliveries.push(soon(producer.send(record("t", &value))).await.unwrap());
     }
-    soon(producer.flush()).await;
+    soon(producer.flush()).await.unwrap();
     let mut places = Vec::new();
     for delivery in deliveries {
         let at = soon(delivery).await.unwrap();
@@ -181,11 +182,9 @@ async fn what_does_not_fit_waits() {
     let broker = TestBroker::start().await;
     let cluster = cluster(&broker).await;
     create(&cluster, "t", 4, &[]).await;
-    let config = ProducerConfig {
-        buffer_memory: 100_000,
-        linger: Duration::from_millis(500),
-        ..ProducerConfig::default()
-    };
+    let config = ProducerConfig::default()
+        .with_buffer_memory(100_000)
+        .with_linger(Duration::from_millis(500));
     let producer = Producer::new(cluster.clone(), config).unwrap();
     let value = [b'x'; 1_000];
     // Until its topic is known a record cannot be taken in at once.
@@ -213,7 +212,7 @@ async fn what_does_not_fit_waits() {
         soon(task).await.unwrap();
     }
     assert_eq!(done.load(Ordering::Relaxed), 2_000);
-    soon(producer.flush()).await;
+    soon(producer.flush()).await.unwrap();
     let (used, peak) = producer.memory_used();
     assert!(used == 0 && peak <= 100_000, "{used}, {peak}");
     read(&cluster, "t", 4, 2_000 + taken).await;
@@ -283,11 +282,9 @@ impl Drop for Data {
 async fn a_topic_that_does_not_exist() {
     let broker = TestBroker::start().await;
     let cluster = cluster(&broker).await;
-    let config = ProducerConfig {
-        auto_create_topics: false,
-        max_block: Duration::from_millis(400),
-        ..ProducerConfig::default()
-    };
+    let config = ProducerConfig::default()
+        .with_auto_create_topics(false)
+        .with_max_block(Duration::from_millis(400));
     let producer = Producer::new(cluster.clone(), config).unwrap();
     let began = Instant::now();
     let error = soon(producer.send(record("nowhere", b"v"))).await.unwrap_err();
@@ -304,7 +301,7 @@ async fn a_topic_that_does_not_exist() {
     assert!(!error.is_retriable() && began.elapsed() < Duration::from_secs(10));
     // One that comes meanwhile is.
     let sending = tokio::spawn({
-        let config = ProducerConfig { auto_create_topics: false, ..ProducerConfig::default() };
+        let config = ProducerConfig::default().with_auto_create_topics(false);
         let producer = Producer::new(cluster.clone(), config).unwrap();
         async move { producer.send(record("later", b"v")).await.unwrap().await }
     });
@@ -354,7 +351,7 @@ async fn flush_waits_for_what_nobody_else_waits_for() {
     let broker = TestBroker::start().await;
     let cluster = cluster(&broker).await;
     create(&cluster, "t", 3, &[]).await;
-    let config = ProducerConfig { linger: Duration::from_secs(20), ..ProducerConfig::default() };
+    let config = ProducerConfig::default().with_linger(Duration::from_secs(20));
     let producer = Producer::new(cluster.clone(), config).unwrap();
     for partition in 0..3 {
         for _ in 0..10 {
@@ -363,7 +360,7 @@ async fn flush_waits_for_what_nobody_else_waits_for() {
         }
     }
     let began = Instant::now();
-    soon(producer.flush()).await;
+    soon(producer.flush()).await.unwrap();
     assert!(began.elapsed() < Duration::from_secs(5), "linger is not waited for");
     read(&cluster, "t", 3, 30).await;
     // A closed producer takes nothing, and what it took is there.
@@ -379,7 +376,7 @@ async fn what_a_dropped_producer_did_not_send_is_told() {
     let broker = TestBroker::start().await;
     let cluster = cluster(&broker).await;
     create(&cluster, "t", 1, &[]).await;
-    let config = ProducerConfig { linger: Duration::from_secs(20), ..ProducerConfig::default() };
+    let config = ProducerConfig::default().with_linger(Duration::from_secs(20));
     let producer = Producer::new(cluster, config).unwrap();
     let delivery = producer.send(record("t", b"v")).await.unwrap();
     drop(producer);
@@ -389,15 +386,13 @@ async fn what_a_dropped_producer_did_not_send_is_told() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broker_that_is_gone_for_good() {
     let broker = TestBroker::start().await;
-    let options = Options { request_timeout: Duration::from_millis(300), ..Options::default() };
+    let options = Options::default().with_request_timeout(Duration::from_millis(300));
     let cluster = Cluster::connect(&broker.bootstrap(), options).await.unwrap();
     create(&cluster, "t", 1, &[]).await;
-    let config = ProducerConfig {
-        delivery_timeout: Duration::from_millis(600),
-        max_block: Duration::from_millis(200),
-        buffer_memory: 64 << 10,
-        ..ProducerConfig::default()
-    };
+    let config = ProducerConfig::default()
+        .with_delivery_timeout(Duration::from_millis(600))
+        .with_max_block(Duration::from_millis(200))
+        .with_buffer_memory(64 << 10);
     let producer = Producer::new(cluster, config).unwrap();
     soon(producer.send(record("t", b"v")).await.unwrap()).await.unwrap();
     broker.shut_down().await;
@@ -429,7 +424,7 @@ async fn whoever_stops_waiting_holds_up_nobody() {
     let broker = TestBroker::start().await;
     let cluster = cluster(&broker).await;
     create(&cluster, "t", 1, &[]).await;
-    let config = ProducerConfig { buffer_memory: 32 << 10, ..ProducerConfig::default() };
+    let config = ProducerConfig::default().with_buffer_memory(32 << 10);
     let producer = Producer::new(cluster.clone(), config).unwrap();
     let sent = Arc::new(AtomicUsize::new(0));
     let tasks: Vec<_> = (0..8)
@@ -453,7 +448,7 @@ async fn whoever_stops_waiting_holds_up_nobody() {
     for task in tasks {
         soon(task).await.unwrap();
     }
-    soon(producer.flush()).await;
+    soon(producer.flush()).await.unwrap();
     // A record whose sending was given up is not there, and every other one is.
     let sent = sent.load(Ordering::Relaxed);
     assert!(sent >= 800);
@@ -462,15 +457,75 @@ async fn whoever_stops_waiting_holds_up_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_read_is_passed_on_as_it_is() {
+    let broker = TestBroker::start().await;
+    let cluster = cluster(&broker).await;
+    for topic in ["orders", "dead", "owned"] {
+        create(&cluster, topic, 1, &[]).await;
+    }
+    // Shared as anything else is; nobody needs it for himself.
+    let producer = Producer::new(cluster.clone(), ProducerConfig::default()).unwrap();
+    let producer = Arc::new(producer);
+    let headers = [Header::from(("trace", "abc")), Header::from(("none", None::<&str>))];
+    let record = ProducerRecord::new("orders").with_key("k").with_value("v").with_timestamp(4_711);
+    let delivery = producer.send(record.with_headers(&headers)).await.unwrap();
+    soon(delivery).await.unwrap();
+    let config = ConsumerConfig::default().with_auto_offset_reset(OffsetReset::Earliest);
+    let mut consumer = Consumer::new(cluster.clone(), config).unwrap();
+    consumer.assign([(TopicPartition::new("orders", 0), None)]).unwrap();
+    for record in &soon(consumer.poll(10)).await.unwrap() {
+        assert_eq!(record.headers().get("trace").unwrap().value, Some(&b"abc"[..]));
+        soon(producer.send(record.to_topic("dead"))).await.unwrap();
+        let owned = record.to_owned().to_topic("owned");
+        soon(producer.send(&owned)).await.unwrap();
+        producer.try_send(owned).unwrap();
+    }
+    let closing = Arc::clone(&producer);
+    assert!(
+        tokio::spawn(async move { closing.close(Duration::from_secs(20)).await }).await.unwrap()
+    );
+    for (topic, count) in [("dead", 1), ("owned", 2)] {
+        for record in read(&cluster, topic, 1, count).await {
+            assert_eq!(record.key.as_deref(), Some(&b"k"[..]), "{topic}");
+            assert_eq!(record.value.as_deref(), Some(&b"v"[..]), "{topic}");
+            assert_eq!(record.timestamp, 4_711, "{topic}");
+            let read: Vec<_> =
+                record.headers.iter().map(|(name, value)| (&name[..], value.as_deref())).collect();
+            assert_eq!(read, [(&b"trace"[..], Some(&b"abc"[..])), (b"none", None)], "{topic}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_are_not_used_are_closed_and_opened_again() {
+    let broker = TestBroker::start().await;
+    let options = Options::default().with_connections_max_idle(Duration::from_millis(100));
+    let cluster = Cluster::connect(&broker.bootstrap(), options).await.unwrap();
+    create(&cluster, "t", 1, &[]).await;
+    let producer = Producer::new(cluster.clone(), ProducerConfig::default()).unwrap();
+    for _ in 0..3 {
+        let delivery = soon(producer.send(record("t", b"x"))).await.unwrap();
+        soon(delivery).await.unwrap();
+        soon(async {
+            while !broker.metrics_text().contains("connection_count 0\n") {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await;
+    }
+    assert_eq!(producer.counts().retries, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fewer_acknowledgements() {
     let broker = TestBroker::start().await;
     let cluster = cluster(&broker).await;
     create(&cluster, "t", 1, &[]).await;
     for (acks, known) in [(Acks::Leader, true), (Acks::None, false)] {
-        let config = ProducerConfig { acks, ..ProducerConfig::default() };
+        let config = ProducerConfig::default().with_acks(acks);
         let error = Producer::new(cluster.clone(), config.clone()).err().unwrap();
         assert!(error.to_string().contains("enable.idempotence"), "{error}");
-        let config = ProducerConfig { enable_idempotence: false, ..config };
+        let config = config.with_enable_idempotence(false);
         let producer = Producer::new(cluster.clone(), config).unwrap();
         for _ in 0..100 {
             let delivery = producer.send(record("t", b"v")).await.unwrap();

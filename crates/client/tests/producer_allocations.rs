@@ -71,10 +71,7 @@ fn broker() -> (String, std::sync::mpsc::Sender<()>, std::thread::JoinHandle<()>
 
 async fn measure(cluster: &Cluster, compression: Compression, size: usize) -> f64 {
     const RECORDS: u32 = 20_000;
-    let config = ProducerConfig {
-        compression: CompressionSpec::new(compression),
-        ..ProducerConfig::default()
-    };
+    let config = ProducerConfig::default().with_compression(CompressionSpec::new(compression));
     let producer = Producer::new(cluster.clone(), config).unwrap();
     let value = vec![b'x'; size];
     let mut deliveries = Vec::with_capacity(RECORDS as usize);
@@ -86,7 +83,7 @@ async fn measure(cluster: &Cluster, compression: Compression, size: usize) -> f6
                 topic: "t",
                 key: Some(&i.to_be_bytes()),
                 value: Some(&value),
-                headers: &[(b"h", Some(b"v"))],
+                headers: (&[thalweg::Header { key: b"h", value: Some(b"v") }]).into(),
                 ..ProducerRecord::default()
             };
             deliveries.push(producer.send(record).await.unwrap());

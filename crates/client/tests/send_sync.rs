@@ -14,21 +14,17 @@ use thalweg::admin::{Results, *};
 use thalweg::cluster::Cluster;
 use thalweg::connection::Connection;
 use thalweg::consumer::*;
-use thalweg::core::fetch::records::{IntoIter, Iter};
-use thalweg::core::fetch::{
-    ConsumerRecord, Fault, FetchCounts, PartitionError, PartitionErrorKind, PartitionStatus,
-};
-use thalweg::core::group::{Assignor, GroupError, GroupProtocol, GroupStatus};
-use thalweg::core::metadata::Metadata;
 use thalweg::error::{AuthenticationError, Error};
 use thalweg::options::*;
 use thalweg::producer::*;
 use thalweg::raw::{RawConnection, RawReceiver, RawSender};
 use thalweg::stream::*;
 use thalweg::{
-    Acks, AdminError, CommittedOffset, FoundOffset, IsolationLevel, OffsetReset, OwnedRecord,
-    Position, ProduceCounts, ProduceError, ProduceErrorKind, ProducerRecord, RecordMetadata,
-    Records, SharedRecord, TopicPartition,
+    Acks, AdminError, Assignor, CommittedOffset, ConsumerRecord, Fault, FetchCounts, FoundOffset,
+    GroupError, GroupProtocol, GroupStatus, IsolationLevel, Metadata, OffsetReset, OwnedRecord,
+    PartitionError, PartitionErrorKind, PartitionStatus, Position, ProduceCounts, ProduceError,
+    ProduceErrorKind, ProducerRecord, RecordMetadata, Records, RecordsIntoIter as IntoIter,
+    RecordsIter as Iter, SharedRecord, TopicPartition,
 };
 use thalweg_wire::messages::MetadataRequest;
 

@@ -223,12 +223,10 @@ async fn an_error_of_the_stream_comes_behind_what_was_before_it() {
 }
 
 async fn producer(bench: &Bench, buffer_memory: usize) -> Producer {
-    let config = ProducerConfig {
-        buffer_memory,
-        linger: Duration::from_millis(1),
-        batch_size: 1_000,
-        ..ProducerConfig::default()
-    };
+    let config = ProducerConfig::default()
+        .with_buffer_memory(buffer_memory)
+        .with_linger(Duration::from_millis(1))
+        .with_batch_size(1_000);
     Producer::new(cluster(bench).await, config).unwrap()
 }
 
@@ -286,12 +284,10 @@ fn tp_of(topic: &str, partition: i32) -> thalweg::TopicPartition {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flow_that_is_left_alone_holds_up_no_other() {
     let bench = Bench::with(1).await;
-    let config = ProducerConfig {
-        buffer_memory: 3_000,
-        batch_size: 3_000,
-        linger: Duration::from_millis(100),
-        ..ProducerConfig::default()
-    };
+    let config = ProducerConfig::default()
+        .with_buffer_memory(3_000)
+        .with_batch_size(3_000)
+        .with_linger(Duration::from_millis(100));
     let producer = Producer::new(cluster(&bench).await, config).unwrap();
     let records = |count: u32| {
         let record = |number| (OwnedProducerRecord::new("t", "v".repeat(1_000)), number);

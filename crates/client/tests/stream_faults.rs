@@ -167,7 +167,7 @@ async fn a_copy_is_whole_and_in_order_whatever_breaks() {
         bench.produce(0, &values, Compression::None).await;
     }
     let cluster = proxy.cluster().await;
-    let config = ProducerConfig { retry_backoff: Duration::from_millis(10), ..Default::default() };
+    let config = ProducerConfig::default().with_retry_backoff(Duration::from_millis(10));
     let producer = Producer::new(proxy.cluster().await, config).unwrap();
     let source = stream::committable_source(&cluster, grouped(), topic()).unwrap();
     let control = source.control();

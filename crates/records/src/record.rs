@@ -80,6 +80,27 @@ pub struct Header<'a> {
     pub value: Option<&'a [u8]>,
 }
 
+/// From a name and a value; `Option` for a value that may be null.
+impl<'a, K, V> From<(&'a K, &'a V)> for Header<'a>
+where
+    K: AsRef<[u8]> + ?Sized,
+    V: AsRef<[u8]> + ?Sized,
+{
+    fn from((key, value): (&'a K, &'a V)) -> Header<'a> {
+        Header { key: key.as_ref(), value: Some(value.as_ref()) }
+    }
+}
+
+impl<'a, K, V> From<(&'a K, Option<&'a V>)> for Header<'a>
+where
+    K: AsRef<[u8]> + ?Sized,
+    V: AsRef<[u8]> + ?Sized,
+{
+    fn from((key, value): (&'a K, Option<&'a V>)) -> Header<'a> {
+        Header { key: key.as_ref(), value: value.map(AsRef::as_ref) }
+    }
+}
+
 impl Headers<'_> {
     /// Number of headers left.
     pub fn len(&self) -> usize {

@@ -8,7 +8,7 @@ mod counted;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use thalweg::core::pipeline::begin_request;
+use thalweg::raw::begin_request;
 use thalweg_records::Compression;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::{CompressionSpec, Compressor};

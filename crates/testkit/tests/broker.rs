@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use thalweg::core::pipeline::begin_request;
+use thalweg::raw::begin_request;
 use thalweg::{Connection, Options};
 use thalweg_records::BatchView;
 use thalweg_records::batch::Compression;

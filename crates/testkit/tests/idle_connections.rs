@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
 use bytes::Bytes;
-use thalweg::core::pipeline::begin_request;
+use thalweg::raw::begin_request;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::Compressor;
 use thalweg_testkit::TestBroker;

@@ -9,7 +9,7 @@ use thalweg::admin::{
     AdminError,
 };
 
-use crate::client::{Align, CliError, ClientArgs, EXIT_CODES, Session, Table, Tally};
+use crate::client::{Align, CliError, ClientArgs, CommandContext, EXIT_CODES, Table, Tally};
 
 /// Name of the only resource of its type.
 const CLUSTER: &str = "kafka-cluster";
@@ -377,14 +377,16 @@ impl FilterArgs {
 pub fn run(args: AclArgs) -> ExitCode {
     crate::client::run(async {
         match args.command {
-            AclCommand::List(filter) => list(Session::open(&args.client).await?, filter).await,
+            AclCommand::List(filter) => {
+                list(CommandContext::open(&args.client).await?, filter).await
+            }
             AclCommand::Allow(bind) => {
                 let bindings = bind.bindings(AclPermission::Allow)?;
-                create(Session::open(&args.client).await?, bindings).await
+                create(CommandContext::open(&args.client).await?, bindings).await
             }
             AclCommand::Deny(bind) => {
                 let bindings = bind.bindings(AclPermission::Deny)?;
-                create(Session::open(&args.client).await?, bindings).await
+                create(CommandContext::open(&args.client).await?, bindings).await
             }
             AclCommand::Delete { filter, all, yes } => {
                 let filters = filter.filters();
@@ -392,7 +394,7 @@ pub fn run(args: AclArgs) -> ExitCode {
                     let why = "which? Something to match, or else --all";
                     return Err(CliError::Usage(why.into()));
                 }
-                delete(Session::open(&args.client).await?, filters, yes).await
+                delete(CommandContext::open(&args.client).await?, filters, yes).await
             }
         }
     })
@@ -420,7 +422,10 @@ fn as_json(binding: &AclBinding) -> Value {
 }
 
 /// What all of the filters find, once.
-async fn find(session: &Session, filters: Vec<AclFilter>) -> Result<Vec<AclBinding>, CliError> {
+async fn find(
+    session: &CommandContext,
+    filters: Vec<AclFilter>,
+) -> Result<Vec<AclBinding>, CliError> {
     let mut found = Vec::new();
     for filter in filters {
         found.extend(session.admin.describe_acls(filter).await?);
@@ -430,7 +435,7 @@ async fn find(session: &Session, filters: Vec<AclFilter>) -> Result<Vec<AclBindi
     Ok(found)
 }
 
-async fn list(mut session: Session, filter: FilterArgs) -> Result<(), CliError> {
+async fn list(mut session: CommandContext, filter: FilterArgs) -> Result<(), CliError> {
     let found = find(&session, filter.filters()).await?;
     if session.json() {
         session.out.json(&found.iter().map(as_json).collect())?;
@@ -460,14 +465,14 @@ async fn list(mut session: Session, filter: FilterArgs) -> Result<(), CliError> 
     session.out.finish()
 }
 
-async fn create(session: Session, bindings: Vec<AclBinding>) -> Result<(), CliError> {
+async fn create(session: CommandContext, bindings: Vec<AclBinding>) -> Result<(), CliError> {
     let results = session.admin.create_acls(bindings).await.into_iter().collect();
     report(session, Tally::default(), results, "")
 }
 
 /// Says what became of each binding.
 fn report(
-    mut session: Session,
+    mut session: CommandContext,
     mut tally: Tally,
     results: Vec<(AclBinding, Result<(), AdminError>)>,
     done: &str,
@@ -489,7 +494,11 @@ fn report(
     tally.conclude(session.out)
 }
 
-async fn delete(mut session: Session, filters: Vec<AclFilter>, yes: bool) -> Result<(), CliError> {
+async fn delete(
+    mut session: CommandContext,
+    filters: Vec<AclFilter>,
+    yes: bool,
+) -> Result<(), CliError> {
     let found = find(&session, filters.clone()).await?;
     if found.is_empty() {
         return Err(CliError::NotFound("nothing matches".into()));

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use thalweg::admin::{Mode, QuotaEntity, QuotaMatch};
 
-use crate::client::{Align, CliError, ClientArgs, EXIT_CODES, Session, Table, Tally};
+use crate::client::{Align, CliError, ClientArgs, CommandContext, EXIT_CODES, Table, Tally};
 
 /// Options of `thalweg quota`.
 #[derive(Args)]
@@ -112,11 +112,11 @@ pub fn run(args: QuotaArgs) -> ExitCode {
     crate::client::run(async {
         match args.command {
             QuotaCommand::List(list_args) => {
-                list(Session::open(&args.client).await?, list_args).await
+                list(CommandContext::open(&args.client).await?, list_args).await
             }
             QuotaCommand::Alter(alter_args) => {
                 let (entity, changes, mode) = changes(alter_args)?;
-                alter(Session::open(&args.client).await?, entity, changes, mode).await
+                alter(CommandContext::open(&args.client).await?, entity, changes, mode).await
             }
         }
     })
@@ -151,7 +151,7 @@ fn text(entity: &QuotaEntity) -> String {
     entity.iter().map(part).collect::<Vec<_>>().join(", ")
 }
 
-async fn list(mut session: Session, args: ListArgs) -> Result<(), CliError> {
+async fn list(mut session: CommandContext, args: ListArgs) -> Result<(), CliError> {
     let wanted = args
         .entity
         .entity()
@@ -175,7 +175,7 @@ async fn list(mut session: Session, args: ListArgs) -> Result<(), CliError> {
 }
 
 async fn alter(
-    mut session: Session,
+    mut session: CommandContext,
     entity: QuotaEntity,
     changes: Changes,
     mode: Mode,

@@ -14,7 +14,7 @@ use thalweg::Mechanism;
 use thalweg::admin::ScramChange;
 
 use super::password::{self, GivenUp};
-use crate::client::{Align, CliError, ClientArgs, EXIT_CODES, Session, Table, Tally};
+use crate::client::{Align, CliError, ClientArgs, CommandContext, EXIT_CODES, Table, Tally};
 
 /// Options of `thalweg user`.
 #[derive(Args)]
@@ -74,12 +74,15 @@ fn parse_mechanism(text: &str) -> Result<Mechanism, String> {
 pub fn run(args: UserArgs) -> ExitCode {
     crate::client::run(async {
         match args.command {
-            UserCommand::List { names } => list(Session::open(&args.client).await?, names).await,
+            UserCommand::List { names } => {
+                list(CommandContext::open(&args.client).await?, names).await
+            }
             UserCommand::SetPassword(set) => {
                 // Read first: nobody waits for a connection while somebody types.
                 let (password, given_up) = password_of(&set).await?;
-                let setting =
-                    async { set_password(Session::open(&args.client).await?, set, password).await };
+                let setting = async {
+                    set_password(CommandContext::open(&args.client).await?, set, password).await
+                };
                 tokio::select! {
                     result = setting => result,
                     () = given_up => {
@@ -89,7 +92,7 @@ pub fn run(args: UserArgs) -> ExitCode {
                 }
             }
             UserCommand::Delete { name, mechanism } => {
-                delete(Session::open(&args.client).await?, name, mechanism).await
+                delete(CommandContext::open(&args.client).await?, name, mechanism).await
             }
         }
     })
@@ -118,7 +121,7 @@ async fn password_of(args: &SetArgs) -> Result<(Arc<str>, GivenUp), CliError> {
     Ok((password.into(), given_up))
 }
 
-async fn list(mut session: Session, names: Vec<String>) -> Result<(), CliError> {
+async fn list(mut session: CommandContext, names: Vec<String>) -> Result<(), CliError> {
     let wanted = (!names.is_empty()).then_some(names);
     let mut tally = Tally::default();
     let mut table = Table::new([
@@ -142,7 +145,11 @@ async fn list(mut session: Session, names: Vec<String>) -> Result<(), CliError> 
     tally.conclude(session.out)
 }
 
-async fn set_password(session: Session, args: SetArgs, password: Arc<str>) -> Result<(), CliError> {
+async fn set_password(
+    session: CommandContext,
+    args: SetArgs,
+    password: Arc<str>,
+) -> Result<(), CliError> {
     let change = |mechanism| ScramChange::Set {
         mechanism,
         iterations: args.iterations,
@@ -153,7 +160,7 @@ async fn set_password(session: Session, args: SetArgs, password: Arc<str>) -> Re
 }
 
 async fn delete(
-    session: Session,
+    session: CommandContext,
     name: String,
     mut mechanisms: Vec<Mechanism>,
 ) -> Result<(), CliError> {
@@ -172,7 +179,7 @@ async fn delete(
 }
 
 async fn alter(
-    mut session: Session,
+    mut session: CommandContext,
     name: String,
     changes: Vec<ScramChange>,
     done: &str,

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use thalweg::core::metadata::Topic;
-use thalweg::core::pipeline;
+use thalweg::Topic;
 use thalweg::error::code_name;
+use thalweg::raw;
 use thalweg::{Cluster, Options, RawConnection, RawReceiver, RawSender};
 use thalweg_records::BatchView;
 use thalweg_wire::messages::FetchRequest;
@@ -59,7 +59,7 @@ struct Part {
 }
 
 /// One connection with its partitions.
-pub struct Link {
+pub struct LoadConnection {
     sender: RawSender,
     receiver: RawReceiver,
     version: i16,
@@ -74,9 +74,9 @@ pub struct Link {
 }
 
 impl Worker for FetchWorker {
-    type Link = Link;
+    type LoadConnection = LoadConnection;
 
-    async fn open(&self, index: usize) -> Result<Link, BenchError> {
+    async fn open(&self, index: usize) -> Result<LoadConnection, BenchError> {
         let (address, led) = harness::share_of(&self.cluster, &self.topic, index)?;
         let leaders = harness::leaders(&self.topic).len();
         let (nth, of) = (index / leaders, self.connections.div_ceil(leaders));
@@ -100,7 +100,7 @@ impl Worker for FetchWorker {
         let connection = RawConnection::open(&address, &self.options).await?;
         let version = connection.version_of::<FetchRequest>()?;
         let (sender, receiver) = connection.split();
-        Ok(Link {
+        Ok(LoadConnection {
             sender,
             receiver,
             version,
@@ -114,7 +114,7 @@ impl Worker for FetchWorker {
         })
     }
 
-    async fn run(&self, mut link: Link, clock: Clock, shared: &Shared) -> Stats {
+    async fn run(&self, mut link: LoadConnection, clock: Clock, shared: &Shared) -> Stats {
         let mut stats = Stats::default();
         tokio::time::sleep_until(clock.start.into()).await;
         while !link.at_end() && !shared.stopped() && !clock.is_over(Instant::now()) {
@@ -132,7 +132,7 @@ impl Worker for FetchWorker {
     }
 }
 
-impl Link {
+impl LoadConnection {
     fn at_end(&self) -> bool {
         self.parts.iter().all(|part| part.end.is_some_and(|end| part.offset >= end))
     }
@@ -171,12 +171,12 @@ impl Link {
         };
         let w = &mut self.request;
         let client_id = &worker.options.client_id;
-        pipeline::begin_request(w, ApiKey::FETCH, self.version, client_id)
+        raw::begin_request(w, ApiKey::FETCH, self.version, client_id)
             .and_then(|()| request.encode(w, self.version))
             .and_then(|()| w.end_frame())
             .map_err(|error| error.to_string())?;
         self.correlation_id = self.correlation_id.checked_add(1).unwrap_or(0);
-        pipeline::set_correlation_id(w.inline_mut(), self.correlation_id);
+        raw::set_correlation_id(w.inline_mut(), self.correlation_id);
         self.parts.iter_mut().for_each(|part| part.changed = false);
         Ok(())
     }
@@ -190,7 +190,7 @@ impl Link {
 impl FetchWorker {
     async fn fetch_once(
         &self,
-        link: &mut Link,
+        link: &mut LoadConnection,
         clock: Clock,
         shared: &Shared,
         stats: &mut Stats,

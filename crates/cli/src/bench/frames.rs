@@ -1,7 +1,7 @@
 //! Produce requests, built before the run as the bytes that go onto the wire. Only the correlation
 //! id changes from one sending to the next, and for idempotent producers the batches' numbers.
 
-use thalweg::core::pipeline;
+use thalweg::raw;
 use thalweg_records::checksum::crc32c;
 use thalweg_wire::messages::produce_request::{
     PartitionProduceDataRef, ProduceRequestRef, TopicProduceDataRef,
@@ -64,7 +64,7 @@ impl Frame {
             }],
         };
         let mut w = Writer::new();
-        pipeline::begin_request(&mut w, ApiKey::PRODUCE, spec.version, spec.client_id)?;
+        raw::begin_request(&mut w, ApiKey::PRODUCE, spec.version, spec.client_id)?;
         request.encode(&mut w, spec.version)?;
         w.end_frame()?;
         let bytes = w.to_vec();
@@ -87,7 +87,7 @@ impl Frame {
 
     /// The request under a correlation id.
     pub fn numbered(&mut self, correlation_id: i32) -> &[u8] {
-        pipeline::set_correlation_id(&mut self.bytes, correlation_id);
+        raw::set_correlation_id(&mut self.bytes, correlation_id);
         &self.bytes
     }
 

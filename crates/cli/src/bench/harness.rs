@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use thalweg::core::metadata::Topic;
+use thalweg::Topic;
 use thalweg::{Cluster, Options};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Barrier;
@@ -26,13 +26,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// What one kind of run does on each connection.
 pub trait Worker: Send + Sync + 'static {
     /// A connection that is ready to begin.
-    type Link: 'static;
+    type LoadConnection: 'static;
 
     /// Opens connection number `index`.
-    async fn open(&self, index: usize) -> Result<Self::Link, BenchError>;
+    async fn open(&self, index: usize) -> Result<Self::LoadConnection, BenchError>;
 
     /// Runs it to its end. Errors are counted, not returned: the others go on.
-    async fn run(&self, link: Self::Link, clock: Clock, shared: &Shared) -> Stats;
+    async fn run(&self, link: Self::LoadConnection, clock: Clock, shared: &Shared) -> Stats;
 }
 
 /// When the run begins, counts, and ends.
@@ -109,13 +109,11 @@ pub async fn connect(
     limits: &Limits,
     in_flight: usize,
 ) -> Result<Cluster, BenchError> {
-    let options = Options {
-        client_id: "thalweg-bench".into(),
-        request_timeout: limits.request_timeout_seconds,
-        max_in_flight: in_flight,
-        max_response_bytes: 1 << 30,
-        ..Options::default()
-    };
+    let options = Options::default()
+        .with_client_id("thalweg-bench")
+        .with_request_timeout(limits.request_timeout_seconds)
+        .with_max_in_flight(in_flight)
+        .with_max_response_bytes(1 << 30);
     Ok(Cluster::connect(bootstrap, options).await?)
 }
 

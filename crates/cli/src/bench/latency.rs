@@ -62,25 +62,25 @@ struct Both {
     fetch: FetchWorker,
 }
 
-enum Link {
-    Produce(Box<produce::Link>),
-    Fetch(Box<fetch::Link>),
+enum LoadConnection {
+    Produce(Box<produce::LoadConnection>),
+    Fetch(Box<fetch::LoadConnection>),
 }
 
 impl Worker for Both {
-    type Link = Link;
+    type LoadConnection = LoadConnection;
 
-    async fn open(&self, index: usize) -> Result<Link, BenchError> {
+    async fn open(&self, index: usize) -> Result<LoadConnection, BenchError> {
         Ok(match index % 2 {
-            0 => Link::Produce(Box::new(self.produce.open(index / 2).await?)),
-            _ => Link::Fetch(Box::new(self.fetch.open(index / 2).await?)),
+            0 => LoadConnection::Produce(Box::new(self.produce.open(index / 2).await?)),
+            _ => LoadConnection::Fetch(Box::new(self.fetch.open(index / 2).await?)),
         })
     }
 
-    async fn run(&self, link: Link, clock: Clock, shared: &Shared) -> Stats {
+    async fn run(&self, link: LoadConnection, clock: Clock, shared: &Shared) -> Stats {
         match link {
-            Link::Produce(link) => self.produce.run(*link, clock, shared).await,
-            Link::Fetch(link) => {
+            LoadConnection::Produce(link) => self.produce.run(*link, clock, shared).await,
+            LoadConnection::Fetch(link) => {
                 let clock = Clock { end: clock.end.map(|end| end + DRAIN), ..clock };
                 // Records and bytes are counted once, by the producers.
                 let progress = Shared::default();

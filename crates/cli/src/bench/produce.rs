@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use thalweg::core::metadata::Topic;
+use thalweg::Topic;
 use thalweg::error::code_name;
 use thalweg::{Cluster, Options, RawConnection, RawReceiver, RawSender};
 use thalweg_records::Compression;
@@ -51,7 +51,7 @@ pub struct ProduceWorker {
 }
 
 /// One connection with its requests.
-pub struct Link {
+pub struct LoadConnection {
     index: usize,
     sender: RawSender,
     receiver: RawReceiver,
@@ -84,9 +84,9 @@ struct Flight {
 }
 
 impl Worker for ProduceWorker {
-    type Link = Link;
+    type LoadConnection = LoadConnection;
 
-    async fn open(&self, index: usize) -> Result<Link, BenchError> {
+    async fn open(&self, index: usize) -> Result<LoadConnection, BenchError> {
         let (address, mut partitions) = harness::share_of(&self.cluster, &self.topic, index)?;
         if self.exclusive {
             let leaders = harness::leaders(&self.topic).len();
@@ -114,12 +114,21 @@ impl Worker for ProduceWorker {
         let (sender, receiver) = connection.split();
         // Numbers go on from those of the handshake; nobody checks, but traces read better.
         let next_correlation_id = 16;
-        Ok(Link { index, sender, receiver, version, next_correlation_id, frames, producer, pacer })
+        Ok(LoadConnection {
+            index,
+            sender,
+            receiver,
+            version,
+            next_correlation_id,
+            frames,
+            producer,
+            pacer,
+        })
     }
 
-    async fn run(&self, link: Link, clock: Clock, shared: &Shared) -> Stats {
+    async fn run(&self, link: LoadConnection, clock: Clock, shared: &Shared) -> Stats {
         let flight = Flight::default();
-        let Link { sender, receiver, version, .. } = link;
+        let LoadConnection { sender, receiver, version, .. } = link;
         let sending = Sender {
             worker: self,
             flight: &flight,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use thalweg::core::metadata::Topic;
+use thalweg::Topic;
 use thalweg::error::code_name;
 use thalweg::{Cluster, Connection};
 use thalweg_wire::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use thalweg::{Cluster, Options};
+use thalweg::{Cluster, Options, Properties};
 
 use super::error::CliError;
-use super::properties::Properties;
-use super::{security, text};
+use super::{properties, text};
 
 /// Where the brokers are when nobody says.
 const BOOTSTRAP: &str = "127.0.0.1:9092";
@@ -48,7 +47,7 @@ pub struct ClientConfig {
     pub bootstrap: String,
     /// How connections behave and are protected.
     pub options: Options,
-    /// Everything that was given; who takes something from it is remembered.
+    /// Everything that was given.
     pub properties: Properties,
     /// How long one command tries what may be tried again.
     pub timeout: Duration,
@@ -58,14 +57,14 @@ pub struct ClientConfig {
 
 impl ClientArgs {
     /// Reads the property file, puts the options on top, and makes of it how connections behave.
-    /// [`Properties::report`] is left to the caller, who may have more to ask for.
+    /// [`report`](super::report) is left to the caller, who may have more to set.
     pub fn resolve(&self) -> Result<ClientConfig, CliError> {
         let mut properties = match &self.command_config {
-            Some(path) => Properties::read(path)?,
+            Some(path) => properties::read(path)?,
             None => Properties::default(),
         };
         for property in &self.properties {
-            properties.set_pair(property)?;
+            properties::set_pair(&mut properties, property)?;
         }
         let bootstrap = match (&self.bootstrap_server, properties.text("bootstrap.servers")) {
             (Some(given), _) => given.clone(),
@@ -75,7 +74,7 @@ impl ClientArgs {
                 .filter(|list| !list.is_empty())
                 .unwrap_or_else(|| BOOTSTRAP.to_owned()),
         };
-        let mut options = security::options(&properties)?;
+        let mut options = Options::from_properties(&properties)?;
         if let Some(id) = &self.client_id {
             options.client_id = id.as_str().into();
         }

@@ -4,22 +4,16 @@
 //! A command flattens [`ClientArgs`] into its own arguments, and runs in [`run`]:
 //!
 //! - [`ClientArgs::resolve`] reads the property file and the options, and gives a
-//!   [`ClientConfig`]: bootstrap addresses, [`Options`] and the [`Properties`] themselves, which
-//!   remember who asked for what;
-//! - what else a command takes from the properties it asks for by name, as
-//!   [`consumer_config`] and [`producer_config`] do;
-//! - [`Properties::report`], once everybody has asked, says on stderr what was given for nothing.
+//!   [`ClientConfig`]: bootstrap addresses, [`Options`] and the [`Properties`] themselves, of which
+//!   consumers and producers are made;
+//! - [`report`] says on stderr what was given for nothing.
 
 mod args;
-mod configs;
 mod error;
-mod jaas;
-mod known;
 mod output;
 mod partitions;
 mod patterns;
 mod properties;
-mod security;
 mod session;
 mod stop;
 mod text;
@@ -30,12 +24,12 @@ use std::pin::Pin;
 use std::process::ExitCode;
 
 pub use args::{ClientArgs, ClientConfig};
-pub use configs::{consumer_config, producer_config};
 pub use error::{CliError, EXIT_CODES, warn};
 pub use output::{Align, Out, Table};
 pub use partitions::{parse_partition, parse_partitions};
 pub use patterns::Patterns;
-pub use session::{Session, Tally};
+pub use properties::report;
+pub use session::{CommandContext, Tally};
 pub use stop::stop_signal;
 pub use text::parse_duration;
 

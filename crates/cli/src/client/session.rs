@@ -7,9 +7,10 @@ use thalweg::admin::{Admin, AdminConfig, AdminError};
 use super::args::{ClientArgs, ClientConfig};
 use super::error::{CliError, say_error};
 use super::output::Out;
+use super::properties::report;
 
 /// A command under way.
-pub struct Session {
+pub struct CommandContext {
     /// What the options say.
     pub config: ClientConfig,
     /// Administers the cluster.
@@ -18,21 +19,15 @@ pub struct Session {
     pub out: Out,
 }
 
-impl Session {
+impl CommandContext {
     /// Reads the options and connects.
-    pub async fn open(args: &ClientArgs) -> Result<Session, CliError> {
+    pub async fn open(args: &ClientArgs) -> Result<CommandContext, CliError> {
         let config = args.resolve()?;
-        let pause =
-            |name, default| Ok::<_, CliError>(config.properties.millis(name)?.unwrap_or(default));
-        let defaults = AdminConfig::default();
-        let admin_config = AdminConfig {
-            timeout: config.timeout,
-            retry_backoff: pause("retry.backoff.ms", defaults.retry_backoff)?,
-            retry_backoff_max: pause("retry.backoff.max.ms", defaults.retry_backoff_max)?,
-        };
-        config.properties.report();
-        let admin = Admin::new(config.connect().await?, admin_config);
-        Ok(Session { config, admin, out: Out::new() })
+        let settings = AdminConfig::from_properties(&config.properties)?;
+        let settings = settings.with_timeout(config.timeout);
+        report(&config.properties);
+        let admin = Admin::new(config.connect().await?, settings);
+        Ok(CommandContext { config, admin, out: Out::new() })
     }
 
     /// Whether JSON is wanted.

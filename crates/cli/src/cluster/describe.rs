@@ -7,7 +7,7 @@ use thalweg_metadata::MetadataVersion;
 use thalweg_wire::ApiKey;
 
 use crate::client::time::format_datetime;
-use crate::client::{Align, CliError, Session, Table, Tally};
+use crate::client::{Align, CliError, CommandContext, Table, Tally};
 
 /// The feature whose levels have names.
 const METADATA_VERSION: &str = thalweg_metadata::features::METADATA_VERSION;
@@ -19,7 +19,10 @@ pub(super) struct DescribeArgs {
     fenced: bool,
 }
 
-pub(super) async fn cluster(mut session: Session, args: DescribeArgs) -> Result<(), CliError> {
+pub(super) async fn cluster(
+    mut session: CommandContext,
+    args: DescribeArgs,
+) -> Result<(), CliError> {
     let cluster = session.admin.describe_cluster(args.fenced).await?;
     if session.json() {
         let brokers = cluster.brokers.iter().map(|broker| {
@@ -62,7 +65,7 @@ pub(super) async fn cluster(mut session: Session, args: DescribeArgs) -> Result<
     session.out.finish()
 }
 
-pub(super) async fn features(mut session: Session) -> Result<(), CliError> {
+pub(super) async fn features(mut session: CommandContext) -> Result<(), CliError> {
     let features = session.admin.describe_features().await?;
     if session.json() {
         let mut all = Map::new();
@@ -146,7 +149,7 @@ fn level_name(feature: &str, level: i16) -> Option<&'static str> {
     known.and_then(MetadataVersion::from_level).map(MetadataVersion::name)
 }
 
-pub(super) async fn update(mut session: Session, args: UpdateArgs) -> Result<(), CliError> {
+pub(super) async fn update(mut session: CommandContext, args: UpdateArgs) -> Result<(), CliError> {
     let upgrade = match (args.downgrade, args.is_unsafe) {
         (_, true) => UpgradeType::UnsafeDowngrade,
         (true, false) => UpgradeType::SafeDowngrade,
@@ -175,7 +178,7 @@ pub(super) async fn update(mut session: Session, args: UpdateArgs) -> Result<(),
     tally.conclude(session.out)
 }
 
-pub(super) async fn quorum(mut session: Session) -> Result<(), CliError> {
+pub(super) async fn quorum(mut session: CommandContext) -> Result<(), CliError> {
     let quorum = session.admin.describe_quorum().await?;
     let end = quorum.voters.iter().find(|voter| voter.id == quorum.leader);
     let end = end.map(|leader| leader.log_end_offset);
@@ -252,7 +255,10 @@ pub(super) struct BrokersArgs {
     brokers: Vec<i32>,
 }
 
-pub(super) async fn brokers(mut session: Session, args: BrokersArgs) -> Result<(), CliError> {
+pub(super) async fn brokers(
+    mut session: CommandContext,
+    args: BrokersArgs,
+) -> Result<(), CliError> {
     let mut tally = Tally::default();
     let mut all = Vec::new();
     let mut missing = args.brokers.clone();

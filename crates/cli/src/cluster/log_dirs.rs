@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use thalweg::TopicPartition;
 use thalweg::admin::{LogDir, ReplicaMove};
 
-use crate::client::{Align, CliError, Patterns, Session, Table, Tally, parse_partition};
+use crate::client::{Align, CliError, CommandContext, Patterns, Table, Tally, parse_partition};
 
 #[derive(Args)]
 pub(super) struct LogDirsArgs {
@@ -20,7 +20,7 @@ pub(super) struct LogDirsArgs {
     replicas: bool,
 }
 
-pub(super) async fn show(mut session: Session, args: LogDirsArgs) -> Result<(), CliError> {
+pub(super) async fn show(mut session: CommandContext, args: LogDirsArgs) -> Result<(), CliError> {
     let topics = Patterns::globs(&args.topic, &[])?;
     let brokers = Some(args.broker.clone()).filter(|brokers| !brokers.is_empty());
     let mut tally = Tally::default();
@@ -134,7 +134,10 @@ pub(super) struct MoveArgs {
     directory: String,
 }
 
-pub(super) async fn move_replica(mut session: Session, args: MoveArgs) -> Result<(), CliError> {
+pub(super) async fn move_replica(
+    mut session: CommandContext,
+    args: MoveArgs,
+) -> Result<(), CliError> {
     let one = ReplicaMove { broker: args.broker, partition: args.partition, path: args.directory };
     let mut tally = Tally::default();
     for (one, result) in session.admin.alter_replica_log_dirs([one]).await {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use crate::client::{ClientArgs, EXIT_CODES, Session};
+use crate::client::{ClientArgs, CommandContext, EXIT_CODES};
 
 /// Options of `thalweg cluster`.
 #[derive(Args)]
@@ -55,7 +55,7 @@ enum ClusterCommand {
 pub fn run(args: ClusterArgs) -> ExitCode {
     crate::client::run(async {
         let client = &args.client;
-        let open = || Session::open(client);
+        let open = || CommandContext::open(client);
         match args.command {
             ClusterCommand::Describe(args) => describe::cluster(open().await?, args).await,
             ClusterCommand::Features => describe::features(open().await?).await,

@@ -9,7 +9,7 @@ use thalweg::TopicPartition;
 use thalweg::admin::{Election, TopicRef};
 use thalweg_wire::ErrorCode;
 
-use crate::client::{Align, CliError, ClientArgs, Session, Table, Tally, parse_partition};
+use crate::client::{Align, CliError, ClientArgs, CommandContext, Table, Tally, parse_partition};
 
 #[derive(Args)]
 pub(super) struct ReassignArgs {
@@ -48,7 +48,7 @@ pub(super) async fn reassign(client: &ClientArgs, args: ReassignArgs) -> Result<
     if targets.is_empty() {
         return Err(CliError::Usage("which partitions? --partition, --file, --cancel".into()));
     }
-    let mut session = Session::open(client).await?;
+    let mut session = CommandContext::open(client).await?;
     let before = current(&session, &targets).await;
     let is_moved = |partition: &TopicPartition| matches!(targets.get(partition), Some(Some(_)));
     let moved: Vec<_> = before.iter().filter(|(partition, _)| is_moved(partition)).collect();
@@ -80,7 +80,7 @@ pub(super) async fn reassign(client: &ClientArgs, args: ReassignArgs) -> Result<
 /// Who has the partitions now, as far as that can be found out: what is wrong with the others is
 /// said when they are to be moved.
 async fn current(
-    session: &Session,
+    session: &CommandContext,
     targets: &BTreeMap<TopicPartition, Option<Vec<i32>>>,
 ) -> BTreeMap<TopicPartition, Vec<i32>> {
     let topics = targets.keys().map(|partition| TopicRef::from(&*partition.topic));
@@ -162,7 +162,10 @@ pub(super) struct ReassignmentsArgs {
     partitions: Vec<TopicPartition>,
 }
 
-pub(super) async fn list(mut session: Session, args: ReassignmentsArgs) -> Result<(), CliError> {
+pub(super) async fn list(
+    mut session: CommandContext,
+    args: ReassignmentsArgs,
+) -> Result<(), CliError> {
     let wanted = Some(args.partitions).filter(|partitions| !partitions.is_empty());
     let found = session.admin.list_partition_reassignments(wanted).await?;
     let mut table = Table::new([
@@ -210,7 +213,7 @@ pub(super) struct ElectArgs {
     unclean: bool,
 }
 
-pub(super) async fn elect(mut session: Session, args: ElectArgs) -> Result<(), CliError> {
+pub(super) async fn elect(mut session: CommandContext, args: ElectArgs) -> Result<(), CliError> {
     let election = if args.unclean { Election::Unclean } else { Election::Preferred };
     let wanted = (!args.all).then_some(args.partitions);
     let mut tally = Tally::default();

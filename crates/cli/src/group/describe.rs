@@ -8,7 +8,7 @@ use thalweg::admin::{GroupDescription, GroupMember, GroupOffsets, OffsetSpec};
 use thalweg::{IsolationLevel, TopicPartition};
 
 use super::{select, wanted};
-use crate::client::{Align, CliError, ClientArgs, Session, Table, Tally};
+use crate::client::{Align, CliError, ClientArgs, CommandContext, Table, Tally};
 
 #[derive(Args)]
 pub(super) struct DescribeArgs {
@@ -48,7 +48,7 @@ impl Row<'_> {
 
 pub(super) async fn run(client: &ClientArgs, args: DescribeArgs) -> Result<(), CliError> {
     let wanted = wanted(&args.names, &args.regex, args.all)?;
-    let mut session = Session::open(client).await?;
+    let mut session = CommandContext::open(client).await?;
     let groups = select(&session, wanted.as_ref()).await?;
     let mut tally = Tally::default();
     let described = session.admin.describe_groups(groups).await;
@@ -113,7 +113,7 @@ pub(super) async fn run(client: &ClientArgs, args: DescribeArgs) -> Result<(), C
 
 /// Where the partitions end that groups committed to, or that members have.
 async fn ends_of(
-    session: &Session,
+    session: &CommandContext,
     groups: &[GroupDescription],
     offsets: &BTreeMap<String, GroupOffsets>,
     tally: &mut Tally,
@@ -163,7 +163,7 @@ fn shown(number: Option<i64>) -> String {
     number.map_or_else(String::new, |number| number.to_string())
 }
 
-fn show_states(session: &mut Session, groups: &[GroupDescription]) -> Result<(), CliError> {
+fn show_states(session: &mut CommandContext, groups: &[GroupDescription]) -> Result<(), CliError> {
     let mut table = Table::new([
         ("GROUP", Align::Left),
         ("STATE", Align::Left),
@@ -189,7 +189,7 @@ fn show_states(session: &mut Session, groups: &[GroupDescription]) -> Result<(),
     session.out.table(&table)
 }
 
-fn show_members(session: &mut Session, group: &GroupDescription) -> Result<(), CliError> {
+fn show_members(session: &mut CommandContext, group: &GroupDescription) -> Result<(), CliError> {
     let mut table = Table::new([
         ("MEMBER", Align::Left),
         ("INSTANCE", Align::Left),
@@ -223,7 +223,7 @@ fn assignment(partitions: &[TopicPartition]) -> String {
     each.collect::<Vec<_>>().join(" ")
 }
 
-fn show_offsets(session: &mut Session, rows: &[Row<'_>]) -> Result<(), CliError> {
+fn show_offsets(session: &mut CommandContext, rows: &[Row<'_>]) -> Result<(), CliError> {
     let mut table = Table::new([
         ("TOPIC", Align::Left),
         ("PARTITION", Align::Right),

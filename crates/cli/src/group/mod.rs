@@ -11,7 +11,9 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use thalweg::admin::{AdminError, GroupFilter, MemberToRemove};
 
-use crate::client::{Align, CliError, ClientArgs, EXIT_CODES, Patterns, Session, Table, Tally};
+use crate::client::{
+    Align, CliError, ClientArgs, CommandContext, EXIT_CODES, Patterns, Table, Tally,
+};
 
 /// Options of `thalweg group`.
 #[derive(Args)]
@@ -120,7 +122,7 @@ pub fn run(args: GroupArgs) -> ExitCode {
 
 async fn list(client: &ClientArgs, args: ListArgs) -> Result<(), CliError> {
     let patterns = Patterns::names(&args.names, &args.regex)?;
-    let mut session = Session::open(client).await?;
+    let mut session = CommandContext::open(client).await?;
     let is_filtered = !(args.state.is_empty() && args.kind.is_empty() && args.protocol.is_empty());
     let filter = GroupFilter { states: args.state, kinds: args.kind, protocols: args.protocol };
     let (mut groups, failed) = session.admin.list_groups(&filter).await?;
@@ -182,7 +184,7 @@ fn wanted(names: &[String], regexes: &[String], all: bool) -> Result<Option<Patt
 
 /// The names that are meant, of the groups there are.
 async fn select(
-    session: &Session,
+    session: &CommandContext,
     wanted: Option<&Patterns>,
 ) -> Result<BTreeSet<String>, CliError> {
     if let Some(patterns) = wanted
@@ -209,7 +211,7 @@ async fn select(
 
 async fn delete(client: &ClientArgs, args: DeleteArgs) -> Result<(), CliError> {
     let wanted = wanted(&args.names, &args.regex, false)?;
-    let mut session = Session::open(client).await?;
+    let mut session = CommandContext::open(client).await?;
     let groups = select(&session, wanted.as_ref()).await?;
     if !args.regex.is_empty() && !args.yes {
         let listed: Vec<String> = groups.into_iter().collect();
@@ -251,7 +253,7 @@ async fn remove(client: &ClientArgs, args: RemoveArgs) -> Result<(), CliError> {
     if members.is_empty() && !args.all {
         return Err(CliError::Usage("which members? --member, --instance or --all".into()));
     }
-    let mut session = Session::open(client).await?;
+    let mut session = CommandContext::open(client).await?;
     if args.all {
         let mut described = session.admin.describe_groups([args.group.clone()]).await;
         let described = described

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use thalweg::TopicPartition;
 use thalweg::admin::{GroupOffsets, TopicRef};
 
-use crate::client::{CliError, ClientArgs, Session, Tally, parse_partitions};
+use crate::client::{CliError, ClientArgs, CommandContext, Tally, parse_partitions};
 
 /// Which partitions of a group are meant.
 #[derive(Args)]
@@ -37,7 +37,7 @@ impl Scope {
     /// The partitions.
     pub(super) async fn partitions(
         &self,
-        session: &Session,
+        session: &CommandContext,
         committed: &GroupOffsets,
     ) -> Result<BTreeSet<TopicPartition>, CliError> {
         if self.all_topics {
@@ -70,7 +70,10 @@ impl Scope {
 }
 
 /// What a group committed.
-pub(super) async fn committed(session: &Session, group: &str) -> Result<GroupOffsets, CliError> {
+pub(super) async fn committed(
+    session: &CommandContext,
+    group: &str,
+) -> Result<GroupOffsets, CliError> {
     let mut results = session.admin.list_group_offsets([group.to_owned()]).await;
     let result = results.remove(group);
     let result = result.ok_or_else(|| CliError::Failed(format!("nothing is said of {group}")))?;
@@ -87,7 +90,7 @@ pub(super) struct DeleteOffsetsArgs {
 
 pub(super) async fn delete(client: &ClientArgs, args: DeleteOffsetsArgs) -> Result<(), CliError> {
     args.scope.check()?;
-    let mut session = Session::open(client).await?;
+    let mut session = CommandContext::open(client).await?;
     let committed = committed(&session, &args.group).await?;
     let partitions = args.scope.partitions(&session, &committed).await?;
     if partitions.is_empty() {

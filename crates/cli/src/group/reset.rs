@@ -12,7 +12,7 @@ use thalweg::{CommittedOffset, IsolationLevel, Position, TopicPartition};
 
 use super::offsets::{Scope, committed};
 use crate::client::time::{now_ms, parse_datetime, parse_period};
-use crate::client::{Align, CliError, ClientArgs, Session, Table, Tally, warn};
+use crate::client::{Align, CliError, ClientArgs, CommandContext, Table, Tally, warn};
 
 #[derive(Args)]
 pub(super) struct ResetArgs {
@@ -80,7 +80,7 @@ pub(super) async fn run(client: &ClientArgs, args: ResetArgs) -> Result<(), CliE
     if from_file.is_none() {
         args.scope.check()?;
     }
-    let mut session = Session::open(client).await?;
+    let mut session = CommandContext::open(client).await?;
     if args.execute {
         refuse_active(&session, &args.group).await?;
     }
@@ -132,7 +132,7 @@ pub(super) async fn run(client: &ClientArgs, args: ResetArgs) -> Result<(), CliE
 }
 
 /// A group that reads would go on from where it is, and commit that.
-async fn refuse_active(session: &Session, group: &str) -> Result<(), CliError> {
+async fn refuse_active(session: &CommandContext, group: &str) -> Result<(), CliError> {
     let mut described = session.admin.describe_groups([group.to_owned()]).await;
     match described.remove(group) {
         Some(Ok(found)) if !found.members.is_empty() => Err(CliError::Failed(format!(
@@ -147,7 +147,7 @@ async fn refuse_active(session: &Session, group: &str) -> Result<(), CliError> {
 }
 
 async fn plan(
-    session: &Session,
+    session: &CommandContext,
     args: &ResetArgs,
     from_file: Option<BTreeMap<TopicPartition, i64>>,
     before: &GroupOffsets,
@@ -226,13 +226,16 @@ async fn plan(
     Ok(planned)
 }
 
-async fn look_up(session: &Session, wanted: BTreeMap<TopicPartition, OffsetSpec>) -> Planned {
+async fn look_up(
+    session: &CommandContext,
+    wanted: BTreeMap<TopicPartition, OffsetSpec>,
+) -> Planned {
     let found = session.admin.list_offsets(wanted, IsolationLevel::ReadUncommitted).await;
     found.into_iter().map(|(partition, result)| (partition, result.map(|f| f.offset))).collect()
 }
 
 /// Offsets as near to those wanted as the partitions have them.
-async fn within(session: &Session, wanted: BTreeMap<TopicPartition, i64>) -> Planned {
+async fn within(session: &CommandContext, wanted: BTreeMap<TopicPartition, i64>) -> Planned {
     let all = |spec| wanted.keys().map(|partition| (partition.clone(), spec)).collect();
     let mut earliest = look_up(session, all(OffsetSpec::Earliest)).await;
     let mut latest = look_up(session, all(OffsetSpec::Latest)).await;
@@ -283,7 +286,7 @@ fn parse_line(line: &str) -> Option<(TopicPartition, i64)> {
 }
 
 fn export(
-    session: &mut Session,
+    session: &mut CommandContext,
     file: &Path,
     planned: &BTreeMap<TopicPartition, i64>,
 ) -> Result<(), CliError> {
@@ -300,7 +303,7 @@ fn export(
 }
 
 fn show(
-    session: &mut Session,
+    session: &mut CommandContext,
     before: &GroupOffsets,
     planned: &BTreeMap<TopicPartition, i64>,
     executed: bool,

@@ -15,7 +15,7 @@ use super::decode::{Decoder, control, plain};
 const DECOMPRESSED_MAX: u64 = 1 << 30;
 
 /// A file of batches, and where it is read.
-pub(super) struct Batches {
+pub(super) struct BatchReader {
     file: File,
     len: u64,
     at: u64,
@@ -32,11 +32,11 @@ pub(super) enum Found<'a> {
     Reserved(u64),
 }
 
-impl Batches {
-    pub(super) fn open(path: &Path) -> io::Result<Batches> {
+impl BatchReader {
+    pub(super) fn open(path: &Path) -> io::Result<BatchReader> {
         let file = File::open(path)?;
         let len = file.metadata()?.len();
-        Ok(Batches { file, len, at: 0, buffer: Vec::new() })
+        Ok(BatchReader { file, len, at: 0, buffer: Vec::new() })
     }
 
     /// What comes next; nothing at the end.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use thalweg_log::files;
 use thalweg_records::Decompressor;
 
-use super::batches::{Batches, Found, batch_json, last_offset_at, records};
+use super::batches::{BatchReader, Found, batch_json, last_offset_at, records};
 use super::decode::Decoder;
 use crate::client::{Align, CliError, Out, Table};
 
@@ -146,7 +146,7 @@ impl Dump<'_> {
         let by_name = Decoder::of_directory(&parent.to_string_lossy());
         let decoder = self.args.decoder.unwrap_or(by_name);
         let deep = self.args.deep || self.args.print_data;
-        let mut batches = match Batches::open(self.path) {
+        let mut batches = match BatchReader::open(self.path) {
             Ok(batches) => batches,
             Err(error) => return Ok(Err(error.to_string())),
         };

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use thalweg::TopicPartition;
 
-use crate::client::{CliError, ClientArgs, EXIT_CODES, Session, Tally, parse_partition};
+use crate::client::{CliError, ClientArgs, CommandContext, EXIT_CODES, Tally, parse_partition};
 
 /// Options of `thalweg log`.
 #[derive(Args)]
@@ -81,7 +81,7 @@ async fn delete_records(args: DeleteArgs) -> Result<(), CliError> {
     if before.is_empty() {
         return Err(CliError::Usage("which partitions? topic:partition=offset, or --file".into()));
     }
-    let mut session = Session::open(&args.client).await?;
+    let mut session = CommandContext::open(&args.client).await?;
     let mut tally = Tally::default();
     let mut all = Vec::new();
     for (partition, result) in session.admin.delete_records(before).await {

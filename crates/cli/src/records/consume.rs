@@ -17,7 +17,7 @@ use super::envelope;
 use super::format::{Format, TOKENS};
 use super::progress::Progress;
 use crate::client::{
-    self, CliError, ClientArgs, ClientConfig, EXIT_CODES, consumer_config, stop_signal, warn,
+    self, CliError, ClientArgs, ClientConfig, EXIT_CODES, report, stop_signal, warn,
 };
 
 /// Records of one poll, where max.poll.records does not say otherwise.
@@ -163,7 +163,7 @@ struct Task {
 async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
     let print = Print::of(args)?;
     let config = args.client.resolve()?;
-    let mut settings = consumer_config(&config.properties, ConsumerConfig::default())?;
+    let mut settings = ConsumerConfig::from_properties(&config.properties)?;
     if let Some(group) = &args.group {
         settings.group_id = Some(group.clone());
     }
@@ -203,7 +203,7 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
     }
     settings.check()?;
     let at_once = config.properties.number::<NonZero<usize>>("max.poll.records")?;
-    config.properties.report();
+    report(&config.properties);
     let cluster = config.connect().await?;
     let partitions = partitions(&cluster, &topics, &args.partition, &config).await?;
     let mut consumer = Consumer::new(cluster, settings)?;

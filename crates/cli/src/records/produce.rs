@@ -10,14 +10,17 @@ use std::process::ExitCode;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use thalweg::{Delivery, ProduceError, ProduceErrorKind, Producer, ProducerConfig, ProducerRecord};
+use thalweg::{
+    Delivery, Header, Headers, ProduceError, ProduceErrorKind, Producer, ProducerConfig,
+    ProducerRecord,
+};
 use thalweg_wire::ErrorCode;
 
 use super::envelope;
 use super::format::unescape;
 use super::input::{self, Block, Piece, find};
 use super::progress::Progress;
-use crate::client::{self, CliError, ClientArgs, EXIT_CODES, producer_config, stop_signal, warn};
+use crate::client::{self, CliError, ClientArgs, EXIT_CODES, report, stop_signal, warn};
 
 /// Records that are not acknowledged and whose fate is still to be looked at.
 const WAITING_MAX: usize = 100_000;
@@ -122,14 +125,14 @@ async fn produce(args: &ProduceArgs) -> Result<(), CliError> {
         }
     }
     let delimiter = unescape(&args.delimiter).map_err(CliError::Usage)?;
-    let mut settings = producer_config(&config.properties, ProducerConfig::default())?;
+    let mut settings = ProducerConfig::from_properties(&config.properties)?;
     if let Some(timeout) = args.client.timeout {
         settings.max_block = timeout;
         settings.delivery_timeout = timeout.max(settings.linger + config.options.request_timeout);
     }
     settings.check(&config.options)?;
     let request_max = settings.max_request_size;
-    config.properties.report();
+    report(&config.properties);
     let sources = Sources::of(args)?;
     let cluster = config.connect().await?;
     let producer = Producer::new(cluster, settings)?;
@@ -151,7 +154,8 @@ async fn produce(args: &ProduceArgs) -> Result<(), CliError> {
     let Run { mut sent, records, progress, .. } = run;
     let mut stopped = std::pin::pin!(stop_signal());
     tokio::select! {
-        () = producer.flush() => {}
+        // Why the producer cannot go on is what its deliveries say, too.
+        _ = producer.flush() => {}
         () = &mut stopped => warn("stopped before everything was acknowledged"),
     }
     drop(progress);
@@ -373,12 +377,12 @@ impl Run<'_> {
             partition: recipe.partition,
             key: recipe.key.as_deref().and_then(|key| recipe.filled(key)),
             value: recipe.filled(bytes),
-            headers: &[],
+            headers: Headers::default(),
             timestamp: recipe.timestamp,
         };
         let fixed = recipe.headers.iter();
-        let mut headers: Vec<(&[u8], Option<&[u8]>)> =
-            fixed.map(|(name, value)| (name.as_bytes(), Some(value.as_bytes()))).collect();
+        let mut headers: Vec<Header<'_>> =
+            fixed.map(|(name, value)| (name, value).into()).collect();
         if recipe.json {
             match envelope::read(bytes) {
                 Ok(read) => envelope = read,
@@ -395,13 +399,14 @@ impl Run<'_> {
                 record.partition = envelope.partition;
             }
             let named = envelope.headers.iter();
-            headers.extend(named.map(|(name, value)| (name.as_slice(), value.as_deref())));
+            headers
+                .extend(named.map(|(name, value)| Header { key: name, value: value.as_deref() }));
         } else if let Some(between) = &recipe.key_delimiter {
             let at = find(bytes, between);
             record.key = at.and_then(|at| recipe.filled(&bytes[..at]));
             record.value = recipe.filled(&bytes[at.map_or(0, |at| at + between.len())..]);
         }
-        record.headers = &headers;
+        record.headers = (&headers).into();
         match self.producer.send(record).await {
             Ok(delivery) => self.sent.push(delivery, self.producer).await,
             Err(error) if is_of_the_record(&error) => {
@@ -442,7 +447,8 @@ impl Sent {
             self.settle();
         }
         if self.waiting.len() >= WAITING_MAX {
-            producer.flush().await;
+            // What the deliveries say is counted.
+            let _ = producer.flush().await;
             self.settle();
         }
     }

@@ -12,7 +12,7 @@ use thalweg::{FoundOffset, IsolationLevel, TopicPartition};
 use thalweg_wire::Uuid;
 
 use super::select;
-use crate::client::{Align, CliError, ClientArgs, Patterns, Session, Table, Tally};
+use crate::client::{Align, CliError, ClientArgs, CommandContext, Patterns, Table, Tally};
 
 #[derive(Args)]
 pub(super) struct DescribeArgs {
@@ -59,7 +59,7 @@ struct Extras {
 pub(super) async fn run(client: &ClientArgs, args: DescribeArgs) -> Result<(), CliError> {
     let patterns = Patterns::globs(&args.names, &args.regex)?;
     let only_ids = patterns.is_empty() && !args.id.is_empty();
-    let mut session = Session::open(client).await?;
+    let mut session = CommandContext::open(client).await?;
     let mut wanted: BTreeSet<TopicRef> = args.id.iter().copied().map(TopicRef::Id).collect();
     if !only_ids {
         let names = select(&session, &patterns, args.internal).await?;
@@ -111,7 +111,7 @@ pub(super) async fn run(client: &ClientArgs, args: DescribeArgs) -> Result<(), C
 }
 
 async fn extras(
-    session: &Session,
+    session: &CommandContext,
     topics: &[TopicDescription],
     args: &DescribeArgs,
 ) -> BTreeMap<String, Extras> {
@@ -155,7 +155,7 @@ fn offset_of(extra: &Extras, index: i32, is_end: bool) -> Option<i64> {
 }
 
 fn show(
-    session: &mut Session,
+    session: &mut CommandContext,
     topic: &TopicDescription,
     extra: &Extras,
     offsets: bool,

@@ -11,7 +11,9 @@ use thalweg::TopicPartition;
 use thalweg::admin::{AdminError, ConfigResource, Mode, NewPartitions, NewTopic, TopicRef};
 use thalweg_wire::{ErrorCode, Uuid};
 
-use crate::client::{Align, CliError, ClientArgs, EXIT_CODES, Patterns, Session, Table, Tally};
+use crate::client::{
+    Align, CliError, ClientArgs, CommandContext, EXIT_CODES, Patterns, Table, Tally,
+};
 use crate::config::ChangeArgs;
 
 /// Options of `thalweg topic`.
@@ -167,14 +169,16 @@ pub fn run(args: TopicArgs) -> ExitCode {
             TopicCommand::Describe(args) => describe::run(client, args).await,
             TopicCommand::Alter(args) => alter(client, args).await,
             TopicCommand::Delete(args) => delete(client, args).await,
-            TopicCommand::Producers(args) => producers(Session::open(client).await?, args).await,
+            TopicCommand::Producers(args) => {
+                producers(CommandContext::open(client).await?, args).await
+            }
         }
     })
 }
 
 async fn list(client: &ClientArgs, args: ListArgs) -> Result<(), CliError> {
     let patterns = Patterns::globs(&args.names, &args.regex)?;
-    let mut session = Session::open(client).await?;
+    let mut session = CommandContext::open(client).await?;
     let mut topics = session.admin.list_topics(true).await?;
     topics.retain(|topic| {
         let is_shown = args.internal || !topic.is_internal;
@@ -254,7 +258,7 @@ async fn create(client: &ClientArgs, args: CreateArgs) -> Result<(), CliError> {
         configs: configs.clone(),
     });
     let mode = if args.validate_only { Mode::ValidateOnly } else { Mode::Apply };
-    let mut session = Session::open(client).await?;
+    let mut session = CommandContext::open(client).await?;
     let results = session.admin.create_topics(topics.collect(), mode).await;
     let mut tally = Tally::default();
     let mut all = Vec::new();
@@ -301,7 +305,7 @@ async fn create(client: &ClientArgs, args: CreateArgs) -> Result<(), CliError> {
 /// The names that are meant, of the topics there are. What the cluster uses itself is meant where
 /// it is named, or where it is asked for.
 async fn select(
-    session: &Session,
+    session: &CommandContext,
     patterns: &Patterns,
     internal: bool,
 ) -> Result<BTreeSet<String>, CliError> {
@@ -323,7 +327,7 @@ async fn alter(client: &ClientArgs, args: AlterArgs) -> Result<(), CliError> {
         let usage = "nothing to change: --partitions, --set, --delete, --append, --subtract";
         return Err(CliError::Usage(usage.into()));
     }
-    let mut session = Session::open(client).await?;
+    let mut session = CommandContext::open(client).await?;
     let names = select(&session, &patterns, false).await?;
     let mode = args.changes.mode();
     let is_real = mode == Mode::Apply;
@@ -383,7 +387,7 @@ async fn delete(client: &ClientArgs, args: DeleteArgs) -> Result<(), CliError> {
     if patterns.is_empty() && wanted.is_empty() {
         return Err(CliError::Usage("which topics? Names, --regex or --id".into()));
     }
-    let mut session = Session::open(client).await?;
+    let mut session = CommandContext::open(client).await?;
     if !patterns.is_empty() {
         let names = match args.if_exists && patterns.has_patterns() {
             true => {
@@ -426,7 +430,7 @@ async fn delete(client: &ClientArgs, args: DeleteArgs) -> Result<(), CliError> {
     tally.conclude(session.out)
 }
 
-async fn producers(mut session: Session, args: ProducersArgs) -> Result<(), CliError> {
+async fn producers(mut session: CommandContext, args: ProducersArgs) -> Result<(), CliError> {
     let mut partitions = args.partition;
     if partitions.is_empty() {
         let topic = TopicRef::from(&*args.name);

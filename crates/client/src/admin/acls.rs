@@ -142,6 +142,7 @@ pub struct AclFilter {
 
 /// How names of bindings may be meant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[non_exhaustive]
 pub enum AclPatternFilter {
     /// In any way.
     #[default]

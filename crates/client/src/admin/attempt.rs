@@ -306,7 +306,7 @@ mod tests {
         let broker = thalweg_testkit::TestBroker::start().await;
         let cluster = Cluster::connect(&broker.bootstrap(), Options::default()).await.unwrap();
         let retry_backoff = Duration::from_millis(1);
-        let config = AdminConfig { timeout, retry_backoff, ..AdminConfig::default() };
+        let config = AdminConfig::default().with_timeout(timeout).with_retry_backoff(retry_backoff);
         (Admin::new(cluster, config), broker)
     }
 
@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(code, Some(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS));
         let hangs = admin.settle_one::<(), _, _>(API, |_| std::future::pending());
         assert!(matches!(hangs.await, Err(AdminError::Timeout { .. })));
-        let forever = AdminConfig { timeout: Duration::MAX, ..AdminConfig::default() };
+        let forever = AdminConfig::default().with_timeout(Duration::MAX);
         let admin = Admin::new(admin.cluster().clone(), forever);
         assert_eq!(
             admin.settle_one(API, |left| async move { Ok(left > Duration::ZERO) }).await.ok(),

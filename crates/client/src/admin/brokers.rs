@@ -74,6 +74,7 @@ pub struct FeatureRange {
 
 /// How a feature's level may change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum UpgradeType {
     /// Only up.
     Upgrade,

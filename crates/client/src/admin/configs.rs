@@ -20,6 +20,7 @@ use crate::error::Error;
 
 /// What has configs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
 pub enum ResourceType {
     /// A topic.
     Topic,
@@ -133,6 +134,7 @@ impl fmt::Display for ConfigResource {
 
 /// Where a value comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum ConfigSource {
     /// The topic's own.
     Topic,
@@ -187,6 +189,7 @@ impl ConfigSource {
 
 /// What kind of value it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum ConfigKind {
     /// True or false.
     Boolean,
@@ -297,6 +300,7 @@ pub struct ConfigChange {
 
 /// What becomes of a config.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum ConfigOperation {
     /// It has this value.
     Set(String),

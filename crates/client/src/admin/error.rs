@@ -8,6 +8,7 @@ use crate::error::{Error, code_name};
 
 /// Why one of the things asked for failed.
 #[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AdminError {
     /// The cluster refuses.
     #[error("{}", refusal(*.code, .message))]

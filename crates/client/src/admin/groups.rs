@@ -54,6 +54,7 @@ pub struct GroupListing {
 
 /// How a group is kept together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum GroupKind {
     /// By a leader among the members.
     Classic,

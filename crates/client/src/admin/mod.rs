@@ -48,6 +48,7 @@ use std::time::Duration;
 use crate::backoff;
 use crate::cluster::Cluster;
 use crate::options;
+use crate::setters::setters;
 
 pub use acls::{
     AclBinding, AclFilter, AclOperation, AclPattern, AclPatternFilter, AclPermission, AclResource,
@@ -102,6 +103,7 @@ impl Mode {
 
 /// Settings of an [`Admin`]. Defaults are those of Kafka's admin client.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct AdminConfig {
     /// How long one call tries (`default.api.timeout.ms`); 1 minute.
     pub timeout: Duration,
@@ -109,6 +111,14 @@ pub struct AdminConfig {
     pub retry_backoff: Duration,
     /// Longest such pause (`retry.backoff.max.ms`); 1 s.
     pub retry_backoff_max: Duration,
+}
+
+setters! {
+    AdminConfig {
+        timeout: Duration => with_timeout,
+        retry_backoff: Duration => with_retry_backoff,
+        retry_backoff_max: Duration => with_retry_backoff_max,
+    }
 }
 
 impl Default for AdminConfig {

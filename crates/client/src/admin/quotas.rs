@@ -16,6 +16,7 @@ pub type QuotaEntity = BTreeMap<String, Option<String>>;
 
 /// Which entities are meant, as far as one type goes.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum QuotaMatch {
     /// The one with this name.
     Exact(String),

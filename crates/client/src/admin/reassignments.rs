@@ -31,6 +31,7 @@ pub struct Reassignment {
 
 /// How to choose a leader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Election {
     /// The first of the replicas, if it is in sync.
     Preferred,

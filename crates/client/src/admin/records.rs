@@ -17,6 +17,7 @@ use crate::offsets::{self, FoundOffset, LookupError};
 
 /// Which offset to look for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum OffsetSpec {
     /// The first.
     Earliest,

@@ -24,6 +24,7 @@ const SALT_LEN: usize = 32;
 
 /// What a change of a user's passwords is.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ScramChange {
     /// The user has this password for a mechanism.
     Set {

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use super::aside::Aside;
 use super::receiver::Receiver;
 use super::shared::{DISTRUST_PAUSE, Shared, Wake};
-use crate::auth::{self, Ask, Session};
+use crate::auth::{self, Ask, SaslSession};
 use crate::core::ApiVersions;
 use crate::core::fetch::{Accepted, Budget, Planned};
 use crate::core::pipeline::{self, Pipeline};
@@ -32,7 +32,7 @@ pub(super) struct Link {
     pipeline: Pipeline,
     versions: Arc<ApiVersions>,
     version: i16,
-    session: Session,
+    session: SaslSession,
     addr: Arc<str>,
 }
 
@@ -214,7 +214,7 @@ impl Ask for Link {
         &self.versions
     }
 
-    fn session(&mut self) -> &mut Session {
+    fn session(&mut self) -> &mut SaslSession {
         &mut self.session
     }
 

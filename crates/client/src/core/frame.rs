@@ -14,6 +14,7 @@ const GROWTH_MIN: usize = 64 << 10;
 
 /// Why what was received is not a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FrameError {
     /// The length is negative.
     #[error("frame length {0} is negative")]

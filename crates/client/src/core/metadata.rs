@@ -130,17 +130,21 @@ impl Metadata {
     /// Takes a hint from a Produce or Fetch response (KIP-951). Only that one partition changes
     /// (KAFKA-16012), and only to a newer epoch; says whether it did.
     pub fn hint_leader(&mut self, topic: &str, partition: i32, leader: Leader) -> bool {
-        let Some(partition) =
-            self.topics.get_mut(topic).and_then(|topic| topic.partitions.get_mut(&partition))
-        else {
-            return false;
-        };
-        let newer = partition.leader.is_none_or(|known| leader.epoch > known.epoch);
-        if newer && leader.id >= 0 {
+        let is_news = self.is_news(topic, partition, leader);
+        if is_news
+            && let Some(topic) = self.topics.get_mut(topic)
+            && let Some(partition) = topic.partitions.get_mut(&partition)
+        {
             partition.leader = Some(leader);
-            return true;
         }
-        false
+        is_news
+    }
+
+    /// Whether [`Self::hint_leader`] would change anything.
+    pub fn is_news(&self, topic: &str, partition: i32, leader: Leader) -> bool {
+        let known = self.topics.get(topic).and_then(|topic| topic.partitions.get(&partition));
+        let is_newer = |known: Option<Leader>| known.is_none_or(|known| leader.epoch > known.epoch);
+        leader.id >= 0 && known.is_some_and(|partition| is_newer(partition.leader))
     }
 }
 

@@ -5,6 +5,7 @@ pub mod backoff;
 pub mod fetch;
 pub mod frame;
 pub mod group;
+pub mod headers;
 pub mod login;
 pub mod metadata;
 pub mod partition;
@@ -17,6 +18,5 @@ pub mod versions;
 
 pub use frame::{FrameBuffer, FrameError};
 pub use metadata::Metadata;
-pub use partition::{Position, TopicPartition};
-pub use pipeline::{InFlight, Pipeline, PipelineError};
+pub use pipeline::PipelineError;
 pub use versions::{ApiVersions, Negotiation, VersionError};

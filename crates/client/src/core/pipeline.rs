@@ -27,6 +27,7 @@ pub struct InFlight {
 
 /// Why a frame is not a response to what was asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PipelineError {
     /// Nothing was asked.
     #[error("response {0} answers no request")]
@@ -47,17 +48,16 @@ pub enum PipelineError {
 }
 
 /// The requests in flight on one connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Pipeline {
     next_correlation_id: i32,
     in_flight: VecDeque<InFlight>,
-    limit: usize,
 }
 
 impl Pipeline {
-    /// An empty pipeline with room for `limit` requests.
-    pub fn new(limit: usize) -> Pipeline {
-        Pipeline { next_correlation_id: 0, in_flight: VecDeque::new(), limit: limit.max(1) }
+    /// With nothing in flight. How many may be is for the driver to say.
+    pub fn new() -> Pipeline {
+        Pipeline::default()
     }
 
     /// The request to be answered next.
@@ -65,19 +65,9 @@ impl Pipeline {
         self.in_flight.front()
     }
 
-    /// Requests in flight.
-    pub fn len(&self) -> usize {
-        self.in_flight.len()
-    }
-
     /// Whether nothing is in flight.
     pub fn is_empty(&self) -> bool {
         self.in_flight.is_empty()
-    }
-
-    /// Whether another request must wait for a response.
-    pub fn is_full(&self) -> bool {
-        self.in_flight.len() >= self.limit
     }
 
     /// The next correlation id, for a request that will not be answered (Produce with acks=0).
@@ -188,11 +178,9 @@ mod tests {
 
     #[test]
     fn responses_answer_the_oldest_request() {
-        let mut pipeline = Pipeline::new(2);
+        let mut pipeline = Pipeline::new();
         assert_eq!(pipeline.enter(ApiVersionsRequest::API_KEY, 4), 0);
-        assert!(!pipeline.is_full());
         assert_eq!(pipeline.enter(MetadataRequest::API_KEY, 12), 1);
-        assert!(pipeline.is_full());
         // ApiVersions answers with header version 0 although version 4 is flexible.
         let frame = response(0, 0, b"body");
         let (answered, at) = pipeline.accept(&frame).unwrap();
@@ -205,7 +193,7 @@ mod tests {
 
     #[test]
     fn what_answers_nothing_is_refused() {
-        let mut pipeline = Pipeline::new(5);
+        let mut pipeline = Pipeline::new();
         assert_eq!(pipeline.accept(&response(0, 0, b"")), Err(PipelineError::Unasked(0)));
         pipeline.enter(MetadataRequest::API_KEY, 12);
         assert!(matches!(
@@ -213,12 +201,12 @@ mod tests {
             Err(PipelineError::OutOfOrder { want: 0, got: 5, .. })
         ));
         assert!(matches!(pipeline.accept(&[0, 0]), Err(PipelineError::Header(_))));
-        assert_eq!(pipeline.len(), 1, "a refused response answers nothing");
+        assert!(!pipeline.is_empty(), "a refused response answers nothing");
     }
 
     #[test]
     fn correlation_ids_wrap_to_zero() {
-        let mut pipeline = Pipeline::new(5);
+        let mut pipeline = Pipeline::new();
         pipeline.next_correlation_id = i32::MAX;
         assert_eq!(pipeline.enter(ApiKey::METADATA, 12), i32::MAX);
         assert_eq!(pipeline.enter(ApiKey::METADATA, 12), 0);

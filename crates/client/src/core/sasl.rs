@@ -35,6 +35,7 @@ const NO_BINDING: &str = "biws";
 
 /// How to prove who one is (`sasl.mechanism`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum Mechanism {
     /// The password as it is: for encrypted connections only.
     Plain,
@@ -72,6 +73,7 @@ impl fmt::Display for Mechanism {
 
 /// Why an exchange failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SaslError {
     /// The user name or the password cannot be sent.
     #[error("the {what} {reason}")]
@@ -110,6 +112,7 @@ pub enum SaslError {
 
 /// An error as a SCRAM server names it (RFC 5802, section 7).
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum ServerError {
     /// `invalid-encoding`
     InvalidEncoding,

@@ -15,6 +15,7 @@ pub struct ApiVersions {
 
 /// Why a request cannot be sent to a broker.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum VersionError {
     /// The broker does not have the API at all.
     #[error("{0} is not offered")]
@@ -106,6 +107,7 @@ pub enum Step {
 
 /// Why a broker's versions cannot be found out.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NegotiationError {
     /// The answer cannot be read.
     #[error("version {version}: {source}")]

@@ -8,6 +8,7 @@ use crate::backoff;
 use crate::core::produce::{Acks, ProduceSettings, Sealer};
 use crate::error::Error;
 use crate::options::{Options, bounded};
+use crate::setters::setters;
 
 /// Requests under way to one broker beyond which brokers lose track of what is a repetition.
 const IN_FLIGHT_IDEMPOTENT_MAX: usize = 5;
@@ -16,6 +17,7 @@ const IN_FLIGHT_IDEMPOTENT_MAX: usize = 5;
 /// producer; each field names its Java config. Names of clients and the time for one request
 /// (`request.timeout.ms`) are the connection's: [`Options`].
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ProducerConfig {
     /// Who has to have a record before it is acknowledged (`acks`); all replicas in sync.
     pub acks: Acks,
@@ -64,6 +66,29 @@ pub struct ProducerConfig {
     /// Whether brokers may create a topic that is not there, should their
     /// `auto.create.topics.enable` say so; yes. The Java producer always lets them.
     pub auto_create_topics: bool,
+}
+
+setters! {
+    ProducerConfig {
+        acks: Acks => with_acks,
+        enable_idempotence: bool => with_enable_idempotence,
+        batch_size: usize => with_batch_size,
+        linger: Duration => with_linger,
+        buffer_memory: usize => with_buffer_memory,
+        max_request_size: usize => with_max_request_size,
+        compression: CompressionSpec => with_compression,
+        max_in_flight: usize => with_max_in_flight,
+        delivery_timeout: Duration => with_delivery_timeout,
+        retries: u32 => with_retries,
+        retry_backoff: Duration => with_retry_backoff,
+        retry_backoff_max: Duration => with_retry_backoff_max,
+        max_block: Duration => with_max_block,
+        metadata_max_age: Duration => with_metadata_max_age,
+        metadata_max_idle: Duration => with_metadata_max_idle,
+        adaptive_partitioning: bool => with_adaptive_partitioning,
+        ignore_keys: bool => with_ignore_keys,
+        auto_create_topics: bool => with_auto_create_topics,
+    }
 }
 
 impl Default for ProducerConfig {

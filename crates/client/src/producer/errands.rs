@@ -67,6 +67,7 @@ async fn metadata(shared: &Arc<Shared>, refreshed: &mut Option<Instant>) -> Resu
         let mut state = shared.lock();
         let now = std::time::Instant::now();
         state.wanted.retain(|_, wanted| wanted.until > now);
+        state.sender.forget(since_ms);
         names.extend(state.wanted.keys().cloned());
         names.extend(state.sender.topic_names(since_ms).map(|name| name.to_string()));
         // What somebody waits for is asked for again, but for what will not change.

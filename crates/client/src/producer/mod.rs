@@ -2,10 +2,11 @@
 //! waited for.
 
 mod config;
+mod connection;
 mod errands;
-mod sending;
 mod shared;
 
+use std::fmt;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -20,8 +21,8 @@ pub use config::ProducerConfig;
 use crate::backoff;
 use crate::cluster::Cluster;
 use crate::core::produce::{
-    Memory, ProduceCounts, ProduceError, ProduceErrorKind, ProducerRecord, RecordMetadata, Refused,
-    Sender, Ticket,
+    AsProducerRecord, Memory, ProduceCounts, ProduceError, ProduceErrorKind, ProducerRecord,
+    RecordMetadata, Refused, Sender, Ticket,
 };
 use crate::error::Error;
 use shared::{Shared, Wanted};
@@ -54,7 +55,7 @@ const WANTED_MIN: Duration = Duration::from_secs(60);
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Producer {
     handle: Arc<Handle>,
 }
@@ -62,6 +63,18 @@ pub struct Producer {
 /// Ends the tasks when the last clone goes.
 struct Handle {
     shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.shared.lock();
+        f.debug_struct("Producer")
+            .field("counts", &state.sender.counts())
+            .field("memory", state.sender.memory())
+            .field("is_closing", &state.is_closing)
+            .field("over", &state.sender.over())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Drop for Handle {
@@ -86,6 +99,7 @@ impl Future for Delivery {
 
 /// Why [`Producer::try_send`] did not take a record.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TrySendError {
     /// There is no room (`buffer.memory`).
     #[error("there is no room")]
@@ -96,6 +110,16 @@ pub enum TrySendError {
     /// The record cannot be sent.
     #[error(transparent)]
     Failed(#[from] ProduceError),
+}
+
+impl TrySendError {
+    /// Whether the same may work later without anybody doing something.
+    pub fn is_retriable(&self) -> bool {
+        match self {
+            TrySendError::Full | TrySendError::NotReady => true,
+            TrySendError::Failed(error) => error.is_retriable(),
+        }
+    }
 }
 
 impl Producer {
@@ -124,12 +148,13 @@ impl Producer {
     /// # Errors
     /// [`ProduceError`] when the record was not taken in: its topic or partition does not exist,
     /// it is too large, there was no room for too long, or the producer is closed.
-    pub async fn send(&self, record: ProducerRecord<'_>) -> Result<Delivery, ProduceError> {
+    pub async fn send(&self, record: impl AsProducerRecord) -> Result<Delivery, ProduceError> {
         // Whoever sends in a loop lets the tasks run that take batches away: on the same thread they
         // would not get their turn before there is no room.
         if self.shared().is_others_turn() {
             tokio::task::yield_now().await;
         }
+        let record = record.as_producer_record();
         match self.shared().append(&record) {
             Ok(ticket) => Ok(Delivery { ticket }),
             Err(refused) => self.send_later(&record, refused).await,
@@ -140,7 +165,8 @@ impl Producer {
     ///
     /// # Errors
     /// [`TrySendError::Full`] and [`TrySendError::NotReady`] where [`Self::send`] would wait.
-    pub fn try_send(&self, record: ProducerRecord<'_>) -> Result<Delivery, TrySendError> {
+    pub fn try_send(&self, record: impl AsProducerRecord) -> Result<Delivery, TrySendError> {
+        let record = record.as_producer_record();
         match self.shared().append(&record) {
             Ok(ticket) => Ok(Delivery { ticket }),
             Err(Refused::Full) => Err(TrySendError::Full),
@@ -182,7 +208,13 @@ impl Producer {
                     }
                     return Ok(Delivery { ticket });
                 }
-                Err(again) => refused = again,
+                Err(again) => {
+                    if refused == Refused::Full && again != Refused::Full {
+                        // The room that this was told of is for somebody else.
+                        shared.room.notify_one();
+                    }
+                    refused = again;
+                }
             }
             let in_time = match &refused {
                 Refused::Full => timeout_at(deadline.into(), room).await.is_ok(),
@@ -244,10 +276,17 @@ impl Producer {
 
     /// Sends all that was taken in so far without waiting for more, and waits until each of them
     /// is acknowledged or given up. What became of them their deliveries say.
-    pub async fn flush(&self) {
+    ///
+    /// # Errors
+    /// [`Error::Producer`] when the producer cannot go on; so says every later call.
+    pub async fn flush(&self) -> Result<(), Error> {
         let shared = self.shared();
         let mut flushing = shared.with(|state| state.sender.flush(shared.now_ms()));
         poll_fn(|cx| flushing.poll(cx)).await;
+        match shared.lock().sender.over() {
+            None | Some(ProduceErrorKind::Closed) => Ok(()),
+            Some(why) => Err(Error::Producer(why.clone())),
+        }
     }
 
     /// Takes no more records, waits until those taken in are acknowledged or given up, for
@@ -279,5 +318,91 @@ impl Producer {
 
     fn shared(&self) -> &Arc<Shared> {
         &self.handle.shared
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::Metadata;
+    use crate::core::metadata::{Partition, Topic};
+    use thalweg_wire::{ErrorCode, Uuid};
+
+    fn metadata(topics: &[&str]) -> Metadata {
+        let partition = Partition { leader: None, replicas: Vec::new(), isr: Vec::new() };
+        let mut metadata = Metadata::default();
+        for (at, name) in (1..).zip(topics) {
+            let (id, partitions) = (Uuid::from_u128(at), [(0, partition.clone())].into());
+            metadata.topics.insert((*name).to_owned(), Topic { id, internal: false, partitions });
+        }
+        metadata
+    }
+
+    /// Nobody leads any partition, so that records are taken in, and nothing is ever sent.
+    fn producer(config: ProducerConfig, topics: &[&str]) -> Producer {
+        let metadata = metadata(topics);
+        let producer = Producer::new(Cluster::detached(metadata.clone()), config).unwrap();
+        let shared = producer.shared();
+        shared.with(|state| {
+            state.sender.update_metadata(&metadata, topics.iter().copied(), shared.now_ms());
+        });
+        producer
+    }
+
+    fn record(topic: &str) -> ProducerRecord<'_> {
+        ProducerRecord::new(topic).with_partition(0).with_value(&[b'x'; 900])
+    }
+
+    #[tokio::test]
+    async fn room_is_not_kept_by_somebody_who_cannot_use_it() {
+        let config = ProducerConfig::default().with_batch_size(1_000).with_buffer_memory(1_000);
+        let producer = producer(config, &["full", "gone", "waits"]);
+        let shared = producer.shared();
+        let in_the_way = producer.send(record("full")).await.unwrap();
+        let gone = producer.send(record("gone"));
+        let waits = producer.send(record("waits"));
+        tokio::pin!(gone, waits);
+        // Both wait for room, the first of them at the head.
+        for _ in 0..3 {
+            poll_fn(|cx| {
+                assert!(
+                    gone.as_mut().poll(cx).is_pending() && waits.as_mut().poll(cx).is_pending()
+                );
+                Poll::Ready(())
+            })
+            .await;
+        }
+        // The first one's topic is deleted, and then there is room.
+        shared.with(|state| {
+            state.sender.update_metadata(&metadata(&["full", "waits"]), [], shared.now_ms());
+            state.sender.expire(u64::MAX / 2);
+        });
+        assert!(in_the_way.await.is_err());
+        let sent = async {
+            tokio::select! {
+                sent = &mut waits => sent,
+                _ = &mut gone => panic!("its topic is gone"),
+            }
+        };
+        let sent = tokio::time::timeout(Duration::from_secs(20), sent).await;
+        sent.expect("the wake-up was swallowed").unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_fatal_is_the_answer_to_every_later_call() {
+        let producer = producer(ProducerConfig::default(), &["t"]);
+        let before = producer.send(record("t")).await.unwrap();
+        let kind = ProduceErrorKind::NoProducerId(ErrorCode::CLUSTER_AUTHORIZATION_FAILED);
+        producer.shared().with(|state| state.sender.give_up(kind.clone()));
+        assert_eq!(before.await.unwrap_err().kind, kind);
+        for is_closed in [false, true] {
+            assert_eq!(producer.send(record("t")).await.unwrap_err().kind, kind, "{is_closed}");
+            let Err(TrySendError::Failed(error)) = producer.try_send(record("t")) else { panic!() };
+            assert_eq!(error.kind, kind);
+            assert!(!error.is_retriable());
+            let flushed = producer.flush().await.unwrap_err();
+            assert!(matches!(&flushed, Error::Producer(of) if *of == kind), "{flushed}");
+            producer.close(Duration::ZERO).await;
+        }
     }
 }

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::config::ProducerConfig;
-use super::sending;
+use super::connection;
 use crate::cluster::Cluster;
 use crate::core::produce::{ProduceErrorKind, ProducerRecord, Refused, Sender, Signals, Ticket};
 
@@ -142,7 +142,7 @@ impl Shared {
         }
         let wake = Arc::new(Notify::new());
         tasks.links.insert(broker, Arc::clone(&wake));
-        let task = self.watched(sending::run(Arc::clone(self), broker, wake));
+        let task = self.watched(connection::run(Arc::clone(self), broker, wake));
         tasks.all.push(self.runtime.spawn(task));
     }
 
@@ -177,7 +177,8 @@ impl Shared {
         let timestamp = record.timestamp.unwrap_or_else(time_of_day_ms);
         self.with(|state| {
             if state.is_closing {
-                return Err(Refused::For(ProduceErrorKind::Closed));
+                let why = state.sender.over().cloned();
+                return Err(Refused::For(why.unwrap_or(ProduceErrorKind::Closed)));
             }
             let batches = state.sender.batches_begun();
             let appended = state.sender.append(record, timestamp, || self.now_ms());

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use smallvec::SmallVec;
-use thalweg_records::builder::HeaderRef;
 
 use crate::core::fetch::OwnedRecord;
-use crate::core::produce::{ProducerRecord, RecordMetadata};
+use crate::core::produce::{AsProducerRecord, ProducerRecord, RecordMetadata};
 
 /// A record to be sent, with bytes of its own or shared ones: those of a record that was read can
 /// be passed on without a copy ([`SharedRecord::value_bytes`](crate::SharedRecord::value_bytes)).
@@ -27,9 +26,6 @@ pub struct OwnedProducerRecord {
     pub timestamp: Option<i64>,
 }
 
-/// Headers as a producer takes them.
-pub(super) type HeaderRefs<'a> = SmallVec<[HeaderRef<'a>; 4]>;
-
 impl OwnedProducerRecord {
     /// A record with a value and nothing else.
     pub fn new(topic: impl Into<Arc<str>>, value: impl Into<Bytes>) -> OwnedProducerRecord {
@@ -42,18 +38,16 @@ impl OwnedProducerRecord {
         self.key = Some(key.into());
         self
     }
+}
 
-    pub(super) fn headers(&self) -> HeaderRefs<'_> {
-        self.headers.iter().map(|(key, value)| (&key[..], value.as_deref())).collect()
-    }
-
-    pub(super) fn borrow<'a>(&'a self, headers: &'a [HeaderRef<'a>]) -> ProducerRecord<'a> {
+impl AsProducerRecord for OwnedProducerRecord {
+    fn as_producer_record(&self) -> ProducerRecord<'_> {
         ProducerRecord {
             topic: &self.topic,
             partition: self.partition,
             key: self.key.as_deref(),
             value: self.value.as_deref(),
-            headers,
+            headers: self.headers[..].into(),
             timestamp: self.timestamp,
         }
     }

@@ -126,10 +126,7 @@ struct SendLater {
 impl SendLater {
     fn begin(producer: Producer, record: OwnedProducerRecord) -> SendLater {
         let topic = Arc::clone(&record.topic);
-        let task = tokio::spawn(async move {
-            let headers = record.headers();
-            producer.send(record.borrow(&headers)).await
-        });
+        let task = tokio::spawn(async move { producer.send(record).await });
         SendLater { task, topic }
     }
 
@@ -193,12 +190,10 @@ impl<P> Sending<P> {
                 }
                 None => {
                     let Some(record) = partial.records.pop() else { break };
-                    let headers = record.headers();
-                    match self.producer.try_send(record.borrow(&headers)) {
+                    match self.producer.try_send(&record) {
                         Ok(delivery) => Ok(delivery),
                         Err(TrySendError::Failed(error)) => Err(error),
                         Err(TrySendError::Full | TrySendError::NotReady) => {
-                            drop(headers);
                             let waiting = SendLater::begin(self.producer.clone(), record);
                             partial.waiting = Some(waiting);
                             continue;

@@ -99,11 +99,9 @@ impl Hostile {
     }
 
     pub async fn cluster(&self) -> Cluster {
-        let options = Options {
-            connect_timeout: Duration::from_secs(2),
-            request_timeout: Duration::from_millis(400),
-            ..Options::default()
-        };
+        let options = Options::default()
+            .with_connect_timeout(Duration::from_secs(2))
+            .with_request_timeout(Duration::from_millis(400));
         loop {
             if let Ok(cluster) = Cluster::connect(&self.address, options.clone()).await {
                 return cluster;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use thalweg::core::fetch::ConsumerRecord;
-use thalweg::core::produce::ProduceCounts;
+use thalweg::ConsumerRecord;
+use thalweg::ProduceCounts;
 use thalweg::{Cluster, Consumer, Delivery, Producer, ProducerConfig, ProducerRecord};
 use thalweg::{Records, TopicPartition};
 use tokio::sync::{mpsc, watch};

@@ -310,7 +310,7 @@ fn write_gathered(
         .collect();
     let response = FetchResponseRef {
         throttle_time_ms: 0,
-        error_code: attempt.session_error.unwrap_or(ErrorCode::NONE),
+        error_code: ErrorCode::NONE,
         session_id,
         responses: &topics,
         node_endpoints: &endpoints,

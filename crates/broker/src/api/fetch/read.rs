@@ -18,17 +18,12 @@ pub(super) struct Attempt {
     pub(super) bytes: usize,
     /// Whether a partition has something to say that does not wait.
     urgent: bool,
-    /// Whether the session changed under the request.
-    pub(super) session_error: Option<ErrorCode>,
 }
 
 impl Attempt {
     /// Whether the answer should leave now.
     pub(super) fn is_enough(&self, terms: &Terms) -> bool {
-        self.bytes >= terms.min_bytes
-            || self.urgent
-            || self.session_error.is_some()
-            || self.parts.is_empty()
+        self.bytes >= terms.min_bytes || self.urgent || self.parts.is_empty()
     }
 }
 
@@ -162,7 +157,7 @@ pub(super) fn attempt(
         patient,
         left: terms.max_bytes,
         none_yet: true,
-        attempt: Attempt { parts: Vec::new(), bytes: 0, urgent: false, session_error: None },
+        attempt: Attempt { parts: Vec::new(), bytes: 0, urgent: false },
     };
     match plan {
         Plan::All { wanted, .. } => {

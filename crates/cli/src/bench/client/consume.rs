@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
-use thalweg::core::fetch::FetchCounts;
+use thalweg::FetchCounts;
 use thalweg::{
     Cluster, Consumer, ConsumerConfig, ConsumerRecord, GroupProtocol, OffsetReset, Position,
     Records, TopicPartition,

@@ -63,6 +63,6 @@ fn runtime(threads: u32) -> Result<Runtime, BenchError> {
 }
 
 async fn connect(common: &Common) -> Result<Cluster, BenchError> {
-    let options = Options { client_id: "thalweg-bench".into(), ..Options::default() };
+    let options = Options::default().with_client_id("thalweg-bench");
     Ok(Cluster::connect(&common.bootstrap, options).await?)
 }

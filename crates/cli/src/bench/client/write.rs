@@ -30,19 +30,17 @@ pub async fn run(cluster: Cluster, args: &WriteArgs) -> Result<Map<String, Value
         let what = format!("{} is shorter than one record", args.payload.display());
         return Err(BenchError::Usage(what));
     }
-    let config = ProducerConfig {
-        acks: match args.acks {
+    let config = ProducerConfig::default()
+        .with_acks(match args.acks {
             0 => Acks::None,
             1 => Acks::Leader,
             _ => Acks::All,
-        },
-        enable_idempotence: args.idempotence,
-        batch_size: args.batch_size,
-        linger: Duration::from_millis(args.linger_ms),
-        buffer_memory: args.buffer_memory,
-        compression: CompressionSpec::new(args.compression),
-        ..ProducerConfig::default()
-    };
+        })
+        .with_enable_idempotence(args.idempotence)
+        .with_batch_size(args.batch_size)
+        .with_linger(Duration::from_millis(args.linger_ms))
+        .with_buffer_memory(args.buffer_memory)
+        .with_compression(CompressionSpec::new(args.compression));
     let producer = Producer::new(cluster, config)?;
     let mut turn = values.iter().cycle();
     let mut deliveries = Deliveries::default();
@@ -61,11 +59,11 @@ pub async fn run(cluster: Cluster, args: &WriteArgs) -> Result<Map<String, Value
         send(&mut deliveries, step).await?;
         warmup += step;
     }
-    producer.flush().await;
+    producer.flush().await?;
     deliveries.settle();
     let (before, usage) = (producer.counts(), Usage::now());
     send(&mut deliveries, args.records).await?;
-    producer.flush().await;
+    producer.flush().await?;
     deliveries.settle();
     let mut report = Map::new();
     usage.report(&mut report);

@@ -40,7 +40,7 @@ use std::task::Waker;
 use thalweg_records::codec::Decompressor;
 use thalweg_wire::Uuid;
 
-pub use accept::{Accepted, Endpoint};
+pub use accept::Accepted;
 pub use budget::Budget;
 pub use buffer::Fault;
 pub use error::{PartitionError, PartitionErrorKind};
@@ -50,7 +50,7 @@ pub(crate) use records::Chunk;
 pub use records::{ConsumerRecord, OwnedRecord, Records, SharedRecord};
 pub use status::PartitionStatus;
 
-use crate::core::metadata::{Leader, Metadata};
+use crate::core::metadata::Metadata;
 use crate::core::partition::{Position, TopicPartition};
 use aside::Aside;
 use buffer::{Decoding, Next};
@@ -280,11 +280,6 @@ impl Fetcher {
         }
     }
 
-    /// How it fetches.
-    pub fn settings(&self) -> &FetchSettings {
-        &self.settings
-    }
-
     /// The budget that everything fetched counts against.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
@@ -505,13 +500,6 @@ impl Fetcher {
         unresolved
     }
 
-    /// Whether [`Self::unresolved`] has something.
-    pub fn has_unresolved(&self) -> bool {
-        let is_reset =
-            |cursor: &Cursor| matches!(cursor.phase, Phase::Reset(to) if to != OffsetReset::None);
-        self.cursors.iter().flatten().any(is_reset)
-    }
-
     /// An offset that was looked up; ignored when the partition has moved meanwhile.
     pub fn resolve(&mut self, partition: &TopicPartition, asked: OffsetReset, found: Position) {
         self.change(partition, |cursor| {
@@ -689,11 +677,6 @@ impl Fetcher {
     fn has_deliverable(&self) -> bool {
         let cursor = |slot: &Slot| self.cursors[*slot as usize].as_ref();
         self.ready.iter().filter_map(cursor).any(|cursor| cursor.queued && cursor.is_deliverable())
-    }
-
-    /// Whether [`Self::take`] would look at something.
-    pub fn has_ready(&self) -> bool {
-        !self.ready.is_empty() || !self.failed.is_empty()
     }
 
     /// Brokers for which [`Self::plan`] may have a request now.
@@ -879,10 +862,5 @@ impl Fetcher {
         let is_safe = fits && self.reading != Reading::Partitions;
         let most = if is_safe { usize::MAX } else { self.ask.saturating_mul(2) };
         self.guess = self.largest.min(most);
-    }
-
-    /// The leader of a partition, as far as it is known here.
-    pub fn leader(&self, partition: &TopicPartition) -> Option<Leader> {
-        self.cursor(partition)?.leader
     }
 }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use smallvec::SmallVec;
-use thalweg_records::record::{Headers, Record, RecordContext};
+use thalweg_records::record::{Record, RecordContext};
 
+use crate::core::headers::Headers;
 use crate::core::partition::{Position, TopicPartition};
+use crate::core::produce::ProducerRecord;
 
 /// A batch that records are cut from.
 pub(crate) struct Batch {
@@ -192,7 +194,7 @@ impl ExactSizeIterator for Iter<'_> {}
 
 impl fmt::Debug for Iter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Iter").field("left", &self.len()).finish_non_exhaustive()
+        f.debug_list().entries(self.clone()).finish()
     }
 }
 
@@ -265,7 +267,20 @@ impl<'a> ConsumerRecord<'a> {
 
     /// Its headers, in the producer's order.
     pub fn headers(&self) -> Headers<'a> {
-        self.record.headers
+        self.record.headers.into()
+    }
+
+    /// The same record for a topic, with its key, value, headers and time: what a dead-letter topic
+    /// takes.
+    pub fn to_topic(&self, topic: &'a str) -> ProducerRecord<'a> {
+        ProducerRecord {
+            topic,
+            partition: None,
+            key: self.key(),
+            value: self.value(),
+            headers: self.headers(),
+            timestamp: Some(self.timestamp()).filter(|timestamp| *timestamp >= 0),
+        }
     }
 
     /// Leader epoch of its batch; -1 where the broker does not keep it.
@@ -358,6 +373,11 @@ impl SharedRecord {
         self.view().headers()
     }
 
+    /// The same record for a topic; see [`ConsumerRecord::to_topic`].
+    pub fn to_topic<'a>(&'a self, topic: &'a str) -> ProducerRecord<'a> {
+        self.view().to_topic(topic)
+    }
+
     /// Leader epoch of its batch; -1 where the broker does not keep it.
     pub fn leader_epoch(&self) -> i32 {
         self.batch.leader_epoch
@@ -391,7 +411,7 @@ fn nothing<'a>() -> Record<'a> {
         timestamp: -1,
         key: None,
         value: None,
-        headers: Headers::default(),
+        headers: thalweg_records::record::Headers::default(),
         size: 0,
     }
 }

@@ -39,7 +39,7 @@ use std::sync::Arc;
 use thalweg_wire::ErrorCode;
 
 pub use action::{Action, GroupRequest, GroupResponse, MemberIdentity, RequestFailure, RequestId};
-pub use assignor::{Assignor, RebalanceProtocol};
+pub use assignor::Assignor;
 pub use classic::ClassicMember;
 pub use consumer::ConsumerMember;
 pub use status::{GroupError, GroupStatus};
@@ -279,6 +279,7 @@ impl Member {
         either!(self, member => member.member_id())
     }
 
+    #[cfg(test)]
     /// The generation of a classic group, -1 while the member is in none.
     pub fn generation(&self) -> i32 {
         match self {
@@ -287,6 +288,7 @@ impl Member {
         }
     }
 
+    #[cfg(test)]
     /// The member's epoch in a KIP-848 group, 0 while it is not part of it.
     pub fn epoch(&self) -> i32 {
         match self {

@@ -53,12 +53,12 @@ impl Sender {
             for data in topic.partition_responses {
                 let answers = |entry: &(Slot, BatchKey)| {
                     let partition = &self.partitions[entry.0 as usize];
-                    let known = &self.topics[partition.topic];
+                    let known = self.topics.get(partition.topic);
                     partition.name.partition == data.index
-                        && match version >= FIRST_WITH_IDS {
+                        && known.is_some_and(|known| match version >= FIRST_WITH_IDS {
                             true => known.id == topic.topic_id,
                             false => *known.name == *topic.name,
-                        }
+                        })
                 };
                 let at = match request.get(next) {
                     Some(entry) if answers(entry) => Some(next),
@@ -146,6 +146,12 @@ impl Sender {
             code if code.is_retriable() => {
                 is_moved = concerns_leader(code);
                 self.retry(slot, batch, code, now_ms);
+            }
+            code if self.settings.is_idempotent && concerns_producer(code) => {
+                let message = data.error_message.map(Arc::from);
+                let kind = ProduceErrorKind::Fatal { code, message };
+                self.abandon(slot, batch, kind.clone(), Vec::new());
+                return self.give_up(kind);
             }
             code => {
                 let message = data.error_message.map(Arc::from);
@@ -307,6 +313,18 @@ fn expired(batch: &Batch, trouble: Option<Arc<str>>, now_ms: u64) -> ProduceErro
         last: batch.last_error,
         trouble,
     }
+}
+
+/// Whether the answer means that an idempotent producer cannot go on, as Kafka's own does not
+/// (`TransactionManager`).
+fn concerns_producer(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::CLUSTER_AUTHORIZATION_FAILED
+            | ErrorCode::PRODUCER_FENCED
+            | ErrorCode::UNSUPPORTED_VERSION
+            | ErrorCode::INVALID_PRODUCER_ID_MAPPING
+    )
 }
 
 /// Whether the answer means that somebody else may lead the partition.

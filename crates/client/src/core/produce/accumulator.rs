@@ -217,7 +217,8 @@ impl Sender {
                 request.clear();
             }
         }
-        self.over = Some(kind);
+        // What was fatal remains the reason, also once the producer is closed.
+        self.over.get_or_insert(kind);
     }
 
     /// Settles a batch that was not acknowledged.

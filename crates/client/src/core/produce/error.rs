@@ -9,6 +9,7 @@ use crate::error::code_name;
 
 /// A record that was not acknowledged, and why. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct ProduceError {
     /// The topic's name.
     pub topic: Arc<str>,
@@ -40,6 +41,7 @@ impl std::error::Error for ProduceError {}
 
 /// Why a record was not acknowledged.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ProduceErrorKind {
     /// The record alone is larger than a limit of this producer.
     #[error("the record takes up to {bytes} bytes, and {config} is {limit}")]
@@ -101,6 +103,14 @@ pub enum ProduceErrorKind {
     /// The producer cannot go on: the cluster gives it no producer id.
     #[error("no producer id: {}", code_name(*.0))]
     NoProducerId(ErrorCode),
+    /// The producer cannot go on: a broker's answer to one of its batches rules out all others.
+    #[error("the broker answers {}{}, which concerns the whole producer", code_name(*.code), saying(.message))]
+    Fatal {
+        /// The code.
+        code: ErrorCode,
+        /// What the broker says of it.
+        message: Option<Arc<str>>,
+    },
     /// A task of the producer broke down, which is a fault in this client.
     #[error("the producer broke down; what it was doing is in the log of the program")]
     Broken,

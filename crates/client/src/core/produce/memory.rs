@@ -58,6 +58,7 @@ impl Memory {
         self.lock().peak
     }
 
+    #[cfg(test)]
     /// Bytes of buffers at rest.
     pub fn kept(&self) -> usize {
         self.lock().kept_bytes

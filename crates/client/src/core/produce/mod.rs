@@ -45,12 +45,11 @@ use std::task::Waker;
 
 use thalweg_records::{CompressionSpec, Decompressor};
 
-pub use accept::Accepted;
 pub use accumulator::Refused;
-pub use batch::{ProducerRecord, Sealer};
+pub use batch::{AsProducerRecord, ProducerRecord, Sealer};
 pub use error::{ProduceError, ProduceErrorKind};
 pub use memory::Memory;
-pub use outcome::{Flushing, RecordMetadata, Ticket};
+pub use outcome::{RecordMetadata, Ticket};
 pub use sender::Shipment;
 
 use partition::Partition;
@@ -133,6 +132,7 @@ impl Default for ProduceSettings {
 
 /// Counts since the beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct ProduceCounts {
     /// Requests sent.
     pub requests: u64,
@@ -162,6 +162,8 @@ pub struct Sender {
     by_name: HashMap<Arc<str>, usize>,
     last_topic: usize,
     partitions: Vec<Partition>,
+    /// Places in `partitions` that nobody has.
+    free: Vec<Slot>,
     outboxes: HashMap<i32, Outbox>,
     next_batch: u64,
     random: Random,
@@ -197,6 +199,7 @@ impl Sender {
             by_name: HashMap::new(),
             last_topic: 0,
             partitions: Vec::new(),
+            free: Vec::new(),
             outboxes: HashMap::new(),
             next_batch: 0,
             random: Random(seed),
@@ -214,19 +217,25 @@ impl Sender {
         }
     }
 
-    /// How it produces.
-    pub fn settings(&self) -> &ProduceSettings {
-        &self.settings
-    }
-
     /// The limit on what waits to be acknowledged.
     pub fn memory(&self) -> &Arc<Memory> {
         &self.memory
     }
 
+    /// Why nothing more is taken in; `None` while something is.
+    pub fn over(&self) -> Option<&ProduceErrorKind> {
+        self.over.as_ref()
+    }
+
     /// Counts since the beginning.
     pub fn counts(&self) -> ProduceCounts {
         self.counts
+    }
+
+    #[cfg(test)]
+    /// Topics and partitions that are kept up now.
+    pub fn known(&self) -> (usize, usize) {
+        (self.topics.len(), self.partitions.len() - self.free.len())
     }
 
     /// Batches begun so far.
@@ -235,6 +244,7 @@ impl Sender {
         self.next_batch
     }
 
+    #[cfg(test)]
     /// Batches taken in and not settled.
     pub fn outstanding(&self) -> usize {
         self.outstanding

@@ -28,7 +28,6 @@ const REQUEST_OVERHEAD: usize = 100;
 /// A request to be sent to one broker.
 #[derive(Debug)]
 pub struct Shipment {
-    broker: i32,
     acks: Acks,
     parcels: Vec<Parcel>,
     /// Parcels in front of this one are sealed.
@@ -87,7 +86,7 @@ impl Sender {
         self.outboxes.get_mut(&broker)?.requests.push_back(request);
         self.counts.requests += 1;
         self.counts.batches += parcels.len() as u64;
-        Some(Shipment { broker, acks: self.settings.acks, parcels, sealed: 0 })
+        Some(Shipment { acks: self.settings.acks, parcels, sealed: 0 })
     }
 
     /// Bytes that the first batch of a partition's queue will take in a request.
@@ -145,11 +144,7 @@ impl Sender {
 }
 
 impl Shipment {
-    /// The broker that it goes to.
-    pub fn broker(&self) -> i32 {
-        self.broker
-    }
-
+    #[cfg(test)]
     /// Partitions in it.
     pub fn partitions(&self) -> usize {
         self.parcels.len()

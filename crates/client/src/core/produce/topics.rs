@@ -30,6 +30,8 @@ pub(super) struct Topic {
     pub ratio: f32,
     /// When the last batch was begun.
     pub used_ms: u64,
+    /// Partitions that it has no more, while something of them is in flight.
+    pub gone: Vec<Slot>,
 }
 
 impl Topic {
@@ -97,10 +99,13 @@ impl Sender {
                     sticky: Sticky::default(),
                     ratio: 1.0,
                     used_ms: now_ms,
+                    gone: Vec::new(),
                 });
             }
         }
         self.trouble = None;
+        // What is gone and has nothing to be sent is looked up again by the next record for it.
+        self.forget_topics(|topic| !metadata.topics.contains_key(&*topic.name));
         for at in 0..self.topics.len() {
             let known = metadata.topics.get(&*self.topics[at].name);
             match known {
@@ -113,6 +118,68 @@ impl Sender {
                 }
             }
         }
+    }
+
+    /// Forgets topics that nothing was produced to since `since_ms` (`metadata.max.idle.ms`), and
+    /// partitions that are gone. What is to be sent or in flight keeps its place.
+    pub fn forget(&mut self, since_ms: u64) {
+        self.forget_topics(|topic| topic.used_ms < since_ms);
+    }
+
+    fn forget_topics(&mut self, is_needless: impl Fn(&Topic) -> bool) {
+        let mut at = 0;
+        while at < self.topics.len() {
+            let gone = std::mem::take(&mut self.topics[at].gone);
+            let (idle, busy) = gone.into_iter().partition(|&slot| self.is_idle(slot));
+            self.topics[at].gone = busy;
+            self.free(idle);
+            let topic = &self.topics[at];
+            let is_idle =
+                topic.gone.is_empty() && topic.partitions.iter().all(|&slot| self.is_idle(slot));
+            if is_idle && is_needless(topic) {
+                self.remove_topic(at);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    fn is_idle(&self, slot: Slot) -> bool {
+        let partition = &self.partitions[slot as usize];
+        partition.queue.is_empty() && partition.in_flight.is_empty()
+    }
+
+    fn remove_topic(&mut self, at: usize) {
+        let topic = self.topics.swap_remove(at);
+        self.by_name.remove(&topic.name);
+        self.free(topic.partitions);
+        // Another has taken its place in the table.
+        if let Some(moved) = self.topics.get(at) {
+            self.by_name.insert(Arc::clone(&moved.name), at);
+            for &slot in moved.partitions.iter().chain(&moved.gone) {
+                self.partitions[slot as usize].topic = at;
+            }
+        }
+        self.last_topic = 0;
+    }
+
+    fn free(&mut self, slots: Vec<Slot>) {
+        for &slot in &slots {
+            let partition = &mut self.partitions[slot as usize];
+            partition.leader = None;
+            // Should it come back, its sequences begin anew, and its log may remember the old ones:
+            // whatever partition begins from now on does so under an epoch that no log has seen.
+            if let Some(used) = std::mem::take(&mut partition.sequencing).next
+                && let Some((id, epoch)) = self.producer_id
+                && used.producer_id == id
+            {
+                self.producer_id =
+                    (used.epoch < i16::MAX - 1).then(|| (id, epoch.max(used.epoch + 1)));
+            }
+            // Nothing is to be sent, so it stands nowhere from now on.
+            self.reschedule(slot, 0);
+        }
+        self.free.extend(slots);
     }
 
     fn update_topic(&mut self, at: usize, known: &metadata::Topic, now_ms: u64) {
@@ -156,6 +223,7 @@ impl Sender {
             return;
         }
         for slot in topic.partitions.split_off(count) {
+            self.topics[at].gone.push(slot);
             for batch in std::mem::take(&mut self.partitions[slot as usize].queue) {
                 self.fail(slot, batch, ProduceErrorKind::NoSuchPartition { count }, Vec::new());
             }
@@ -164,10 +232,11 @@ impl Sender {
     }
 
     fn add_partition(&mut self, at: usize, index: i32) -> Slot {
-        let slot = self.partitions.len() as Slot;
+        let free = self.free.pop();
+        let slot = free.unwrap_or(self.partitions.len() as Slot);
         let topic = &mut self.topics[at];
         topic.partitions.push(slot);
-        self.partitions.push(Partition {
+        let partition = Partition {
             name: Arc::new(TopicPartition::new(Arc::clone(&topic.name), index)),
             topic: at,
             leader: None,
@@ -177,7 +246,11 @@ impl Sender {
             sequencing: Sequencing::default(),
             retry_at_ms: 0,
             place: Place::Nowhere,
-        });
+        };
+        match free {
+            Some(_) => self.partitions[slot as usize] = partition,
+            None => self.partitions.push(partition),
+        }
         slot
     }
 

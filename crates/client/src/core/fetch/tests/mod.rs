@@ -13,6 +13,7 @@ use thalweg_wire::messages::fetch_response::{
 use thalweg_wire::{ErrorCode, Writer};
 
 use super::*;
+use crate::core::metadata::Leader;
 use cluster::*;
 use seeds::Flights;
 

@@ -128,7 +128,7 @@ impl Assignor {
     }
 
     /// The best protocol it supports. All support eager.
-    pub fn rebalance_protocol(self) -> RebalanceProtocol {
+    pub(crate) fn rebalance_protocol(self) -> RebalanceProtocol {
         match self {
             Assignor::CooperativeSticky => RebalanceProtocol::Cooperative,
             _ => RebalanceProtocol::Eager,
@@ -136,13 +136,13 @@ impl Assignor {
     }
 
     /// The best protocol that all of `assignors` support, as Kafka chooses it.
-    pub fn common_protocol(assignors: &[Assignor]) -> RebalanceProtocol {
+    pub(crate) fn common_protocol(assignors: &[Assignor]) -> RebalanceProtocol {
         let best = assignors.iter().map(|assignor| assignor.rebalance_protocol()).min();
         best.unwrap_or(RebalanceProtocol::Eager)
     }
 
     /// Who gets what.
-    pub fn assign(self, spec: &AssignorSpec) -> Assignment {
+    pub(crate) fn assign(self, spec: &AssignorSpec) -> Assignment {
         let mut assignment = match self {
             Assignor::Range => range::assign(spec),
             Assignor::RoundRobin => round_robin::assign(spec),

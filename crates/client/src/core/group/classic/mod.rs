@@ -305,6 +305,7 @@ impl ClassicMember {
         &self.member_id
     }
 
+    #[cfg(test)]
     /// See [`Member::generation`](super::Member::generation).
     pub fn generation(&self) -> i32 {
         self.generation

@@ -248,6 +248,7 @@ impl ConsumerMember {
         &self.member_id
     }
 
+    #[cfg(test)]
     /// See [`Member::epoch`](super::Member::epoch).
     pub fn epoch(&self) -> i32 {
         self.epoch.max(0)

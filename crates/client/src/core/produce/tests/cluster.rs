@@ -207,7 +207,7 @@ impl Sim {
         self.sender.lodge(&shipment);
         let mut frame = Writer::new();
         shipment.encode(&mut frame, self.version, "me", 30_000).unwrap();
-        let settings = self.sender.settings();
+        let settings = &self.sender.settings;
         // With compression it is an estimate.
         let is_exact = settings.compression == CompressionSpec::NONE;
         let fits = frame.len() <= settings.max_request_size + 200;
@@ -318,7 +318,7 @@ impl Sim {
     }
 
     /// The oldest answer of a broker arrives.
-    pub fn deliver(&mut self, broker: i32) -> Option<Accepted> {
+    pub fn deliver(&mut self, broker: i32) -> Option<super::super::accept::Accepted> {
         let line = self.lines.get_mut(&broker).unwrap();
         let answer = line.answers.pop_front()?;
         line.asleep = None;

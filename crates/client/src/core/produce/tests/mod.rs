@@ -473,6 +473,82 @@ fn a_topic_that_comes_back_with_fewer_partitions_has_no_others() {
         sim.send(None, b"d").unwrap();
     }
     assert_eq!(sim.sender.outstanding(), 1);
+    sim.sender.update_metadata(&metadata, [], sim.now);
+    assert_eq!(sim.sender.known(), (1, 1), "the others are forgotten");
+}
+
+#[test]
+fn what_is_gone_is_forgotten_and_begins_anew_when_it_comes_back() {
+    let mut sim = sim(ProduceSettings { linger_ms: 0, ..ProduceSettings::default() });
+    sim.send(Some(0), b"a").unwrap();
+    sim.settle(100);
+    assert_eq!(sim.sender.known(), (1, 3));
+    let nothing = crate::core::Metadata::default();
+    let mut queued = sim.send(Some(1), b"b").unwrap();
+    sim.sender.update_metadata(&nothing, [], sim.now);
+    assert_eq!(sim.sender.known(), (1, 3), "something is to be sent");
+    sim.tell_metadata();
+    sim.settle(100);
+    assert_eq!(acknowledged(&mut queued), (1, 0));
+    sim.sender.update_metadata(&nothing, [], sim.now);
+    assert_eq!(sim.sender.known(), (0, 0));
+    assert_eq!(sim.send(Some(0), b"c").unwrap_err(), Refused::UnknownTopic);
+    // The same logs again, which remember this producer's sequences.
+    for round in 0..3 {
+        sim.tell_metadata();
+        assert_eq!(sim.sender.known(), (1, 3));
+        let mut again = sim.send(Some(0), b"d").unwrap();
+        sim.settle(100);
+        assert_eq!(acknowledged(&mut again), (0, 1 + round), "taken for a repetition");
+        sim.sender.forget(sim.now + 1);
+        assert_eq!(sim.sender.known(), (0, 0));
+    }
+    assert_eq!(sim.logs[&0].values, [b"a", b"d", b"d", b"d"]);
+}
+
+#[test]
+fn topics_that_are_not_used_are_forgotten() {
+    let mut sim = sim(ProduceSettings { linger_ms: 0, ..ProduceSettings::default() });
+    sim.send(Some(0), b"a").unwrap();
+    let used = sim.now;
+    sim.sender.forget(used + 1);
+    assert_eq!(sim.sender.known(), (1, 3), "it has something to send");
+    sim.settle(100);
+    sim.sender.forget(used);
+    assert_eq!(sim.sender.known(), (1, 3));
+    sim.sender.forget(used + 1);
+    assert_eq!(sim.sender.known(), (0, 0));
+}
+
+#[test]
+fn what_concerns_the_producer_is_the_answer_to_everything_later() {
+    let mut sim = sim(ProduceSettings { linger_ms: 0, ..ProduceSettings::default() });
+    let mut tickets: Vec<_> = (0..3).map(|at| sim.send(Some(at), b"a").unwrap()).collect();
+    assert!(sim.turn(1));
+    let code = ErrorCode::CLUSTER_AUTHORIZATION_FAILED;
+    sim.process(1, &mut |_| Fate::Refused(code));
+    sim.deliver(1);
+    let fatal = ProduceErrorKind::Fatal { code, message: None };
+    for ticket in &mut tickets {
+        let kind = failed(ticket);
+        assert!(matches!(&kind, ProduceErrorKind::Fatal { code: of, .. } if *of == code), "{kind}");
+        assert!(!kind.is_retriable());
+    }
+    assert_eq!(sim.sender.outstanding(), 0);
+    // Closing does not hide the reason.
+    sim.sender.give_up(ProduceErrorKind::Closed);
+    let refused = sim.send(Some(1), b"b").unwrap_err();
+    let Refused::For(kind) = refused else { panic!("{refused:?}") };
+    assert_eq!(std::mem::discriminant(&kind), std::mem::discriminant(&fatal));
+    // Without idempotence it is the batch's own misfortune.
+    let settings = ProduceSettings { is_idempotent: false, linger_ms: 0, ..Default::default() };
+    let mut sim = self::sim(settings);
+    let mut ticket = sim.send(Some(0), b"a").unwrap();
+    assert!(sim.turn(1));
+    sim.process(1, &mut |_| Fate::Refused(code));
+    sim.deliver(1);
+    assert!(matches!(failed(&mut ticket), ProduceErrorKind::Broker { .. }));
+    assert!(sim.sender.over().is_none());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 /// What a name does here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Meaning {
-    /// Some command takes it.
+    /// Connections or some client take it.
     Taken,
     /// Kafka's clients have it; nothing here needs it.
     Idle,
@@ -11,8 +11,8 @@ pub(super) enum Meaning {
     Refused(&'static str),
 }
 
-/// Names that some command takes.
-const TAKEN: [&str; 60] = [
+/// Names that connections or some client take, or that programs do which use one.
+const TAKEN: [&str; 61] = [
     "acks",
     "allow.auto.create.topics",
     "auto.commit.interval.ms",
@@ -27,6 +27,7 @@ const TAKEN: [&str; 60] = [
     "compression.lz4.level",
     "compression.type",
     "compression.zstd.level",
+    "connections.max.idle.ms",
     "default.api.timeout.ms",
     "delivery.timeout.ms",
     "enable.auto.commit",
@@ -76,9 +77,8 @@ const TAKEN: [&str; 60] = [
 ];
 
 /// Names of Kafka's clients that nothing here needs.
-const IDLE: [&str; 32] = [
+const IDLE: [&str; 31] = [
     "client.dns.lookup",
-    "connections.max.idle.ms",
     "enable.metrics.push",
     "exclude.internal.topics",
     "interceptor.classes",
@@ -158,10 +158,10 @@ mod tests {
         assert_eq!(meaning("linger"), None);
     }
 
-    /// The client's own table says of each name what it is there; the two must not disagree.
+    /// The table for readers says of each name what it is; the two must not disagree.
     #[test]
-    fn the_clients_table_agrees() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../client/CONFIGS.md");
+    fn the_table_agrees() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/CONFIGS.md");
         let text = std::fs::read_to_string(path).unwrap();
         let mut listed = Vec::new();
         for line in text.lines().filter(|line| line.starts_with("| `")) {
@@ -171,7 +171,7 @@ mod tests {
             let found = meaning(name).unwrap_or_else(|| panic!("{name} is not known here"));
             // What has a field there is taken here; what is idle or refused here has none.
             if here.contains("::") {
-                assert_eq!(found, Meaning::Taken, "{name} is {here} in the client");
+                assert_eq!(found, Meaning::Taken, "{name} is {here}");
             }
             listed.push(name.to_owned());
         }

@@ -1,12 +1,15 @@
 //! How consumers and producers behave, from properties.
 
-use thalweg::{
-    Acks, Assignor, ConsumerConfig, GroupProtocol, IsolationLevel, OffsetReset, ProducerConfig,
-};
 use thalweg_records::{Compression, CompressionSpec};
 
-use super::error::CliError;
-use super::properties::{Properties, refuse};
+use super::{Properties, refuse, wrong};
+use crate::admin::AdminConfig;
+use crate::consumer::ConsumerConfig;
+use crate::core::fetch::{IsolationLevel, OffsetReset};
+use crate::core::group::{Assignor, GroupProtocol};
+use crate::core::produce::Acks;
+use crate::error::Error;
+use crate::producer::ProducerConfig;
 
 /// Puts what was given in place of what was there.
 fn set<T>(field: &mut T, given: Option<T>) {
@@ -15,13 +18,50 @@ fn set<T>(field: &mut T, given: Option<T>) {
     }
 }
 
-/// A consumer's settings: those of `base`, and what the properties say otherwise.
-pub fn consumer_config(
-    properties: &Properties,
-    base: ConsumerConfig,
-) -> Result<ConsumerConfig, CliError> {
-    let p = properties;
-    let mut config = base;
+impl ConsumerConfig {
+    /// Settings by Kafka's names; what is not given has its default. What nobody takes says
+    /// [`Properties::unused`].
+    ///
+    /// # Errors
+    /// [`Error::Config`] names a value that makes no sense.
+    pub fn from_properties(properties: &Properties) -> Result<ConsumerConfig, Error> {
+        consumer_config(properties)
+    }
+}
+
+impl ProducerConfig {
+    /// Settings by Kafka's names; what is not given has its default. As in Kafka's producer,
+    /// settings that go against idempotence turn it off where it was not asked for. What nobody
+    /// takes says [`Properties::unused`].
+    ///
+    /// # Errors
+    /// [`Error::Config`] names a value that makes no sense.
+    pub fn from_properties(properties: &Properties) -> Result<ProducerConfig, Error> {
+        producer_config(properties)
+    }
+}
+
+impl AdminConfig {
+    /// Settings by Kafka's names; what is not given has its default. What nobody takes says
+    /// [`Properties::unused`].
+    ///
+    /// # Errors
+    /// [`Error::Config`] names a value that makes no sense.
+    pub fn from_properties(properties: &Properties) -> Result<AdminConfig, Error> {
+        let mut config = AdminConfig::default();
+        for (field, name) in [
+            (&mut config.timeout, "default.api.timeout.ms"),
+            (&mut config.retry_backoff, "retry.backoff.ms"),
+            (&mut config.retry_backoff_max, "retry.backoff.max.ms"),
+        ] {
+            set(field, properties.millis(name)?);
+        }
+        Ok(config)
+    }
+}
+
+fn consumer_config(p: &Properties) -> Result<ConsumerConfig, Error> {
+    let mut config = ConsumerConfig::default();
     let owned = |name: &str| p.filled(name).map(str::to_owned);
     set(&mut config.group_id, owned("group.id").map(Some));
     set(&mut config.group_instance_id, owned("group.instance.id").map(Some));
@@ -70,7 +110,7 @@ pub fn consumer_config(
     Ok(config)
 }
 
-fn group_protocol(p: &Properties) -> Result<Option<GroupProtocol>, CliError> {
+fn group_protocol(p: &Properties) -> Result<Option<GroupProtocol>, Error> {
     let protocol = p.filled("group.protocol").map(str::to_ascii_lowercase);
     let assignors = match p.filled("partition.assignment.strategy") {
         Some(list) => Some(list.split(',').map(assignor).collect::<Result<Vec<_>, _>>()?),
@@ -79,23 +119,22 @@ fn group_protocol(p: &Properties) -> Result<Option<GroupProtocol>, CliError> {
     let server_assignor = p.filled("group.remote.assignor").map(str::to_owned);
     if server_assignor.is_some() && protocol.as_deref() != Some("consumer") {
         // Kafka's consumer refuses it, too.
-        let why = "property group.remote.assignor is for group.protocol=consumer";
-        return Err(CliError::Usage(why.into()));
+        return Err(wrong("group.remote.assignor", "is for group.protocol=consumer"));
     }
     match (protocol.as_deref(), assignors) {
         (None, None) => Ok(None),
         (None | Some("classic"), Some(assignors)) => Ok(Some(GroupProtocol::Classic { assignors })),
         (Some("classic"), None) => Ok(Some(GroupProtocol::default())),
         (Some("consumer"), None) => Ok(Some(GroupProtocol::Consumer { server_assignor })),
-        (Some("consumer"), Some(_)) => Err(CliError::Usage(
-            "property partition.assignment.strategy is for group.protocol=classic".into(),
-        )),
+        (Some("consumer"), Some(_)) => {
+            Err(wrong("partition.assignment.strategy", "is for group.protocol=classic"))
+        }
         (Some(other), _) => Err(refuse("group.protocol", other, "classic or consumer")),
     }
 }
 
 /// An assignor by its name, or by the name of Kafka's class.
-fn assignor(name: &str) -> Result<Assignor, CliError> {
+fn assignor(name: &str) -> Result<Assignor, Error> {
     const PACKAGE: &str = "org.apache.kafka.clients.consumer.";
     let name = name.trim();
     match name.strip_prefix(PACKAGE).unwrap_or(name) {
@@ -110,13 +149,8 @@ fn assignor(name: &str) -> Result<Assignor, CliError> {
     }
 }
 
-/// A producer's settings: those of `base`, and what the properties say otherwise.
-pub fn producer_config(
-    properties: &Properties,
-    base: ProducerConfig,
-) -> Result<ProducerConfig, CliError> {
-    let p = properties;
-    let mut config = base;
+fn producer_config(p: &Properties) -> Result<ProducerConfig, Error> {
+    let mut config = ProducerConfig::default();
     if let Some(acks) = p.filled("acks") {
         config.acks = match acks {
             "0" => Acks::None,
@@ -166,7 +200,7 @@ pub fn producer_config(
     Ok(config)
 }
 
-fn compression(p: &Properties) -> Result<Option<CompressionSpec>, CliError> {
+fn compression(p: &Properties) -> Result<Option<CompressionSpec>, Error> {
     let Some(name) = p.filled("compression.type") else { return Ok(None) };
     let codec = Compression::from_name(name)
         .ok_or_else(|| refuse("compression.type", name, "none, gzip, snappy, lz4 or zstd"))?;
@@ -174,7 +208,7 @@ fn compression(p: &Properties) -> Result<Option<CompressionSpec>, CliError> {
     let spec = match p.number(&level)? {
         None => CompressionSpec::new(codec),
         Some(number) => CompressionSpec::with_level(codec, number)
-            .map_err(|error| CliError::Usage(format!("property {level}: {error}")))?,
+            .map_err(|error| wrong(&level, format!("cannot be used: {error}")))?,
     };
     Ok(Some(spec))
 }
@@ -186,11 +220,7 @@ mod tests {
     use super::*;
 
     fn properties(pairs: &[(&str, &str)]) -> Properties {
-        let mut properties = Properties::default();
-        for (name, value) in pairs {
-            properties.set(name, value);
-        }
-        properties
+        pairs.iter().copied().collect()
     }
 
     #[test]
@@ -202,7 +232,7 @@ mod tests {
             ("fetch.max.wait.ms", "20"),
             ("partition.assignment.strategy", "org.apache.kafka.clients.consumer.StickyAssignor"),
         ]);
-        let config = consumer_config(&given, ConsumerConfig::default()).unwrap();
+        let config = consumer_config(&given).unwrap();
         assert_eq!(config.group_id.as_deref(), Some("g"));
         assert_eq!(config.auto_offset_reset, OffsetReset::Earliest);
         assert_eq!(config.isolation_level, IsolationLevel::ReadCommitted);
@@ -216,7 +246,7 @@ mod tests {
             ("partition.assignment.strategy", "mine"),
             ("fetch.min.bytes", "99999999999"),
         ] {
-            assert!(consumer_config(&properties(&[bad]), ConsumerConfig::default()).is_err());
+            assert!(consumer_config(&properties(&[bad])).is_err());
         }
     }
 
@@ -228,15 +258,15 @@ mod tests {
             ("compression.zstd.level", "9"),
             ("compression.gzip.level", "1"),
         ]);
-        let config = producer_config(&given, ProducerConfig::default()).unwrap();
+        let config = producer_config(&given).unwrap();
         assert!(config.acks == Acks::Leader && !config.enable_idempotence);
         assert_eq!(config.compression.level(), 9);
         let given = properties(&[("retries", "0"), ("request.timeout.ms", "200000")]);
-        let config = producer_config(&given, ProducerConfig::default()).unwrap();
+        let config = producer_config(&given).unwrap();
         assert!(!config.enable_idempotence);
         assert_eq!(config.delivery_timeout, Duration::from_millis(200_005));
         for bad in [("acks", "2"), ("compression.type", "brotli"), ("retries", "-1")] {
-            assert!(producer_config(&properties(&[bad]), ProducerConfig::default()).is_err());
+            assert!(producer_config(&properties(&[bad])).is_err());
         }
     }
 }

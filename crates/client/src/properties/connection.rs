@@ -1,16 +1,28 @@
 //! How connections behave and are protected, from properties.
 
-use thalweg::{Mechanism, Options, SaslOptions, Security};
+use std::time::Duration;
 
-use super::error::CliError;
-use super::jaas;
-use super::properties::{Properties, refuse};
+use super::{Properties, jaas, refuse, wrong};
+use crate::core::sasl::Mechanism;
+use crate::error::Error;
+use crate::options::{Options, SaslOptions, Security};
 
 const PLAIN_MODULE: &str = "org.apache.kafka.common.security.plain.PlainLoginModule";
 const SCRAM_MODULE: &str = "org.apache.kafka.common.security.scram.ScramLoginModule";
 
-/// Makes of properties how connections behave.
-pub(super) fn options(properties: &Properties) -> Result<Options, CliError> {
+impl Options {
+    /// How connections behave and are protected, by Kafka's names; what is not given has its
+    /// default. What nobody takes says [`Properties::unused`].
+    ///
+    /// # Errors
+    /// [`Error::Config`] names a value that makes no sense, or that would change who is trusted in
+    /// a way that is not there yet.
+    pub fn from_properties(properties: &Properties) -> Result<Options, Error> {
+        options(properties)
+    }
+}
+
+fn options(properties: &Properties) -> Result<Options, Error> {
     properties.refuse_unsupported()?;
     let mut options = Options::default();
     if let Some(id) = properties.filled("client.id") {
@@ -21,6 +33,11 @@ pub(super) fn options(properties: &Properties) -> Result<Options, CliError> {
     }
     if let Some(time) = properties.millis("socket.connection.setup.timeout.ms")? {
         options.connect_timeout = time;
+    }
+    // A negative one means never, as in Kafka.
+    if let Some(ms) = properties.number::<i64>("connections.max.idle.ms")? {
+        options.connections_max_idle =
+            u64::try_from(ms).map_or(Duration::MAX, Duration::from_millis);
     }
     let protocol = properties.filled("security.protocol").unwrap_or("PLAINTEXT");
     let (is_encrypted, has_sasl) = match protocol.to_ascii_uppercase().as_str() {
@@ -42,13 +59,13 @@ pub(super) fn options(properties: &Properties) -> Result<Options, CliError> {
     Ok(options)
 }
 
-fn sasl(properties: &Properties) -> Result<SaslOptions, CliError> {
+fn sasl(properties: &Properties) -> Result<SaslOptions, Error> {
     let name = properties.filled("sasl.mechanism").unwrap_or("GSSAPI");
     let mechanism = Mechanism::from_name(name).ok_or_else(|| {
         let known = Mechanism::ALL.map(Mechanism::name).join(", ");
-        refuse("sasl.mechanism", name, &format!("one of {known}, which are those spoken here"))
+        refuse("sasl.mechanism", name, &format!("one of {known}"))
     })?;
-    let wrong = |why: &str| CliError::Usage(format!("property sasl.jaas.config {why}"));
+    let wrong = |why: &str| wrong("sasl.jaas.config", why);
     let text = properties.filled("sasl.jaas.config").ok_or_else(|| {
         wrong("is missing: it names who logs in, as 'Module required username=\"..\" password=\"..\";'")
     })?;
@@ -79,15 +96,14 @@ fn sasl(properties: &Properties) -> Result<SaslOptions, CliError> {
 }
 
 #[cfg(not(feature = "tls"))]
-fn tls(_: &Properties) -> Result<Security, CliError> {
-    Err(CliError::Usage("property security.protocol: this was built without TLS".into()))
+fn tls(_: &Properties) -> Result<Security, Error> {
+    Err(wrong("security.protocol", "needs TLS, which this was built without"))
 }
 
 #[cfg(feature = "tls")]
-fn tls(properties: &Properties) -> Result<Security, CliError> {
-    use thalweg::{Identity, Pem, Roots, TlsOptions};
+fn tls(properties: &Properties) -> Result<Security, Error> {
+    use crate::tls::{Identity, Pem, Roots, TlsOptions};
 
-    let wrong = |text: String| Err(CliError::Usage(text));
     if let Some(list) = properties.filled("ssl.enabled.protocols") {
         let listed: Vec<&str> = list.split(',').map(str::trim).collect();
         if !["TLSv1.2", "TLSv1.3"].iter().all(|spoken| listed.contains(spoken)) {
@@ -105,9 +121,8 @@ fn tls(properties: &Properties) -> Result<Security, CliError> {
         only_pem(properties, "ssl.truststore")?;
         tls = match (text, file) {
             (Some(_), Some(_)) => {
-                return wrong(
-                    "ssl.truststore.certificates and .location exclude each other".into(),
-                );
+                let name = "ssl.truststore.certificates";
+                return Err(wrong(name, "and ssl.truststore.location exclude each other"));
             }
             (Some(text), None) => tls.with_roots(Roots::text(text)),
             (None, Some(file)) => tls.with_roots(Roots::file(file)),
@@ -123,16 +138,18 @@ fn tls(properties: &Properties) -> Result<Security, CliError> {
             (Some(chain), Some(key), None) => Identity::new(Pem::text(chain), Pem::text(key)),
             (None, None, Some(file)) => Identity::new(Pem::file(file), Pem::file(file)),
             (_, _, Some(_)) => {
-                return wrong("ssl.keystore.location excludes .certificate.chain and .key".into());
+                let why = "excludes ssl.keystore.certificate.chain and ssl.keystore.key";
+                return Err(wrong("ssl.keystore.location", why));
             }
             _ => {
-                return wrong("ssl.keystore.certificate.chain and .key need each other".into());
+                let name = "ssl.keystore.certificate.chain";
+                return Err(wrong(name, "and ssl.keystore.key need each other"));
             }
         };
         tls = tls.with_identity(identity);
     }
     if properties.filled("ssl.key.password").is_some() {
-        return wrong("property ssl.key.password: encrypted keys are not read".into());
+        return Err(wrong("ssl.key.password", "is for encrypted keys, which are not read"));
     }
     match properties.text("ssl.endpoint.identification.algorithm") {
         None => {}
@@ -148,7 +165,7 @@ fn tls(properties: &Properties) -> Result<Security, CliError> {
 
 /// Refuses Java's own stores, and passwords, which PEM has none of.
 #[cfg(feature = "tls")]
-fn only_pem(properties: &Properties, store: &str) -> Result<(), CliError> {
+fn only_pem(properties: &Properties, store: &str) -> Result<(), Error> {
     let kind = format!("{store}.type");
     let given = properties.filled(&kind).unwrap_or("JKS");
     if !given.eq_ignore_ascii_case("PEM") {
@@ -156,7 +173,7 @@ fn only_pem(properties: &Properties, store: &str) -> Result<(), CliError> {
     }
     let password = format!("{store}.password");
     if properties.filled(&password).is_some() {
-        return Err(CliError::Usage(format!("property {password}: PEM has none")));
+        return Err(wrong(&password, "is set, and PEM has none"));
     }
     Ok(())
 }
@@ -166,10 +183,7 @@ mod tests {
     use super::*;
 
     fn from(pairs: &[(&str, &str)]) -> Result<Options, String> {
-        let mut properties = Properties::default();
-        for (name, value) in pairs {
-            properties.set(name, value);
-        }
+        let properties: Properties = pairs.iter().copied().collect();
         options(&properties).map_err(|error| error.to_string())
     }
 
@@ -197,8 +211,16 @@ mod tests {
         let error = from(&scram).unwrap_err();
         assert!(error.contains("SCRAM-SHA-512 goes with org.apache"), "{error}");
         let error = from(&PLAIN[..1]).unwrap_err();
-        assert!(error.starts_with("property sasl.mechanism: 'GSSAPI' is not one of"), "{error}");
+        assert!(error.starts_with("config sasl.mechanism is 'GSSAPI', not one of"), "{error}");
         assert!(from(&[("security.protocol", "TLS")]).is_err());
+    }
+
+    #[test]
+    fn idle_connections_may_stay() {
+        let options = from(&[("connections.max.idle.ms", "-1")]).unwrap();
+        assert_eq!(options.connections_max_idle, Duration::MAX);
+        let options = from(&[("connections.max.idle.ms", "1000")]).unwrap();
+        assert_eq!(options.connections_max_idle, Duration::from_secs(1));
     }
 
     #[cfg(feature = "tls")]
@@ -208,7 +230,7 @@ mod tests {
         let error = from(&jks).unwrap_err();
         assert_eq!(
             error,
-            "property ssl.truststore.type: 'JKS' is not PEM, which is what is read here"
+            "config ssl.truststore.type is 'JKS', not PEM, which is what is read here"
         );
         let pem = [jks[0], ("ssl.truststore.location", "a.pem"), ("ssl.truststore.type", "PEM")];
         assert!(matches!(from(&pem).unwrap().security, Security::Tls(_)));

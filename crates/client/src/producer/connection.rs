@@ -1,4 +1,4 @@
-//! Sending to one broker: one task, one connection of its own, requests written one behind the
+//! ProduceConnection to one broker: one task, one connection of its own, requests written one behind the
 //! other while answers come in.
 
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::shared::Shared;
-use crate::auth::{self, Ask, Session};
+use crate::auth::{self, Ask, SaslSession};
 use crate::backoff::AUTHENTICATION_BACKOFF;
 use crate::core::ApiVersions;
 use crate::core::pipeline::{self, Pipeline};
@@ -35,11 +35,11 @@ struct Buffers {
 }
 
 /// A connection, and what is under way on it.
-struct Sending {
+struct ProduceConnection {
     sender: RawSender,
     answers: Answers,
     versions: Arc<ApiVersions>,
-    session: Session,
+    session: SaslSession,
 }
 
 /// The way back.
@@ -117,7 +117,7 @@ async fn serve(
     buffers: &mut Buffers,
     failures: &mut u32,
 ) -> Result<Ended, Error> {
-    let mut connection = Sending::open(shared, broker).await?;
+    let mut connection = ProduceConnection::open(shared, broker).await?;
     loop {
         if connection.session.is_due() {
             // What is under way is answered first; then the connection goes on.
@@ -150,8 +150,8 @@ async fn serve(
     }
 }
 
-impl Sending {
-    async fn open(shared: &Shared, broker: i32) -> Result<Sending, Error> {
+impl ProduceConnection {
+    async fn open(shared: &Shared, broker: i32) -> Result<ProduceConnection, Error> {
         let address = shared.cluster.address(broker)?;
         let options = shared.cluster.options();
         let connection = RawConnection::open(&address, options).await?;
@@ -162,7 +162,7 @@ impl Sending {
         let sent = VecDeque::new();
         let used_at = Instant::now();
         let answers = Answers { broker, receiver, pipeline, version, sent, used_at, timeout, addr };
-        Ok(Sending { sender, answers, versions, session })
+        Ok(ProduceConnection { sender, answers, versions, session })
     }
 
     /// Seals and writes a request; takes in the answers that come meanwhile.
@@ -182,7 +182,7 @@ impl Sending {
         }
         shared.with(|state| state.sender.lodge(&shipment));
         let options = shared.cluster.options();
-        let Sending { sender, answers, .. } = self;
+        let ProduceConnection { sender, answers, .. } = self;
         let (version, frame) = (answers.version, &mut buffers.frame);
         let timeout_ms = i32::try_from(options.request_timeout.as_millis()).unwrap_or(i32::MAX);
         shipment.encode(frame, version, &options.client_id, timeout_ms).map_err(|source| {
@@ -267,7 +267,7 @@ impl Sending {
     }
 }
 
-impl Ask for Sending {
+impl Ask for ProduceConnection {
     fn addr(&self) -> &Arc<str> {
         &self.answers.addr
     }
@@ -276,12 +276,12 @@ impl Ask for Sending {
         &self.versions
     }
 
-    fn session(&mut self) -> &mut Session {
+    fn session(&mut self) -> &mut SaslSession {
         &mut self.session
     }
 
     async fn ask(&mut self, mut frame: Writer, api: ApiKey, version: i16) -> Result<Bytes, Error> {
-        let Sending { sender, answers, .. } = self;
+        let ProduceConnection { sender, answers, .. } = self;
         let correlation_id = answers.pipeline.enter(api, version);
         pipeline::set_correlation_id(frame.inline_mut(), correlation_id);
         sender.send_segments(&frame).await?;
