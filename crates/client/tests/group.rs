@@ -675,3 +675,22 @@ async fn a_coordinator_that_does_not_answer_is_named() {
     let named = || other.why().to_string().contains("has not answered JoinGroup for ");
     until("it is said", named).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_that_does_not_serve_a_groups_protocol_is_named() {
+    let bench = Bench::with(1).await;
+    let protocol = GroupProtocol::Consumer { server_assignor: None };
+    let config = earliest().with_group_id("g").with_group_protocol(protocol);
+    let mut consumer = bench.consumer(config).await;
+    consumer.subscribe(["t"]).unwrap();
+    for _ in 0..3 {
+        let error = soon(consumer.poll(1)).await.unwrap_err();
+        assert!(matches!(error, Error::Membership(_)), "{error}");
+    }
+    assert!(consumer.why().to_string().contains("does not support"), "{}", consumer.why());
+    // It leaves, and goes on without a group.
+    soon(consumer.unsubscribe()).await.unwrap();
+    bench.produce(0, &["a"], Compression::None).await;
+    consumer.assign([(tp(0), None)]).unwrap();
+    assert_eq!(read(&mut consumer, 1).await, [(0, 0)]);
+}
