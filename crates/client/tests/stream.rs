@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use support::{Bench, cluster, committed, earliest, grouped, soon, topic, tp};
-use thalweg::stream::{
-    self, CommittableOffset, PartitionSource, PartitionedSource, Subscription,
-};
+use thalweg::stream::{self, CommittableOffset, PartitionSource, PartitionedSource, Subscription};
 use thalweg::{Consumer, Error, Position, TopicPartition};
 use thalweg_records::Compression;
 
