@@ -527,6 +527,19 @@ async fn who_is_out_of_the_group_for_good_hears_it_from_every_poll() {
     soon(other.close(Duration::from_secs(3_600))).await.unwrap();
 }
 
+/// Takes its time with whatever it hears.
+struct Patient;
+
+impl RebalanceListener for Patient {
+    fn assigned<'a>(&'a self, _: &'a Rebalance) -> ListenerFuture<'a> {
+        Box::pin(tokio::time::sleep(Duration::from_millis(5)))
+    }
+
+    fn revoked<'a>(&'a self, _: &'a Rebalance) -> ListenerFuture<'a> {
+        Box::pin(tokio::time::sleep(Duration::from_millis(5)))
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn partitions_that_come_back_keep_what_was_fetched() {
     let bench = Bench::with(4).await;
@@ -535,14 +548,13 @@ async fn partitions_that_come_back_keep_what_was_fetched() {
             bench.produce(partition, &["v"; 20], Compression::None).await;
         }
     }
-    let diary = Arc::new(Diary::default());
     for with_listener in [false, true] {
         // The default: range or cooperative-sticky, which makes an eager group.
         let config = member_of(&format!("kept-{with_listener}"), Assignor::Range)
             .with_group_protocol(GroupProtocol::default());
         let mut consumer = bench.consumer(config).await;
         if with_listener {
-            consumer.set_listener(Arc::clone(&diary));
+            consumer.set_listener(Arc::new(Patient));
         }
         consumer.subscribe(["t"]).unwrap();
         let mut seen = read(&mut consumer, 30).await;
@@ -565,13 +577,11 @@ async fn partitions_that_come_back_keep_what_was_fetched() {
             })
             .await;
         }
-        let all = if with_listener { 4 * 199 } else { 800 };
-        if !with_listener {
-            seen.extend(read(&mut consumer, all - seen.len()).await);
-            seen.sort_unstable();
-            let expected = (0..4).flat_map(|partition| (0..200).map(move |at| (partition, at)));
-            assert!(seen.iter().copied().eq(expected), "each once");
-        }
+        let left = 800 - seen.len();
+        seen.extend(read(&mut consumer, left).await);
+        seen.sort_unstable();
+        let expected = (0..4).flat_map(|partition| (0..200).map(move |at| (partition, at)));
+        assert!(seen.iter().copied().eq(expected), "each once");
         let after = consumer.counts();
         assert_eq!(before.batch_bytes, after.batch_bytes, "nothing was fetched again");
         assert_eq!((after.discarded_bytes, after.partial_bytes), (0, 0));
@@ -674,4 +684,23 @@ async fn a_coordinator_that_does_not_answer_is_named() {
     other.subscribe(["t"]).unwrap();
     let named = || other.why().to_string().contains("has not answered JoinGroup for ");
     until("it is said", named).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_that_does_not_serve_a_groups_protocol_is_named() {
+    let bench = Bench::with(1).await;
+    let protocol = GroupProtocol::Consumer { server_assignor: None };
+    let config = earliest().with_group_id("g").with_group_protocol(protocol);
+    let mut consumer = bench.consumer(config).await;
+    consumer.subscribe(["t"]).unwrap();
+    for _ in 0..3 {
+        let error = soon(consumer.poll(1)).await.unwrap_err();
+        assert!(matches!(error, Error::Membership(_)), "{error}");
+    }
+    assert!(consumer.why().to_string().contains("does not support"), "{}", consumer.why());
+    // It leaves, and goes on without a group.
+    soon(consumer.unsubscribe()).await.unwrap();
+    bench.produce(0, &["a"], Compression::None).await;
+    consumer.assign([(tp(0), None)]).unwrap();
+    assert_eq!(read(&mut consumer, 1).await, [(0, 0)]);
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use support::{Bench, cluster, committed, earliest, grouped, soon, topic, tp};
-use thalweg::stream::{self, PartitionSource, PartitionedSource, Subscription};
-use thalweg::{Error, Position, TopicPartition};
+use thalweg::stream::{self, CommittableOffset, PartitionSource, PartitionedSource, Subscription};
+use thalweg::{Consumer, Error, Position, TopicPartition};
 use thalweg_records::Compression;
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -418,4 +418,79 @@ async fn batches_are_as_large_as_they_may_be_and_no_larger() {
         sizes.push(batch.records.len());
     }
     assert_eq!(sizes.iter().sum::<usize>(), (49 - from) as usize);
+}
+
+/// Reads so many records in all, commits each, and gives where they stood.
+async fn committed_ones(
+    next: &mut (impl futures_util::Stream<Item = (i32, i64, CommittableOffset)> + Unpin),
+    count: usize,
+) -> Vec<(i32, i64)> {
+    let mut seen = Vec::new();
+    while seen.len() < count {
+        let (partition, at, offset) = soon(next.next()).await.unwrap();
+        soon(offset.commit()).await.unwrap();
+        seen.push((partition, at));
+    }
+    seen
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rebalance_that_leaves_everything_has_nothing_fetched_again() {
+    let bench = Bench::with(3).await;
+    bench.create("u", 1).await;
+    for partition in 0..3 {
+        for _ in 0..8 {
+            bench.produce(partition, &["v"; 5], Compression::None).await;
+        }
+    }
+    let cluster = cluster(&bench).await;
+    let mut once = Consumer::new(cluster.clone(), earliest()).unwrap();
+    once.assign((0..3).map(|partition| (tp(partition), None))).unwrap();
+    let mut count = 0;
+    while count < 120 {
+        count += soon(once.poll(120)).await.unwrap().len();
+    }
+    let stored = once.counts().batch_bytes;
+    let all: Vec<_> = (0..3).flat_map(|partition| (0..40).map(move |at| (partition, at))).collect();
+    for in_batches in [false, true] {
+        // As by default: range or cooperative-sticky, which makes an eager group.
+        let group = format!("g-{in_batches}");
+        let config = grouped().with_group_id(&*group);
+        let source = stream::committable_source(&cluster, config, topic()).unwrap();
+        let control = source.control();
+        let at = |record: &thalweg::SharedRecord| (record.partition(), record.offset());
+        let mut records = match in_batches {
+            false => source
+                .map(|next| {
+                    let message = next.unwrap();
+                    let (partition, at) = at(&message.record);
+                    (partition, at, message.offset)
+                })
+                .left_stream(),
+            true => source
+                .batches(1)
+                .map(|next| {
+                    let batch = next.unwrap();
+                    let (partition, at) = at(&batch.records.into_iter().next().unwrap());
+                    (partition, at, batch.offset)
+                })
+                .right_stream(),
+        };
+        let mut seen = committed_ones(&mut records, 17).await;
+        // Another member, which reads something else, has the group rebalance.
+        let mut other = bench.consumer(grouped().with_group_id(&*group)).await;
+        other.subscribe(["u"]).unwrap();
+        soon(async {
+            while other.assignment().len() != 1 || control.metrics().lags.len() != 3 {
+                other.poll_timeout(1, Duration::from_millis(5)).await.unwrap();
+            }
+        })
+        .await;
+        seen.extend(committed_ones(&mut records, 120 - 17).await);
+        seen.sort_unstable();
+        assert_eq!(seen, all, "each once");
+        let fetched = control.metrics().fetched;
+        assert_eq!((fetched.batch_bytes, fetched.discarded_bytes), (stored, 0), "{in_batches}");
+        soon(other.close(Duration::from_secs(10))).await.unwrap();
+    }
 }

@@ -130,8 +130,8 @@ impl Consumer {
     /// What was read of partitions that are gone now is not committed by this.
     ///
     /// # Errors
-    /// [`Error::Config`] for a consumer that subscribes, until it is [unsubscribed](
-    /// Self::unsubscribe): there the group assigns.
+    /// [`Error::Config`] for a consumer that subscribes, until [`Self::unsubscribe`]: there the group
+    /// assigns.
     pub fn assign(
         &mut self,
         partitions: impl IntoIterator<Item = (TopicPartition, Option<Position>)>,

@@ -87,6 +87,15 @@ impl ConsumerHandle {
         self.shared.errand.notify_one();
     }
 
+    /// Gives back what was taken of a partition that is being given up, and not handed out.
+    pub(crate) fn give_back(
+        &self,
+        partition: &TopicPartition,
+        chunks: impl IntoIterator<Item = Chunk>,
+    ) {
+        self.shared.with(|state| state.fetcher.give_back(partition, chunks));
+    }
+
     /// Reads a partition no longer.
     pub(crate) fn remove(&self, partition: &TopicPartition) {
         self.shared.with(|state| state.fetcher.remove(partition));

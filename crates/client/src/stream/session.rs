@@ -5,6 +5,7 @@
 //! - What is committed was acknowledged, and it never goes back.
 //! - A session that is closed takes no acknowledgement: the partition may be another member's.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -53,7 +54,7 @@ impl fmt::Debug for Session {
 struct State {
     phase: Phase,
     /// Taken, and not handed out.
-    stash: Option<Chunk>,
+    stash: VecDeque<Chunk>,
     /// To be reported, behind records that came before.
     error: Option<Error>,
     handed: Option<Position>,
@@ -71,7 +72,7 @@ impl Session {
             hub,
             state: Mutex::new(State {
                 phase: Phase::Open,
-                stash: None,
+                stash: VecDeque::new(),
                 error: None,
                 handed: None,
                 acknowledged: None,
@@ -106,12 +107,13 @@ impl Session {
             if state.phase != Phase::Open {
                 return Poll::Ready(None);
             }
-            if let Some(stash) = &mut state.stash {
+            if let Some(stash) = state.stash.front_mut() {
                 if let Some((record, behind)) = stash.next() {
                     self.hand(&mut state, behind, tracks);
                     return Poll::Ready(Some(Ok((record, behind))));
                 }
-                state.stash = None;
+                state.stash.pop_front();
+                continue;
             }
             match self.poll_stash(&mut state, handle, TAKE_MAX, cx) {
                 Poll::Ready(Ok(())) => {}
@@ -134,12 +136,16 @@ impl Session {
         let mut end = None;
         while state.phase == Phase::Open && records.len() < max {
             let wanted = max - records.len();
-            if let Some((chunk, behind)) = state.stash.as_mut().and_then(|it| it.take(wanted)) {
-                records.push(chunk);
-                end = Some(behind);
+            if let Some(stash) = state.stash.front_mut() {
+                match stash.take(wanted) {
+                    Some((chunk, behind)) => {
+                        records.push(chunk);
+                        end = Some(behind);
+                    }
+                    None => drop(state.stash.pop_front()),
+                }
                 continue;
             }
-            state.stash = None;
             match self.poll_stash(&mut state, handle, max - records.len(), cx) {
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(error)) if end.is_none() => return Poll::Ready(Some(Err(error))),
@@ -172,7 +178,7 @@ impl Session {
         }
         match handle.poll_take_from(&self.partition, max, cx) {
             Poll::Ready(Ok(chunk)) => {
-                state.stash = Some(chunk);
+                state.stash.push_back(chunk);
                 Poll::Ready(Ok(()))
             }
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
@@ -186,14 +192,61 @@ impl Session {
         }
     }
 
-    /// Something that was taken elsewhere is handed out; says whether it may be.
-    pub(super) fn try_hand(&self, behind: Position, tracks: bool) -> bool {
+    /// Keeps what was taken of it by a source of several partitions. Gives it back when it has ended
+    /// meanwhile.
+    pub(super) fn keep(&self, chunk: Chunk) -> Option<Chunk> {
         let mut state = self.lock();
-        let is_open = state.phase == Phase::Open;
-        if is_open {
+        if state.phase != Phase::Open {
+            return Some(chunk);
+        }
+        state.stash.push_back(chunk);
+        None
+    }
+
+    /// The next record of the first chunk that it keeps; `None` when that is used up, and gone then,
+    /// or when none is handed out any more.
+    pub(super) fn next_kept(&self, tracks: bool) -> Option<(SharedRecord, Position)> {
+        let mut state = self.lock();
+        match state.stash.front_mut()?.next() {
+            Some((record, behind)) => {
+                self.hand(&mut state, behind, tracks);
+                Some((record, behind))
+            }
+            None => {
+                state.stash.pop_front();
+                None
+            }
+        }
+    }
+
+    /// Up to `max` records of so many chunks that it keeps; and how many chunks are used up. Without
+    /// records all of them are.
+    pub(super) fn take_kept(
+        &self,
+        max: usize,
+        chunks: usize,
+        tracks: bool,
+    ) -> (Option<(Records, Position)>, usize) {
+        let mut state = self.lock();
+        let (mut records, mut end, mut used) = (Records::default(), None, 0);
+        while records.len() < max && used < chunks {
+            match state.stash.front_mut().map(|chunk| chunk.take(max - records.len())) {
+                Some(Some((chunk, behind))) => {
+                    records.push(chunk);
+                    end = Some(behind);
+                }
+                Some(None) => {
+                    state.stash.pop_front();
+                    used += 1;
+                }
+                // It has ended.
+                None => used = chunks,
+            }
+        }
+        if let Some(behind) = end {
             self.hand(&mut state, behind, tracks);
         }
-        is_open
+        (end.map(|behind| (records, behind)), used)
     }
 
     fn hand(&self, state: &mut State, behind: Position, tracks: bool) {
@@ -281,24 +334,25 @@ impl Session {
         self.lock().committed >= offset
     }
 
-    /// Hands nothing more out. What was taken and not handed out is dropped: it was not
-    /// acknowledged, and whoever has the partition next reads it.
-    pub(super) fn end(&self) {
+    /// Hands nothing more out. Gives what was taken and not handed out: it was not acknowledged, and
+    /// whoever has the partition next reads it.
+    pub(super) fn end(&self) -> VecDeque<Chunk> {
         let mut state = self.lock();
         if state.phase == Phase::Open {
             state.phase = Phase::Ended;
         }
-        state.stash = None;
+        let stash = std::mem::take(&mut state.stash);
         let waker = state.waker.take();
         drop(state);
         if let Some(waker) = waker {
             waker.wake();
         }
+        stash
     }
 
     /// The partition is given up.
     pub(super) fn close(&self) {
-        self.end();
+        drop(self.end());
         self.lock().phase = Phase::Closed;
         self.settled.notify_waiters();
     }
@@ -339,6 +393,12 @@ mod tests {
         Position { offset, leader_epoch }
     }
 
+    impl Session {
+        fn hand_out(&self, behind: Position) {
+            self.hand(&mut self.lock(), behind, false);
+        }
+    }
+
     #[test]
     fn a_log_that_goes_back_begins_anew() {
         let session = Arc::new(Session::new(TopicPartition::new("t", 0), Weak::new()));
@@ -347,12 +407,12 @@ mod tests {
             session.note_committed(offset.as_ref());
             offset.map(|offset| offset.position.offset)
         };
-        assert!(session.try_hand(at(100, 1), false));
+        session.hand_out(at(100, 1));
         session.acknowledge_at(at(90, 1));
         assert_eq!(commit(&session), Some(90));
         assert!(session.is_committed(90));
         // Ten records are left, of another leader.
-        assert!(session.try_hand(at(11, 2), false));
+        session.hand_out(at(11, 2));
         assert!(!session.is_committed(11));
         // What stood in the log before must not take the place of what comes now.
         session.acknowledge_at(at(95, 1));

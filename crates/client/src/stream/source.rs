@@ -13,7 +13,7 @@ use super::hub::Hub;
 use super::reading::Reading;
 use super::session::{Session, TAKE_MAX};
 use super::shape::Shape;
-use crate::core::fetch::{Chunk, Records};
+use crate::core::fetch::Records;
 use crate::error::Error;
 
 /// Records of all partitions in one stream: in order within each partition, and each partition in
@@ -26,14 +26,14 @@ use crate::error::Error;
 /// group is left.
 pub struct Source<S: Shape> {
     reading: Reading<S>,
-    /// Taken, and not handed out.
-    stash: VecDeque<(Arc<Session>, Chunk)>,
+    /// Whose turn it is: a partition for each chunk that was taken and that its session keeps.
+    turns: VecDeque<Arc<Session>>,
     is_over: bool,
 }
 
 impl<S: Shape> Source<S> {
     pub(super) fn new(hub: Arc<Hub>, shape: S) -> Source<S> {
-        Source { reading: Reading::new(hub, shape), stash: VecDeque::new(), is_over: false }
+        Source { reading: Reading::new(hub, shape), turns: VecDeque::new(), is_over: false }
     }
 
     /// Stops and ends it, from wherever.
@@ -47,9 +47,9 @@ impl<S: Shape> Source<S> {
         Batches { source: self, max: max.max(1) }
     }
 
-    /// Something is in the stash then.
+    /// There are turns then.
     fn poll_fill(&mut self, max: usize, cx: &mut Context<'_>) -> Poll<Option<Result<(), Error>>> {
-        while self.stash.is_empty() {
+        while self.turns.is_empty() {
             if self.is_over {
                 return Poll::Ready(None);
             }
@@ -76,8 +76,10 @@ impl<S: Shape> Source<S> {
     fn stash(&mut self, records: Records) {
         for chunk in records.into_chunks() {
             // Without a session the partition was lost this moment.
-            if let Some(session) = self.reading.hub.session(chunk.partition()) {
-                self.stash.push_back((session, chunk));
+            if let Some(session) = self.reading.hub.session(chunk.partition())
+                && session.keep(chunk).is_none()
+            {
+                self.turns.push_back(session);
             }
         }
     }
@@ -91,14 +93,12 @@ impl<S: Shape> Stream for Source<S> {
         ready!(this.reading.begin(cx));
         let tracks = this.reading.tracks();
         loop {
-            while let Some((session, chunk)) = this.stash.front_mut() {
-                if let Some((record, behind)) = chunk.next()
-                    && session.try_hand(behind, tracks)
-                {
+            while let Some(session) = this.turns.front() {
+                if let Some((record, behind)) = session.next_kept(tracks) {
                     let item = this.reading.item(record, behind, session);
                     return Poll::Ready(Some(Ok(item)));
                 }
-                this.stash.pop_front();
+                this.turns.pop_front();
             }
             match ready!(this.poll_fill(TAKE_MAX, cx)) {
                 Some(Ok(())) => {}
@@ -111,7 +111,7 @@ impl<S: Shape> Stream for Source<S> {
 
 impl<S: Shape> FusedStream for Source<S> {
     fn is_terminated(&self) -> bool {
-        self.is_over && self.stash.is_empty()
+        self.is_over && self.turns.is_empty()
     }
 }
 
@@ -157,25 +157,14 @@ impl<S: Shape> Stream for Batches<Source<S>> {
         ready!(this.reading.begin(cx));
         let tracks = this.reading.tracks();
         loop {
-            while let Some((session, _)) = this.stash.front() {
+            while let Some(session) = this.turns.front() {
                 let session = Arc::clone(session);
-                let mut records = Records::default();
-                let mut behind = None;
                 // As much as there is of the same partition.
-                while records.len() < max
-                    && let Some((next, chunk)) = this.stash.front_mut()
-                    && Arc::ptr_eq(next, &session)
-                {
-                    match chunk.take(max - records.len()) {
-                        Some((chunk, end)) => {
-                            records.push(chunk);
-                            behind = Some(end);
-                        }
-                        None => drop(this.stash.pop_front()),
-                    }
-                }
-                let Some(behind) = behind else { continue };
-                if session.try_hand(behind, tracks) {
+                let same = |next: &&Arc<Session>| Arc::ptr_eq(next, &session);
+                let chunks = this.turns.iter().take_while(same).count();
+                let (taken, used) = session.take_kept(max, chunks, tracks);
+                this.turns.drain(..used);
+                if let Some((records, behind)) = taken {
                     let batch = this.reading.batch(records, behind, &session);
                     return Poll::Ready(Some(Ok(batch)));
                 }

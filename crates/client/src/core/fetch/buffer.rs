@@ -143,7 +143,8 @@ impl Open {
             return Err(fault(RecordFault::NegativeCount(context.count).into()));
         }
         let (partition, leader_epoch) = (Arc::clone(partition), view.partition_leader_epoch());
-        let batch = Arc::new(Batch { partition, bytes, context, leader_epoch });
+        let is_part = false;
+        let batch = Arc::new(Batch { partition, bytes, context, leader_epoch, is_part });
         Ok(Open { batch, at: 0, taken: 0, next_offset: view.next_offset() })
     }
 
@@ -210,6 +211,8 @@ pub(super) enum Next {
 pub(super) struct Buffer {
     fetched: VecDeque<Fetched>,
     open: Option<Open>,
+    /// Batches that were handed out, or begun, and given back: they come after `open`.
+    returned: VecDeque<Open>,
     /// Bytes in `fetched`.
     bytes: usize,
 }
@@ -223,12 +226,12 @@ impl Buffer {
     /// Bytes that are still to be handed out, also of the batch that is open, as far as that is
     /// known without opening the others.
     pub fn left(&self) -> usize {
-        let open = self.open.as_ref().map_or(0, |open| open.batch.bytes.len() - open.at);
-        self.bytes + open
+        let opened = self.open.iter().chain(&self.returned);
+        self.bytes + opened.map(|open| open.batch.bytes.len() - open.at).sum::<usize>()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.open.is_none() && self.fetched.is_empty()
+        self.open.is_none() && self.returned.is_empty() && self.fetched.is_empty()
     }
 
     pub fn push(&mut self, fetched: Fetched) {
@@ -239,7 +242,8 @@ impl Buffer {
     /// First offset that can be had without fetching: where the open batch, or the first one,
     /// begins.
     pub fn first_offset(&self) -> Option<i64> {
-        let open = self.open.as_ref().map(|open| open.batch.context.base_offset);
+        let opened = self.open.iter().chain(&self.returned).next();
+        let open = opened.map(|open| open.batch.context.base_offset);
         open.or_else(|| {
             let first = self.fetched.iter().find(|fetched| !fetched.bytes.is_empty())?;
             BatchView::parse_header(&first.bytes).ok().map(|batch| batch.base_offset())
@@ -256,6 +260,31 @@ impl Buffer {
         if let Some(open) = &mut self.open {
             (open.at, open.taken) = (0, 0);
         }
+    }
+
+    /// Takes back what was handed out of it last, in order, so that a seek there finds it. Says
+    /// whether it could.
+    pub fn give_back(&mut self, chunks: impl IntoIterator<Item = Chunk>) -> bool {
+        let mut returned: VecDeque<Open> = VecDeque::new();
+        for Chunk { batch, next_offset, .. } in chunks {
+            if batch.is_part {
+                return false;
+            }
+            match returned.back_mut().filter(|last| Arc::ptr_eq(&last.batch, &batch)) {
+                Some(last) => last.next_offset = next_offset,
+                None => returned.push_back(Open { batch, at: 0, taken: 0, next_offset }),
+            }
+        }
+        if let Some(mut open) = self.open.take() {
+            // It may be the one of which the last of them were.
+            returned.pop_back_if(|last| Arc::ptr_eq(&last.batch, &open.batch));
+            (open.at, open.taken) = (0, 0);
+            returned.push_back(open);
+        }
+        returned.append(&mut self.returned);
+        self.returned = returned;
+        self.open = self.returned.pop_front();
+        true
     }
 
     /// What is left of the open batch.
@@ -295,6 +324,10 @@ impl Buffer {
                 }
                 pass(position, open.next_offset, leader_epoch);
                 self.open = None;
+            }
+            self.open = self.returned.pop_front();
+            if self.open.is_some() {
+                continue;
             }
             let Some(fetched) = self.fetched.front_mut() else { return Ok(Next::Empty) };
             if fetched.bytes.is_empty() {

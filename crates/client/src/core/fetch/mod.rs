@@ -371,6 +371,21 @@ impl Fetcher {
         }
     }
 
+    /// Takes back records that were taken last of a partition, in order, and that nobody was shown:
+    /// if the partition is to be parked they are there when it comes back, and nothing has to be
+    /// fetched again. Its position does not change by this.
+    pub(crate) fn give_back(
+        &mut self,
+        partition: &TopicPartition,
+        chunks: impl IntoIterator<Item = Chunk>,
+    ) {
+        self.change(partition, |cursor| {
+            if cursor.held && cursor.phase == Phase::Fetching {
+                cursor.buffer.give_back(chunks);
+            }
+        });
+    }
+
     /// Removes those that were parked and did not come back.
     pub fn remove_parked(&mut self) {
         let parked = self.cursors.iter().flatten().filter(|cursor| cursor.parked);

@@ -18,6 +18,8 @@ pub(crate) struct Batch {
     pub bytes: Bytes,
     pub context: RecordContext,
     pub leader_epoch: i32,
+    /// These are only some of the batch's records: see [`Chunk::moved_to`].
+    pub is_part: bool,
 }
 
 /// Records of one batch, in order. All of them were read once when they were cut out, so reading
@@ -46,9 +48,10 @@ impl Chunk {
     /// The same records with bytes of their own.
     pub fn moved_to(&self, bytes: Bytes) -> Chunk {
         let Batch { partition, context, leader_epoch, .. } = &*self.batch;
-        let partition = Arc::clone(partition);
+        let (partition, context) = (Arc::clone(partition), *context);
         let end = bytes.len();
-        let batch = Batch { partition, bytes, context: *context, leader_epoch: *leader_epoch };
+        let leader_epoch = *leader_epoch;
+        let batch = Batch { partition, bytes, context, leader_epoch, is_part: true };
         Chunk { batch: Arc::new(batch), start: 0, end, ..*self }
     }
 }
@@ -326,7 +329,7 @@ impl SharedRecord {
     /// The record, decoded: whoever looks at several parts of it does so once.
     #[inline]
     pub fn view(&self) -> ConsumerRecord<'_> {
-        let Batch { partition, bytes, context, leader_epoch } = &*self.batch;
+        let Batch { partition, bytes, context, leader_epoch, .. } = &*self.batch;
         let rest = bytes.get(self.at..).unwrap_or_default();
         // It was read before it was handed out.
         let record = context.read(rest).map_or_else(|_| nothing(), |(record, _)| record);

@@ -162,7 +162,11 @@ impl Hub {
         state.fresh.retain(|fresh| !gone.contains(&Arc::as_ptr(fresh)));
         drop(state);
         for session in &found {
-            session.end();
+            // It may come back to this member, and is not fetched again then.
+            let stash = session.end();
+            if !stash.is_empty() {
+                self.handle.give_back(&session.partition, stash);
+            }
         }
         found
     }
@@ -186,7 +190,7 @@ impl Hub {
     /// acknowledged.
     pub fn let_go(&self, sessions: &[Arc<Session>]) {
         for session in sessions {
-            session.end();
+            drop(session.end());
             self.handle.remove(&session.partition);
         }
         // Last: until then nobody else can have them for himself, and lose them by this.
@@ -210,7 +214,7 @@ impl Hub {
         let partitions = self.handle.partitions();
         self.handle.pause(&partitions);
         for session in self.all_sessions() {
-            session.end();
+            drop(session.end());
         }
         self.handle.wake();
     }
