@@ -77,6 +77,7 @@ impl Log {
                 return Ok(base);
             }
             writer.busy = true;
+            writer.rolling = true;
             writer.producers.map_end_offset = base;
             let snapshot = (base > writer.producers.last_snapshot_offset)
                 .then(|| producer_snapshot::encode(&writer.producers));
@@ -85,6 +86,10 @@ impl Log {
         let new = Segment::new(&self.home, base, &SegmentConfig::of(&config, now_ms));
         let prepared = (|| {
             old.finish()?;
+            // Flushed up to its end: recovery will not look at it again once there is a next one.
+            if self.recovery_point() >= base && old.flush(true)? {
+                dir.disk.sync_dir(&self.path())?;
+            }
             new.create_file(config.preallocate.then(|| config.segment_limit()))?;
             if let Some(bytes) = &snapshot {
                 let path = new.file_path(names::SNAPSHOT);
@@ -110,6 +115,7 @@ impl Log {
             self.flush_wanted.fetch_max(base, Ordering::AcqRel);
         }
         writer.busy = false;
+        writer.rolling = false;
         self.idle.notify_all();
         drop(writer);
         prepared?;
@@ -191,6 +197,11 @@ impl Log {
         let segments = self.segments();
         let (gone, kept) = segments.split_at(count.min(segments.len() - 1));
         if let Some(first) = kept.first() {
+            if first.has_new_files.load(Ordering::Acquire) {
+                // Without any segment the log would begin at 0 again.
+                let path = self.path();
+                self.guard("flush", &path, dir.disk.sync_dir(&path))?;
+            }
             self.raise_log_start(first.base_offset);
         }
         self.set_segments(kept.to_vec());

@@ -129,6 +129,8 @@ fn load_inner(
         let segment = Segment::found(home, base, size, &segment_config);
         let has = |list: &[i64]| list.binary_search(&base).is_ok();
         segment.has_txn_index.store(has(&files.txns), Ordering::Relaxed);
+        // By a process that died, perhaps; and a clean stop does not sync what has no records.
+        segment.has_new_files.store(!input.clean || size == 0, Ordering::Relaxed);
         if size == 0 {
             let mut index = segment.index.lock();
             index.reset();
@@ -199,6 +201,10 @@ fn load_inner(
     if segments.is_empty() {
         let segment = Segment::new(home, input.log_start_offset, &segment_config);
         segment.create_file(input.config.preallocate.then(|| input.config.segment_limit()))?;
+        if input.log_start_offset > 0 {
+            // What was removed must not come back behind it, nor the log begin at 0 again.
+            disk.sync_dir(path)?;
+        }
         segments.push(segment);
     }
     let end_offset = end_offset.unwrap_or(input.log_start_offset);
@@ -262,6 +268,7 @@ fn load_inner(
         epochs,
         producers,
         snapshots,
+        unsynced: !input.clean,
         now_ms: input.now_ms,
     })
     .ok_or_else(|| Inner::Refused("the log has no segment".into()))
@@ -409,7 +416,7 @@ fn read_topic_id(home: &Arc<Home>, path: &Path) -> Result<Option<Uuid>, Inner> {
     match home.dir.disk.read_small(&path.join(names::PARTITION_METADATA))? {
         None => Ok(None),
         // What a power cut leaves of a file that was just written; the metadata knows the id.
-        Some(bytes) if bytes.iter().all(|&byte| byte == 0) => Ok(None),
+        Some(bytes) if checkpoint::is_torn_partition_metadata(&bytes) => Ok(None),
         Some(bytes) => {
             checkpoint::parse_partition_metadata(&bytes).map(Some).map_err(Inner::Refused)
         }
@@ -719,9 +726,13 @@ impl Recovery<'_> {
                 tracing::warn!(path = %segment.file_path(names::LOG).display(),
                     log_end_offset = end, bytes = truncated,
                     segments = segments.len() - at, "damaged end of the log is cut off");
-                for segment in segments.drain(at..) {
-                    self.stats.truncated_bytes += u64::from(segment.size());
-                    remove_segment(self.home, &segment)?;
+                if at < segments.len() {
+                    for segment in segments.drain(at..) {
+                        self.stats.truncated_bytes += u64::from(segment.size());
+                        remove_segment(self.home, &segment)?;
+                    }
+                    // They must not come back behind what is appended from here on.
+                    self.home.dir.disk.sync_dir(self.path)?;
                 }
             }
         }
@@ -787,6 +798,9 @@ impl Recovery<'_> {
         if truncated > 0 {
             self.stats.truncated_bytes += u64::from(truncated);
             file.set_len(u64::from(valid))?;
+            // Otherwise it might come back behind what is appended from here on, and of a segment
+            // whose batches are all flushed nobody brings the length to the disk later.
+            file.sync()?;
             segment.set_size(valid);
         }
         segment.write_index()?;

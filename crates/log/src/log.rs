@@ -82,6 +82,9 @@ pub(crate) struct Writer {
     pub(crate) updates: Updates,
     /// Somebody changes the segments; nothing may be appended.
     pub(crate) busy: bool,
+    /// What changes is that the active segment is closed: until it is, nobody calls its end flushed,
+    /// because then nobody would flush its indexes.
+    pub(crate) rolling: bool,
     /// A roll is on its way to the executor; pending appends wait for it.
     pub(crate) roll_queued: bool,
     /// Raised by every truncation.
@@ -110,6 +113,8 @@ pub(crate) struct Loaded {
     pub(crate) epochs: Epochs,
     pub(crate) producers: ProducerState,
     pub(crate) snapshots: Vec<i64>,
+    /// Another process may have left files without a sync.
+    pub(crate) unsynced: bool,
     pub(crate) now_ms: i64,
 }
 
@@ -143,7 +148,7 @@ pub struct Log {
     pub(crate) flush_wanted: AtomicI64,
     has_transactions: AtomicBool,
     pub(crate) closed: AtomicBool,
-    /// `partition.metadata` was written and not synced.
+    /// `partition.metadata` was written and not synced, as far as is known.
     pub(crate) metadata_unsynced: AtomicBool,
     pub(crate) epochs: RwLock<Epochs>,
     /// Held while the epochs' file is written.
@@ -219,6 +224,9 @@ impl Log {
         let high_watermark =
             loaded.high_watermark.min(loaded.end_offset).max(loaded.log_start_offset);
         loaded.producers.on_high_watermark(high_watermark);
+        loaded.epochs.inherited = loaded.unsynced;
+        // A clean stop does not sync a partition without records.
+        let is_new = loaded.unsynced || loaded.end_offset <= loaded.log_start_offset;
         let active = loaded.segments.last()?.clone();
         let end =
             End { offset: loaded.end_offset, segment: active.base_offset, position: active.size() };
@@ -237,6 +245,7 @@ impl Log {
             producers: loaded.producers,
             updates: Updates::default(),
             busy: false,
+            rolling: false,
             roll_queued: false,
             generation: 0,
             taken: Pending::default(),
@@ -270,7 +279,7 @@ impl Log {
             flush_wanted: AtomicI64::new(-1),
             has_transactions: AtomicBool::new(has_transactions),
             closed: AtomicBool::new(false),
-            metadata_unsynced: AtomicBool::new(false),
+            metadata_unsynced: AtomicBool::new(is_new && loaded.topic_id.is_some()),
             epochs: RwLock::new(loaded.epochs),
             epochs_file: Mutex::new(()),
             hints: Mutex::new(Hints::default()),

@@ -85,7 +85,9 @@ impl Segment {
 
     /// Adds a transaction that was aborted in this segment.
     pub(crate) fn append_aborted(&self, txn: &AbortedTxn) -> io::Result<()> {
-        self.has_txn_index.store(true, Ordering::Release);
+        if !self.has_txn_index.swap(true, Ordering::AcqRel) {
+            self.has_new_files.store(true, Ordering::Release);
+        }
         let file = self.home_disk().open(&self.txn_index_path(), Mode::Create)?;
         let entries = file.len()? / LEN as u64;
         file.write_all_at(&txn.encode(), entries * LEN as u64)

@@ -395,16 +395,18 @@ impl CrashDisk {
         let recording = self.recording.lock();
         let mut names: HashMap<u64, String> = HashMap::new();
         let mut text = String::new();
-        for names_of in recording.first_names.values() {
-            names.extend(names_of.iter().map(|(name, node)| (*node, name.clone())));
+        let mut dirs: Vec<_> = recording.first_names.iter().collect();
+        dirs.sort_by_key(|(dir, _)| **dir);
+        for (dir, inside) in dirs {
+            let dir = names.get(dir).map_or("", String::as_str).to_owned();
+            names.extend(inside.iter().map(|(name, node)| (*node, format!("{dir}/{name}"))));
         }
         for (index, entry) in recording.entries[..at].iter().enumerate() {
             if let Entry::Names(dir, changed) = entry {
                 for (name, node) in changed {
                     if let Some(node) = node {
                         let dir = names.get(dir).map_or("", String::as_str);
-                        let path = format!("{dir}/{name}");
-                        names.insert(*node, path);
+                        names.insert(*node, format!("{dir}/{name}"));
                     }
                 }
             }
