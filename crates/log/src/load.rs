@@ -715,14 +715,15 @@ impl Recovery<'_> {
         )?;
         let mut end = base;
         let mut at = first;
-        while let Some(segment) = segments.get(at) {
-            let (next, truncated) = self.segment(segment, end, log_start, &mut state)?;
+        while let Some(segment) = segments.get(at).cloned() {
+            let (next, truncated) = self.segment(&segment, end, log_start, &mut state)?;
             end = next;
             at += 1;
             let last = state.last_snapshot_offset;
             state.map_end_offset = end;
             take_snapshot(self.home, self.path, &mut state, self.snapshots, last)?;
             if truncated > 0 {
+                // What follows goes first: a crash in between must not make a log of both.
                 tracing::warn!(path = %segment.file_path(names::LOG).display(),
                     log_end_offset = end, bytes = truncated,
                     segments = segments.len() - at, "damaged end of the log is cut off");
@@ -734,6 +735,11 @@ impl Recovery<'_> {
                     // They must not come back behind what is appended from here on.
                     self.home.dir.disk.sync_dir(self.path)?;
                 }
+                // Nor must what is cut off here: of a segment whose batches are all flushed nobody
+                // brings the length to the disk later.
+                let file = segment.open_briefly()?;
+                file.set_len(u64::from(segment.size()))?;
+                file.sync()?;
             }
         }
         Ok((end, state))
@@ -797,10 +803,6 @@ impl Recovery<'_> {
         let truncated = size - valid;
         if truncated > 0 {
             self.stats.truncated_bytes += u64::from(truncated);
-            file.set_len(u64::from(valid))?;
-            // Otherwise it might come back behind what is appended from here on, and of a segment
-            // whose batches are all flushed nobody brings the length to the disk later.
-            file.sync()?;
             segment.set_size(valid);
         }
         segment.write_index()?;
