@@ -102,6 +102,7 @@ impl Log {
         if prepared.is_ok() {
             if snapshot.is_some() {
                 writer.producers.last_snapshot_offset = base;
+                self.snapshot_unsynced.store(true, Ordering::Release);
                 note_snapshot(&mut self.snapshots.lock(), base);
             }
             let mut segments = self.segments().as_ref().clone();

@@ -431,7 +431,8 @@ impl OpenFile {
             self.disk.change(
                 || retry(|| rustix::io::pwritev(&self.file, bufs, at)),
                 |record, &n| {
-                    let mut bytes: Vec<u8> = bufs.iter().flat_map(|buf| buf.iter().copied()).collect();
+                    let mut bytes: Vec<u8> =
+                        bufs.iter().flat_map(|buf| buf.iter().copied()).collect();
                     bytes.truncate(n);
                     record.changed(Change::Written { file: self.id, at, bytes: &bytes });
                 },
@@ -496,8 +497,8 @@ impl OpenFile {
     pub(crate) fn allocate(&self, len: u64) -> io::Result<()> {
         self.disk.inject(DiskOp::Truncate, &self.path, 0)?;
         let flags = rustix::fs::FallocateFlags::empty();
-        let outcome = self
-            .change_len(len, || retry(|| rustix::fs::fallocate(&self.file, flags, 0, len)));
+        let outcome =
+            self.change_len(len, || retry(|| rustix::fs::fallocate(&self.file, flags, 0, len)));
         match outcome {
             // Where blocks cannot be reserved the length alone is set, which is all Kafka does.
             Err(error)

@@ -165,7 +165,13 @@ impl Log {
         let (snapshot, end) = {
             let writer = self.lock_plain();
             let new = writer.producers.map_end_offset > writer.producers.last_snapshot_offset;
-            (new.then(|| producer_snapshot::encode(&writer.producers)), writer.end_offset)
+            // One that says nothing is not missed.
+            let unsynced =
+                self.snapshot_unsynced.swap(false, Ordering::AcqRel) && writer.producers.len() > 0;
+            (
+                (new || unsynced).then(|| producer_snapshot::encode(&writer.producers)),
+                writer.end_offset,
+            )
         };
         self.flush_inner(end, now_ms)?;
         self.note_epochs()?;

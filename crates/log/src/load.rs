@@ -155,6 +155,7 @@ fn load_inner(
 
     let mut epochs = load_epochs(home, path, &files, &segments)?;
     let mut snapshots = files.snapshots;
+    let newest_found = snapshots.last().copied();
     let mut end_offset = None;
     if clean && let Some(last) = segments.last() {
         match clean_end(last)? {
@@ -254,6 +255,7 @@ fn load_inner(
 
     let recovery_point = if clean { end_offset } else { recovery_point.min(end_offset) };
     segments.shrink_to_fit();
+    let snapshot_unsynced = !input.clean || snapshots.last().copied() != newest_found;
     Log::new(Loaded {
         topic: input.topic,
         partition: input.partition,
@@ -269,6 +271,7 @@ fn load_inner(
         producers,
         snapshots,
         unsynced: !input.clean,
+        snapshot_unsynced,
         now_ms: input.now_ms,
     })
     .ok_or_else(|| Inner::Refused("the log has no segment".into()))

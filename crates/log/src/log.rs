@@ -115,6 +115,8 @@ pub(crate) struct Loaded {
     pub(crate) snapshots: Vec<i64>,
     /// Another process may have left files without a sync.
     pub(crate) unsynced: bool,
+    /// The newest producer snapshot was not synced, as far as is known.
+    pub(crate) snapshot_unsynced: bool,
     pub(crate) now_ms: i64,
 }
 
@@ -156,6 +158,8 @@ pub struct Log {
     pub(crate) hints: Mutex<Hints>,
     /// Offsets of the producer snapshots on disk, ascending.
     pub(crate) snapshots: Mutex<Vec<i64>>,
+    /// The newest of them was not synced, as far as is known.
+    pub(crate) snapshot_unsynced: AtomicBool,
 }
 
 impl std::fmt::Debug for Log {
@@ -284,6 +288,7 @@ impl Log {
             epochs_file: Mutex::new(()),
             hints: Mutex::new(Hints::default()),
             snapshots: Mutex::new(loaded.snapshots),
+            snapshot_unsynced: AtomicBool::new(loaded.snapshot_unsynced),
         }))
     }
 

@@ -348,8 +348,10 @@ impl LogManager {
             })
             .collect();
         let is_there = |key: &(String, i32)| {
-            work.binary_search_by(|(topic, partition, _)| (&**topic, *partition).cmp(&(&*key.0, key.1)))
-                .is_ok()
+            work.binary_search_by(|(topic, partition, _)| {
+                (&**topic, *partition).cmp(&(&*key.0, key.1))
+            })
+            .is_ok()
         };
         let is_stale = checkpoints.all().any(|key| !is_there(key));
         let next = AtomicUsize::new(0);

@@ -4,6 +4,8 @@
 //! `THALWEG_CRASH_SEEDS`, `THALWEG_SEED_BASE` and `THALWEG_SEED` say which seeds run. With
 //! `THALWEG_CRASH_TRACE` a seed that fails shows what was done, and what the crash has left.
 
+#![allow(clippy::print_stderr)]
+
 mod common;
 
 use std::path::Path;
@@ -11,13 +13,17 @@ use std::sync::Arc;
 
 use common::model::{Entry, Model};
 use common::*;
-use thalweg_log::testing::TempDir;
 use thalweg_log::testing::crash::{CrashDisk, Random, with_seeds};
-use thalweg_log::{CreateRequest, Disk, Log, LogConfig, LogManager};
+use thalweg_log::testing::{BatchSpec, TempDir};
+use thalweg_log::{AppendContext, CreateRequest, Disk, Log, LogConfig, LogManager};
 use thalweg_records::BatchView;
 use thalweg_wire::Uuid;
 
 const PARTITIONS: i32 = 3;
+
+fn is_traced() -> bool {
+    std::env::var_os("THALWEG_CRASH_TRACE").is_some()
+}
 
 /// One partition from its creation to its deletion.
 #[derive(Clone, Default)]
@@ -68,18 +74,32 @@ impl Part {
         let offsets = log.offsets();
         let (start, end) = (offsets.log_start_offset, offsets.log_end_offset);
         let (kept, asked) = (max_until(&self.start_kept, at), {
-            let begun: Vec<_> = self.start_asked.iter().filter(|(when, _)| *when < at).copied().collect();
+            let begun: Vec<_> =
+                self.start_asked.iter().filter(|(when, _)| *when < at).copied().collect();
             max_until(&begun, at)
         });
-        assert!((kept..=asked).contains(&start), "the log starts at {start}, not in {kept}..={asked}");
+        assert!(
+            (kept..=asked).contains(&start),
+            "the log starts at {start}, not in {kept}..={asked}"
+        );
         let flushed = max_until(&self.flushed, at);
-        if std::env::var_os("THALWEG_CRASH_TRACE").is_some() {
-            eprintln!("t-{}: {offsets:?}, flushed {flushed}, start {kept}..={asked}, segments {:?}", self.index, log.segment_base_offsets());
+        if is_traced() {
+            eprintln!(
+                "t-{}: {offsets:?}, flushed {flushed}, start {kept}..={asked}, segments {:?}",
+                self.index,
+                log.segment_base_offsets()
+            );
         }
         assert!(end >= flushed, "the log ends at {end}, and up to {flushed} all was flushed");
 
-        let possible: Vec<&Entry> =
-            self.model.entries.iter().zip(&self.begun).filter(|(_, begun)| **begun < at).map(|(e, _)| e).collect();
+        let possible: Vec<&Entry> = self
+            .model
+            .entries
+            .iter()
+            .zip(&self.begun)
+            .filter(|(_, begun)| **begun < at)
+            .map(|(e, _)| e)
+            .collect();
         let result = read(log, start, 1 << 20);
         let mut bytes = result.to_vec().unwrap();
         // All that one can come to: there may be gaps, which are looked at below.
@@ -103,7 +123,12 @@ impl Part {
             let entry = entry.unwrap_or_else(|| panic!("nothing was appended at {base}"));
             assert!(entry.bytes == rest[..batch.total_len()], "other bytes at {base}");
             if let Some(before) = found.last() {
-                assert!(before.epoch <= entry.epoch, "epoch {} after {}", entry.epoch, before.epoch);
+                assert!(
+                    before.epoch <= entry.epoch,
+                    "epoch {} after {}",
+                    entry.epoch,
+                    before.epoch
+                );
                 // Kafka, too, goes on behind a segment that has lost its end, where that was not
                 // flushed.
                 let is_gap = possible.iter().any(|e| e.base > before.last && e.base < base);
@@ -119,15 +144,22 @@ impl Part {
             let must = entry.last >= start.max(asked) && entry.base < flushed;
             assert!(
                 !must || found.iter().any(|other| other.base == entry.base),
-                "{} is gone, and up to {flushed} all was flushed", entry.base
+                "{} is gone, and up to {flushed} all was flushed",
+                entry.base
             );
         }
         let epoch = self.model.entries.iter().map(|entry| entry.epoch).fold(self.epoch, i32::max);
         // What lies before the start may come back with an older start.
         let before = possible.iter().filter(|entry| entry.last < start).copied().cloned();
         let entries: Vec<Entry> = before.chain(found).collect();
-        let model =
-            Model { start, end, epoch: epoch + 1, clock: self.model.clock, forgotten: asked, entries };
+        let model = Model {
+            start,
+            end,
+            epoch: epoch + 1,
+            clock: self.model.clock,
+            forgotten: asked,
+            entries,
+        };
         model.check(log, random);
         Part {
             begun: vec![0; model.entries.len()],
@@ -172,10 +204,14 @@ fn look(logs: &LogManager, parts: &[Part], at: usize, random: &mut Random) -> Ve
             for part in of_index().filter(may_be_there) {
                 let flushed = max_until(&part.flushed, at);
                 let deletion_begun = part.deleted.is_some_and(|(begun, _)| begun < at);
-                assert!(flushed == 0 || deletion_begun, "t-{index} is gone, {flushed} were flushed");
+                assert!(
+                    flushed == 0 || deletion_begun,
+                    "t-{index} is gone, {flushed} were flushed"
+                );
                 // The metadata would have it made again.
                 if !deletion_begun {
-                    let epoch = part.model.entries.iter().map(|e| e.epoch).fold(part.epoch, i32::max);
+                    let epoch =
+                        part.model.entries.iter().map(|e| e.epoch).fold(part.epoch, i32::max);
                     let model = Model { epoch: epoch + 1, ..Model::default() };
                     left.push(Part { index, id: part.id, epoch, model, ..Part::default() });
                 }
@@ -332,7 +368,6 @@ impl Life<'_> {
             part.model.check(&log, random);
         }
     }
-
 }
 
 fn run(seed: u64) {
@@ -354,7 +389,7 @@ fn run(seed: u64) {
     let mut place = TempDir::in_memory();
     let mut parts: Vec<Part> = Vec::new();
     let mut when = 0;
-    if std::env::var_os("THALWEG_CRASH_TRACE").is_some() {
+    if is_traced() {
         eprintln!("{:?} {}", settings.log, settings.keep_start);
     }
     for life in 0..4 {
@@ -402,10 +437,9 @@ fn run(seed: u64) {
 }
 
 /// Says where to look.
-#[allow(clippy::print_stderr)]
 fn fail(what: &str, disk: &CrashDisk, left: &Path, panic: Box<dyn std::any::Any + Send>) -> ! {
     eprintln!("{what}");
-    if std::env::var_os("THALWEG_CRASH_TRACE").is_some() {
+    if is_traced() {
         let kept = std::env::temp_dir().join("thalweg-crash");
         let _ = std::fs::remove_dir_all(&kept);
         copy_dir(left, &kept);
@@ -417,4 +451,173 @@ fn fail(what: &str, disk: &CrashDisk, left: &Path, panic: Box<dyn std::any::Any 
 #[test]
 fn what_is_flushed_survives_every_crash() {
     with_seeds(300, run);
+}
+
+/// Lets `work` use a log directory, and looks at what crashes after it leave.
+fn after_crashes(
+    settings: &LogConfig,
+    work: impl Fn(&dyn Fn() -> LogManager),
+    look: impl Fn(&LogManager),
+) {
+    let settings = Settings { log: settings.clone(), keep_start: true };
+    let place = TempDir::in_memory();
+    let disk = Arc::new(CrashDisk::new(place.path()));
+    work(&|| open_at(place.path(), &settings, Disk::with_hook(disk.clone())));
+    for seed in 0..60 {
+        let left = TempDir::in_memory();
+        disk.crash(disk.position(), seed, left.path());
+        look(&open_at(left.path(), &settings, Disk::default()));
+    }
+}
+
+#[test]
+fn a_clean_stop_keeps_the_producers() {
+    let look = |logs: &LogManager| {
+        let log = logs.get("t", 0).expect("the partition is there");
+        let known: Vec<_> = log.active_producers().iter().map(|p| p.last_sequence).collect();
+        assert_eq!(known, [1]);
+    };
+    let begin = |logs: &LogManager| {
+        let log = create(logs, "t");
+        append(&log, BatchSpec::new(0, 2).producer(5, 0, 0));
+        log
+    };
+    let settings = LogConfig::default();
+    after_crashes(
+        &settings,
+        |open| {
+            let logs = open();
+            begin(&logs);
+            logs.shut_down(1, 2_000);
+        },
+        look,
+    );
+    // By a snapshot that was written before, of a process that died, or by a roll.
+    after_crashes(
+        &settings,
+        |open| {
+            let logs = open();
+            begin(&logs);
+            drop(logs);
+            open().shut_down(1, 2_000);
+        },
+        look,
+    );
+    after_crashes(
+        &settings,
+        |open| {
+            let logs = open();
+            begin(&logs).roll(1_000).unwrap();
+            logs.shut_down(1, 2_000);
+        },
+        look,
+    );
+}
+
+#[test]
+fn what_a_process_that_died_has_left_is_flushed_with_the_rest() {
+    after_crashes(
+        &LogConfig::default(),
+        |open| {
+            let logs = open();
+            append(&create(&logs, "t"), BatchSpec::new(0, 2));
+            drop(logs);
+            let logs = open();
+            logs.get("t", 0).unwrap().flush(1_000).unwrap();
+        },
+        |logs| {
+            let log = logs.get("t", 0).expect("the partition is there");
+            assert_eq!((log.topic_id(), log.log_end_offset()), (Some(TOPIC_ID), 2));
+        },
+    );
+    // Nor does a clean stop sync a partition without records.
+    after_crashes(
+        &LogConfig::default(),
+        |open| {
+            let logs = open();
+            create(&logs, "t");
+            logs.shut_down(1, 2_000);
+            drop(logs);
+            let logs = open();
+            let log = logs.get("t", 0).unwrap();
+            append(&log, BatchSpec::new(0, 2));
+            log.flush(1_000).unwrap();
+        },
+        |logs| {
+            let log = logs.get("t", 0).expect("the partition is there");
+            assert_eq!((log.topic_id(), log.log_end_offset()), (Some(TOPIC_ID), 2));
+        },
+    );
+}
+
+#[test]
+fn aborted_transactions_are_known_of_flushed_segments() {
+    after_crashes(
+        &LogConfig::default(),
+        |open| {
+            let logs = open();
+            let log = create(&logs, "t");
+            append(&log, BatchSpec::new(0, 1));
+            log.flush(1_000).unwrap();
+            // The index is made only now.
+            append(&log, BatchSpec::new(0, 1).producer(5, 0, 0).transactional());
+            let mut marker = BatchSpec::marker(0, 5, 0, 1, false).build();
+            log.append_as_leader(&mut marker, &AppendContext::coordinator(0, 1_000)).unwrap();
+            log.flush(1_000).unwrap();
+            log.roll(1_000).unwrap();
+            append(&log, BatchSpec::new(0, 1));
+            log.flush(1_000).unwrap();
+            logs.checkpoint();
+        },
+        |logs| {
+            let log = logs.get("t", 0).expect("the partition is there");
+            let aborted = log.aborted_transactions(0, 4).unwrap();
+            assert_eq!(aborted.iter().map(|txn| txn.producer_id).collect::<Vec<_>>(), [5]);
+        },
+    );
+}
+
+#[test]
+fn a_preallocated_segment_ends_with_its_last_batch() {
+    after_crashes(
+        &LogConfig { preallocate: true, segment_bytes: 4_000, ..LogConfig::default() },
+        |open| {
+            let logs = open();
+            let log = create(&logs, "t");
+            append(&log, BatchSpec::new(0, 2));
+            log.flush(1_000).unwrap();
+            log.roll(1_000).unwrap();
+            append(&log, BatchSpec::new(0, 2));
+            log.flush(1_000).unwrap();
+            logs.checkpoint();
+        },
+        |logs| {
+            let log = logs.get("t", 0).expect("the partition is there");
+            assert_eq!(batches(&read_all(&log, 0, 1 << 20)), [(0, 1), (2, 3)]);
+        },
+    );
+}
+
+#[test]
+fn a_partition_made_anew_does_not_get_checkpoints_of_the_one_before() {
+    let dir = TempDir::in_memory();
+    let (logs, _) = open(&dir, LogConfig::default());
+    let log = create(&logs, "t");
+    append(&log, BatchSpec::new(0, 20));
+    log.flush(1_000).unwrap();
+    log.delete_records(15).unwrap();
+    logs.checkpoint();
+    let path = log.path();
+    drop((logs, log));
+    // A deletion that a crash has cut off before the checkpoints were written.
+    std::fs::remove_dir_all(path).unwrap();
+    let (logs, _) = open(&dir, LogConfig::default());
+    let log = create(&logs, "t");
+    append(&log, BatchSpec::new(0, 3));
+    log.flush(1_000).unwrap();
+    drop((logs, log));
+    let (logs, _) = open(&dir, LogConfig::default());
+    let log = logs.get("t", 0).unwrap();
+    assert_eq!((log.log_start_offset(), log.log_end_offset()), (0, 3));
+    assert_eq!(batches(&read_all(&log, 0, 1 << 20)), [(0, 2)]);
 }

@@ -95,7 +95,10 @@ impl Builder {
 
     /// Reaches its disks through a hook.
     #[doc(hidden)]
-    pub fn disk_hook(mut self, hook: std::sync::Arc<dyn thalweg_broker::disk::FaultHook>) -> Builder {
+    pub fn disk_hook(
+        mut self,
+        hook: std::sync::Arc<dyn thalweg_broker::disk::FaultHook>,
+    ) -> Builder {
         self.hooks.disk = thalweg_broker::disk::Disk::with_hook(hook);
         self
     }

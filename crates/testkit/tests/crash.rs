@@ -165,8 +165,10 @@ impl Told {
         let certain = self.topics.iter().rev().find(|(_, acknowledged, _)| *acknowledged <= when);
         let nothing = Topics::new();
         let certain = certain.map_or(&nothing, |(_, _, topics)| topics);
-        let under_way =
-            self.topics.iter().find(|(begun, acknowledged, _)| *begun < when && *acknowledged > when);
+        let under_way = self
+            .topics
+            .iter()
+            .find(|(begun, acknowledged, _)| *begun < when && *acknowledged > when);
         let is_known =
             topics == *certain || under_way.is_some_and(|(_, _, possible)| topics == *possible);
         assert!(is_known, "there is {topics:?}\nafter {certain:?}\nor {under_way:?}");
@@ -187,7 +189,14 @@ impl Told {
 }
 
 impl Records {
-    async fn look(&self, client: &Client, name: &str, id: Uuid, partition: i32, when: usize) -> Records {
+    async fn look(
+        &self,
+        client: &Client,
+        name: &str,
+        id: Uuid,
+        partition: i32,
+        when: usize,
+    ) -> Records {
         let what = format!("{name}-{partition}");
         let asked: Vec<_> = self.start.iter().filter(|(begun, _)| *begun < when).copied().collect();
         let asked = max_until(&asked, when);
@@ -200,8 +209,9 @@ impl Records {
         // Where a segment has lost its end a gap follows; then the last records are found.
         let mut sent = self.all.iter().enumerate().skip(start as usize);
         for value in &values {
-            let (offset, (_, begun)) =
-                sent.find(|(_, (sent, _))| sent == value).unwrap_or_else(|| panic!("{what}: {value}"));
+            let (offset, (_, begun)) = sent
+                .find(|(_, (sent, _))| sent == value)
+                .unwrap_or_else(|| panic!("{what}: {value}"));
             assert!(*begun < when, "{what}: {value} at {offset} was not sent yet");
         }
         for (value, _) in self.all.iter().take(kept as usize).skip(start.max(asked) as usize) {
@@ -325,7 +335,11 @@ impl Life<'_> {
         let partitions =
             vec![DeleteRecordsPartition { partition_index, offset, ..Default::default() }];
         let request = DeleteRecordsRequest {
-            topics: vec![DeleteRecordsTopic { name: name.into(), partitions, ..Default::default() }],
+            topics: vec![DeleteRecordsTopic {
+                name: name.into(),
+                partitions,
+                ..Default::default()
+            }],
             timeout_ms: 10_000,
             ..Default::default()
         };

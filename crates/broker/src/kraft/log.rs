@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use thalweg_log::{
-    AppendContext, AppendError, CLUSTER_METADATA_TOPIC, CreateError, CreateRequest, Disk, Isolation,
-    Log, LogConfig, LogDir, LogManager, ReadRequest, StorageError, Wait,
+    AppendContext, AppendError, CLUSTER_METADATA_TOPIC, CreateError, CreateRequest, Disk,
+    Isolation, Log, LogConfig, LogDir, LogManager, ReadRequest, StorageError, Wait,
 };
 use thalweg_metadata::bootstrap::{
     QUORUM_CHECKPOINT, SoleVoter, abort_record, bootstrap_checkpoint, bootstrap_records,
@@ -195,7 +195,10 @@ impl MetadataLog {
         }
         let bootstrap = if is_empty {
             let file = dir.path().join(BOOTSTRAP_CHECKPOINT);
-            Some(Bootstrap { levels: read_bootstrap(dir.disk(), &file, &mut decompressor)?, unfinished })
+            Some(Bootstrap {
+                levels: read_bootstrap(dir.disk(), &file, &mut decompressor)?,
+                unfinished,
+            })
         } else {
             None
         };

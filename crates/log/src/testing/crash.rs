@@ -421,7 +421,9 @@ impl CrashDisk {
                 Entry::Names(dir, changed) => {
                     writeln!(text, "{index} names in {}: {changed:?}", called(dir))
                 }
-                Entry::Sync(node, upto) => writeln!(text, "{index} sync {} of {upto}", called(node)),
+                Entry::Sync(node, upto) => {
+                    writeln!(text, "{index} sync {} of {upto}", called(node))
+                }
             };
         }
         text
@@ -695,7 +697,10 @@ mod tests {
             disk.sync_dir(&root.join("a")).unwrap();
         });
         let expected = [vec!["a", "a/b", "old"], vec!["old"]];
-        assert_eq!(names(&all), expected.map(|names| names.iter().map(|n| (*n).into()).collect()).into());
+        assert_eq!(
+            names(&all),
+            expected.map(|names| names.iter().map(|n| (*n).into()).collect()).into()
+        );
     }
 
     #[test]
@@ -722,10 +727,8 @@ mod tests {
             disk.sync_dir(root).unwrap();
             disk.remove_dir_all(&root.join("d")).unwrap();
         });
-        let names: BTreeSet<Vec<&str>> = all
-            .iter()
-            .map(|state| state.iter().map(|(name, _)| name.as_str()).collect())
-            .collect();
+        let names: BTreeSet<Vec<&str>> =
+            all.iter().map(|state| state.iter().map(|(name, _)| name.as_str()).collect()).collect();
         for expected in [
             vec!["d", "d/1", "d/2", "old"],
             vec!["d", "d/1", "old"],

@@ -41,6 +41,15 @@ pub fn append(log: &Log, spec: BatchSpec) -> AppendInfo {
     info
 }
 
+/// Waits until something is so, for a minute at most.
+pub fn until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !is_so() {
+        assert!(std::time::Instant::now() < deadline, "waited for a minute until {what}");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
 pub fn request(offset: i64, max_bytes: u32) -> ReadRequest {
     ReadRequest {
         offset,

@@ -242,4 +242,3 @@ impl Model {
         self.epoch = self.entries.last().map_or(0, |entry| entry.epoch);
     }
 }
-
