@@ -211,6 +211,10 @@ impl Log {
             segment.delete(due)?;
             self.delete_snapshot(segment.base_offset, due)?;
         }
+        // The checkpoint of log starts says nothing of a log that starts with a file: the older ones
+        // must be gone for good.
+        let path = self.path();
+        self.guard("flush", &path, dir.disk.sync_dir(&path))?;
         tracing::info!(topic = %self.topic, partition = self.partition, segments = gone.len(),
             log_start_offset = self.log_start_offset(), "deleted old segments");
         Ok(gone.len())

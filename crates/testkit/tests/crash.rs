@@ -37,7 +37,7 @@ const NAMES: [&str; 4] = ["w", "x", "y", "z"];
 struct Topic {
     id: Uuid,
     partitions: i32,
-    retention_ms: String,
+    max_bytes: String,
 }
 
 type Topics = BTreeMap<String, Topic>;
@@ -112,15 +112,15 @@ async fn shown(client: &Client) -> Topics {
             resources: vec![DescribeConfigsResource {
                 resource_type: TOPIC,
                 resource_name: name.as_str().into(),
-                configuration_keys: Some(vec!["retention.ms".into()]),
+                configuration_keys: Some(vec!["max.message.bytes".into()]),
                 ..Default::default()
             }],
             ..Default::default()
         };
         let answer = client.connection.send(&request).await.unwrap();
-        let retention_ms = answer.results[0].configs[0].value.as_ref().unwrap().to_string();
+        let max_bytes = answer.results[0].configs[0].value.as_ref().unwrap().to_string();
         let partitions = topic.partitions.len() as i32;
-        topics.insert(name, Topic { id: topic.topic_id, partitions, retention_ms });
+        topics.insert(name, Topic { id: topic.topic_id, partitions, max_bytes });
     }
     topics
 }
@@ -247,14 +247,14 @@ impl Life<'_> {
             (_, None) => {
                 let flush = random.one_in(2);
                 let configs: &[_] = if flush {
-                    &[("flush.messages", "1"), ("segment.bytes", "1048576")]
+                    &[("flush.messages", "1"), ("retention.ms", "-1")]
                 } else {
-                    &[("segment.bytes", "1048576")]
+                    &[("retention.ms", "-1")]
                 };
                 let partitions = 1 + random.below(3) as i32;
-                let retention_ms = "604800000".to_owned();
+                let max_bytes = "1048588".to_owned();
                 let id = self.client.create(name, partitions, configs).await;
-                topics.insert(name.into(), Topic { id, partitions, retention_ms });
+                topics.insert(name.into(), Topic { id, partitions, max_bytes });
                 self.told.flushed.insert(id, flush);
                 true
             }
@@ -264,9 +264,9 @@ impl Life<'_> {
                 true
             }
             (2..4, Some(topic)) => {
-                let value = format!("{}", 600_000_000 + random.below(1_000));
+                let value = format!("{}", 1_000_000 + random.below(1_000));
                 self.configure(name, &value).await;
-                topics.insert(name.into(), Topic { retention_ms: value, ..topic });
+                topics.insert(name.into(), Topic { max_bytes: value, ..topic });
                 true
             }
             (4, Some(topic)) if topic.partitions < 5 => {
@@ -318,7 +318,7 @@ impl Life<'_> {
                 resource_type: TOPIC,
                 resource_name: name.into(),
                 configs: vec![AlterableConfig {
-                    name: "retention.ms".into(),
+                    name: "max.message.bytes".into(),
                     config_operation: 0,
                     value: Some(value.into()),
                     ..Default::default()

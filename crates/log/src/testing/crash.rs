@@ -142,6 +142,9 @@ enum Edit {
 /// A change of names in one directory, as a whole: what each stands for now.
 type Names = Vec<(String, Option<u64>)>;
 
+/// Up to where a file was synced, and its edits with when they were made.
+type Edits<'a> = (usize, Vec<(usize, &'a Edit)>);
+
 #[derive(Debug)]
 enum Entry {
     Edit(u64, Edit),
@@ -480,7 +483,7 @@ impl Recording {
 
     /// The content of each file after a crash.
     fn contents_at(&self, at: usize, random: &mut Random) -> HashMap<u64, Vec<u8>> {
-        let mut edits: BTreeMap<u64, (usize, Vec<(usize, &Edit)>)> = BTreeMap::new();
+        let mut edits: BTreeMap<u64, Edits<'_>> = BTreeMap::new();
         for (index, entry) in self.entries[..at].iter().enumerate() {
             match entry {
                 Entry::Edit(file, edit) => edits.entry(*file).or_default().1.push((index, edit)),
