@@ -69,7 +69,7 @@ fn max_until(list: &[(usize, i64)], at: usize) -> i64 {
 }
 
 async fn start(path: &Path, disk: &Arc<CrashDisk>, seed: u64) -> TestBroker {
-    let busy = seed % 2 == 0;
+    let busy = seed.is_multiple_of(2);
     let mut builder = TestBroker::builder()
         .data(path)
         .dirs(&["a", "b"])
