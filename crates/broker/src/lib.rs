@@ -43,7 +43,7 @@ pub use thalweg_metadata::config;
 /// Access to files, for tests that make disks fail.
 #[doc(hidden)]
 pub mod disk {
-    pub use thalweg_log::testing::crash;
+    pub use thalweg_log::testing::{TempDir, crash};
     pub use thalweg_log::{Disk, DiskOp, FaultHook, Injected};
 }
 

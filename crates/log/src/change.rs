@@ -78,6 +78,7 @@ impl Log {
                 return Ok(base);
             }
             writer.busy = true;
+            writer.rolling = true;
             let snapshot = (base > writer.producers.last_snapshot_offset)
                 .then(|| producer_snapshot::encode(&writer.producers));
             (writer.active.clone(), base, snapshot)
@@ -85,6 +86,10 @@ impl Log {
         let new = Segment::new(&self.home, base, &SegmentConfig::of(&config, now_ms));
         let prepared = (|| {
             old.finish()?;
+            // Flushed up to its end: recovery will not look at it again once there is a next one.
+            if self.recovery_point() >= base && old.flush(true)? {
+                dir.disk.sync_dir(&self.path())?;
+            }
             new.create_file(config.preallocate.then(|| config.segment_limit()))?;
             if let Some(bytes) = &snapshot {
                 let path = new.file_path(names::SNAPSHOT);
@@ -105,6 +110,7 @@ impl Log {
             writer.producers.map_end_offset = base;
             if snapshot.is_some() {
                 writer.producers.last_snapshot_offset = base;
+                self.snapshot_unsynced.store(true, Ordering::Release);
                 note_snapshot(&mut self.snapshots.lock(), base);
             }
             let mut segments = self.segments().as_ref().clone();
@@ -120,6 +126,7 @@ impl Log {
             self.flush_wanted.fetch_max(base, Ordering::AcqRel);
         }
         writer.busy = false;
+        writer.rolling = false;
         self.idle.notify_all();
         drop(writer);
         prepared?;
@@ -201,6 +208,11 @@ impl Log {
         let segments = self.segments();
         let (gone, kept) = segments.split_at(count.min(segments.len() - 1));
         if let Some(first) = kept.first() {
+            if first.has_new_files.load(Ordering::Acquire) {
+                // Without any segment the log would begin at 0 again.
+                let path = self.path();
+                self.guard("flush", &path, dir.disk.sync_dir(&path))?;
+            }
             self.raise_log_start(first.base_offset);
         }
         self.set_segments(kept.to_vec());
@@ -209,6 +221,10 @@ impl Log {
             segment.delete(due)?;
             self.delete_snapshot(segment.base_offset, due)?;
         }
+        // The checkpoint of log starts says nothing of a log that starts with a file: the older ones
+        // must be gone for good.
+        let path = self.path();
+        self.guard("flush", &path, dir.disk.sync_dir(&path))?;
         tracing::info!(topic = %self.topic, partition = self.partition, segments = gone.len(),
             log_start_offset = self.log_start_offset(), "deleted old segments");
         Ok(gone.len())

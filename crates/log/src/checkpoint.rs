@@ -117,6 +117,16 @@ pub fn format_partition_metadata(id: Uuid) -> Vec<u8> {
     format!("version: 0\ntopic_id: {id}").into_bytes()
 }
 
+/// Whether it is a beginning of what [`format_partition_metadata`] gives, or that and zeros.
+pub(crate) fn is_torn_partition_metadata(bytes: &[u8]) -> bool {
+    let written = bytes.len() - bytes.iter().rev().take_while(|&&byte| byte == 0).count();
+    let whole = format_partition_metadata(Uuid::ONE);
+    let fixed = whole.len() - Uuid::ONE.to_string().len();
+    written < whole.len()
+        && bytes.len() <= whole.len()
+        && bytes[..written.min(fixed)] == whole[..written.min(fixed)]
+}
+
 /// The broker epoch in a clean-shutdown marker; `None` when it cannot be read. That the marker is
 /// there at all is what makes the shutdown clean.
 pub(crate) fn parse_clean_shutdown(bytes: &[u8]) -> Option<i64> {
@@ -173,6 +183,16 @@ mod tests {
         assert!(parse_partition_metadata(b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA").is_err());
         assert!(parse_partition_metadata(b"version: 0").is_err());
         assert!(parse_partition_metadata(b"").is_err());
+        let whole = format_partition_metadata(id);
+        assert!(!is_torn_partition_metadata(&whole));
+        for len in 0..whole.len() {
+            let mut torn = whole[..len].to_vec();
+            assert!(is_torn_partition_metadata(&torn), "{len}");
+            assert!(parse_partition_metadata(&torn).is_err(), "{len}");
+            torn.resize(whole.len(), 0);
+            assert!(is_torn_partition_metadata(&torn), "{len} and zeros");
+        }
+        assert!(!is_torn_partition_metadata(b"version: 7\ntopic_id: AAAA"));
         assert_eq!(parse_clean_shutdown(&format_clean_shutdown(42)), Some(42));
         assert_eq!(parse_clean_shutdown(b"{\"version\": 0, \"brokerEpoch\" : -1 }"), Some(-1));
         assert_eq!(parse_clean_shutdown(b""), None);

@@ -11,6 +11,8 @@ pub(crate) struct Epochs {
     on_file: Option<Box<[(i32, i64)]>>,
     /// The file was written and not synced.
     pub(crate) unsynced: bool,
+    /// Perhaps by a process that died: to be synced before anything is called flushed.
+    pub(crate) inherited: bool,
 }
 
 /// What stands for "none" in answers about epochs.
@@ -48,6 +50,7 @@ impl Epochs {
     /// The file holds `entries` now.
     pub(crate) fn written(&mut self, entries: Vec<(i32, i64)>, synced: bool) {
         self.unsynced = !synced && !entries.is_empty();
+        self.inherited &= !synced;
         self.on_file = Some(entries.into());
     }
 

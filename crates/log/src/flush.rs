@@ -57,9 +57,8 @@ impl Log {
             if segment.is_deleted() {
                 continue;
             }
-            self.guard("flush", &segment.file_path(names::LOG), result)?;
+            new_files |= self.guard("flush", &segment.file_path(names::LOG), result)?;
             dir.metrics.flushes.add(1);
-            new_files |= segment.base_offset >= recovery_point;
         }
         if self.metadata_unsynced.swap(false, Ordering::AcqRel) {
             if let Err(error) = self.flush_metadata() {
@@ -76,7 +75,11 @@ impl Log {
         let writer = self.lock_plain();
         // After a truncation the offsets stand for other bytes.
         if writer.generation == generation {
-            let reached = offset.min(writer.end_offset);
+            let reached = match writer.rolling {
+                // The segment that is being closed is flushed with its indexes, then all is.
+                true => offset.min(writer.end_offset - 1),
+                false => offset.min(writer.end_offset),
+            };
             self.recovery_point.fetch_max(reached, Ordering::AcqRel);
             self.last_flush_ms.store(now_ms, Ordering::Release);
         }
@@ -128,7 +131,8 @@ impl Log {
         let _order = self.epochs_file.lock();
         let (dirty, unsynced) = {
             let epochs = self.epochs.read();
-            (epochs.is_dirty().then(|| epochs.entries().to_vec()), epochs.unsynced)
+            let is_old = epochs.inherited && !epochs.entries().is_empty();
+            (epochs.is_dirty().then(|| epochs.entries().to_vec()), epochs.unsynced || is_old)
         };
         if self.is_closed() {
             return Ok(());
@@ -142,7 +146,11 @@ impl Log {
         } else if unsynced {
             let synced = dir.disk.open(&path, Mode::Write).and_then(|file| file.sync());
             self.guard("flush", &path, synced)?;
-            self.epochs.write().unsynced = false;
+            // It may have its name since the same start.
+            let home = self.path();
+            self.guard("flush", &home, dir.disk.sync_dir(&home))?;
+            let mut epochs = self.epochs.write();
+            (epochs.unsynced, epochs.inherited) = (false, false);
         }
         Ok(())
     }
@@ -169,7 +177,13 @@ impl Log {
         let (snapshot, end) = {
             let writer = self.lock_plain();
             let new = writer.producers.map_end_offset > writer.producers.last_snapshot_offset;
-            (new.then(|| producer_snapshot::encode(&writer.producers)), writer.end_offset)
+            // One that says nothing is not missed.
+            let unsynced =
+                self.snapshot_unsynced.swap(false, Ordering::AcqRel) && writer.producers.len() > 0;
+            (
+                (new || unsynced).then(|| producer_snapshot::encode(&writer.producers)),
+                writer.end_offset,
+            )
         };
         self.flush_inner(end, now_ms)?;
         self.note_epochs()?;
@@ -179,13 +193,21 @@ impl Log {
         }
         if let Some(bytes) = snapshot {
             let path = names::segment_file(&self.path(), end, names::SNAPSHOT);
-            dir.guard("write", &path, write_snapshot(&dir.disk, &path, &bytes, true))?;
+            // With its name: after a clean stop nobody collects the producers from the batches.
+            let written = write_snapshot(&dir.disk, &path, &bytes, true)
+                .and_then(|()| dir.disk.sync_dir(&self.path()));
+            dir.guard("write", &path, written)?;
         }
         let segments = self.segments();
         if let Some(active) = segments.last()
             && (end > active.base_offset || self.config().preallocate)
         {
-            dir.guard("trim", &active.file_path(names::LOG), active.trim())?;
+            let trimmed = active.trim().and_then(|is_shorter| match is_shorter {
+                // All else is flushed: at the next start nobody does that again.
+                true => active.open_briefly()?.sync(),
+                false => Ok(()),
+            });
+            dir.guard("trim", &active.file_path(names::LOG), trimmed)?;
         }
         for segment in segments.iter() {
             let result = segment.close_index();

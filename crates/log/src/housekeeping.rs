@@ -215,7 +215,7 @@ impl LogManager {
                 let next = AtomicUsize::new(0);
                 let all_closed = AtomicBool::new(true);
                 std::thread::scope(|scope| {
-                    for _ in 0..logs.len().clamp(1, 4) {
+                    for _ in 0..logs.len().clamp(1, self.threads_per_dir) {
                         scope.spawn(|| {
                             while all_closed.load(Ordering::Relaxed)
                                 && let Some(log) = logs.get(next.fetch_add(1, Ordering::Relaxed))
@@ -287,7 +287,8 @@ fn write_recovery_points(
     write_offsets(written, dir, names::RECOVERY_POINTS, logs, |log| Some(log.recovery_point()))
 }
 
-/// Only of logs that start within a segment: the others start where their files do.
+/// Only of logs that start within a segment: the others start where their files do, once these are
+/// there for good.
 fn write_log_starts(
     written: &mut Written,
     dir: &LogDir,
@@ -295,8 +296,11 @@ fn write_log_starts(
 ) -> Result<(), StorageError> {
     write_offsets(written, dir, names::LOG_STARTS, logs, |log| {
         let start = log.log_start_offset();
-        let first = log.segments().first().map_or(0, |segment| segment.base_offset);
-        (start > first).then_some(start)
+        let segments = log.segments();
+        let starts_with_file = segments.first().is_some_and(|first| {
+            first.base_offset >= start && !first.has_new_files.load(Ordering::Acquire)
+        });
+        (start > 0 && !starts_with_file).then_some(start)
     })
 }
 

@@ -154,6 +154,8 @@ fn load_inner(
         let segment = Segment::found(home, base, size, &segment_config);
         let has = |list: &[i64]| list.binary_search(&base).is_ok();
         segment.has_txn_index.store(has(&files.txns), Ordering::Relaxed);
+        // By a process that died, perhaps; and a clean stop does not sync what has no records.
+        segment.has_new_files.store(!input.clean || size == 0, Ordering::Relaxed);
         if size == 0 {
             let mut index = segment.index.lock();
             index.reset();
@@ -178,6 +180,7 @@ fn load_inner(
 
     let mut epochs = load_epochs(home, path, &files, &segments, stats)?;
     let mut snapshots = files.snapshots;
+    let newest_found = snapshots.last().copied();
     let mut end_offset = None;
     if clean && let Some(last) = segments.last() {
         match clean_end(last)? {
@@ -224,6 +227,10 @@ fn load_inner(
     if segments.is_empty() {
         let segment = Segment::new(home, input.log_start_offset, &segment_config);
         segment.create_file(input.config.preallocate.then(|| input.config.segment_limit()))?;
+        if input.log_start_offset > 0 {
+            // What was removed must not come back behind it, nor the log begin at 0 again.
+            disk.sync_dir(path)?;
+        }
         segments.push(segment);
     }
     let end_offset = end_offset.unwrap_or(input.log_start_offset);
@@ -273,6 +280,7 @@ fn load_inner(
 
     let recovery_point = if clean { end_offset } else { recovery_point.min(end_offset) };
     segments.shrink_to_fit();
+    let snapshot_unsynced = !input.clean || snapshots.last().copied() != newest_found;
     Log::new(Loaded {
         topic: input.topic,
         partition: input.partition,
@@ -287,6 +295,8 @@ fn load_inner(
         epochs,
         producers,
         snapshots,
+        unsynced: !input.clean,
+        snapshot_unsynced,
         now_ms: input.now_ms,
     })
     .ok_or_else(|| Inner::Refused("the log has no segment".into()))
@@ -434,7 +444,7 @@ fn read_topic_id(home: &Arc<Home>, path: &Path) -> Result<Option<Uuid>, Inner> {
     match home.dir.disk.read_small(&path.join(names::PARTITION_METADATA))? {
         None => Ok(None),
         // What a power cut leaves of a file that was just written; the metadata knows the id.
-        Some(bytes) if bytes.iter().all(|&byte| byte == 0) => Ok(None),
+        Some(bytes) if checkpoint::is_torn_partition_metadata(&bytes) => Ok(None),
         Some(bytes) => {
             checkpoint::parse_partition_metadata(&bytes).map(Some).map_err(Inner::Refused)
         }
@@ -743,8 +753,8 @@ impl Recovery<'_> {
         )?;
         let mut end = base;
         let mut at = first;
-        while let Some(segment) = segments.get(at) {
-            let (next, truncated, is_zero) = self.segment(segment, end, log_start, &mut state)?;
+        while let Some(segment) = segments.get(at).cloned() {
+            let (next, truncated, is_zero) = self.segment(&segment, end, log_start, &mut state)?;
             end = next;
             at += 1;
             let last = state.last_snapshot_offset;
@@ -757,10 +767,22 @@ impl Recovery<'_> {
                 tracing::warn!(path = %segment.file_path(names::LOG).display(),
                     log_end_offset = end, bytes = truncated,
                     segments = segments.len() - at, "damaged end of the log is cut off");
-                for segment in segments.drain(at..) {
-                    self.stats.truncated_bytes += u64::from(segment.size());
-                    remove_segment(self.home, &segment)?;
+            }
+            if truncated > 0 {
+                // What follows goes first: a crash in between must not make a log of both.
+                if at < segments.len() {
+                    for segment in segments.drain(at..) {
+                        self.stats.truncated_bytes += u64::from(segment.size());
+                        remove_segment(self.home, &segment)?;
+                    }
+                    // They must not come back behind what is appended from here on.
+                    self.home.dir.disk.sync_dir(self.path)?;
                 }
+                // Nor must what is cut off here: of a segment whose batches are all flushed nobody
+                // brings the length to the disk later.
+                let file = segment.open_briefly()?;
+                file.set_len(u64::from(segment.size()))?;
+                file.sync()?;
             }
         }
         Ok((end, state))
@@ -826,7 +848,6 @@ impl Recovery<'_> {
         let mut is_zero = false;
         if truncated > 0 {
             is_zero = file.is_zero_from(u64::from(valid), u64::from(size))?;
-            file.set_len(u64::from(valid))?;
             segment.set_size(valid);
         }
         segment.write_index()?;

@@ -82,6 +82,9 @@ pub(crate) struct Writer {
     pub(crate) updates: Updates,
     /// Somebody changes the segments; nothing may be appended.
     pub(crate) busy: bool,
+    /// What changes is that the active segment is closed: until it is, nobody calls its end flushed,
+    /// because then nobody would flush its indexes.
+    pub(crate) rolling: bool,
     /// A roll is on its way to the executor; pending appends wait for it.
     pub(crate) roll_queued: bool,
     /// Why the roll that pending appends waited for came to nothing, though the directory is online:
@@ -113,6 +116,10 @@ pub(crate) struct Loaded {
     pub(crate) epochs: Epochs,
     pub(crate) producers: ProducerState,
     pub(crate) snapshots: Vec<i64>,
+    /// Another process may have left files without a sync.
+    pub(crate) unsynced: bool,
+    /// The newest producer snapshot was not synced, as far as is known.
+    pub(crate) snapshot_unsynced: bool,
     pub(crate) now_ms: i64,
 }
 
@@ -146,7 +153,7 @@ pub struct Log {
     pub(crate) flush_wanted: AtomicI64,
     has_transactions: AtomicBool,
     pub(crate) closed: AtomicBool,
-    /// `partition.metadata` was written and not synced.
+    /// `partition.metadata` was written and not synced, as far as is known.
     pub(crate) metadata_unsynced: AtomicBool,
     pub(crate) epochs: RwLock<Epochs>,
     /// Held while the epochs' file is written.
@@ -154,6 +161,8 @@ pub struct Log {
     pub(crate) hints: Mutex<Hints>,
     /// Offsets of the producer snapshots on disk, ascending.
     pub(crate) snapshots: Mutex<Vec<i64>>,
+    /// The newest of them was not synced, as far as is known.
+    pub(crate) snapshot_unsynced: AtomicBool,
 }
 
 impl std::fmt::Debug for Log {
@@ -222,6 +231,9 @@ impl Log {
         let high_watermark =
             loaded.high_watermark.min(loaded.end_offset).max(loaded.log_start_offset);
         loaded.producers.on_high_watermark(high_watermark);
+        loaded.epochs.inherited = loaded.unsynced;
+        // A clean stop does not sync a partition without records.
+        let is_new = loaded.unsynced || loaded.end_offset <= loaded.log_start_offset;
         let active = loaded.segments.last()?.clone();
         active.pin_if_wanted();
         let end =
@@ -241,6 +253,7 @@ impl Log {
             producers: loaded.producers,
             updates: Updates::default(),
             busy: false,
+            rolling: false,
             roll_queued: false,
             roll_failed: None,
             generation: 0,
@@ -275,11 +288,12 @@ impl Log {
             flush_wanted: AtomicI64::new(-1),
             has_transactions: AtomicBool::new(has_transactions),
             closed: AtomicBool::new(false),
-            metadata_unsynced: AtomicBool::new(false),
+            metadata_unsynced: AtomicBool::new(is_new && loaded.topic_id.is_some()),
             epochs: RwLock::new(loaded.epochs),
             epochs_file: Mutex::new(()),
             hints: Mutex::new(Hints::default()),
             snapshots: Mutex::new(loaded.snapshots),
+            snapshot_unsynced: AtomicBool::new(loaded.snapshot_unsynced),
         }))
     }
 

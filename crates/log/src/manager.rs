@@ -54,7 +54,7 @@ pub struct ManagerConfig {
     pub topic_configs: Option<TopicConfigs>,
     /// Milliseconds since 1970.
     pub now_ms: i64,
-    /// `num.recovery.threads.per.data.dir`
+    /// `num.recovery.threads.per.data.dir`: for loading at the start and for closing at the end.
     pub recovery_threads_per_dir: usize,
     /// Log files that may be held open for later, per directory. Readers hold as many at most that
     /// are not among them.
@@ -153,6 +153,8 @@ pub struct LogManager {
     pub(crate) rivals: Mutex<Vec<Arc<Log>>>,
     /// Held while partitions are made or deleted.
     pub(crate) creation: Mutex<()>,
+    /// `num.recovery.threads.per.data.dir`
+    pub(crate) threads_per_dir: usize,
     metrics: Arc<Metrics>,
     stalls: Arc<Stalls>,
 }
@@ -168,6 +170,14 @@ struct Checkpoints {
     recovery_points: HashMap<(String, i32), i64>,
     log_starts: HashMap<(String, i32), i64>,
     high_watermarks: HashMap<(String, i32), i64>,
+}
+
+impl Checkpoints {
+    /// The partitions that any of them names.
+    fn all(&self) -> impl Iterator<Item = &(String, i32)> {
+        let maps = [&self.recovery_points, &self.log_starts, &self.high_watermarks];
+        maps.into_iter().flat_map(HashMap::keys)
+    }
 }
 
 impl LogManager {
@@ -229,6 +239,7 @@ impl LogManager {
             logs: RwLock::new(HashMap::new()),
             rivals: Mutex::new(Vec::new()),
             creation: Mutex::new(()),
+            threads_per_dir: config.recovery_threads_per_dir.max(1),
             metrics,
             stalls: Arc::clone(&gate.stalls),
         };
@@ -340,6 +351,13 @@ impl LogManager {
                 (name, partition, path)
             })
             .collect();
+        let is_there = |key: &(String, i32)| {
+            work.binary_search_by(|(topic, partition, _)| {
+                (&**topic, *partition).cmp(&(&*key.0, key.1))
+            })
+            .is_ok()
+        };
+        let is_stale = checkpoints.all().any(|key| !is_there(key));
         let next = AtomicUsize::new(0);
         let loaded = Mutex::new((Vec::with_capacity(work.len()), LoadStats::default(), Vec::new()));
         let exhausted = Mutex::new(None);
@@ -415,6 +433,12 @@ impl LogManager {
                     self.rivals.lock().push(rival);
                 }
             }
+        }
+        drop(all);
+        if is_stale {
+            // What they say of a partition that is gone must not reach one made anew. A failure takes
+            // the directory offline.
+            let _ = self.checkpoint_dir(dir);
         }
         Ok(Ok(()))
     }

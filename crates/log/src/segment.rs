@@ -48,6 +48,8 @@ pub(crate) struct Segment {
     deleted: AtomicBool,
     /// There is a transaction index.
     pub(crate) has_txn_index: AtomicBool,
+    /// A file of it was made whose name was not brought to the disk since, as far as is known.
+    pub(crate) has_new_files: AtomicBool,
     pub(crate) index: Mutex<SegmentIndex>,
     index_interval: AtomicU32,
     created_ms: AtomicI64,
@@ -98,6 +100,7 @@ impl Segment {
             pinned: AtomicBool::new(false),
             deleted: AtomicBool::new(false),
             has_txn_index: AtomicBool::new(false),
+            has_new_files: AtomicBool::new(false),
             index: Mutex::new(index),
             index_interval: AtomicU32::new(config.index_interval),
             created_ms: AtomicI64::new(config.created_ms),
@@ -205,6 +208,7 @@ impl Segment {
     /// Makes the file of a new segment; what an earlier crash left under its names goes first.
     pub(crate) fn create_file(&self, preallocate: Option<u32>) -> io::Result<()> {
         let disk = &self.dir().disk;
+        self.has_new_files.store(true, Ordering::Release);
         for suffix in [names::LOG, names::INDEX, names::TIME_INDEX, names::TXN_INDEX] {
             let path = self.file_path(suffix);
             if disk.remove_file(&path)? {
@@ -417,11 +421,15 @@ impl Segment {
         Ok(())
     }
 
-    /// Cuts off what was preallocated and not used.
-    pub(crate) fn trim(&self) -> io::Result<()> {
+    /// Cuts off what was preallocated and not used; says whether there was anything.
+    pub(crate) fn trim(&self) -> io::Result<bool> {
         let file = self.open_briefly()?;
         let size = u64::from(self.size());
-        if file.len()? == size { Ok(()) } else { file.set_len(size) }
+        let is_longer = file.len()? != size;
+        if is_longer {
+            file.set_len(size)?;
+        }
+        Ok(is_longer)
     }
 
     /// Completes the index files on disk (not synced), with the entry for the largest timestamp.
@@ -460,8 +468,9 @@ impl Segment {
         Ok(())
     }
 
-    /// Brings the segment to the disk; of a segment that gets no more batches the indexes too.
-    pub(crate) fn flush(&self, with_indexes: bool) -> io::Result<()> {
+    /// Brings the segment to the disk; of a segment that gets no more batches the indexes too. Says
+    /// whether files of it are new, whose names the directory's sync is to bring there.
+    pub(crate) fn flush(&self, with_indexes: bool) -> io::Result<bool> {
         self.open_briefly()?.sync()?;
         if with_indexes && self.index.lock().is_unsynced() {
             self.write_index()?;
@@ -470,7 +479,7 @@ impl Segment {
         if self.has_txn_index.load(Ordering::Acquire) {
             self.dir().disk.open(&self.file_path(names::TXN_INDEX), Mode::Write)?.sync()?;
         }
-        Ok(())
+        Ok(self.has_new_files.swap(false, Ordering::AcqRel))
     }
 
     /// Where the first batch begins that ends at or after `offset`: what is to be cut off.

@@ -93,7 +93,9 @@ impl Segment {
     /// Opens the index for [`append_entry`]; makes it if there is none.
     pub(crate) fn create_txn_index(&self) -> io::Result<OpenFile> {
         let file = self.home_disk().open(&self.txn_index_path(), Mode::Create)?;
-        self.has_txn_index.store(true, Ordering::Release);
+        if !self.has_txn_index.swap(true, Ordering::AcqRel) {
+            self.has_new_files.store(true, Ordering::Release);
+        }
         Ok(file)
     }
 

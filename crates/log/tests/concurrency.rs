@@ -175,9 +175,7 @@ fn producers_readers_and_housekeeping_at_once() {
         let weak = Arc::downgrade(&logs.get("t", 0).unwrap());
         drop(logs);
         // A flush may still be under way on another thread.
-        while weak.strong_count() > 0 {
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+        until("nobody has the log any more", || weak.strong_count() == 0);
         let (logs, _) = open(&dir, settings);
         assert!(read_all(&logs.get("t", 0).unwrap(), 0, 1 << 20) == bytes);
     }

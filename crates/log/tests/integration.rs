@@ -4,6 +4,7 @@
 mod append_read;
 mod common;
 mod concurrency;
+mod crash;
 mod faults;
 mod hanging;
 mod kafka;

@@ -45,9 +45,10 @@ fn two_slow_logs(dir: &TempDir, hook: &Arc<Slow>) -> (LogManager, Arc<Log>, Arc<
     let (logs, _) = LogManager::open(config).unwrap();
     let log = |partition| logs.create(&CreateRequest::new("t", partition, TOPIC_ID), 0).unwrap();
     let (first, second) = (log(0), log(1));
-    while !first.dir().is_slow() {
+    until("the directory is slow", || {
         append(&first, BatchSpec::new(0, 1));
-    }
+        first.dir().is_slow()
+    });
     (logs, first, second)
 }
 
@@ -104,9 +105,7 @@ fn a_log_that_always_has_more_keeps_no_other_one_waiting() {
     let _ = busy.me.set(Arc::downgrade(&busy));
     let insatiable: Arc<dyn AppendWaiter> = busy.clone();
     submit(&first, &insatiable);
-    while busy.answers.load(Ordering::SeqCst) == 0 {
-        std::thread::yield_now();
-    }
+    until("there is an answer", || busy.answers.load(Ordering::SeqCst) > 0);
     let (waiter, answers) = answers();
     for _ in 0..3 {
         let before = busy.answers.load(Ordering::SeqCst);

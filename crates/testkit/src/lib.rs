@@ -29,7 +29,7 @@ use thalweg_broker::config::{BrokerConfig, Properties};
 use thalweg_broker::{Hooks, RunningBroker, StartError};
 
 #[doc(hidden)]
-pub use thalweg_broker::disk::crash;
+pub use thalweg_broker::disk::{TempDir, crash};
 
 pub mod faults;
 pub mod kafka;

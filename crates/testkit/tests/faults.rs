@@ -302,7 +302,8 @@ async fn the_directory_of_the_metadata_takes_the_broker_with_it() {
     faults.fail(&[DiskOp::Write], "/a/t-", Errno::Eio);
     // The answer may come before the connection is closed, or not.
     let _ = client.try_produce(topic.id, topic.in_a, "lost").await;
-    assert!(broker.failed().await.contains("metadata log"));
+    let failed = tokio::time::timeout(std::time::Duration::from_secs(60), broker.failed()).await;
+    assert!(failed.expect("the broker stops by itself").contains("metadata log"));
     broker.shut_down().await;
     let expected = vec![("a", topic.in_a, vec!["before"]), ("b", topic.in_b, vec!["before"])];
     all_is_there(&data, expected, &topic).await;

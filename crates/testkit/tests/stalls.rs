@@ -7,7 +7,7 @@ use crate::support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use support::{Client, Data, connect};
 use thalweg_groups::partition_for;
@@ -19,6 +19,15 @@ use tokio::task::JoinHandle;
 const STALL: Duration = Duration::from_millis(500);
 /// How often the test looks; its own thread is none of the workers.
 const LOOK: Duration = Duration::from_millis(1);
+
+/// Looks again and again until something is so, for a minute at most.
+fn until(is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited for a minute");
+        std::thread::sleep(LOOK);
+    }
+}
 
 /// Something done again and again until it is stopped, and counted.
 struct Repeated {
@@ -113,9 +122,7 @@ async fn writes_that_stall(reserve: bool, held_at_once_max: u64) {
     let (group_a, group_b) = groups(&client, topic).await;
 
     let others = [heartbeats(&broker, &group_a).await, producing(&broker, topic, in_a).await];
-    while others.iter().any(|other| other.count() == 0) {
-        std::thread::sleep(LOOK);
-    }
+    until(|| others.iter().all(|other| other.count() > 0));
 
     let hits = faults.stall(&[DiskOp::Write], "/b/*.log", STALL);
     // More producers than threads, each on a connection of its own, and a group that commits.
@@ -143,9 +150,7 @@ async fn writes_that_stall(reserve: bool, held_at_once_max: u64) {
     let mut before = None;
     let mut fewest = usize::MAX;
     for _ in 0..6 {
-        while hits.get() <= seen {
-            std::thread::sleep(LOOK);
-        }
+        until(|| hits.get() > seen);
         seen = hits.get();
         let now = others.each_ref().map(Repeated::count);
         if let Some(before) = before.replace(now) {
@@ -272,9 +277,7 @@ async fn an_index_that_is_being_written_holds_up_no_worker() {
         let client = connect(&broker).await;
         tokio::spawn(async move { client.produce(topic, in_b, "x").await })
     };
-    while hits.get() == 0 {
-        std::thread::sleep(LOOK);
-    }
+    until(|| hits.get() > 0);
     let mut readers = Vec::new();
     for reader in 1..=6 {
         let client = connect(&broker).await;
@@ -332,13 +335,9 @@ async fn housekeeping_of_a_directory_does_not_wait_for_another_one() {
     let checkpoints =
         faults.stall(&[DiskOp::Sync], "/a/*recovery-point-offset-checkpoint.tmp", Duration::ZERO);
     assert_eq!(client.produce(topic, in_b, "x").await, Ok(0));
-    while in_b_hits.get() == 0 {
-        std::thread::sleep(LOOK);
-    }
+    until(|| in_b_hits.get() > 0);
     assert_eq!(client.produce(topic, in_a, "x").await, Ok(0));
-    while flushes.get() == 0 || checkpoints.get() == 0 {
-        std::thread::sleep(LOOK);
-    }
+    until(|| flushes.get() > 0 && checkpoints.get() > 0);
     assert_eq!(client.delete("u").await, ErrorCode::NONE);
     assert_eq!((in_b_hits.get(), in_b_hits.most_at_once()), (1, 1), "somebody waited for it");
     faults.clear();

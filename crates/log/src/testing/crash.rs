@@ -142,6 +142,9 @@ enum Edit {
 /// A change of names in one directory, as a whole: what each stands for now.
 type Names = Vec<(String, Option<u64>)>;
 
+/// Up to where a file was synced, and its edits with when they were made.
+type Edits<'a> = (usize, Vec<(usize, &'a Edit)>);
+
 #[derive(Debug)]
 enum Entry {
     Edit(u64, Edit),
@@ -395,16 +398,18 @@ impl CrashDisk {
         let recording = self.recording.lock();
         let mut names: HashMap<u64, String> = HashMap::new();
         let mut text = String::new();
-        for names_of in recording.first_names.values() {
-            names.extend(names_of.iter().map(|(name, node)| (*node, name.clone())));
+        let mut dirs: Vec<_> = recording.first_names.iter().collect();
+        dirs.sort_by_key(|(dir, _)| **dir);
+        for (dir, inside) in dirs {
+            let dir = names.get(dir).map_or("", String::as_str).to_owned();
+            names.extend(inside.iter().map(|(name, node)| (*node, format!("{dir}/{name}"))));
         }
         for (index, entry) in recording.entries[..at].iter().enumerate() {
             if let Entry::Names(dir, changed) = entry {
                 for (name, node) in changed {
                     if let Some(node) = node {
                         let dir = names.get(dir).map_or("", String::as_str);
-                        let path = format!("{dir}/{name}");
-                        names.insert(*node, path);
+                        names.insert(*node, format!("{dir}/{name}"));
                     }
                 }
             }
@@ -478,7 +483,7 @@ impl Recording {
 
     /// The content of each file after a crash.
     fn contents_at(&self, at: usize, random: &mut Random) -> HashMap<u64, Vec<u8>> {
-        let mut edits: BTreeMap<u64, (usize, Vec<(usize, &Edit)>)> = BTreeMap::new();
+        let mut edits: BTreeMap<u64, Edits<'_>> = BTreeMap::new();
         for (index, entry) in self.entries[..at].iter().enumerate() {
             match entry {
                 Entry::Edit(file, edit) => edits.entry(*file).or_default().1.push((index, edit)),

@@ -1,6 +1,8 @@
 //! What the tests of this crate share.
 #![allow(dead_code, clippy::print_stdout)]
 
+pub mod model;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,6 +41,15 @@ pub fn append(log: &Log, spec: BatchSpec) -> AppendInfo {
     info
 }
 
+/// Waits until something is so, for a minute at most.
+pub fn until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !is_so() {
+        assert!(std::time::Instant::now() < deadline, "waited for a minute until {what}");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
 pub fn request(offset: i64, max_bytes: u32) -> ReadRequest {
     ReadRequest {
         offset,
@@ -68,12 +79,17 @@ pub fn batches(bytes: &[u8]) -> Vec<(i64, i64)> {
 
 /// All bytes from `from` on, in reads of `max_bytes`.
 pub fn read_all(log: &Log, from: i64, max_bytes: u32) -> Vec<u8> {
+    read_upto(log, from, max_bytes, log.log_end_offset())
+}
+
+/// The same of a log whose last batch ends at `end`.
+pub fn read_upto(log: &Log, from: i64, max_bytes: u32, end: i64) -> Vec<u8> {
     let mut all = Vec::new();
     let mut offset = from;
     loop {
         let result = read(log, offset, max_bytes);
         if result.is_empty() {
-            assert_eq!(offset, log.log_end_offset(), "a read came to nothing before the end");
+            assert_eq!(offset, end.max(from), "a read came to nothing before the end");
             return all;
         }
         let bytes = result.to_vec().unwrap();

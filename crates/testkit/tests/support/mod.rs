@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use thalweg::{Connection, Options};
@@ -29,6 +30,9 @@ use thalweg_wire::messages::offset_commit_request::{
 use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use thalweg_wire::messages::*;
 use thalweg_wire::{ErrorCode, Uuid};
+
+/// For how long something is waited for that must come.
+const WAIT: Duration = Duration::from_secs(60);
 
 /// A place for the data that outlives its broker.
 pub struct Data(pub PathBuf);
@@ -251,9 +255,12 @@ impl Client {
     pub async fn until_leaderless(&self, topic: &str, partition: i32) {
         let expected =
             Shown { error: ErrorCode::LEADER_NOT_AVAILABLE, leader: -1, offline: vec![1] };
-        while self.metadata(topic).await[&partition] != expected {
-            tokio::task::yield_now().await;
-        }
+        let leaderless = async {
+            while self.metadata(topic).await[&partition] != expected {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(WAIT, leaderless).await.expect("the partition has no leader in time");
     }
 
     /// The last part of each log directory's name with its error and what lies in it.
@@ -316,12 +323,15 @@ impl Client {
 
     /// The same, once the coordinator has loaded its groups.
     pub async fn until_loaded(&self, group: &str, topic: Uuid, offset: i64) -> ErrorCode {
-        loop {
-            match self.commit(group, topic, offset).await {
-                ErrorCode::COORDINATOR_LOAD_IN_PROGRESS => tokio::task::yield_now().await,
-                code => return code,
+        let loaded = async {
+            loop {
+                match self.commit(group, topic, offset).await {
+                    ErrorCode::COORDINATOR_LOAD_IN_PROGRESS => tokio::task::yield_now().await,
+                    code => return code,
+                }
             }
-        }
+        };
+        tokio::time::timeout(WAIT, loaded).await.expect("the group is loaded in time")
     }
 
     pub async fn add_partitions(&self, topic: &str, count: i32) -> ErrorCode {
