@@ -436,10 +436,12 @@ async fn whatever_code_a_record_is_answered_with_its_fate_is_known() {
         match fate {
             Ok(_) => delivered += 1,
             Err(error) => {
-                assert!(
-                    matches!(error.kind, ProduceErrorKind::Broker { code: said, .. } if said == code),
-                    "{code:?}: {error:?}"
-                );
+                let said = match error.kind {
+                    ProduceErrorKind::Broker { code, .. }
+                    | ProduceErrorKind::Fatal { code, .. } => code,
+                    _ => panic!("{code:?}: {error:?}"),
+                };
+                assert_eq!(said, code, "{error:?}");
                 assert_eq!(error.partition, Some(0), "{code:?}");
                 failed += 1;
             }

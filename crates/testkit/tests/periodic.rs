@@ -8,6 +8,7 @@ use thalweg::{Connection, Options};
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::Compressor;
 use thalweg_testkit::TestBroker;
+use thalweg_testkit::faults::{DiskOp, Faults};
 use thalweg_wire::messages::create_topics_request::CreatableTopic;
 use thalweg_wire::messages::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
 use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
@@ -250,7 +251,9 @@ async fn a_checkpoint_that_cannot_be_written_stops_nobody_and_is_tried_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn decisions_do_not_wait_for_a_checkpoint() {
     let data = Scratch::new("metadata-checkpoint-hangs");
+    let faults = Faults::new();
     let broker = TestBroker::builder()
+        .faults(&faults)
         .data(&data.0)
         .config("metadata.log.max.record.bytes.between.snapshots", 1)
         .config("metadata.log.max.snapshot.interval.ms", 20)
@@ -261,15 +264,9 @@ async fn decisions_do_not_wait_for_a_checkpoint() {
     create(&connection, "t").await;
     until("the first checkpoint", || named(&log, ".checkpoint").len() >= 2).await;
 
-    // Whoever opens a pipe to write waits until somebody reads: a disk that hangs.
-    let pipes: Vec<PathBuf> = (0..100)
-        .map(|offset| log.join(format!("{offset:020}-0000000001.checkpoint.tmp")))
-        .collect();
-    for pipe in &pipes {
-        let make = || std::process::Command::new("mkfifo").arg(pipe).output().unwrap();
-        // One that is being written is done soon.
-        until("room", || make().status.success()).await;
-    }
+    let held = faults.hold(&[DiskOp::Sync], ".checkpoint");
+    create(&connection, "v").await;
+    until("a checkpoint that hangs", || held.get() > 0).await;
     let before = named(&log, ".checkpoint");
     for at in 0..3 {
         let name = format!("u{at}");
@@ -280,12 +277,7 @@ async fn decisions_do_not_wait_for_a_checkpoint() {
     }
     assert_eq!(named(&log, ".checkpoint"), before, "the checkpoint is being written");
 
-    // A pipe cannot be brought to the disk, so that the checkpoint fails and is tried again.
-    let mut readers = Vec::new();
-    for pipe in &pipes {
-        readers.push(std::fs::OpenOptions::new().read(true).write(true).open(pipe).unwrap());
-        let _ = std::fs::remove_file(pipe);
-    }
+    faults.clear();
     until("the checkpoint", || named(&log, ".checkpoint").last() > before.last()).await;
     broker.shut_down().await;
 }
