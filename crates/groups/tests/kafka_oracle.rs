@@ -204,7 +204,7 @@ fn random_operations_come_out_as_in_kafka() {
     };
     let first = setting("THALWEG_SEED_BASE", 1);
     let cases = setting("THALWEG_ORACLE_CASES", 60);
-    println!("THALWEG_SEED_BASE={first} repeats this run");
+    eprintln!("THALWEG_SEED_BASE={first} repeats this run");
     for seed in first..first + cases {
         let mut generator = Generator::new(seed);
         let mut pair = Pair::new(&mut kafka);

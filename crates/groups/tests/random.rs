@@ -36,7 +36,7 @@ fn rounds(world: &World) -> BTreeMap<String, Round> {
 #[test]
 fn random_events_keep_the_invariants() {
     let base = std::env::var("THALWEG_SEED_BASE").map_or(1, |text| text.parse().expect("a number"));
-    println!("THALWEG_SEED_BASE={base} repeats this run");
+    eprintln!("THALWEG_SEED_BASE={base} repeats this run");
     for seed in base..base + 250u64 {
         let mut generator = Generator::new(seed ^ 0xabcd);
         let mut world = World::new(GroupConfig::default());

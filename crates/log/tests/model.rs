@@ -117,7 +117,7 @@ fn random_operations_and_crashes() {
     let base = std::env::var("THALWEG_SEED_BASE").map_or(0, |text| text.parse::<u64>().unwrap());
     let usual = || format!("{base}..{}", base + 12);
     let seeds = std::env::var("THALWEG_LOG_SEEDS").unwrap_or_else(|_| usual());
-    println!("THALWEG_LOG_SEEDS={seeds} repeats this run");
+    eprintln!("THALWEG_LOG_SEEDS={seeds} repeats this run");
     let (from, to) = seeds.split_once("..").expect("from..to");
     for seed in from.parse().unwrap()..to.parse().unwrap() {
         let result = std::panic::catch_unwind(|| run(seed));

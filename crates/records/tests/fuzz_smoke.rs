@@ -51,7 +51,7 @@ fn the_corpus_is_replayed() {
 #[test]
 fn damaged_batches() {
     let seed = seed();
-    println!("THALWEG_SEED_BASE={seed} repeats this run");
+    eprintln!("THALWEG_SEED_BASE={seed} repeats this run");
     let mut random = Random(seed);
     let mut batches: Vec<Vec<u8>> = cases::all().into_iter().map(|case| case.bytes).collect();
     // The large ones take most of the time and are damaged as the small ones are.

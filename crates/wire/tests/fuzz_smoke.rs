@@ -13,7 +13,7 @@ use thalweg_wire::{Message, Writer, messages::RequestHeader};
 /// What is drawn differs from commit to commit: the test command sets where it begins.
 fn seeded(test: u64) -> Random {
     let base = std::env::var("THALWEG_SEED_BASE").unwrap_or_else(|_| "0".into());
-    println!("THALWEG_SEED_BASE={base} repeats this run");
+    eprintln!("THALWEG_SEED_BASE={base} repeats this run");
     Random(base.parse::<u64>().expect("THALWEG_SEED_BASE is a number").wrapping_add(test))
 }
 

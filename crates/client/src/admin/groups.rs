@@ -15,7 +15,7 @@ use thalweg_wire::messages::{
 use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::attempt::{Answers, at_least, for_all, join};
-use super::{Admin, AdminError, AdminFuture, Results};
+use super::{Admin, AdminError, AdminFuture, ListedGroups, Results};
 use crate::coordinator;
 use crate::core::group::protocol;
 use crate::core::metadata::Broker;
@@ -138,14 +138,11 @@ impl Admin {
     pub fn list_groups<'a>(
         &'a self,
         filter: &'a GroupFilter,
-    ) -> AdminFuture<'a, Result<(Vec<GroupListing>, Results<i32, ()>), AdminError>> {
+    ) -> AdminFuture<'a, Result<ListedGroups, AdminError>> {
         Box::pin(self.list_groups_inner(filter))
     }
 
-    async fn list_groups_inner(
-        &self,
-        filter: &GroupFilter,
-    ) -> Result<(Vec<GroupListing>, Results<i32, ()>), AdminError> {
+    async fn list_groups_inner(&self, filter: &GroupFilter) -> Result<ListedGroups, AdminError> {
         let api = ApiKey::LIST_GROUPS;
         let brokers = self.broker_ids(api).await?;
         let listed = self

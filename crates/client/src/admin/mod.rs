@@ -85,6 +85,12 @@ pub type Results<K, T> = BTreeMap<K, Result<T, AdminError>>;
 /// uses it; beside a request to a broker the allocation is nothing.
 pub type AdminFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// The groups that brokers listed, and for each broker whether it answered.
+pub type ListedGroups = (Vec<GroupListing>, Results<i32, ()>);
+
+/// Limits by what they are of: names of quotas with their values.
+pub type Quotas = BTreeMap<QuotaEntity, BTreeMap<String, f64>>;
+
 /// Whether to do it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {

@@ -8,7 +8,7 @@ use thalweg_wire::messages::describe_client_quotas_request::ComponentData;
 use thalweg_wire::messages::{AlterClientQuotasRequest, DescribeClientQuotasRequest};
 
 use super::attempt::for_all;
-use super::{Admin, AdminError, AdminFuture, Mode, Results};
+use super::{Admin, AdminError, AdminFuture, Mode, Quotas, Results};
 
 /// Whom limits are for: the name for each type (`user`, `client-id`, `ip`), or none for whoever has
 /// no limits of his own.
@@ -33,7 +33,7 @@ impl Admin {
         &self,
         filter: BTreeMap<String, QuotaMatch>,
         strict: bool,
-    ) -> AdminFuture<'_, Result<BTreeMap<QuotaEntity, BTreeMap<String, f64>>, AdminError>> {
+    ) -> AdminFuture<'_, Result<Quotas, AdminError>> {
         Box::pin(self.describe_client_quotas_inner(filter, strict))
     }
 
@@ -41,7 +41,7 @@ impl Admin {
         &self,
         filter: BTreeMap<String, QuotaMatch>,
         strict: bool,
-    ) -> Result<BTreeMap<QuotaEntity, BTreeMap<String, f64>>, AdminError> {
+    ) -> Result<Quotas, AdminError> {
         let api = ApiKey::DESCRIBE_CLIENT_QUOTAS;
         let filter = &filter;
         self.settle_one(api, |_| async move {

@@ -17,7 +17,7 @@ pub(crate) fn run(family: &str, usual: u64, share: u64, mut one: impl FnMut(u64)
     }
     let count = number("THALWEG_SEEDS").map_or(usual, |all| (all * share).div_ceil(100));
     let first = number("THALWEG_SEED_BASE").unwrap_or(0);
-    println!("{family}: {count} seeds from {first} on; THALWEG_SEED=N runs one alone");
+    eprintln!("{family}: {count} seeds from {first} on; THALWEG_SEED=N runs one alone");
     for seed in first..first.saturating_add(count) {
         one(seed);
     }
