@@ -87,8 +87,11 @@ impl Log {
         let prepared = (|| {
             old.finish()?;
             // Flushed up to its end: recovery will not look at it again once there is a next one.
-            if self.recovery_point() >= base && old.flush(true)? {
+            if self.recovery_point() >= base
+                && let Some(made) = old.flush(true)?
+            {
                 dir.disk.sync_dir(&self.path())?;
+                old.names_synced(made);
             }
             new.create_file(config.preallocate.then(|| config.segment_limit()))?;
             if let Some(bytes) = &snapshot {
@@ -208,11 +211,13 @@ impl Log {
         let segments = self.segments();
         let (gone, kept) = segments.split_at(count.min(segments.len() - 1));
         if let Some(first) = kept.first() {
-            if first.has_new_files.load(Ordering::Acquire) {
+            if first.has_new_files() {
                 // Without any segment the log would begin at 0 again.
                 let path = self.path();
                 self.guard("flush", &path, dir.disk.sync_dir(&path))?;
             }
+            // Until the sync below: so long the checkpoint of log starts must not rely on the files.
+            first.note_new_file();
             self.raise_log_start(first.base_offset);
         }
         self.set_segments(kept.to_vec());
@@ -224,7 +229,11 @@ impl Log {
         // The checkpoint of log starts says nothing of a log that starts with a file: the older ones
         // must be gone for good.
         let path = self.path();
+        let made = kept.first().map(|first| (first, first.files_made()));
         self.guard("flush", &path, dir.disk.sync_dir(&path))?;
+        if let Some((first, made)) = made {
+            first.names_synced(made);
+        }
         tracing::info!(topic = %self.topic, partition = self.partition, segments = gone.len(),
             log_start_offset = self.log_start_offset(), "deleted old segments");
         Ok(gone.len())

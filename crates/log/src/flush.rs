@@ -45,7 +45,7 @@ impl Log {
         let dir = &self.home.dir;
         let began = Instant::now();
         let first = floor_segment(&segments, recovery_point);
-        let mut new_files = false;
+        let mut new_files = Vec::new();
         for (at, segment) in segments.iter().enumerate().skip(first) {
             if at > first && segment.base_offset >= offset {
                 break;
@@ -57,19 +57,23 @@ impl Log {
             if segment.is_deleted() {
                 continue;
             }
-            new_files |= self.guard("flush", &segment.file_path(names::LOG), result)?;
+            if let Some(made) = self.guard("flush", &segment.file_path(names::LOG), result)? {
+                new_files.push((segment, made));
+            }
             dir.metrics.flushes.add(1);
         }
-        if self.metadata_unsynced.swap(false, Ordering::AcqRel) {
-            if let Err(error) = self.flush_metadata() {
-                self.metadata_unsynced.store(true, Ordering::Release);
-                return Err(error);
-            }
-            new_files = true;
+        // What is noted as done is done: an open that fails for lack of descriptors is tried again.
+        let metadata_unsynced = self.metadata_unsynced.load(Ordering::Acquire);
+        if metadata_unsynced {
+            self.flush_metadata()?;
         }
-        if new_files {
+        if metadata_unsynced || !new_files.is_empty() {
             let path = self.path();
             self.guard("flush", &path, dir.disk.sync_dir(&path))?;
+            new_files.iter().for_each(|(segment, made)| segment.names_synced(*made));
+            if metadata_unsynced {
+                self.metadata_unsynced.store(false, Ordering::Release);
+            }
         }
         dir.metrics.flush_nanos.add(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
         let writer = self.lock_plain();
@@ -179,7 +183,7 @@ impl Log {
             let new = writer.producers.map_end_offset > writer.producers.last_snapshot_offset;
             // One that says nothing is not missed.
             let unsynced =
-                self.snapshot_unsynced.swap(false, Ordering::AcqRel) && writer.producers.len() > 0;
+                self.snapshot_unsynced.load(Ordering::Acquire) && writer.producers.len() > 0;
             (
                 (new || unsynced).then(|| producer_snapshot::encode(&writer.producers)),
                 writer.end_offset,
@@ -188,7 +192,11 @@ impl Log {
         self.flush_inner(end, now_ms)?;
         self.note_epochs()?;
         // Where there was nothing to flush. After a clean stop nobody looks at the batches.
-        if self.epochs.read().unsynced {
+        let lags = {
+            let epochs = self.epochs.read();
+            epochs.unsynced || epochs.inherited
+        };
+        if lags {
             self.write_epochs()?;
         }
         if let Some(bytes) = snapshot {
@@ -197,6 +205,7 @@ impl Log {
             let written = write_snapshot(&dir.disk, &path, &bytes, true)
                 .and_then(|()| dir.disk.sync_dir(&self.path()));
             dir.guard("write", &path, written)?;
+            self.snapshot_unsynced.store(false, Ordering::Release);
         }
         let segments = self.segments();
         if let Some(active) = segments.last()

@@ -297,9 +297,9 @@ fn write_log_starts(
     write_offsets(written, dir, names::LOG_STARTS, logs, |log| {
         let start = log.log_start_offset();
         let segments = log.segments();
-        let starts_with_file = segments.first().is_some_and(|first| {
-            first.base_offset >= start && !first.has_new_files.load(Ordering::Acquire)
-        });
+        let starts_with_file = segments
+            .first()
+            .is_some_and(|first| first.base_offset >= start && !first.has_new_files());
         (start > 0 && !starts_with_file).then_some(start)
     })
 }

@@ -155,7 +155,9 @@ fn load_inner(
         let has = |list: &[i64]| list.binary_search(&base).is_ok();
         segment.has_txn_index.store(has(&files.txns), Ordering::Relaxed);
         // By a process that died, perhaps; and a clean stop does not sync what has no records.
-        segment.has_new_files.store(!input.clean || size == 0, Ordering::Relaxed);
+        if !input.clean || size == 0 {
+            segment.note_new_file();
+        }
         if size == 0 {
             let mut index = segment.index.lock();
             index.reset();

@@ -48,8 +48,10 @@ pub(crate) struct Segment {
     deleted: AtomicBool,
     /// There is a transaction index.
     pub(crate) has_txn_index: AtomicBool,
-    /// A file of it was made whose name was not brought to the disk since, as far as is known.
-    pub(crate) has_new_files: AtomicBool,
+    /// Files of it that were made here; one counts for those of a process before.
+    files_made: AtomicU32,
+    /// So many of them are in a directory that was synced since.
+    names_synced: AtomicU32,
     pub(crate) index: Mutex<SegmentIndex>,
     index_interval: AtomicU32,
     created_ms: AtomicI64,
@@ -100,7 +102,8 @@ impl Segment {
             pinned: AtomicBool::new(false),
             deleted: AtomicBool::new(false),
             has_txn_index: AtomicBool::new(false),
-            has_new_files: AtomicBool::new(false),
+            files_made: AtomicU32::new(0),
+            names_synced: AtomicU32::new(0),
             index: Mutex::new(index),
             index_interval: AtomicU32::new(config.index_interval),
             created_ms: AtomicI64::new(config.created_ms),
@@ -208,7 +211,7 @@ impl Segment {
     /// Makes the file of a new segment; what an earlier crash left under its names goes first.
     pub(crate) fn create_file(&self, preallocate: Option<u32>) -> io::Result<()> {
         let disk = &self.dir().disk;
-        self.has_new_files.store(true, Ordering::Release);
+        self.note_new_file();
         for suffix in [names::LOG, names::INDEX, names::TIME_INDEX, names::TXN_INDEX] {
             let path = self.file_path(suffix);
             if disk.remove_file(&path)? {
@@ -469,8 +472,10 @@ impl Segment {
     }
 
     /// Brings the segment to the disk; of a segment that gets no more batches the indexes too. Says
-    /// whether files of it are new, whose names the directory's sync is to bring there.
-    pub(crate) fn flush(&self, with_indexes: bool) -> io::Result<bool> {
+    /// how many files of it were made, if some have names that the directory's sync is to bring there.
+    /// Who makes that notes it ([`Segment::names_synced`]), and only once it is done: an open that failed
+    /// for lack of descriptors is tried again, and somebody else may flush meanwhile.
+    pub(crate) fn flush(&self, with_indexes: bool) -> io::Result<Option<u32>> {
         self.open_briefly()?.sync()?;
         if with_indexes && self.index.lock().is_unsynced() {
             self.write_index()?;
@@ -479,7 +484,28 @@ impl Segment {
         if self.has_txn_index.load(Ordering::Acquire) {
             self.dir().disk.open(&self.file_path(names::TXN_INDEX), Mode::Write)?.sync()?;
         }
-        Ok(self.has_new_files.swap(false, Ordering::AcqRel))
+        let made = self.files_made.load(Ordering::Acquire);
+        Ok((made != self.names_synced.load(Ordering::Acquire)).then_some(made))
+    }
+
+    /// A file was made whose name may not be on the disk.
+    pub(crate) fn note_new_file(&self) {
+        self.files_made.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// How many files were made, for [`Segment::names_synced`].
+    pub(crate) fn files_made(&self) -> u32 {
+        self.files_made.load(Ordering::Acquire)
+    }
+
+    /// Whether there are files whose names may not be on the disk.
+    pub(crate) fn has_new_files(&self) -> bool {
+        self.files_made.load(Ordering::Acquire) != self.names_synced.load(Ordering::Acquire)
+    }
+
+    /// The directory was synced after so many files were made. One that was made meanwhile is not meant.
+    pub(crate) fn names_synced(&self, made: u32) {
+        self.names_synced.fetch_max(made, Ordering::AcqRel);
     }
 
     /// Where the first batch begins that ends at or after `offset`: what is to be cut off.

@@ -94,7 +94,7 @@ impl Segment {
     pub(crate) fn create_txn_index(&self) -> io::Result<OpenFile> {
         let file = self.home_disk().open(&self.txn_index_path(), Mode::Create)?;
         if !self.has_txn_index.swap(true, Ordering::AcqRel) {
-            self.has_new_files.store(true, Ordering::Release);
+            self.note_new_file();
         }
         Ok(file)
     }

@@ -31,6 +31,8 @@ use crate::partition::{AppendFailure, Partition, SubmittedOwn};
 
 /// How long an append that found no room waits before it is tried again.
 const FULL_BACKOFF: Duration = Duration::from_millis(10);
+/// How long a partition whose coordinator panicked waits before it is loaded again.
+const RELOAD_BACKOFF: Duration = Duration::from_millis(if cfg!(test) { 10 } else { 1000 });
 
 /// What is the same for all partitions of one coordinator.
 #[derive(Clone, Copy, Debug)]
@@ -248,6 +250,8 @@ where
                         led.try_again();
                     }
                     () = led.reload.notified() => {
+                        // What made it panic may be in its log, and do so again.
+                        tokio::time::sleep(RELOAD_BACKOFF).await;
                         if let Some(coordinator) = this.upgrade() {
                             coordinator.reload(&led);
                         }

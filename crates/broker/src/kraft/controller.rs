@@ -160,7 +160,10 @@ impl Controller {
     /// Brings everything to the disk.
     pub(crate) fn close(&self, now_ms: i64) {
         let _one = self.checkpointing.lock();
-        self.state.blocking_lock().log.close(now_ms);
+        let mut state = self.state.blocking_lock();
+        state.log.close(now_ms);
+        // Tasks that are still there must neither decide nor write a checkpoint any more.
+        state.failed.get_or_insert_with(|| "the broker has stopped".into());
     }
 }
 

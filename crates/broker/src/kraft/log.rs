@@ -159,6 +159,16 @@ impl MetadataLog {
                 }
             }
         })?;
+        if loader.next_offset() < log.log_end_offset() {
+            // A crash took what was not flushed of a segment, and left the empty one that followed it.
+            // Nothing of that was acknowledged.
+            tracing::warn!(
+                end = loader.next_offset(),
+                log_end_offset = log.log_end_offset(),
+                "the metadata log ends with an empty segment behind a gap; it goes"
+            );
+            log.truncate_to(loader.next_offset(), now_ms)?;
+        }
         sole_voter(owner, voters.as_ref(), kraft_version)?;
 
         let before = quorum_state::read(dir.disk(), &path).map_err(at(&path))?;

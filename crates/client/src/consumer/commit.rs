@@ -14,33 +14,39 @@ use crate::core::group::{GroupStatus, Member};
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 
-/// What polls have given so far; and the error that says that some of what was given can no longer be
-/// committed.
-pub(super) fn handed_out(
-    shared: &Arc<Shared>,
-) -> (Vec<(TopicPartition, CommittedOffset)>, Option<Error>) {
+/// What polls have given so far.
+pub(super) fn handed_out(shared: &Arc<Shared>) -> Vec<(TopicPartition, CommittedOffset)> {
     shared.with(|state| {
         let fetcher = &state.fetcher;
         let offsets = fetcher.partitions().filter_map(|partition| {
             let position = fetcher.position(partition)?;
             Some(((**partition).clone(), CommittedOffset { position, metadata: None }))
         });
-        let offsets = offsets.collect();
-        let lost = state.group.as_mut().and_then(|group| {
+        offsets.collect()
+    })
+}
+
+/// The error, once, that says that some of what was given can no longer be committed. It is asked for
+/// behind a commit that succeeded: whoever hears of a failed one asks again, and hears of this then.
+pub(super) fn lost(shared: &Arc<Shared>) -> Result<(), Error> {
+    let lost = shared.with(|state| {
+        let fetcher = &state.fetcher;
+        state.group.as_mut().and_then(|group| {
             group.forget_lost(Some(fetcher));
             group.take_lost()
-        });
-        (offsets, lost)
-    })
+        })
+    });
+    lost.map_or(Ok(()), Err)
 }
 
 /// Commits what polls have given so far, behind what was to be committed before.
 pub(super) async fn commit_handed_out(shared: &Arc<Shared>) -> Result<(), Error> {
     shared.pending.idle().await;
-    let (offsets, lost) = handed_out(shared);
+    let offsets = handed_out(shared);
     // Without a group that is to be said, and not that there is nothing to commit.
     identity_of(shared, ApiKey::OFFSET_COMMIT, |group| group.identity().or(Some(group.nobody())))?;
-    commit(shared, offsets).await.and(lost.map_or(Ok(()), Err))
+    commit(shared, offsets).await?;
+    lost(shared)
 }
 
 /// Commits offsets and waits until the coordinator has them; the first that is refused is the error.

@@ -74,8 +74,7 @@ impl ConsumerHandle {
 
     /// As [`Consumer::commit_async`](super::Consumer::commit_async).
     pub fn commit_async(&self) -> PendingCommit {
-        let (offsets, lost) = commit::handed_out(&self.shared);
-        pending::begin(&self.shared, offsets, lost)
+        pending::begin(&self.shared)
     }
 
     /// As [`Consumer::commit_offsets`](super::Consumer::commit_offsets).

@@ -52,8 +52,6 @@ pub(super) struct PendingCommits {
 #[derive(Default)]
 struct Next {
     offsets: BTreeMap<TopicPartition, CommittedOffset>,
-    /// Records that were handed out and can no longer be committed.
-    lost: Option<Error>,
     waiting: Vec<oneshot::Sender<Result<(), Error>>>,
 }
 
@@ -75,17 +73,13 @@ impl PendingCommits {
     }
 }
 
-/// Commits offsets behind those that are under way; of a partition the last ones count.
-pub(super) fn begin(
-    shared: &Arc<Shared>,
-    offsets: impl IntoIterator<Item = (TopicPartition, CommittedOffset)>,
-    lost: Option<Error>,
-) -> PendingCommit {
+/// Commits what polls have given so far, behind what is under way; of a partition the last offset counts.
+pub(super) fn begin(shared: &Arc<Shared>) -> PendingCommit {
     let (tell, done) = oneshot::channel();
     let pending = &shared.pending;
     let mut next = pending.lock();
-    next.offsets.extend(offsets);
-    next.lost = next.lost.take().or(lost);
+    // Looked at under the lock: of two that begin at the same time the later one must know more.
+    next.offsets.extend(commit::handed_out(shared));
     next.waiting.retain(|waiting| !waiting.is_closed());
     next.waiting.push(tell);
     // Under the lock, under which the task finds nothing more to do.
@@ -98,7 +92,7 @@ pub(super) fn begin(
 
 async fn run(shared: Arc<Shared>) {
     loop {
-        let Next { offsets, lost, waiting } = {
+        let Next { offsets, waiting } = {
             let mut next = shared.pending.lock();
             if next.waiting.is_empty() {
                 shared.pending.is_running.send_replace(false);
@@ -107,10 +101,10 @@ async fn run(shared: Arc<Shared>) {
             std::mem::take(&mut *next)
         };
         let committed = commit::commit(&shared, offsets.into_iter().collect()).await;
-        if let Err(error) = &committed {
+        let result = committed.and_then(|()| commit::lost(&shared));
+        if let Err(error) = &result {
             tracing::warn!(%error, "offsets could not be committed");
         }
-        let result = committed.and(lost.map_or(Ok(()), Err));
         for waiting in waiting {
             // Whoever dropped it does not want to know.
             drop(waiting.send(result.clone()));

@@ -192,15 +192,15 @@ impl Session {
         }
     }
 
-    /// Keeps what was taken of it by a source of several partitions. Gives it back when it has ended
-    /// meanwhile.
-    pub(super) fn keep(&self, chunk: Chunk) -> Option<Chunk> {
+    /// Keeps what was taken of it by a source of several partitions: all of it, or nothing when it has
+    /// ended meanwhile.
+    pub(super) fn keep(&self, chunks: Vec<Chunk>) -> bool {
         let mut state = self.lock();
-        if state.phase != Phase::Open {
-            return Some(chunk);
+        let is_open = state.phase == Phase::Open;
+        if is_open {
+            state.stash.extend(chunks);
         }
-        state.stash.push_back(chunk);
-        None
+        is_open
     }
 
     /// The next record of the first chunk that it keeps; `None` when that is used up, and gone then,

@@ -13,7 +13,7 @@ use super::hub::Hub;
 use super::reading::Reading;
 use super::session::{Session, TAKE_MAX};
 use super::shape::Shape;
-use crate::core::fetch::Records;
+use crate::core::fetch::{Chunk, Records};
 use crate::error::Error;
 
 /// Records of all partitions in one stream: in order within each partition, and each partition in
@@ -74,14 +74,31 @@ impl<S: Shape> Source<S> {
     }
 
     fn stash(&mut self, records: Records) {
+        // All chunks of a partition are kept or none: of a session that ends in between, the first would
+        // be given back and the next be lost, and whoever reads on would pass over it.
+        let mut sessions: Vec<(Arc<Session>, Vec<Chunk>)> = Vec::new();
+        let mut order = Vec::new();
         for chunk in records.into_chunks() {
-            // Without a session the partition was lost this moment.
-            if let Some(session) = self.reading.hub.session(chunk.partition())
-                && session.keep(chunk).is_none()
-            {
-                self.turns.push_back(session);
-            }
+            let known = |(session, _): &(Arc<Session>, _)| session.partition == **chunk.partition();
+            let at = match sessions.iter().position(known) {
+                Some(at) => at,
+                None => {
+                    // Without a session the partition was lost this moment.
+                    let Some(session) = self.reading.hub.session(chunk.partition()) else {
+                        continue;
+                    };
+                    sessions.push((session, Vec::new()));
+                    sessions.len() - 1
+                }
+            };
+            sessions[at].1.push(chunk);
+            order.push(at);
         }
+        let kept: Vec<Option<Arc<Session>>> = sessions
+            .into_iter()
+            .map(|(session, chunks)| session.keep(chunks).then_some(session))
+            .collect();
+        self.turns.extend(order.into_iter().filter_map(|at| kept[at].clone()));
     }
 }
 
