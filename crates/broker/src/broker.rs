@@ -1,6 +1,6 @@
 //! One broker: what its parts share, and how metadata takes effect on them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -76,8 +76,9 @@ pub(crate) struct Broker {
     settings: ArcSwap<Settings>,
     image: ArcSwap<MetadataImage>,
     topics: ArcSwap<TopicTable>,
-    /// Partitions whose logs could not be opened for lack of descriptors or memory, by topic.
-    unopened: Mutex<BTreeSet<Uuid>>,
+    /// Topics with partitions whose logs could not be opened for lack of descriptors or memory, and
+    /// which of these are new: they are made, where others would have to be found.
+    unopened: Mutex<BTreeMap<Uuid, BTreeSet<i32>>>,
     /// There are some.
     pub(crate) unopened_added: Arc<Notify>,
     connection_ids: AtomicU64,
@@ -275,7 +276,8 @@ impl Broker {
         }
         for id in changes.partitions.keys() {
             if let Some(topic) = image.topics.by_id(*id) {
-                table.insert(Arc::new(self.build_topic(&table, Some(&old), &image, topic)));
+                let is_new = |index| old.topics.partition(topic.id, index).is_none();
+                table.insert(Arc::new(self.build_topic(&table, is_new, &image, topic)));
             }
         }
         let topic_configs: Vec<Arc<Topic>> = if broker_configs {
@@ -320,11 +322,13 @@ impl Broker {
     /// that may wait.
     pub(crate) fn open_missing(&self) {
         self.controller.between_decisions(|image| {
-            let ids = std::mem::take(&mut *self.unopened.lock());
+            let unopened = std::mem::take(&mut *self.unopened.lock());
             let mut table = TopicTable::clone(&self.topics.load());
             let before = self.topics.load_full();
-            for topic in ids.into_iter().filter_map(|id| image.topics.by_id(id)) {
-                table.insert(Arc::new(self.build_topic(&table, Some(image), image, topic)));
+            for (id, new) in unopened {
+                let Some(topic) = image.topics.by_id(id) else { continue };
+                let is_new = |index| new.contains(&index);
+                table.insert(Arc::new(self.build_topic(&table, is_new, image, topic)));
             }
             self.topics.store(Arc::new(table));
             let (table, id) = (self.topics(), before.by_name(groups::TOPIC).map(|topic| topic.id));
@@ -344,7 +348,7 @@ impl Broker {
         self.set_strays_aside(&image)?;
         let mut table = TopicTable::default();
         for topic in image.topics.iter() {
-            table.insert(Arc::new(self.build_topic(&table, None, &image, topic)));
+            table.insert(Arc::new(self.build_topic(&table, |_| false, &image, topic)));
         }
         self.topics.store(Arc::new(table));
         let table = self.topics();
@@ -398,7 +402,7 @@ impl Broker {
     fn build_topic(
         &self,
         table: &TopicTable,
-        old: Option<&MetadataImage>,
+        is_new: impl Fn(i32) -> bool,
         image: &MetadataImage,
         topic: &TopicImage,
     ) -> Topic {
@@ -428,8 +432,7 @@ impl Broker {
                 None => {
                     let request = CreateRequest {
                         dir: partition.directory(self.node_id).filter(|id| !id.is_reserved()),
-                        is_new: old
-                            .is_some_and(|old| old.topics.partition(topic.id, index).is_none()),
+                        is_new: is_new(index),
                         ..CreateRequest::new(&name, index, topic.id)
                     };
                     match self.logs.create(&request, self.clock.wall_ms()) {
@@ -448,7 +451,12 @@ impl Broker {
                             if let CreateError::Storage(failure) = error {
                                 offline.push(index);
                                 if failure.is_retriable {
-                                    self.unopened.lock().insert(topic.id);
+                                    let mut unopened = self.unopened.lock();
+                                    let new = unopened.entry(topic.id).or_default();
+                                    if request.is_new {
+                                        new.insert(index);
+                                    }
+                                    drop(unopened);
                                     self.unopened_added.notify_one();
                                 }
                             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use thalweg_log::{
     AppendContext, AppendError, AppendInfo, AppendWaiter, Isolation, Log, OpenFile, ReadError,
-    Submitted, Wait, patiently,
+    Submitted, Wait, retry_exhausted,
 };
 use thalweg_records::validate::Validated;
 use thalweg_wire::ErrorCode;
@@ -571,8 +571,14 @@ impl Partition {
         Ok(diverges.then_some((epoch, end)))
     }
 
-    /// Whole batches from `offset` on, up to the log's end, on a thread that may wait.
-    pub(crate) fn read_whole(&self, offset: i64, max_bytes: usize) -> Result<Vec<u8>, String> {
+    /// Whole batches from `offset` on, up to the log's end, on a thread that may wait. `None` while
+    /// files cannot be opened for lack of descriptors or memory: nothing is wrong, and it may be asked
+    /// again.
+    pub(crate) fn read_whole(
+        &self,
+        offset: i64,
+        max_bytes: usize,
+    ) -> Result<Option<Vec<u8>>, String> {
         let request = thalweg_log::ReadRequest {
             offset,
             max_bytes: u32::try_from(max_bytes).unwrap_or(u32::MAX),
@@ -581,11 +587,14 @@ impl Partition {
             wait: Wait::Allowed,
         };
         // Whoever asks has to have them, and nobody asks again.
-        let result = patiently(|| match self.log.read(&request) {
+        let result = retry_exhausted(|| match self.log.read(&request) {
             Err(ReadError::Storage(failure)) => Err(failure),
             result => Ok(result),
         });
-        let result = result.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
-        result.to_vec().map_err(|e| e.to_string())
+        let result = match result {
+            Err(failure) if failure.is_retriable => return Ok(None),
+            result => result.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?,
+        };
+        result.to_vec().map(Some).map_err(|e| e.to_string())
     }
 }

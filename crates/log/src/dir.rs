@@ -48,7 +48,9 @@ pub trait DirFailureListener: Send + Sync {
 
 /// Does `work` again as long as it fails for lack of descriptors or memory, for five seconds at
 /// most: for what nobody else would repeat. On a thread that may wait.
-pub fn patiently<T>(mut work: impl FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+pub fn retry_exhausted<T>(
+    mut work: impl FnMut() -> Result<T, StorageError>,
+) -> Result<T, StorageError> {
     const ATTEMPTS: usize = 250;
     const PAUSE: Duration = Duration::from_millis(20);
     for _ in 1..ATTEMPTS {

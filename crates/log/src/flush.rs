@@ -79,10 +79,14 @@ impl Log {
         let writer = self.lock_plain();
         // After a truncation the offsets stand for other bytes.
         if writer.generation == generation {
-            let reached = match writer.rolling {
-                // The segment that is being closed is flushed with its indexes, then all is.
-                true => offset.min(writer.end_offset - 1),
-                false => offset.min(writer.end_offset),
+            // A segment that is being closed, or was meanwhile, is flushed without its indexes so far:
+            // the recovery point stays in it until it is flushed with them.
+            let reached = match segments.last() {
+                Some(last) if last.base_offset != writer.active.base_offset => {
+                    offset.min(last.base_offset)
+                }
+                _ if writer.rolling => offset.min(writer.end_offset - 1),
+                _ => offset.min(writer.end_offset),
             };
             self.recovery_point.fetch_max(reached, Ordering::AcqRel);
             self.last_flush_ms.store(now_ms, Ordering::Release);
@@ -190,6 +194,13 @@ impl Log {
             )
         };
         self.flush_inner(end, now_ms)?;
+        if end > 0 && self.metadata_unsynced.load(Ordering::Acquire) {
+            // Made anew after a crash, of records that are flushed: nothing else brings it to the disk.
+            self.flush_metadata()?;
+            let path = self.path();
+            self.guard("flush", &path, dir.disk.sync_dir(&path))?;
+            self.metadata_unsynced.store(false, Ordering::Release);
+        }
         self.note_epochs()?;
         // Where there was nothing to flush. After a clean stop nobody looks at the batches.
         let lags = {

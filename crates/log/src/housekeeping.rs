@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::checkpoint;
-use crate::dir::{LogDir, patiently};
+use crate::dir::{LogDir, retry_exhausted};
 use crate::disk::Mode;
 use crate::error::StorageError;
 use crate::log::Log;
@@ -220,17 +220,18 @@ impl LogManager {
                             while all_closed.load(Ordering::Relaxed)
                                 && let Some(log) = logs.get(next.fetch_add(1, Ordering::Relaxed))
                             {
-                                if patiently(|| log.close_cleanly(now_ms)).is_err() {
+                                if retry_exhausted(|| log.close_cleanly(now_ms)).is_err() {
                                     all_closed.store(false, Ordering::Relaxed);
                                 }
                             }
                         });
                     }
                 });
-                if all_closed.into_inner() && patiently(|| self.checkpoint_dir(dir)).is_ok() {
+                if all_closed.into_inner() && retry_exhausted(|| self.checkpoint_dir(dir)).is_ok() {
                     let marker = dir.path().join(names::CLEAN_SHUTDOWN);
                     // A failure leaves no marker, and the next start checks the logs.
-                    let _ = patiently(|| dir.guard("write", &marker, mark(dir, broker_epoch)));
+                    let _ =
+                        retry_exhausted(|| dir.guard("write", &marker, mark(dir, broker_epoch)));
                 }
             }
             for log in self.logs_in(dir) {

@@ -64,7 +64,7 @@ pub use checkpoint::format_partition_metadata;
 pub use coalesce::{AppendWaiter, Submitted};
 pub use config::LogConfig;
 pub use create::CreateRequest;
-pub use dir::{DirFailureListener, Executor, LogDir, patiently};
+pub use dir::{DirFailureListener, Executor, LogDir, retry_exhausted};
 pub use disk::{Change, DirEntry, Disk, DiskOp, FaultHook, Injected, Mode, OpenFile, Record};
 pub use error::{AppendError, CreateError, OpenError, ReadError, StorageError};
 pub use housekeeping::DirLogs;

@@ -22,7 +22,7 @@ use thalweg_wire::Uuid;
 
 use crate::checkpoint;
 use crate::config::LogConfig;
-use crate::dir::{DirFailureListener, Executor, LogDir, patiently};
+use crate::dir::{DirFailureListener, Executor, LogDir, retry_exhausted};
 use crate::disk::Disk;
 use crate::error::{OpenError, StorageError};
 use crate::housekeeping::read_offsets;
@@ -383,7 +383,7 @@ impl LogManager {
                             keeps_open: false,
                             now_ms: config.now_ms,
                         };
-                        match load_patiently(dir, path, &input) {
+                        match load_retrying(dir, path, &input) {
                             Ok((log, stats)) => {
                                 let mut loaded = loaded.lock();
                                 loaded.0.push(log);
@@ -528,12 +528,12 @@ impl LogManager {
 }
 
 /// Loads a partition; waits for descriptors and memory if they are lacking.
-fn load_patiently(
+fn load_retrying(
     dir: &Arc<LogDir>,
     path: &Path,
     input: &LoadInput,
 ) -> Result<(Arc<Log>, LoadStats), LoadError> {
-    let loaded = patiently(|| match load(dir, path, input.clone()) {
+    let loaded = retry_exhausted(|| match load(dir, path, input.clone()) {
         Err(LoadError::Storage(failure)) => Err(failure),
         Err(LoadError::Refused(reason)) => Ok(Err(reason)),
         Ok(loaded) => Ok(Ok(loaded)),

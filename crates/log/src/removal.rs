@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::dir::{LogDir, random_u128};
+use crate::dir::{LogDir, random_u128, retry_exhausted};
 use crate::error::{OpenError, StorageError};
 use crate::log::Log;
 use crate::manager::LogManager;
@@ -46,9 +46,10 @@ impl LogManager {
             }
             // All new names at once. What the checkpoints say of a deleted partition must not reach
             // one made anew.
-            let settled = dir
-                .guard("flush", dir.path(), dir.disk.sync_dir(dir.path()))
-                .and_then(|()| self.checkpoint_dir(dir));
+            let settled = retry_exhausted(|| {
+                dir.guard("flush", dir.path(), dir.disk.sync_dir(dir.path()))
+                    .and_then(|()| self.checkpoint_dir(dir))
+            });
             if let Err(error) = settled {
                 failure.get_or_insert(error);
             }

@@ -48,6 +48,8 @@ pub(crate) struct Segment {
     deleted: AtomicBool,
     /// There is a transaction index.
     pub(crate) has_txn_index: AtomicBool,
+    /// Building the indexes anew failed half-way, and is to be done from the beginning.
+    index_is_unfinished: AtomicBool,
     /// Files of it that were made here; one counts for those of a process before.
     files_made: AtomicU32,
     /// So many of them are in a directory that was synced since.
@@ -102,6 +104,7 @@ impl Segment {
             pinned: AtomicBool::new(false),
             deleted: AtomicBool::new(false),
             has_txn_index: AtomicBool::new(false),
+            index_is_unfinished: AtomicBool::new(false),
             files_made: AtomicU32::new(0),
             names_synced: AtomicU32::new(0),
             index: Mutex::new(index),
@@ -281,12 +284,19 @@ impl Segment {
             Err(WalkError::Io(error)) => Err(error),
             Err(_) => Ok(None),
         };
+        if self.index_is_unfinished.load(Ordering::Acquire) {
+            return self.rebuild_index(&file);
+        }
         let outcome = self.with_index(|index, paths| {
             if index.loaded {
                 return Ok(());
             }
-            index.load(paths, size, head_at)?;
-            self.check_last_time(index, paths, &file)
+            let checked = index
+                .load(paths, size, head_at)
+                .and_then(|()| self.check_last_time(index, paths, &file));
+            // What was not checked to its end, for want of a descriptor perhaps, is not used.
+            index.loaded &= checked.is_ok();
+            checked
         });
         match outcome {
             Ok(()) => Ok(()),
@@ -335,33 +345,46 @@ impl Segment {
     pub(crate) fn rebuild_index(&self, file: &OpenFile) -> io::Result<()> {
         self.dir().metrics.indexes_rebuilt.add(1);
         self.with_index(|index, paths| {
-            let size = self.size();
-            let known = index.max_timestamp();
-            index.reset();
-            let mut walk = Walk::new(file, 0, size, Wait::Allowed);
-            loop {
-                match walk.next() {
-                    Ok(Some(head)) => {
-                        index.on_append(&head, self.index_interval());
-                        index.write_full_page(paths)?;
-                    }
-                    Ok(None) => break,
-                    Err(WalkError::Io(error)) => return Err(error),
-                    // What lies behind a damaged batch is found from the last entry before it,
-                    // and so is the damage.
-                    Err(_) => break,
-                }
-            }
-            // An append may have told its timestamp and not yet its size.
-            if known.offset > index.max_timestamp().offset && index.loaded {
-                let last = walk.position() == size;
-                if last {
-                    index.note_timestamp(known);
-                }
-            }
-            index.on_close();
-            index.write_out(paths)
+            let built = self.build_index(index, paths, file);
+            // Half of one would be believed: that the largest timestamp lies in it, for one.
+            index.loaded &= built.is_ok();
+            self.index_is_unfinished.store(built.is_err(), Ordering::Release);
+            built
         })
+    }
+
+    fn build_index(
+        &self,
+        index: &mut SegmentIndex,
+        paths: &IndexPaths<'_>,
+        file: &OpenFile,
+    ) -> io::Result<()> {
+        let size = self.size();
+        let known = index.max_timestamp();
+        index.reset();
+        let mut walk = Walk::new(file, 0, size, Wait::Allowed);
+        loop {
+            match walk.next() {
+                Ok(Some(head)) => {
+                    index.on_append(&head, self.index_interval());
+                    index.write_full_page(paths)?;
+                }
+                Ok(None) => break,
+                Err(WalkError::Io(error)) => return Err(error),
+                // What lies behind a damaged batch is found from the last entry before it,
+                // and so is the damage.
+                Err(_) => break,
+            }
+        }
+        // An append may have told its timestamp and not yet its size.
+        if known.offset > index.max_timestamp().offset && index.loaded {
+            let last = walk.position() == size;
+            if last {
+                index.note_timestamp(known);
+            }
+        }
+        index.on_close();
+        index.write_out(paths)
     }
 
     /// The largest timestamp and where; -1 when the segment has none.

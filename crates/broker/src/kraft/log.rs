@@ -12,7 +12,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use thalweg_log::{
     AppendContext, AppendError, CLUSTER_METADATA_TOPIC, CreateError, CreateRequest, Disk,
-    Isolation, Log, LogConfig, LogDir, LogManager, ReadRequest, StorageError, Wait, patiently,
+    Isolation, Log, LogConfig, LogDir, LogManager, ReadRequest, StorageError, Wait,
+    retry_exhausted,
 };
 use thalweg_metadata::bootstrap::{
     QUORUM_CHECKPOINT, SoleVoter, abort_record, bootstrap_checkpoint, bootstrap_records,
@@ -268,14 +269,14 @@ impl MetadataLog {
     ) -> Result<Vec<Update>, MetadataLogError> {
         let context = AppendContext::coordinator(self.epoch, now_ms);
         for (at, batch) in batches.iter().enumerate() {
-            match self.append_patiently(batch, &context) {
+            match self.append_retrying(batch, &context) {
                 Err(error) if at > 0 => return Err(half_written(&error)),
                 appended => appended?,
             }
             self.bytes_since_snapshot += batch.len() as u64;
         }
         if self.settled {
-            patiently(|| self.log.flush(now_ms)).map_err(|error| half_written(&error))?;
+            retry_exhausted(|| self.log.flush(now_ms)).map_err(|error| half_written(&error))?;
         }
         self.log.advance_high_watermark(self.log.log_end_offset());
         let mut decompressor = Decompressor::new();
@@ -289,12 +290,12 @@ impl MetadataLog {
     }
 
     /// Appends a batch; waits where there is no descriptor or no memory to open a file.
-    fn append_patiently(
+    fn append_retrying(
         &self,
         batch: &[u8],
         context: &AppendContext,
     ) -> Result<(), MetadataLogError> {
-        let appended = patiently(|| match self.log.append_with_offsets(batch, context) {
+        let appended = retry_exhausted(|| match self.log.append_with_offsets(batch, context) {
             Err(AppendError::Storage(failure)) => Err(failure),
             appended => Ok(appended),
         })?;

@@ -66,7 +66,7 @@ pub(super) fn handle(context: &Context, scratch: &mut Scratch, body: &[u8]) -> H
             let context = context.clone();
             return Handled::Parked(Box::pin(async move {
                 let plan = Arc::new(plan);
-                match attempt_patiently(&context, terms, &plan, cold).await {
+                match attempt_waiting(&context, terms, &plan, cold).await {
                     Ok(attempt) => answer_or_park(context, terms, plan, attempt).await,
                     Err(stopped) => Parked::close(stopped.to_string()),
                 }
@@ -120,13 +120,13 @@ async fn again(
     };
     match found {
         Ok(attempt) => Ok(attempt),
-        Err(cold) => attempt_patiently(context, terms, plan, cold).await,
+        Err(cold) => attempt_waiting(context, terms, plan, cold).await,
     }
 }
 
 /// Looks at all partitions on the pool of the directory that is cold, and on that of the next one
 /// that is: a stalled disk takes threads from its own pool only.
-async fn attempt_patiently(
+async fn attempt_waiting(
     context: &Context,
     terms: Terms,
     plan: &Arc<Plan>,

@@ -92,7 +92,8 @@ fn replay<S: Shard>(
         if is_gone() {
             return Ok(false);
         }
-        let chunk = led.partition.read_whole(at, CHUNK_BYTES)?;
+        // It waits before it gives up, so that this is no busy loop; and it ends when it is resigned.
+        let Some(chunk) = led.partition.read_whole(at, CHUNK_BYTES)? else { continue };
         if chunk.is_empty() {
             break end;
         }
