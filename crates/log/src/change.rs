@@ -270,7 +270,8 @@ impl Log {
         if self.high_watermark() < offset {
             self.store_high_watermark(offset);
         }
-        self.recovery_point.fetch_max(offset, Ordering::AcqRel);
+        // The recovery point stays what is flushed, where Kafka raises it, too: after a kill the start may
+        // be the older one again, and then nobody would check what lies between.
         self.epochs.write().truncate_from_start(offset);
         let latest = self.snapshots.lock().last().copied();
         writer.producers.on_log_start_offset(offset, latest);

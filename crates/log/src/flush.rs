@@ -95,7 +95,7 @@ impl Log {
     }
 
     /// Brings `partition.metadata` to the disk, and the directory that it is in.
-    fn flush_metadata(&self) -> Result<(), StorageError> {
+    pub(crate) fn flush_metadata(&self) -> Result<(), StorageError> {
         let dir = &self.home.dir;
         let path = self.path().join(names::PARTITION_METADATA);
         let synced = dir.disk.open(&path, Mode::Write).and_then(|file| file.sync());

@@ -853,6 +853,10 @@ impl Recovery<'_> {
             segment.set_size(valid);
         }
         segment.write_index()?;
+        // Built anew of batches that may all be flushed: nothing else would bring it to the disk.
+        if segment.sync_txn_index()? {
+            self.home.dir.disk.sync_dir(self.path)?;
+        }
         Ok((end, truncated, is_zero))
     }
 }

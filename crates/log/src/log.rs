@@ -326,7 +326,15 @@ impl Log {
         let content = checkpoint::format_partition_metadata(id);
         let written = dir.disk.replace_unsynced(&path, &content);
         dir.guard("write", &path, written)?;
-        self.metadata_unsynced.store(true, Ordering::Release);
+        if self.recovery_point() > 0 {
+            // It has flushed records and lost its id, to a power cut: there are few of these, and their
+            // first flush is over.
+            self.flush_metadata()?;
+            let home = self.path();
+            self.guard("flush", &home, dir.disk.sync_dir(&home))?;
+        } else {
+            self.metadata_unsynced.store(true, Ordering::Release);
+        }
         // Once it is written: a log that was not told its id is told again.
         Ok(self.topic_id.set(id).is_ok() || self.topic_id() == Some(id))
     }

@@ -504,11 +504,18 @@ impl Segment {
             self.write_index()?;
             self.sync_index()?;
         }
-        if self.has_txn_index.load(Ordering::Acquire) {
-            self.dir().disk.open(&self.file_path(names::TXN_INDEX), Mode::Write)?.sync()?;
-        }
+        self.sync_txn_index()?;
         let made = self.files_made.load(Ordering::Acquire);
         Ok((made != self.names_synced.load(Ordering::Acquire)).then_some(made))
+    }
+
+    /// Brings the index of aborted transactions to the disk, if there is one; says whether there is.
+    pub(crate) fn sync_txn_index(&self) -> io::Result<bool> {
+        let is_there = self.has_txn_index.load(Ordering::Acquire);
+        if is_there {
+            self.dir().disk.open(&self.file_path(names::TXN_INDEX), Mode::Write)?.sync()?;
+        }
+        Ok(is_there)
     }
 
     /// A file was made whose name may not be on the disk.

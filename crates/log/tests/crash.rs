@@ -62,7 +62,7 @@ impl Part {
 
     /// What a log says for itself goes for a crash from here on.
     fn note(&mut self, log: &Log, at: usize) {
-        // DeleteRecords raises it, too: nothing before the start has to stay.
+        // A start that is on the disk raises it, too: nothing before the start has to stay.
         if log.recovery_point() > max_until(&self.flushed, at).max(log.log_start_offset()) {
             self.flushed.push((at, log.recovery_point()));
         }
@@ -224,7 +224,12 @@ fn look(logs: &LogManager, parts: &[Part], at: usize, random: &mut Random) -> Ve
         } else {
             possible.retain(|part| max_until(&part.flushed, at) == 0);
         }
-        let part = possible.pop().unwrap_or_else(|| panic!("t-{index} should not be there"));
+        let part = possible.pop().unwrap_or_else(|| {
+            let known: Vec<_> = of_index()
+                .map(|part| (part.id, part.created, part.deleted, part.flushed.clone()))
+                .collect();
+            panic!("t-{index} with topic id {:?} should not be there: {known:?}", log.topic_id())
+        });
         assert!(possible.is_empty(), "one at a time");
         let part = part.recovered(&log, at, random);
         // A deletion that was begun is done again.
