@@ -16,8 +16,14 @@ pub(crate) struct PartitionOffset {
 }
 
 /// Lines after the version and the count; an empty file has none.
+///
+/// Every line ends with a line feed: one that does not is the beginning of a number that a power cut
+/// has torn, and would be taken for another number.
 fn body<'a>(bytes: &'a [u8], what: &str) -> Result<Vec<&'a str>, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| format!("{what} is not UTF-8"))?;
+    if !text.is_empty() && !text.ends_with('\n') {
+        return Err(format!("{what} ends in the middle of a line"));
+    }
     let mut lines = text.lines();
     let Some(version) = lines.next() else { return Ok(Vec::new()) };
     if version.parse::<i32>() != Ok(0) {
@@ -167,11 +173,15 @@ mod tests {
             b"0\n1\na 0\n",
             b"0\n1\na 0 1 2\n",
             b"0\n1\na x 1\n",
+            b"0\n1\na 0 1",
+            b"0\n1",
             b"\xff",
         ] {
             assert!(parse_offsets(bad).is_err(), "{bad:?}");
         }
-        for bad in [&b"0\n1\n1\n"[..], b"0\n1\n-1 0\n", b"0\n1\n1 -3\n", b"0\n1\n1 2 3\n"] {
+        for bad in
+            [&b"0\n1\n1\n"[..], b"0\n1\n-1 0\n", b"0\n1\n1 -3\n", b"0\n1\n1 2 3\n", b"0\n1\n1 12"]
+        {
             assert!(parse_epochs(bad).is_err(), "{bad:?}");
         }
     }

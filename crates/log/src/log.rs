@@ -283,7 +283,7 @@ impl Log {
             log_start_offset: AtomicI64::new(log_start),
             high_watermark: AtomicI64::new(high_watermark),
             first_unstable_offset: AtomicI64::new(first_unstable.max(log_start)),
-            recovery_point: AtomicI64::new(loaded.recovery_point.max(log_start).min(end.offset)),
+            recovery_point: AtomicI64::new(loaded.recovery_point.min(end.offset)),
             last_flush_ms: AtomicI64::new(loaded.now_ms),
             flush_wanted: AtomicI64::new(-1),
             has_transactions: AtomicBool::new(has_transactions),

@@ -62,8 +62,7 @@ impl Part {
 
     /// What a log says for itself goes for a crash from here on.
     fn note(&mut self, log: &Log, at: usize) {
-        // A start that is on the disk raises it, too: nothing before the start has to stay.
-        if log.recovery_point() > max_until(&self.flushed, at).max(log.log_start_offset()) {
+        if log.recovery_point() > max_until(&self.flushed, at) {
             self.flushed.push((at, log.recovery_point()));
         }
     }
