@@ -307,8 +307,10 @@ impl Partition {
             let mut current = self.leader.lock();
             std::mem::replace(&mut *current, leader)
         };
-        if leader.is_local && (leader.epoch != before.epoch || !before.is_local) {
-            self.log.assign_epoch(leader.epoch);
+        if !leader.is_local {
+            self.log.make_follower(leader.epoch);
+        } else if leader.epoch != before.epoch || !before.is_local {
+            self.log.make_leader(leader.epoch);
             // The only replica in sync is this one: all it has is committed.
             self.log.advance_high_watermark(self.log.log_end_offset());
         }
@@ -361,6 +363,17 @@ impl Partition {
         }
     }
 
+    /// What the log says of an append that was for another leadership than the one of now.
+    fn append_refused(&self, error: AppendError) -> AppendFailure {
+        match error {
+            AppendError::NotLeaderOrFollower { .. } => {
+                let leader = self.leader();
+                self.append_elsewhere((leader.id, leader.epoch))
+            }
+            error => AppendFailure::Log(error),
+        }
+    }
+
     /// Appends a producer's validated batch; `records` are the bytes that were validated.
     pub(crate) async fn append(
         self: &Arc<Self>,
@@ -401,7 +414,7 @@ impl Partition {
                 }
             }
         }
-        .map_err(AppendFailure::Log)?;
+        .map_err(|error| self.append_refused(error))?;
         if !info.duplicate {
             self.log.advance_high_watermark(info.last_offset + 1);
             wakes.add(self, batch.len());
@@ -449,7 +462,7 @@ impl Partition {
         result: Result<AppendInfo, AppendError>,
         bytes: usize,
     ) -> Result<i64, AppendFailure> {
-        let info = result.map_err(AppendFailure::Log)?;
+        let info = result.map_err(|error| self.append_refused(error))?;
         self.committed(info.last_offset + 1, bytes);
         Ok(info.first_offset)
     }

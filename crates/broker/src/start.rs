@@ -27,7 +27,7 @@ use crate::kraft::{Controller, MetadataLog, MetadataLogError, Owner, Retention};
 use crate::net::listener::{self, Listener, SocketOptions};
 use crate::random::Random;
 use crate::registration;
-use crate::reserve::Reserve;
+use crate::spare_worker::SpareWorker;
 use crate::topic_settings;
 
 /// Why a broker did not start.
@@ -57,7 +57,7 @@ pub struct RunningBroker {
     pub(crate) broker: Arc<Broker>,
     listeners: Vec<Arc<Listener>>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
-    reserve: Mutex<Option<Reserve>>,
+    spare_worker: Mutex<Option<SpareWorker>>,
 }
 
 /// Starts a broker; when this returns it accepts connections.
@@ -83,8 +83,8 @@ pub(crate) async fn start(config: BrokerConfig, hooks: Hooks) -> Result<RunningB
         )));
     }
     tasks.extend(crate::housekeeping::spawn(&broker));
-    let (tasks, reserve) = (Mutex::new(tasks), Mutex::new(None));
-    Ok(RunningBroker { broker, listeners, tasks, reserve })
+    let (tasks, spare_worker) = (Mutex::new(tasks), Mutex::new(None));
+    Ok(RunningBroker { broker, listeners, tasks, spare_worker })
 }
 
 impl RunningBroker {
@@ -101,9 +101,9 @@ impl RunningBroker {
     /// Lets one worker of this runtime sleep until a disk stalls, so that there is somebody to
     /// serve what has nothing to do with that disk. For a runtime of the broker's own, with a
     /// worker more than there are processors.
-    pub fn reserve_worker(&self) {
+    pub fn keep_spare_worker(&self) {
         let stalls = Arc::clone(self.broker.logs.stalls());
-        self.reserve.lock().get_or_insert_with(|| Reserve::keep(stalls));
+        self.spare_worker.lock().get_or_insert_with(|| SpareWorker::keep(stalls));
     }
 
     /// Waits until the broker stops by itself; gives the reason.
@@ -127,7 +127,7 @@ impl RunningBroker {
     async fn stop(&self) {
         let broker = Arc::clone(&self.broker);
         broker.shutdown.send_replace(true);
-        self.reserve.lock().take();
+        self.spare_worker.lock().take();
         let tasks = std::mem::take(&mut *self.tasks.lock());
         for task in tasks {
             task.abort();

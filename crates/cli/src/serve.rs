@@ -133,7 +133,7 @@ async fn serve(args: ServeArgs, config: BrokerConfig, log_levels: Arc<dyn LogLev
             return ExitCode::FAILURE;
         }
     };
-    broker.reserve_worker();
+    broker.keep_spare_worker();
     observer.ready(&broker);
     announce(&broker, metrics_address);
 

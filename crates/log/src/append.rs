@@ -2,7 +2,7 @@
 //!
 //! A leader's append sets base offsets and the leader epoch in place, checks the producers, and
 //! writes the bytes as they are with one system call. In steady state it allocates nothing.
-//! Appends that find the lock taken: `coalesce`.
+//! Appends that find the log's turn taken: `queue` and `submit`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,6 +15,7 @@ use crate::error::{AppendError, StorageError};
 use crate::log::{Log, Writer};
 use crate::names;
 use crate::producers::{AppendOrigin, BatchMeta, Judgement, ProducerError, Updates, Verdict};
+use crate::queue::Turn;
 use crate::txn_index::{AbortedTxn, append_entry};
 use crate::walk::BatchHead;
 
@@ -118,7 +119,7 @@ impl Log {
     /// are written as they are then. They must have been validated; here only their framing, their
     /// size and their producers are checked.
     ///
-    /// May wait: for the lock, for a roll, and where `flush.messages` asks for it for the disk. Use
+    /// May wait: for the log's turn, for a roll, and where `flush.messages` asks for it for the disk. Use
     /// [`Log::submit`] on threads that must not.
     pub fn append_as_leader(
         &self,
@@ -144,49 +145,47 @@ impl Log {
         records: &mut Records<'_>,
         context: &AppendContext,
     ) -> Result<AppendInfo, AppendError> {
+        let turn = self.wait_turn();
+        let appended = self.append_in(&turn, records, context);
+        turn.end();
+        self.flush_appended(appended, context)
+    }
+
+    /// What `flush.messages` asks for after an append, without the turn.
+    pub(crate) fn flush_appended(
+        &self,
+        appended: Result<(AppendInfo, bool), AppendError>,
+        context: &AppendContext,
+    ) -> Result<AppendInfo, AppendError> {
+        let (info, is_flush_due) = appended?;
+        if is_flush_due {
+            self.flush(context.now_ms)?;
+        }
+        Ok(info)
+    }
+
+    /// An append of whoever has the turn and may roll; says, too, whether a flush is due.
+    pub(crate) fn append_in(
+        &self,
+        turn: &Turn<'_>,
+        records: &mut Records<'_>,
+        context: &AppendContext,
+    ) -> Result<(AppendInfo, bool), AppendError> {
         loop {
-            let mut writer = self.lock_idle_writer();
-            let info = match self.append_now(&mut writer, records, context)? {
-                Plan::Write(info, ..) => {
-                    let due = self.flush_by_messages_due(&writer);
-                    drop(writer);
-                    if due {
-                        self.flush(context.now_ms)?;
-                    }
-                    info
-                }
-                Plan::Answer(info) => info,
+            let mut writer = self.writer();
+            match self.append_now(&mut writer, records, context)? {
+                Plan::Answer(info) => return Ok((info, false)),
+                Plan::Write(info, ..) => return Ok((info, self.flush_by_messages_due(&writer))),
                 Plan::Roll => {
+                    let base = self.shape(records, writer.end_offset, context)?.first_offset;
                     drop(writer);
-                    self.roll_for(records, context)?;
-                    continue;
+                    self.roll_in(turn, base, context.now_ms)?;
                 }
-            };
-            return Ok(info);
+            }
         }
     }
 
-    /// Makes room for `records`, unless somebody else has done it meanwhile.
-    fn roll_for(
-        &self,
-        records: &mut Records<'_>,
-        context: &AppendContext,
-    ) -> Result<(), AppendError> {
-        let change = self.lock_change();
-        let base = {
-            let mut writer = self.lock_plain();
-            let at = (writer.end_offset, writer.end_position);
-            let shape = self.shape(records, at.0, context)?;
-            if !self.must_roll(&mut writer, at.1, &shape, context.now_ms)? {
-                return Ok(());
-            }
-            shape.first_offset
-        };
-        self.roll_held(&change, base, context.now_ms)?;
-        Ok(())
-    }
-
-    /// One append under the lock.
+    /// One append.
     pub(crate) fn append_now(
         &self,
         writer: &mut Writer,
@@ -223,6 +222,7 @@ impl Log {
         if self.is_closed() {
             return Err(self.closed_error());
         }
+        self.check_role(writer.role, context)?;
         let shape = self.shape(records, at.0, context)?;
         let log_start_offset = self.log_start_offset();
         let mut info = AppendInfo {

@@ -1,13 +1,12 @@
 //! Changes to the list of segments: rolling, retention, DeleteRecords, truncation.
 //!
-//! All of them hold `change` from beginning to end and `writer` only to announce (`busy`) and to
-//! install what was prepared.
+//! A roll has the log's turn. What takes segments or records away holds `change` from beginning to
+//! end, and takes the turn besides where nothing may be appended meanwhile. `writer` is held only to
+//! announce and to install what was prepared.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-use parking_lot::MutexGuard;
 
 use crate::config::LogConfig;
 use crate::dir::random_u128;
@@ -15,10 +14,11 @@ use crate::disk::is_exhausted;
 use crate::error::{ReadError, StorageError};
 use crate::flush::write_snapshot;
 use crate::load::rebuild_producers;
-use crate::log::{ChangeGuard, Log};
+use crate::log::Log;
 use crate::names;
 use crate::producer_snapshot;
 use crate::producers::ProducerState;
+use crate::queue::Turn;
 use crate::segment::{Segment, SegmentConfig};
 
 impl SegmentConfig {
@@ -36,33 +36,20 @@ impl Log {
     /// Closes the active segment and begins a new one, unless the active one is empty. Returns the
     /// active segment's base offset.
     pub fn roll(&self, now_ms: i64) -> Result<i64, StorageError> {
-        let change = self.lock_change();
-        self.roll_held(&change, 0, now_ms)
+        let turn = self.wait_turn();
+        let rolled = self.roll_in(&turn, 0, now_ms);
+        turn.end();
+        rolled
     }
 
-    /// The roll proper. The new segment begins at `base` or at the log's end, whichever is later.
-    pub(crate) fn roll_held(
+    /// The roll proper, of whoever has the turn. The new segment begins at `base` or at the log's end,
+    /// whichever is later.
+    pub(crate) fn roll_in(
         &self,
-        _change: &ChangeGuard<'_>,
+        _turn: &Turn<'_>,
         base: i64,
         now_ms: i64,
     ) -> Result<i64, StorageError> {
-        self.roll_now(base, now_ms)
-    }
-
-    /// [`Self::roll_held`] under the plain lock.
-    pub(crate) fn roll_held_plain(
-        &self,
-        _change: &MutexGuard<'_, ()>,
-        base: i64,
-        now_ms: i64,
-    ) -> Result<i64, StorageError> {
-        self.roll_now(base, now_ms)
-    }
-
-    fn roll_now(&self, base: i64, now_ms: i64) -> Result<i64, StorageError> {
-        // Whoever asked for a roll has it, or hears below why not.
-        self.lock_plain().roll_queued = false;
         let dir = &self.home.dir;
         dir.check()?;
         if self.is_closed() {
@@ -71,13 +58,11 @@ impl Log {
         let config = self.config();
         self.write_epochs()?;
         let (old, base, snapshot) = {
-            let mut writer = self.lock_plain();
+            let mut writer = self.writer();
             let base = base.max(writer.end_offset);
-            writer.roll_queued = false;
             if base == writer.active.base_offset {
                 return Ok(base);
             }
-            writer.busy = true;
             writer.rolling = true;
             let snapshot = (base > writer.producers.last_snapshot_offset)
                 .then(|| producer_snapshot::encode(&writer.producers));
@@ -108,7 +93,7 @@ impl Log {
             prepared => prepared,
         };
         let prepared = dir.guard("roll", &new.file_path(names::LOG), prepared);
-        let mut writer = self.lock_plain();
+        let mut writer = self.writer();
         if prepared.is_ok() {
             writer.producers.map_end_offset = base;
             if snapshot.is_some() {
@@ -116,9 +101,7 @@ impl Log {
                 self.snapshot_unsynced.store(true, Ordering::Release);
                 note_snapshot(&mut self.snapshots.lock(), base);
             }
-            let mut segments = self.segments().as_ref().clone();
-            segments.push(new.clone());
-            self.set_segments(segments);
+            self.change_segments(|segments| segments.push(new.clone()));
             old.unpin();
             new.pin_if_wanted();
             writer.active = new;
@@ -128,9 +111,7 @@ impl Log {
             dir.metrics.rolls.add(1);
             self.flush_wanted.fetch_max(base, Ordering::AcqRel);
         }
-        writer.busy = false;
         writer.rolling = false;
-        self.idle.notify_all();
         drop(writer);
         prepared?;
         if let (Some(executor), Some(log)) = (&dir.executor, self.me.upgrade()) {
@@ -184,7 +165,7 @@ impl Log {
         config: &LogConfig,
         mut goes: impl FnMut(&Segment, Option<&Arc<Segment>>, i64) -> std::io::Result<bool>,
     ) -> Result<usize, StorageError> {
-        let change = self.lock_change();
+        let _change = self.lock_change();
         let dir = &self.home.dir;
         let segments = self.segments();
         let (high_watermark, log_start) = (self.high_watermark(), self.log_start_offset());
@@ -206,7 +187,7 @@ impl Log {
             return Ok(0);
         }
         if count == segments.len() {
-            self.roll_held(&change, 0, now_ms)?;
+            self.roll(now_ms)?;
         }
         let segments = self.segments();
         let (gone, kept) = segments.split_at(count.min(segments.len() - 1));
@@ -220,7 +201,9 @@ impl Log {
             first.note_new_file();
             self.raise_log_start(first.base_offset);
         }
-        self.set_segments(kept.to_vec());
+        self.change_segments(|list| {
+            list.retain(|segment| gone.iter().all(|gone| gone.base_offset != segment.base_offset));
+        });
         let due = now_ms.saturating_add(config.file_delete_delay_ms);
         for segment in gone {
             segment.delete(due)?;
@@ -260,12 +243,19 @@ impl Log {
         Ok(self.log_start_offset())
     }
 
-    /// Raises the log's start, if that is a raise.
+    /// Raises the log's start, if that is a raise. For those who hold `change`.
     fn raise_log_start(&self, offset: i64) {
-        let mut writer = self.lock_plain();
         if offset <= self.log_start_offset() {
             return;
         }
+        // No roll may be between its snapshot of the producers and the note of it.
+        let turn = self.wait_turn();
+        self.set_log_start(offset);
+        turn.end();
+    }
+
+    fn set_log_start(&self, offset: i64) {
+        let mut writer = self.writer();
         self.store_log_start(offset);
         if self.high_watermark() < offset {
             self.store_high_watermark(offset);
@@ -305,15 +295,21 @@ impl Log {
     /// For logs of a manager use [`crate::LogManager::truncate`]: the checkpoint must not go on
     /// calling flushed what is appended again.
     pub fn truncate_to(&self, offset: i64, now_ms: i64) -> Result<bool, StorageError> {
-        let change = self.lock_change();
+        let _change = self.lock_change();
+        let turn = self.wait_turn();
+        let truncated = self.truncate_in(&turn, offset.max(0), now_ms);
+        turn.end();
+        truncated
+    }
+
+    fn truncate_in(&self, turn: &Turn<'_>, offset: i64, now_ms: i64) -> Result<bool, StorageError> {
         self.home.dir.check()?;
-        let offset = offset.max(0);
         if self.is_closed() {
             return Ok(false);
         }
         if offset >= self.log_end_offset() {
             let end = self.log_end_offset();
-            let mut writer = self.lock_plain();
+            let mut writer = self.writer();
             self.epochs.write().truncate_from_end(end);
             writer.latest_epoch = self.latest_epoch().map_or(-1, |(epoch, _)| epoch);
             drop(writer);
@@ -322,7 +318,7 @@ impl Log {
         }
         let segments = self.segments();
         if segments.first().is_some_and(|first| first.base_offset > offset) {
-            self.replace_all(&change, offset, None, now_ms)?;
+            self.replace_all(turn, offset, None, now_ms)?;
             return Ok(true);
         }
         let config = self.config();
@@ -347,7 +343,7 @@ impl Log {
                 self.reload_producers(&kept, offset, now_ms)
             })())
         })();
-        let mut writer = self.lock_plain();
+        let mut writer = self.writer();
         let result = worked.map(|producers| {
             writer.producers = producers;
             writer.producers.on_high_watermark(self.high_watermark());
@@ -355,22 +351,19 @@ impl Log {
             true
         });
         writer.latest_epoch = self.latest_epoch().map_or(-1, |(epoch, _)| epoch);
-        writer.busy = false;
-        self.idle.notify_all();
         result
     }
 
-    /// From here on nothing is appended, and what is known of positions is void.
+    /// What is known of positions is void from here on.
     fn announce(&self) {
-        let mut writer = self.lock_plain();
-        writer.busy = true;
+        let mut writer = self.writer();
         writer.generation = writer.generation.wrapping_add(1);
         self.hints.lock().void();
     }
 
     /// Readers first see the end where it is going to be; then the bytes may go.
     fn show_shorter(&self, kept: &[Arc<Segment>], active: &Arc<Segment>, offset: i64, cut: u32) {
-        let mut writer = self.lock_plain();
+        let mut writer = self.writer();
         self.recovery_point.fetch_min(offset, Ordering::AcqRel);
         let high_watermark = self.high_watermark();
         if high_watermark > offset {
@@ -382,7 +375,7 @@ impl Log {
         writer.end_offset = offset;
         writer.end_position = cut;
         writer.active = active.clone();
-        self.set_segments(kept.to_vec());
+        self.change_segments(|list| *list = kept.to_vec());
         self.publish_end(&writer);
         self.hints.lock().void();
     }
@@ -396,22 +389,25 @@ impl Log {
         log_start_offset: Option<i64>,
         now_ms: i64,
     ) -> Result<(), StorageError> {
-        let change = self.lock_change();
-        self.home.dir.check()?;
-        if self.is_closed() {
-            return Ok(());
-        }
-        self.replace_all(&change, offset.max(0), log_start_offset, now_ms)
+        let _change = self.lock_change();
+        let turn = self.wait_turn();
+        let replaced = self.replace_all(&turn, offset.max(0), log_start_offset, now_ms);
+        turn.end();
+        replaced
     }
 
     fn replace_all(
         &self,
-        _change: &ChangeGuard<'_>,
+        _turn: &Turn<'_>,
         offset: i64,
         log_start_offset: Option<i64>,
         now_ms: i64,
     ) -> Result<(), StorageError> {
         let dir = &self.home.dir;
+        dir.check()?;
+        if self.is_closed() {
+            return Ok(());
+        }
         let config = self.config();
         let segments = self.segments();
         self.announce();
@@ -431,9 +427,9 @@ impl Log {
             self.epochs.write().clear();
             self.write_epochs()
         })());
-        let mut writer = self.lock_plain();
+        let mut writer = self.writer();
         if worked.is_ok() {
-            self.set_segments(vec![new.clone()]);
+            self.change_segments(|list| *list = vec![new.clone()]);
             writer.active = new;
             writer.end_offset = offset;
             writer.end_position = 0;
@@ -449,8 +445,6 @@ impl Log {
             self.publish_end(&writer);
         }
         self.hints.lock().void();
-        writer.busy = false;
-        self.idle.notify_all();
         worked
     }
 
@@ -484,7 +478,7 @@ impl Log {
     /// Forgets producers that were silent for `producer.id.expiration.ms`.
     pub fn expire_producers(&self, now_ms: i64) -> usize {
         let expiration = self.home.dir.producer_expiration_ms();
-        let mut writer = self.lock_writer();
+        let mut writer = self.writer();
         if writer.producers.len() == 0 { 0 } else { writer.producers.expire(now_ms, expiration) }
     }
 }

@@ -23,7 +23,7 @@ use crate::housekeeping::Written;
 use crate::meta_properties::MetaProperties;
 use crate::metrics::Metrics;
 use crate::names;
-use crate::pace::{Gate, Pace};
+use crate::stalls::pace::{Gate, Pace};
 
 /// That files cannot be opened is said at most this often.
 const EXHAUSTION_LOG_INTERVAL: Duration = Duration::from_secs(10);

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use thalweg_wire::ErrorCode;
 
+use crate::role::Role;
+
 /// A file operation failed, or its log directory had failed before.
 ///
 /// The directory is offline and stays so until the process is started again, unless the error is
@@ -172,6 +174,18 @@ pub enum AppendError {
         /// The last offset before it.
         previous: i64,
     },
+    /// The append is for another leader epoch, or another role, than the log has by now.
+    #[error("append to {topic}-{partition} for leader epoch {leader_epoch}, the log is {role:?}")]
+    NotLeaderOrFollower {
+        /// Topic.
+        topic: Arc<str>,
+        /// Partition.
+        partition: i32,
+        /// The append's.
+        leader_epoch: i32,
+        /// What this broker is to the partition.
+        role: Role,
+    },
     /// It met a bug here. Whether it was written is not known.
     #[error("append to {topic}-{partition} panicked")]
     Panicked {
@@ -188,7 +202,9 @@ impl AppendError {
     pub fn code(&self) -> ErrorCode {
         match self {
             AppendError::Storage(_) => ErrorCode::KAFKA_STORAGE_ERROR,
-            AppendError::Closed { .. } => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+            AppendError::Closed { .. } | AppendError::NotLeaderOrFollower { .. } => {
+                ErrorCode::NOT_LEADER_OR_FOLLOWER
+            }
             AppendError::Corrupt { .. } => ErrorCode::CORRUPT_MESSAGE,
             AppendError::RecordTooLarge { .. } => ErrorCode::MESSAGE_TOO_LARGE,
             AppendError::RecordListTooLarge { .. } => ErrorCode::RECORD_LIST_TOO_LARGE,

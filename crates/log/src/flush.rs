@@ -23,13 +23,11 @@ impl Log {
     /// Flushes what lies before `offset`.
     pub fn flush_upto(&self, offset: i64, now_ms: i64) -> Result<(), StorageError> {
         let flushed = self.flush_inner(offset, now_ms);
-        self.settle();
         // A log that was deleted meanwhile has nothing to flush.
         if self.is_closed() && self.home.dir.check().is_ok() { Ok(()) } else { flushed }
     }
 
-    /// The same for those who see to [`Log::settle`] themselves.
-    pub(crate) fn flush_inner(&self, offset: i64, now_ms: i64) -> Result<(), StorageError> {
+    fn flush_inner(&self, offset: i64, now_ms: i64) -> Result<(), StorageError> {
         self.home.dir.check()?;
         if self.is_closed() {
             return Ok(());
@@ -38,7 +36,7 @@ impl Log {
         if offset <= recovery_point {
             return Ok(());
         }
-        let generation = self.lock_plain().generation;
+        let generation = self.writer().generation;
         // What the epochs' file lacks must be behind the recovery point.
         self.write_epochs()?;
         let segments = self.segments();
@@ -76,7 +74,7 @@ impl Log {
             }
         }
         dir.metrics.flush_nanos.add(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
-        let writer = self.lock_plain();
+        let writer = self.writer();
         // After a truncation the offsets stand for other bytes.
         if writer.generation == generation {
             // A segment that is being closed, or was meanwhile, is flushed without its indexes so far:
@@ -172,18 +170,17 @@ impl Log {
         let dir = &self.home.dir;
         dir.check()?;
         let _change = self.lock_change();
-        self.lock_plain().busy = true;
+        let turn = self.wait_turn();
         let closed = self.write_everything(now_ms);
         self.closed.store(closed.is_ok(), Ordering::Release);
-        self.lock_plain().busy = false;
-        self.idle.notify_all();
+        turn.end();
         closed
     }
 
     fn write_everything(&self, now_ms: i64) -> Result<(), StorageError> {
         let dir = &self.home.dir;
         let (snapshot, end) = {
-            let writer = self.lock_plain();
+            let writer = self.writer();
             let new = writer.producers.map_end_offset > writer.producers.last_snapshot_offset;
             // One that says nothing is not missed.
             let unsynced =

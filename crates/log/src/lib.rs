@@ -8,7 +8,10 @@
 //! - The bytes handed to an append are the bytes on disk, but for base offset and leader epoch.
 //! - Acknowledged bytes are never rewritten, other than by truncation on a leader's word.
 //! - A read answers whole batches.
-//! - The partition's lock is never held across fsync, rolls, truncation or directory work.
+//! - Nobody who may not wait for the disk waits for somebody who does: an append finds the log free,
+//!   or is queued.
+//! - An append is for one leader epoch, and refused if the log's role is another one when its offsets
+//!   are assigned.
 //! - An I/O error takes its log directory offline; a failed fsync is never repeated. An open that the
 //!   system had no descriptor or no memory for is no such error: it is retriable, and nothing was
 //!   changed by what needed it.
@@ -20,7 +23,6 @@
 mod append;
 mod change;
 mod checkpoint;
-mod coalesce;
 mod config;
 mod control;
 mod create;
@@ -42,26 +44,26 @@ mod manager;
 mod meta_properties;
 mod metrics;
 mod names;
-mod pace;
 mod pending;
 mod producer_snapshot;
 mod producers;
+mod queue;
 mod read;
 mod removal;
+mod role;
 mod scan;
 mod segment;
 mod stalls;
+mod submit;
 mod timestamps;
 mod txn_index;
 mod walk;
-mod watch;
 
 #[doc(hidden)]
 pub mod testing;
 
 pub use append::{AppendContext, AppendInfo};
 pub use checkpoint::format_partition_metadata;
-pub use coalesce::{AppendWaiter, Submitted};
 pub use config::LogConfig;
 pub use create::CreateRequest;
 pub use dir::{DirFailureListener, Executor, LogDir, retry_exhausted};
@@ -76,7 +78,9 @@ pub use metrics::{Counter, Metrics};
 pub use names::{CLUSTER_METADATA_TOPIC, PARTITION_METADATA, is_partition_dir};
 pub use producers::AppendOrigin;
 pub use read::{Isolation, ReadRequest, ReadResult};
+pub use role::Role;
 pub use stalls::Stalls;
+pub use submit::{AppendWaiter, Submitted};
 pub use timestamps::{RecordScan, TimestampOffset};
 pub use txn_index::AbortedTxn;
 pub use walk::Wait;

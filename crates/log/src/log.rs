@@ -1,34 +1,36 @@
 //! The log of one partition.
 //!
-//! What guards what:
-//! - `change`: held by whoever changes the list of segments (roll, truncation, deletion), also
-//!   while it waits for the disk. Taken before `writer`.
-//! - `writer`: the partition's lock. Held for an append: check, set offsets, one write, publish.
-//!   Never across fsync, rolls, truncation or directory work: those set `busy`, let go of it, do
-//!   their work and come back; appends wait meanwhile.
-//! - `end`, `epochs`, `hints`, `segments`, `pending`, `snapshots` and the segments' index locks are
-//!   leaves, held for a few instructions.
+//! What guards what, in the order in which they are taken:
+//! - `change`: held by whoever takes segments or records away (retention, DeleteRecords, truncation,
+//!   deletion, the close), from beginning to end, also while it waits for the disk.
+//! - the turn (`queue`): whoever appends, rolls, truncates or closes has it. Appends that find it
+//!   taken are queued. A roll, a truncation and the close wait for the disk with it; a flush
+//!   does without.
+//! - `writer`: where the log ends, its producers, its role. Held for an append (check, set offsets,
+//!   one write, publish) and for a few instructions otherwise; never across fsync, rolls or directory
+//!   work.
+//! - `end`, `epochs`, `hints`, `segments`, `snapshots`, the queue's state and the segments' index
+//!   locks are leaves, held for a few instructions.
 //!
-//! Readers take none of the first two: they go by the published end and the list of segments.
+//! Readers take none of the first three: they go by the published end and the list of segments.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use thalweg_wire::Uuid;
 
-use crate::append::AppendInfo;
 use crate::checkpoint;
-use crate::coalesce::Done;
 use crate::config::LogConfig;
 use crate::dir::LogDir;
 use crate::epochs::Epochs;
 use crate::error::{AppendError, ReadError, StorageError};
 use crate::hints::Hints;
 use crate::names;
-use crate::pending::Pending;
 use crate::producers::{ProducerState, Updates};
+use crate::queue::Queue;
+use crate::role::Role;
 use crate::segment::{Home, Segment, SegmentConfig};
 
 /// The segments in order, never empty; replaced as a whole.
@@ -72,7 +74,7 @@ pub struct ActiveProducer {
     pub txn_start_offset: i64,
 }
 
-/// What is under the partition's lock.
+/// What appends go by and change.
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) active: Arc<Segment>,
@@ -80,24 +82,12 @@ pub(crate) struct Writer {
     pub(crate) end_position: u32,
     pub(crate) producers: ProducerState,
     pub(crate) updates: Updates,
-    /// Somebody changes the segments; nothing may be appended.
-    pub(crate) busy: bool,
-    /// What changes is that the active segment is closed: until it is, nobody calls its end flushed,
-    /// because then nobody would flush its indexes.
+    /// The active segment is being closed: until it is, nobody calls its end flushed, because then
+    /// nobody would flush its indexes.
     pub(crate) rolling: bool,
-    /// A roll is on its way to the executor; pending appends wait for it.
-    pub(crate) roll_queued: bool,
-    /// Why the roll that pending appends waited for came to nothing, though the directory is online:
-    /// those that need it are told, and the next one tries again.
-    pub(crate) roll_failed: Option<StorageError>,
+    pub(crate) role: Role,
     /// Raised by every truncation.
     pub(crate) generation: u64,
-    /// Appends taken off the pending list, and how far they are done.
-    pub(crate) taken: Pending,
-    pub(crate) taken_next: usize,
-    pub(crate) accepted: Vec<(usize, AppendInfo)>,
-    /// To be told their result once the lock is free.
-    pub(crate) done: Vec<Done>,
     pub(crate) latest_epoch: i32,
 }
 
@@ -133,13 +123,9 @@ pub struct Log {
     config: RwLock<Arc<LogConfig>>,
     change: Mutex<()>,
     writer: Mutex<Writer>,
-    pub(crate) idle: Condvar,
-    pub(crate) pending: Mutex<Pending>,
-    pub(crate) pending_count: AtomicUsize,
+    pub(crate) queue: Queue,
     /// On the list of the directory's writer thread.
     pub(crate) scheduled: AtomicBool,
-    /// When a roll was asked for that no executor does; -1 without.
-    pub(crate) roll_wanted_ms: AtomicI64,
     segments: RwLock<Segments>,
     end: Mutex<End>,
     log_end_offset: AtomicI64,
@@ -175,57 +161,6 @@ impl std::fmt::Debug for Log {
     }
 }
 
-/// The partition's lock. When it is let go of, results are handed out and appends that came
-/// meanwhile are written.
-pub(crate) struct WriterGuard<'a> {
-    log: &'a Log,
-    guard: Option<MutexGuard<'a, Writer>>,
-}
-
-impl std::ops::Deref for WriterGuard<'_> {
-    type Target = Writer;
-    fn deref(&self) -> &Writer {
-        match &self.guard {
-            Some(guard) => guard,
-            // The guard is there until drop.
-            None => unreachable!("the writer's guard outlives its uses"),
-        }
-    }
-}
-
-impl std::ops::DerefMut for WriterGuard<'_> {
-    fn deref_mut(&mut self) -> &mut Writer {
-        match &mut self.guard {
-            Some(guard) => guard,
-            None => unreachable!("the writer's guard outlives its uses"),
-        }
-    }
-}
-
-impl Drop for WriterGuard<'_> {
-    fn drop(&mut self) {
-        if let Some(mut guard) = self.guard.take() {
-            let done = std::mem::take(&mut guard.done);
-            drop(guard);
-            self.log.hand_out(done);
-            self.log.settle();
-        }
-    }
-}
-
-/// The right to change the segments; see [`Log::lock_change`].
-pub(crate) struct ChangeGuard<'a> {
-    log: &'a Log,
-    guard: Option<MutexGuard<'a, ()>>,
-}
-
-impl Drop for ChangeGuard<'_> {
-    fn drop(&mut self) {
-        self.guard.take();
-        self.log.settle();
-    }
-}
-
 impl Log {
     pub(crate) fn new(mut loaded: Loaded) -> Option<Arc<Log>> {
         let high_watermark =
@@ -252,15 +187,9 @@ impl Log {
             active,
             producers: loaded.producers,
             updates: Updates::default(),
-            busy: false,
             rolling: false,
-            roll_queued: false,
-            roll_failed: None,
+            role: Role::Unassigned,
             generation: 0,
-            taken: Pending::default(),
-            taken_next: 0,
-            accepted: Vec::new(),
-            done: Vec::new(),
             latest_epoch,
         };
         Some(Arc::new_cyclic(|me| Log {
@@ -272,11 +201,8 @@ impl Log {
             config: RwLock::new(loaded.config),
             change: Mutex::new(()),
             writer: Mutex::new(writer),
-            idle: Condvar::new(),
-            pending: Mutex::new(Pending::default()),
-            pending_count: AtomicUsize::new(0),
+            queue: Queue::default(),
             scheduled: AtomicBool::new(false),
-            roll_wanted_ms: AtomicI64::new(-1),
             segments: RwLock::new(Arc::new(loaded.segments)),
             end: Mutex::new(end),
             log_end_offset: AtomicI64::new(end.offset),
@@ -441,7 +367,7 @@ impl Log {
             return false;
         }
         if self.has_transactions.load(Ordering::Acquire) {
-            let mut writer = self.lock_writer();
+            let mut writer = self.writer();
             writer.producers.on_high_watermark(offset);
             self.publish_transactions(&writer);
         }
@@ -475,14 +401,6 @@ impl Log {
         (offset >= 0).then_some((found, offset))
     }
 
-    /// Notes that a leader with `epoch` begins where the log ends now: to be called on becoming
-    /// leader, before the first append. Its file follows with the next flush at the latest.
-    pub fn assign_epoch(&self, epoch: i32) {
-        let mut writer = self.lock_writer();
-        let end = writer.end_offset;
-        self.note_epoch(&mut writer, epoch, end);
-    }
-
     pub(crate) fn note_epoch(&self, writer: &mut Writer, epoch: i32, offset: i64) {
         if epoch >= 0 && epoch != writer.latest_epoch {
             let mut epochs = self.epochs.write();
@@ -493,7 +411,7 @@ impl Log {
 
     /// The producers that the log remembers, as DescribeProducers tells them.
     pub fn active_producers(&self) -> Vec<ActiveProducer> {
-        let writer = self.lock_writer();
+        let writer = self.writer();
         writer
             .producers
             .iter()
@@ -510,51 +428,26 @@ impl Log {
 
     // -- inner ------------------------------------------------------------------------------
 
-    pub(crate) fn lock_writer(&self) -> WriterGuard<'_> {
-        WriterGuard { log: self, guard: Some(self.writer.lock()) }
-    }
-
-    /// The lock, once nobody changes the segments.
-    pub(crate) fn lock_idle_writer(&self) -> WriterGuard<'_> {
-        let mut guard = self.writer.lock();
-        while guard.busy {
-            self.idle.wait(&mut guard);
-        }
-        WriterGuard { log: self, guard: Some(guard) }
-    }
-
-    pub(crate) fn try_lock_writer(&self) -> Option<WriterGuard<'_>> {
-        let guard = self.writer.try_lock()?;
-        Some(WriterGuard { log: self, guard: Some(guard) })
-    }
-
-    /// The lock as it is, for those who see to [`Log::settle`] themselves.
-    pub(crate) fn lock_plain(&self) -> MutexGuard<'_, Writer> {
+    /// Where the log ends, its producers, its role. Not across anything that waits for the disk.
+    pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock()
     }
 
-    /// The right to change the segments. Who has it takes the writer with [`Log::lock_plain`]: what
-    /// has waited meanwhile is seen to when the guard goes, so that no waiter is called under it.
-    pub(crate) fn lock_change(&self) -> ChangeGuard<'_> {
-        ChangeGuard { log: self, guard: Some(self.change.lock()) }
-    }
-
-    /// The same, as it is.
-    pub(crate) fn try_lock_change_plain(&self) -> Option<MutexGuard<'_, ()>> {
-        self.change.try_lock()
-    }
-
-    /// [`Log::lock_plain`], if it is free.
-    pub(crate) fn try_lock_plain(&self) -> Option<MutexGuard<'_, Writer>> {
-        self.writer.try_lock()
+    /// The right to take segments or records away.
+    pub(crate) fn lock_change(&self) -> MutexGuard<'_, ()> {
+        self.change.lock()
     }
 
     pub(crate) fn segments(&self) -> Segments {
         self.segments.read().clone()
     }
 
-    pub(crate) fn set_segments(&self, segments: Vec<Arc<Segment>>) {
-        *self.segments.write() = Arc::new(segments);
+    /// Replaces the list. A roll may add to it while somebody else takes away from its beginning.
+    pub(crate) fn change_segments(&self, change: impl FnOnce(&mut Vec<Arc<Segment>>)) {
+        let mut segments = self.segments.write();
+        let mut list = segments.as_ref().clone();
+        change(&mut list);
+        *segments = Arc::new(list);
     }
 
     pub(crate) fn end(&self) -> End {

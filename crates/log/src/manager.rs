@@ -3,7 +3,7 @@
 //! ```text
 //! let (logs, report) = LogManager::open(ManagerConfig::new(dirs, node_id, defaults, now_ms))?;
 //! let log = logs.create(&CreateRequest::new("topic", 0, topic_id), now_ms)?;
-//! log.assign_epoch(leader_epoch);
+//! log.make_leader(leader_epoch);
 //! let info = log.append_as_leader(&mut batches, &AppendContext::client(leader_epoch, now_ms))?;
 //! log.advance_high_watermark(info.last_offset + 1);
 //! // now and then, on threads that may wait:
@@ -30,9 +30,9 @@ use crate::load::{LoadError, LoadInput, LoadStats, load};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::names::{self, CLUSTER_METADATA_TOPIC, DirName};
-use crate::pace::Gate;
 use crate::removal::{claim, twice};
 use crate::stalls::Stalls;
+use crate::stalls::pace::Gate;
 
 /// The config of a topic, where it differs from the defaults.
 pub type TopicConfigs = Arc<dyn Fn(&str) -> Option<Arc<LogConfig>> + Send + Sync>;

@@ -1,10 +1,10 @@
-//! Appends that found the partition busy: their bytes, copied one after the other, so that whoever
-//! holds the lock writes them all at once. Bounded; full means that the caller has to wait.
+//! Appends that wait for a log's turn: their bytes, copied one after the other, so that whoever has
+//! the turn writes them all at once. Bounded; full means that the caller has to wait.
 
 use std::sync::Arc;
 
 use crate::append::AppendContext;
-use crate::coalesce::{AppendWaiter, Done};
+use crate::submit::AppendWaiter;
 
 /// Bytes that may wait, unless a single append is larger.
 const MAX_BYTES: usize = 4 << 20;
@@ -27,8 +27,6 @@ pub(crate) struct PendingAppend {
 pub(crate) struct Pending {
     pub(crate) bytes: Vec<u8>,
     pub(crate) appends: Vec<PendingAppend>,
-    /// An empty list with room, for the next results.
-    pub(crate) spare_done: Vec<Done>,
 }
 
 impl std::fmt::Debug for Pending {

@@ -107,13 +107,12 @@ impl LogManager {
 
     fn rename_away(&self, log: &Arc<Log>, now_ms: i64, stray: bool) -> Result<(), StorageError> {
         let _change = log.lock_change();
-        // Who appends is through when the lock is ours; who reads or flushes finds the log closed
-        // when its files are not where they were.
-        log.lock_plain().busy = true;
+        // Nobody appends while the turn is ours; who reads or flushes finds the log closed when its
+        // files are not where they were.
+        let turn = log.wait_turn();
         log.close();
         let renamed = self.rename_closed(log, now_ms, stray);
-        log.lock_plain().busy = false;
-        log.idle.notify_all();
+        turn.end();
         renamed
     }
 

@@ -271,7 +271,7 @@ fn every_operation_may_fail_anywhere_and_acknowledged_records_stay() {
         if let Ok((logs, _)) = LogManager::open(config) {
             let work = || -> Result<(), Box<dyn std::error::Error>> {
                 let log = logs.create(&CreateRequest::new("t", 0, TOPIC_ID), 1_000)?;
-                log.assign_epoch(0);
+                log.make_leader(0);
                 for i in 0..12 {
                     let mut batch = BatchSpec::new(0, 1).producer(5, 0, i).value_len(120).build();
                     let info = log.append_as_leader(&mut batch, &client())?;

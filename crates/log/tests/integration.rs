@@ -11,5 +11,6 @@ mod kafka;
 mod manager;
 mod model;
 mod recovery;
+mod roles;
 mod syncs;
 mod turns;

@@ -217,7 +217,7 @@ fn fill(logs: &LogManager) {
     for i in 0..150i64 {
         let epoch = (i / 60) as i32;
         if i % 60 == 0 {
-            log.assign_epoch(epoch);
+            log.make_leader(epoch);
         }
         let count = 1 + (i % 5) as i32;
         let at = start_ms() + i * 9 - (i % 7) * 12;

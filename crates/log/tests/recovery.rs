@@ -15,7 +15,7 @@ fn small() -> LogConfig {
 
 fn fill(logs: &LogManager, batches: i64) -> Vec<u8> {
     let log = create(logs, "t");
-    log.assign_epoch(3);
+    log.make_leader(3);
     let mut expected = Vec::new();
     for i in 0..batches {
         let spec = BatchSpec::new(0, 1 + (i % 3) as i32).timestamp(10_000 + i).value_len(30);

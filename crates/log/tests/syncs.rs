@@ -55,7 +55,7 @@ fn counted(dir: &TempDir) -> (Arc<Counts>, ManagerConfig) {
 
 fn lead_all(logs: &LogManager, epoch: i32) {
     for log in logs.all() {
-        log.assign_epoch(epoch);
+        log.make_leader(epoch);
     }
 }
 
@@ -111,7 +111,7 @@ fn an_epoch_with_records_is_in_its_file() {
     let log = create(&logs, "t");
     let file = log.path().join("leader-epoch-checkpoint");
     let content = || std::fs::read_to_string(&file).unwrap();
-    log.assign_epoch(3);
+    log.make_leader(3);
     logs.flush_due(1_000);
     assert_eq!(content(), "", "without records the next leader says it again");
     let write = |log: &Log, epoch: i32| {
@@ -121,7 +121,7 @@ fn an_epoch_with_records_is_in_its_file() {
     write(&log, 3);
     logs.flush_due(1_000);
     assert_eq!(content(), "0\n1\n3 0\n");
-    log.assign_epoch(5);
+    log.make_leader(5);
     logs.shut_down(1, 2_000);
     drop((log, logs));
     assert_eq!(content(), "0\n2\n3 0\n5 3\n", "a flush writes all there is");
@@ -129,7 +129,7 @@ fn an_epoch_with_records_is_in_its_file() {
     // After a crash with a file that is older than the log, the batches say what is right.
     let (logs, _) = open(&dir, LogConfig::default());
     let log = logs.get("t", 0).unwrap();
-    log.assign_epoch(7);
+    log.make_leader(7);
     write(&log, 7);
     drop((log, logs));
     let (logs, _) = open(&dir, LogConfig::default());
@@ -158,7 +158,7 @@ fn a_clean_stop_vouches_for_epochs_that_the_start_has_written() {
     let dir = TempDir::new();
     let (logs, _) = open(&dir, LogConfig::default());
     let log = create(&logs, "t");
-    log.assign_epoch(3);
+    log.make_leader(3);
     append(&log, BatchSpec::new(0, 3));
     logs.shut_down(1, 2_000);
     std::fs::write(log.path().join("leader-epoch-checkpoint"), "").unwrap();

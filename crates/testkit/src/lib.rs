@@ -156,8 +156,8 @@ impl TestBroker {
 
     /// Has one worker of the test's runtime sleep until a disk stalls, as `thalweg serve` does.
     #[doc(hidden)]
-    pub fn reserve_worker(&self) {
-        self.broker.reserve_worker();
+    pub fn keep_spare_worker(&self) {
+        self.broker.keep_spare_worker();
     }
 
     /// Options first.

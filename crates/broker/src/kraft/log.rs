@@ -181,7 +181,7 @@ impl MetadataLog {
             quorum_state::write(dir.disk(), &path, state, kraft_version).map_err(at(&path))?;
             epoch
         };
-        log.assign_epoch(epoch);
+        log.make_leader(epoch);
 
         let is_empty = loader.image().is_empty();
         let mut opened = MetadataLog {

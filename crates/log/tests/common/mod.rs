@@ -9,7 +9,7 @@ use std::sync::Arc;
 use thalweg_log::testing::{BatchSpec, TempDir};
 use thalweg_log::{
     AppendContext, AppendInfo, CreateRequest, Isolation, Log, LogConfig, LogManager, ManagerConfig,
-    OpenReport, ReadRequest, ReadResult, RecordScan, Wait,
+    OpenReport, ReadRequest, ReadResult, RecordScan, Role, Wait,
 };
 use thalweg_records::BatchView;
 use thalweg_wire::{Uuid, varint};
@@ -36,7 +36,11 @@ pub fn client() -> AppendContext {
 }
 
 pub fn append(log: &Log, spec: BatchSpec) -> AppendInfo {
-    let info = log.append_as_leader(&mut spec.build(), &client()).unwrap();
+    let context = match log.role() {
+        Role::Leader { epoch } => AppendContext::client(epoch, 1_000),
+        _ => client(),
+    };
+    let info = log.append_as_leader(&mut spec.build(), &context).unwrap();
     log.advance_high_watermark(info.last_offset + 1);
     info
 }

@@ -91,7 +91,7 @@ fn live(logs: &LogManager) -> (Vec<u8>, i64) {
     let now = 50_000;
     let request = CreateRequest::new("t", 0, TOPIC_ID);
     let log = retried(|| logs.create(&request, now));
-    log.assign_epoch(1);
+    log.make_leader(1);
     let context = AppendContext::client(1, now);
     let put = |spec: BatchSpec| {
         let info = retried(|| log.append_as_leader(&mut spec.build(), &context));

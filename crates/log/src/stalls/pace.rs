@@ -5,7 +5,7 @@
 //! first ([`Pace::enter`]): not while the directory is slow, and never as the last free one of those
 //! that serve requests, so that somebody is left to serve the rest before anything is known of the
 //! stall. And every write is *marked* ([`Pace::mark`]), with two stores and no clock, so that the
-//! watch (`watch`) sees a write that does not come back and declares the directory slow.
+//! watch (`stalls::watch`) sees a write that does not come back and declares the directory slow.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::stalls::Stalls;
-use crate::watch;
+use crate::stalls::watch;
 
 /// Bytes that may wait for the writer thread of a directory, unless a single append is larger.
 const MAX_WAITING_BYTES: usize = 64 << 20;

@@ -20,17 +20,17 @@ const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// Ends the sleep when dropped.
 #[derive(Debug)]
-pub(crate) struct Reserve(Arc<Stalls>);
+pub(crate) struct SpareWorker(Arc<Stalls>);
 
-impl Reserve {
+impl SpareWorker {
     /// Puts one worker of this runtime to sleep.
-    pub(crate) fn keep(stalls: Arc<Stalls>) -> Reserve {
+    pub(crate) fn keep(stalls: Arc<Stalls>) -> SpareWorker {
         tokio::spawn(sleep(Arc::clone(&stalls)));
-        Reserve(stalls)
+        SpareWorker(stalls)
     }
 }
 
-impl Drop for Reserve {
+impl Drop for SpareWorker {
     fn drop(&mut self) {
         self.0.close();
     }

@@ -1,10 +1,15 @@
-//! Whether any log directory stalls, for whoever sleeps until one does.
+//! Log directories whose writes stall: how a write that does not come back is seen (`watch`), what then
+//! becomes of appends (`pace`), and here, whether any directory stalls, for whoever sleeps until one
+//! does (a worker of the broker, `broker::spare_worker`).
+
+pub(crate) mod pace;
+mod watch;
 
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// How many directories of a manager stall, as [`crate::pace`] sees it.
+/// How many directories of a manager stall, as [`crate::stalls::pace`] sees it.
 #[derive(Debug, Default)]
 pub struct Stalls {
     state: Mutex<State>,

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::pace::Pace;
+use crate::stalls::pace::Pace;
 
 /// How often the watch looks.
 const TICK: Duration = Duration::from_millis(5);

@@ -1,0 +1,214 @@
+//! Appends are for a role and a leader epoch: what comes, or waits, for another one is refused.
+
+use crate::common;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use common::*;
+use parking_lot::Mutex;
+use thalweg_log::testing::{BatchSpec, TempDir};
+use thalweg_log::{
+    AppendContext, AppendError, AppendInfo, AppendOrigin, AppendWaiter, Disk, DiskOp, Executor,
+    FaultHook, Injected, LogConfig, LogManager, Role, Submitted,
+};
+use thalweg_wire::ErrorCode;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Keeps jobs until it is told to run them.
+#[derive(Default)]
+struct Later(Mutex<Vec<Job>>);
+
+impl Executor for Later {
+    fn run(&self, job: Job) {
+        self.0.lock().push(job);
+    }
+}
+
+impl Later {
+    fn run_all(&self) {
+        let jobs = std::mem::take(&mut *self.0.lock());
+        jobs.into_iter().for_each(|job| job());
+    }
+}
+
+/// Results in the order in which they came. One of token 13 panics.
+#[derive(Default)]
+struct Results(Mutex<Vec<(u64, Result<AppendInfo, AppendError>)>>);
+
+impl AppendWaiter for Results {
+    fn done(&self, token: u64, result: Result<AppendInfo, AppendError>) {
+        self.0.lock().push((token, result));
+        assert!(token != 13, "as the test wants it");
+    }
+}
+
+impl Results {
+    fn tokens(&self) -> Vec<u64> {
+        self.0.lock().iter().map(|(token, _)| *token).collect()
+    }
+}
+
+/// A log whose next append needs a roll, with an executor that does it later.
+fn full_log(dir: &TempDir, hook: Option<Arc<dyn FaultHook>>) -> (LogManager, Arc<Later>) {
+    let executor = Arc::new(Later::default());
+    let settings = LogConfig { segment_bytes: 90_000, ..LogConfig::default() };
+    let mut config = config(&[dir.path()], settings);
+    config.executor = Some(executor.clone());
+    if let Some(hook) = hook {
+        config.disk = Disk::with_hook(hook);
+    }
+    let (logs, _) = LogManager::open(config).unwrap();
+    append(&create(&logs, "t"), BatchSpec::new(0, 1).value_len(89_900));
+    (logs, executor)
+}
+
+fn submitted(result: Submitted) -> Result<AppendInfo, AppendError> {
+    match result {
+        Submitted::Done(result) => result,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_append_is_for_the_role_that_the_log_has() {
+    let dir = TempDir::new();
+    let (logs, _) = open(&dir, LogConfig::default());
+    let log = create(&logs, "t");
+    let waiter: Arc<dyn AppendWaiter> = Arc::new(Results::default());
+    let as_leader = |epoch| {
+        let context = AppendContext::client(epoch, 1_000);
+        submitted(log.submit(&mut BatchSpec::new(0, 1).build(), &context, &waiter, 0))
+    };
+    let as_follower = |epoch| {
+        let context = AppendContext {
+            origin: AppendOrigin::Replication,
+            ..AppendContext::client(epoch, 1_000)
+        };
+        let bytes = BatchSpec::new(log.log_end_offset(), 1).build();
+        log.append_with_offsets(&bytes, &context)
+    };
+    let refused = |result: Result<AppendInfo, AppendError>, asked: i32, is: Role| {
+        let error = result.unwrap_err();
+        assert_eq!(error.code(), ErrorCode::NOT_LEADER_OR_FOLLOWER);
+        assert!(
+            matches!(error, AppendError::NotLeaderOrFollower { leader_epoch, role, .. }
+                if leader_epoch == asked && role == is),
+            "{error}"
+        );
+    };
+    assert_eq!(log.role(), Role::Unassigned);
+    as_leader(0).unwrap();
+
+    log.make_leader(4);
+    refused(as_leader(3), 3, Role::Leader { epoch: 4 });
+    refused(as_leader(5), 5, Role::Leader { epoch: 4 });
+    refused(as_follower(4), 4, Role::Leader { epoch: 4 });
+    as_leader(4).unwrap();
+
+    log.make_follower(6);
+    refused(as_leader(4), 4, Role::Follower { epoch: 6 });
+    refused(as_leader(6), 6, Role::Follower { epoch: 6 });
+    refused(as_follower(5), 5, Role::Follower { epoch: 6 });
+    as_follower(6).unwrap();
+    assert_eq!(log.log_end_offset(), 3);
+    assert_eq!(log.leader_epochs(), [(0, 0), (4, 1)], "a follower learns epochs from batches");
+}
+
+#[test]
+fn what_was_queued_for_an_older_leadership_is_refused() {
+    let dir = TempDir::new();
+    let (logs, executor) = full_log(&dir, None);
+    let log = logs.get("t", 0).unwrap();
+    log.make_leader(1);
+    let results = Arc::new(Results::default());
+    let waiter: Arc<dyn AppendWaiter> = results.clone();
+    let submit = |epoch, token| {
+        let context = AppendContext::client(epoch, 1_000);
+        log.submit(&mut BatchSpec::new(0, 1).build(), &context, &waiter, token)
+    };
+    assert!(matches!(submit(1, 0), Submitted::Queued));
+    assert!(matches!(submit(1, 1), Submitted::Queued));
+    log.make_follower(2);
+    log.make_leader(3);
+    assert!(matches!(submit(3, 2), Submitted::Queued));
+    assert!(results.tokens().is_empty());
+    executor.run_all();
+    assert_eq!(results.tokens(), [0, 1, 2]);
+    for (token, result) in &*results.0.lock() {
+        match result {
+            Ok(info) => assert_eq!((*token, info.first_offset, info.leader_epoch), (2, 1, 3)),
+            Err(error) => {
+                assert!(*token < 2);
+                assert_eq!(error.code(), ErrorCode::NOT_LEADER_OR_FOLLOWER, "{error}");
+            }
+        }
+    }
+    assert_eq!(log.log_end_offset(), 2);
+}
+
+/// A waiter that panics keeps nobody from hearing of their append, and the log goes on.
+#[test]
+fn a_waiter_that_panics_silences_no_other() {
+    let dir = TempDir::new();
+    let (logs, executor) = full_log(&dir, None);
+    let log = logs.get("t", 0).unwrap();
+    let results = Arc::new(Results::default());
+    let waiter: Arc<dyn AppendWaiter> = results.clone();
+    for token in 12..15 {
+        let queued = log.submit(&mut BatchSpec::new(0, 1).build(), &client(), &waiter, token);
+        assert!(matches!(queued, Submitted::Queued));
+    }
+    executor.run_all();
+    assert_eq!(results.tokens(), [12, 13, 14]);
+    assert_eq!(logs.metrics().panics.get(), 1);
+    append(&log, BatchSpec::new(0, 1));
+    assert_eq!(log.log_end_offset(), 5);
+}
+
+/// Fails writes of several buffers to a log, once it is told to.
+#[derive(Default)]
+struct FailsWrites {
+    fails: AtomicBool,
+    writes: AtomicUsize,
+}
+
+impl FaultHook for FailsWrites {
+    fn before(&self, op: DiskOp, path: &Path, _: usize) -> Injected {
+        let is_log = path.extension().is_some_and(|extension| extension == "log");
+        if op == DiskOp::Write && is_log && self.fails.load(Ordering::SeqCst) {
+            self.writes.fetch_add(1, Ordering::SeqCst);
+            return Injected::Fail(std::io::ErrorKind::Other.into());
+        }
+        Injected::Nothing
+    }
+}
+
+/// A retry that is in one group with the append it repeats is a duplicate of something that is not
+/// written yet: if it never is, neither of the two is acknowledged.
+#[test]
+fn a_duplicate_of_what_could_not_be_written_is_not_acknowledged() {
+    let dir = TempDir::new();
+    let hook = Arc::new(FailsWrites::default());
+    let (logs, executor) = full_log(&dir, Some(hook.clone()));
+    let log = logs.get("t", 0).unwrap();
+    let results = Arc::new(Results::default());
+    let waiter: Arc<dyn AppendWaiter> = results.clone();
+    for token in 0..2 {
+        let mut batch = BatchSpec::new(0, 1).producer(7, 0, 0).build();
+        let queued = log.submit(&mut batch, &client(), &waiter, token);
+        assert!(matches!(queued, Submitted::Queued));
+    }
+    hook.fails.store(true, Ordering::SeqCst);
+    executor.run_all();
+    assert_eq!(hook.writes.load(Ordering::SeqCst), 1, "one write for both");
+    let mut tokens = results.tokens();
+    tokens.sort_unstable();
+    assert_eq!(tokens, [0, 1]);
+    for (token, result) in &*results.0.lock() {
+        let error = result.as_ref().unwrap_err();
+        assert_eq!(error.code(), ErrorCode::KAFKA_STORAGE_ERROR, "{token}: {error}");
+    }
+}
