@@ -114,7 +114,7 @@ async fn writes_that_stall(reserve: bool, held_at_once_max: u64) {
     let (data, faults) = (Data::new(), Faults::new());
     let (broker, client) = data.start(&faults).await;
     if reserve {
-        broker.reserve_worker();
+        broker.keep_spare_worker();
     }
     let topic = client.create("t", 8, &[]).await;
     let placed = client.placed("t").await;
