@@ -1,7 +1,7 @@
 //! Power cuts at any point of a log directory's life, also while it recovers from another one: see
 //! `thalweg_log::testing::crash` for what they leave. Whatever that is, Kafka's promises hold.
 //!
-//! `THALWEG_CRASH_SEEDS`, `THALWEG_CRASH_SEED_BASE` and `THALWEG_SEED` say which seeds run. With
+//! `THALWEG_CRASH_SEEDS`, `THALWEG_SEED_BASE` and `THALWEG_SEED` say which seeds run. With
 //! `THALWEG_CRASH_TRACE` a seed that fails shows what was done, and what the crash has left.
 
 #![allow(clippy::print_stderr)]

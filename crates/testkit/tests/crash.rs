@@ -3,7 +3,7 @@
 //! broker starts again by itself, knows all that it has acknowledged of its metadata, has the records
 //! that were flushed, and takes new ones.
 //!
-//! `THALWEG_CRASH_SEEDS`, `THALWEG_CRASH_SEED_BASE` and `THALWEG_SEED` say which seeds run. A seed decides
+//! `THALWEG_CRASH_SEEDS`, `THALWEG_SEED_BASE` and `THALWEG_SEED` say which seeds run. A seed decides
 //! what is done and where the cuts are; the broker's own threads may still come in another order.
 
 use crate::support;

@@ -76,8 +76,8 @@ impl Random {
     }
 }
 
-/// Runs a test with many seeds: `usual` of them, or `THALWEG_CRASH_SEEDS`, from `THALWEG_CRASH_SEED_BASE`
-/// on. A seed that fails is printed, and `THALWEG_SEED` runs it alone.
+/// Runs a test with many seeds: `usual` of them, or `THALWEG_CRASH_SEEDS`, from those of
+/// `THALWEG_SEED_BASE` on. A seed that fails is printed, and `THALWEG_SEED` runs it alone.
 ///
 /// # Panics
 /// If `one` does, and if a variable is not a number.
@@ -87,12 +87,12 @@ pub fn with_seeds(usual: u64, mut one: impl FnMut(u64)) {
         let text = std::env::var(name).ok()?;
         Some(text.parse::<u64>().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
     };
-    let base = number("THALWEG_CRASH_SEED_BASE").unwrap_or(1);
+    let base = number("THALWEG_SEED_BASE").unwrap_or(1);
     let (seeds, count) = match number("THALWEG_SEED") {
         Some(seed) => (seed..seed + 1, 1),
         None => {
             let count = number("THALWEG_CRASH_SEEDS").unwrap_or(usual);
-            eprintln!("{count} seeds from THALWEG_CRASH_SEED_BASE={base} on");
+            eprintln!("{count} seeds from THALWEG_SEED_BASE={base} on");
             // Far apart, so that neighbouring bases have no seed in common.
             let first = base.wrapping_mul(1_000_000);
             (first..first + count, count)
