@@ -8,15 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use thalweg_metadata::controller::create_topics;
+use thalweg_metadata::controller::{create_topics, is_legal_topic_name};
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::CreateTopicsRequest;
-use thalweg_wire::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
+use thalweg_wire::messages::create_topics_request::CreatableTopic;
 
 use crate::broker::Broker;
-use crate::coordinators::groups;
+use crate::internal_topics::InternalTopic;
 use crate::kraft::ControllerError;
-use crate::topic_names::is_valid;
 
 /// Topics that are being made at a time because clients named them. Who names one more asks again.
 const IN_FLIGHT_MAX: usize = 10_000;
@@ -39,7 +38,7 @@ impl AutoTopics {
         {
             let mut in_flight = self.in_flight.lock();
             for name in names {
-                let code = match is_valid(&name) {
+                let code = match is_legal_topic_name(&name) {
                     true => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
                     false => ErrorCode::INVALID_TOPIC_EXCEPTION,
                 };
@@ -104,66 +103,14 @@ pub(crate) async fn create(
 }
 
 fn creatable(broker: &Broker, name: &str) -> CreatableTopic {
-    let settings = broker.settings();
-    let value = |name: &str| settings.value(name).map(|value| value.to_text());
-    let number = |name: &str| value(name).and_then(|text| text.parse().ok());
-    let config = |name: &str, value: String| CreatableTopicConfig {
-        name: name.to_owned(),
-        value: Some(value),
-        ..Default::default()
-    };
-    let compacted = |compression: &str| {
-        vec![
-            config("cleanup.policy", "compact".into()),
-            config("compression.type", compression.into()),
-        ]
-    };
-    // As their coordinators would make them, whoever names them first: the number of partitions
-    // decides where everything lies, and cannot be changed later.
-    let (partitions, replicas, configs) = match name {
-        groups::TOPIC => {
-            let mut configs = compacted("producer");
-            let segment = settings.offsets_topic_segment_bytes().to_string();
-            configs.push(config("segment.bytes", segment));
-            let replicas = settings.offsets_topic_replication_factor();
-            (settings.offsets_topic_partitions(), replicas, configs)
-        }
-        "__transaction_state" => {
-            let mut configs = compacted("uncompressed");
-            configs.push(config("unclean.leader.election.enable", "false".into()));
-            let min_isr = value("transaction.state.log.min.isr");
-            let segment = value("transaction.state.log.segment.bytes");
-            configs.extend(min_isr.map(|value| config("min.insync.replicas", value)));
-            configs.extend(segment.map(|value| config("segment.bytes", value)));
-            let partitions = number("transaction.state.log.num.partitions");
-            let replicas = number("transaction.state.log.replication.factor");
-            (partitions.unwrap_or(-1), replicas.and_then(to_i16).unwrap_or(-1), configs)
-        }
-        "__share_group_state" => {
-            let mut configs = vec![
-                config("cleanup.policy", "delete".into()),
-                config("compression.type", "producer".into()),
-            ];
-            let min_isr = value("share.coordinator.state.topic.min.isr");
-            let segment = value("share.coordinator.state.topic.segment.bytes");
-            configs.extend(min_isr.map(|value| config("min.insync.replicas", value)));
-            configs.extend(segment.map(|value| config("segment.bytes", value)));
-            configs.push(config("retention.ms", "-1".into()));
-            let partitions = number("share.coordinator.state.topic.num.partitions");
-            let replicas = number("share.coordinator.state.topic.replication.factor");
-            (partitions.unwrap_or(-1), replicas.and_then(to_i16).unwrap_or(-1), configs)
-        }
-        _ => (-1, -1, Vec::new()),
-    };
-    CreatableTopic {
-        name: name.to_owned(),
-        num_partitions: partitions,
-        replication_factor: replicas,
-        configs,
-        ..Default::default()
+    match InternalTopic::named(name) {
+        // As its coordinator would make it, whoever names it first.
+        Some(topic) => topic.creatable(&broker.settings()),
+        None => CreatableTopic {
+            name: name.to_owned(),
+            num_partitions: -1,
+            replication_factor: -1,
+            ..Default::default()
+        },
     }
-}
-
-fn to_i16(number: i32) -> Option<i16> {
-    i16::try_from(number).ok()
 }

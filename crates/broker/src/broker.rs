@@ -1,4 +1,4 @@
-//! One broker: what its parts share, and how metadata takes effect on them.
+//! One broker: what its parts share. How metadata takes effect on them: `publisher`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
-use thalweg_log::{CreateError, CreateRequest, Log, LogManager, OpenError};
-use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig, dynamic};
+use thalweg_log::LogManager;
+use thalweg_metadata::config::BrokerConfig;
 use thalweg_metadata::controller::Decision;
-use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType, TopicImage, Update};
+use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::Uuid;
 use tokio::sync::{Notify, watch};
 
@@ -18,22 +18,18 @@ use crate::allowed::Connections;
 use crate::api::ApiTable;
 use crate::auto_topics::AutoTopics;
 use crate::clock::Clock;
-use crate::coordinators::groups::{self, Groups};
+use crate::coordinators::groups::Groups;
 use crate::directories::Directories;
 use crate::fetch_session::SessionCache;
 use crate::kraft::{Controller, ControllerError};
 use crate::loggers::LogLevels;
 use crate::metrics::Metrics;
 use crate::net::budget::Budget;
-use crate::partition::{Leader, Partition};
 use crate::pool::DiskReads;
 use crate::producer_ids::ProducerIds;
 use crate::random::Random;
-use crate::registration;
 use crate::settings::Settings;
-use crate::topic_names::is_internal;
-use crate::topic_settings;
-use crate::topics::{Topic, TopicTable, TopicsGuard};
+use crate::topics::{TopicTable, TopicsGuard};
 use crate::view::View;
 
 /// How long a stop waits for the answers to what is being served.
@@ -72,13 +68,13 @@ pub(crate) struct Broker {
     /// Why it stops by itself, if it does.
     fatal: Mutex<Option<String>>,
     /// Configuration as files and command line gave it; dynamic configs go on top.
-    static_config: BrokerConfig,
-    settings: ArcSwap<Settings>,
-    image: ArcSwap<MetadataImage>,
-    topics: ArcSwap<TopicTable>,
+    pub(crate) static_config: BrokerConfig,
+    pub(crate) settings: ArcSwap<Settings>,
+    pub(crate) image: ArcSwap<MetadataImage>,
+    pub(crate) topics: ArcSwap<TopicTable>,
     /// Topics with partitions whose logs could not be opened for lack of descriptors or memory, and
     /// which of these are new: they are made, where others would have to be found.
-    unopened: Mutex<BTreeMap<Uuid, BTreeSet<i32>>>,
+    pub(crate) unopened: Mutex<BTreeMap<Uuid, BTreeSet<i32>>>,
     /// There are some.
     pub(crate) unopened_added: Arc<Notify>,
     connection_ids: AtomicU64,
@@ -238,306 +234,6 @@ impl Broker {
     pub(crate) fn fatal(&self) -> Option<String> {
         self.fatal.lock().clone()
     }
-
-    // -- metadata takes effect ----------------------------------------------------------------
-
-    /// A new image: what it says is so from now on. On a thread that may wait.
-    pub(crate) fn publish(self: &Arc<Self>, update: Update) {
-        let Update { old, new, changes } = update;
-        let image = Arc::new(new);
-        let broker_configs =
-            changes.configs.iter().any(|r| r.resource_type == ResourceType::Broker);
-        if broker_configs {
-            self.apply_broker_configs(&image);
-            registration::report_cordoned(self);
-        }
-        if broker_configs || !changes.quotas.is_empty() {
-            self.connections.update(&self.settings(), &image.quotas);
-        }
-        let local = changes.local(&old, &image, self.node_id);
-        let mut table = TopicTable::clone(&self.topics.load());
-
-        // Deletions first: a topic of the same name may come in the same update.
-        let mut deleted: Vec<(Uuid, String)> = Vec::new();
-        for topic in changes.deleted_topics.values() {
-            deleted.push((topic.id, topic.name.to_string()));
-            if let Some(topic) = table.remove(topic.id) {
-                for partition in topic.partitions() {
-                    self.drop_partition(partition);
-                }
-            }
-        }
-        if !local.deleted.is_empty() {
-            let doomed: Vec<(&str, i32)> =
-                local.deleted.iter().map(|(_, name, index)| (&**name, *index)).collect();
-            if let Err(error) = self.logs.delete(doomed, self.clock.wall_ms()) {
-                tracing::error!(%error, "partitions could not be deleted");
-            }
-        }
-        for id in changes.partitions.keys() {
-            if let Some(topic) = image.topics.by_id(*id) {
-                let is_new = |index| old.topics.partition(topic.id, index).is_none();
-                table.insert(Arc::new(self.build_topic(&table, is_new, &image, topic)));
-            }
-        }
-        let topic_configs: Vec<Arc<Topic>> = if broker_configs {
-            table.iter().cloned().collect()
-        } else {
-            changes
-                .configs
-                .iter()
-                .filter(|r| r.resource_type == ResourceType::Topic)
-                .filter_map(|r| table.by_name(&r.name).cloned())
-                .collect()
-        };
-        for topic in topic_configs {
-            self.apply_topic_config(&image, &topic);
-        }
-
-        self.topics.store(Arc::new(table));
-        self.image.store(Arc::clone(&image));
-        if !deleted.is_empty() {
-            self.groups.topics_deleted(deleted);
-        }
-        for (id, index) in local.followers {
-            if let Some(topic) = image.topics.by_id(id)
-                && &*topic.name == groups::TOPIC
-                && let Some(partition) = topic.partitions.get(&index)
-            {
-                self.groups.resigned(index, Some(partition.leader_epoch));
-            }
-        }
-        for (id, index) in local.elected {
-            let table = self.topics();
-            let Some(topic) = table.by_id(id) else { continue };
-            if &*topic.name == groups::TOPIC
-                && let Some(partition) = topic.partition(index)
-            {
-                self.groups.elected(Arc::clone(partition), partition.leader().epoch);
-            }
-        }
-    }
-
-    /// Tries again to open what could not be opened for lack of descriptors or memory. On a thread
-    /// that may wait.
-    pub(crate) fn open_missing(&self) {
-        self.controller.between_decisions(|image| {
-            let unopened = std::mem::take(&mut *self.unopened.lock());
-            let mut table = TopicTable::clone(&self.topics.load());
-            let before = self.topics.load_full();
-            for (id, new) in unopened {
-                let Some(topic) = image.topics.by_id(id) else { continue };
-                let is_new = |index| new.contains(&index);
-                table.insert(Arc::new(self.build_topic(&table, is_new, image, topic)));
-            }
-            self.topics.store(Arc::new(table));
-            let (table, id) = (self.topics(), before.by_name(groups::TOPIC).map(|topic| topic.id));
-            let Some(topic) = id.and_then(|id| table.by_id(id)) else { return };
-            for partition in topic.partitions() {
-                self.groups.elected(Arc::clone(partition), partition.leader().epoch);
-            }
-        });
-    }
-
-    /// Serves everything the image says is here: once, when the broker starts.
-    pub(crate) fn serve_image(self: &Arc<Self>) -> Result<(), OpenError> {
-        let image = self.image.load_full();
-        // First, because topics build on them.
-        self.apply_broker_configs(&image);
-        self.connections.update_and_wait(&self.settings(), &image.quotas);
-        self.set_strays_aside(&image)?;
-        let mut table = TopicTable::default();
-        for topic in image.topics.iter() {
-            table.insert(Arc::new(self.build_topic(&table, |_| false, &image, topic)));
-        }
-        self.topics.store(Arc::new(table));
-        let table = self.topics();
-        if let Some(topic) = table.by_name(groups::TOPIC) {
-            for partition in topic.partitions() {
-                self.groups.elected(Arc::clone(partition), partition.leader().epoch);
-            }
-        }
-        Ok(())
-    }
-
-    /// Partitions on the disk that the metadata does not know, as after a death between a topic's
-    /// removal and that of its files, or a removal while their directory was offline: out of the way
-    /// of a new topic of the same name.
-    fn set_strays_aside(&self, image: &MetadataImage) -> Result<(), OpenError> {
-        let is_known = |log: &Log| {
-            let topic = match log.topic_id() {
-                Some(id) => image.topics.by_id(id).filter(|topic| topic.name == *log.topic()),
-                None => image.topics.by_name(log.topic()),
-            };
-            let partition = topic.and_then(|topic| topic.partitions.get(&log.partition()));
-            partition.is_some_and(|partition| {
-                // Left by an attempt to make the partition here; it was made elsewhere, and that
-                // directory may be offline now.
-                let is_leftover = log.topic_id().is_none()
-                    && log.log_end_offset() == 0
-                    && partition
-                        .directory(self.node_id)
-                        .is_some_and(|id| !id.is_reserved() && id != log.dir().id());
-                partition.replicas.contains(&self.node_id) && !is_leftover
-            })
-        };
-        for path in self.logs.set_strays_aside(is_known, self.clock.wall_ms())? {
-            tracing::warn!(path = %path.display(),
-                "the metadata does not know this partition: set aside, not deleted");
-        }
-        Ok(())
-    }
-
-    fn drop_partition(&self, partition: &Partition) {
-        if &*partition.topic == groups::TOPIC {
-            self.groups.resigned(partition.index, None);
-        }
-        let leader = Leader { id: -1, epoch: partition.leader().epoch, is_local: false };
-        // Nobody leads what is gone; whoever waits for it has to look again.
-        partition.set_leader(leader);
-    }
-
-    /// A topic as the image says it is, with the logs it already has and new ones where it has none.
-    /// What `old` does not know is new; without it nothing is.
-    fn build_topic(
-        &self,
-        table: &TopicTable,
-        is_new: impl Fn(i32) -> bool,
-        image: &MetadataImage,
-        topic: &TopicImage,
-    ) -> Topic {
-        let before = table.by_id(topic.id);
-        let settings = match before {
-            Some(before) => Arc::clone(before.settings_cell()),
-            None => Arc::new(ArcSwap::from_pointee(self.topic_settings(image, &topic.name))),
-        };
-        let name =
-            before.map_or_else(|| Arc::clone(&topic.name), |before| Arc::clone(&before.name));
-        let last = topic.partitions.keys().next_back().copied();
-        let count = last.and_then(|last| usize::try_from(last).ok()).map_or(0, |last| last + 1);
-        let mut slots: Vec<Option<Arc<Partition>>> = vec![None; count];
-        let mut offline = Vec::new();
-        let mut moved = Vec::new();
-        let mut elsewhere = 0;
-        for (&index, partition) in &topic.partitions {
-            let Some(slot) = usize::try_from(index).ok().and_then(|at| slots.get_mut(at)) else {
-                continue;
-            };
-            if !partition.replicas.contains(&self.node_id) {
-                continue;
-            }
-            let existing = before.and_then(|before| before.partition(index)).cloned();
-            let opened = match existing {
-                Some(partition) => Some(partition),
-                None => {
-                    let request = CreateRequest {
-                        dir: partition.directory(self.node_id).filter(|id| !id.is_reserved()),
-                        is_new: is_new(index),
-                        ..CreateRequest::new(&name, index, topic.id)
-                    };
-                    match self.logs.create(&request, self.clock.wall_ms()) {
-                        Ok(log) => {
-                            let wanted = request.dir;
-                            elsewhere += usize::from(wanted.is_some_and(|d| d != log.dir().id()));
-                            log.configure(
-                                Arc::new(settings.load().log.clone()),
-                                self.clock.wall_ms(),
-                            );
-                            Some(Arc::new(Partition::new(Arc::clone(&name), index, log)))
-                        }
-                        Err(error) => {
-                            tracing::error!(topic = %name, partition = index, %error,
-                                "a partition cannot be served");
-                            if let CreateError::Storage(failure) = error {
-                                offline.push(index);
-                                if failure.is_retriable {
-                                    let mut unopened = self.unopened.lock();
-                                    let new = unopened.entry(topic.id).or_default();
-                                    if request.is_new {
-                                        new.insert(index);
-                                    }
-                                    drop(unopened);
-                                    self.unopened_added.notify_one();
-                                }
-                            }
-                            None
-                        }
-                    }
-                }
-            };
-            if let Some(opened) = &opened {
-                let actual = opened.log.dir().id();
-                if partition.directory(self.node_id) != Some(actual) {
-                    moved.push((index, actual));
-                }
-                let leader = Leader {
-                    id: partition.leader,
-                    epoch: partition.leader_epoch,
-                    is_local: partition.leader == self.node_id,
-                };
-                opened.set_leader(leader);
-            }
-            *slot = opened;
-        }
-        if elsewhere > 0 {
-            tracing::warn!(topic = %name, partitions = elsewhere,
-                "partitions are not in the log directories that the metadata says; what was not \
-                 found in another one begins anew, empty");
-        }
-        if !moved.is_empty() && image.metadata_version().has_directory_assignment() {
-            self.directories.assign(topic.id, moved);
-        }
-        Topic::new(name, topic.id, is_internal(&topic.name), slots, offline, settings)
-    }
-
-    fn topic_settings(&self, image: &MetadataImage, name: &str) -> crate::topics::TopicSettings {
-        let overrides = image.configs.properties(&ConfigResource::topic(name));
-        let settings = self.settings();
-        match TopicConfig::new(&settings.config, &overrides) {
-            Ok(config) => topic_settings::of(&config),
-            Err(error) => {
-                // A value that an older release accepted, or another one's record.
-                tracing::error!(topic = name, %error, "the topic runs with the broker's defaults");
-                TopicConfig::new(&settings.config, &Properties::new()).map_or_else(
-                    |_| topic_settings::defaults(),
-                    |config| topic_settings::of(&config),
-                )
-            }
-        }
-    }
-
-    fn apply_topic_config(&self, image: &MetadataImage, topic: &Topic) {
-        let settings = self.topic_settings(image, &topic.name);
-        let log = Arc::new(settings.log.clone());
-        topic.settings_cell().store(Arc::new(settings));
-        for partition in topic.partitions() {
-            partition.log.update_config(Arc::clone(&log));
-            if partition.index == 0
-                && let Some(notice) = partition.log.needs_notice()
-            {
-                tracing::warn!(topic = %topic.name, notice, "a config does not act yet");
-            }
-        }
-    }
-
-    fn apply_broker_configs(&self, image: &MetadataImage) {
-        let defaults = image.configs.properties(&ConfigResource::broker_defaults());
-        let own = image.configs.properties(&ConfigResource::broker(self.node_id));
-        let (config, unused) = dynamic::apply(&self.static_config, &defaults, &own);
-        for config in unused {
-            tracing::warn!(name = config.name, value = config.value, reason = %config.reason,
-                default_of_all_brokers = !config.for_one_broker,
-                "a stored dynamic config is not used");
-        }
-        self.logs.set_producer_expiration_ms(i64::from(config.producer_id_expiration_ms()));
-        self.logs.set_cordoned(registration::cordoned(&self.logs, &config));
-        if let Ok(topic) = TopicConfig::new(&config, &Properties::new()) {
-            self.logs.set_defaults(Arc::new(topic_settings::of(&topic).log));
-        }
-        self.settings.store(Arc::new(Settings::new(config)));
-    }
-
-    // -- topics made on demand ------------------------------------------------------------------
 
     /// Makes an internal topic with its own settings; gives the partitions it has.
     pub(crate) async fn create_internal_topic(

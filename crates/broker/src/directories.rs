@@ -19,7 +19,7 @@ use thalweg_wire::{ErrorCode, Uuid};
 use tokio::sync::Notify;
 
 use crate::broker::Broker;
-use crate::coordinators::groups;
+use crate::internal_topics::InternalTopic;
 use crate::registration;
 
 /// Partitions per request, as Kafka's brokers send them.
@@ -172,9 +172,11 @@ async fn report_offline(broker: &Arc<Broker>) {
     }
     // What cannot be written must not be answered for: the groups look for their coordinator again.
     let table = broker.topics();
-    for partition in table.by_name(groups::TOPIC).iter().flat_map(|topic| topic.partitions()) {
-        if partition.log.dir().check().is_err() {
-            broker.groups.resigned(partition.index, None);
+    for internal in InternalTopic::ALL {
+        for partition in table.by_name(internal.name()).iter().flat_map(|t| t.partitions()) {
+            if partition.log.dir().check().is_err() {
+                internal.resigned(broker, partition.index, None);
+            }
         }
     }
     drop(table);

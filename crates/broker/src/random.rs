@@ -50,14 +50,7 @@ impl Random {
     }
 }
 
-fn fill(mut buffer: &mut [u8]) {
-    use rustix::rand::{GetRandomFlags, getrandom};
-    while !buffer.is_empty() {
-        match getrandom(&mut *buffer, GetRandomFlags::empty()) {
-            Ok(n) => buffer = &mut buffer[n..],
-            Err(rustix::io::Errno::INTR) => {}
-            // Without randomness ids would collide: nothing may go on.
-            Err(error) => panic!("the kernel gives no random numbers: {error}"),
-        }
-    }
+fn fill(buffer: &mut [u8]) {
+    // Without randomness ids would collide: nothing may go on.
+    getrandom::fill(buffer).unwrap_or_else(|error| panic!("no random numbers: {error}"));
 }

@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 
 use crate::Hooks;
 use crate::allowed::Connections;
+use crate::api::request::ConnectionRequests;
 use crate::broker::{Broker, Parts};
 use crate::clock::Clock;
 use crate::coordinators::groups::Groups;
@@ -80,6 +81,7 @@ pub(crate) async fn start(config: BrokerConfig, hooks: Hooks) -> Result<RunningB
             listener,
             socket,
             Arc::clone(broker.connections.limits()),
+            ConnectionRequests::new,
         )));
     }
     tasks.extend(crate::housekeeping::spawn(&broker));

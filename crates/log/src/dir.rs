@@ -386,22 +386,13 @@ impl LogDir {
 /// Random bits, for names, ids and jitter.
 pub(crate) fn random_u128() -> u128 {
     let mut bytes = [0u8; 16];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()) {
-            Ok(n) => filled += n,
-            Err(rustix::io::Errno::INTR) => {}
-            // Without the system call there is still the address space and the clock: names only
-            // have to differ.
-            Err(_) => {
-                use std::hash::{BuildHasher, Hasher};
-                for chunk in bytes.chunks_mut(8) {
-                    let mut hasher = std::hash::RandomState::new().build_hasher();
-                    hasher.write_u8(0);
-                    chunk.copy_from_slice(&hasher.finish().to_be_bytes()[..chunk.len()]);
-                }
-                break;
-            }
+    if getrandom::fill(&mut bytes).is_err() {
+        // Names only have to differ: the standard library's keys do.
+        use std::hash::{BuildHasher, Hasher};
+        for chunk in bytes.chunks_mut(8) {
+            let mut hasher = std::hash::RandomState::new().build_hasher();
+            hasher.write_u8(0);
+            chunk.copy_from_slice(&hasher.finish().to_be_bytes()[..chunk.len()]);
         }
     }
     u128::from_be_bytes(bytes)

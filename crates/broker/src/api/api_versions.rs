@@ -6,7 +6,8 @@ use thalweg_wire::messages::api_versions_response::{
 };
 use thalweg_wire::{ApiKey, ErrorCode, Message, Reader};
 
-use crate::net::connection::{Context, Handled, Scratch};
+use crate::api::request::{Context, Scratch};
+use crate::net::connection::Handled;
 
 pub(super) fn handle(context: &Context, scratch: &mut Scratch, body: &[u8]) -> Handled {
     let known = ApiVersionsRequest::MIN_VERSION..=ApiVersionsRequest::MAX_VERSION;
@@ -39,8 +40,11 @@ pub(super) fn handle(context: &Context, scratch: &mut Scratch, body: &[u8]) -> H
         };
         (response, context.version)
     };
-    context.begin(&mut scratch.frame);
-    match response.encode(&mut scratch.frame, version).and_then(|()| scratch.frame.end_frame()) {
+    context.begin(&mut scratch.reply.frame);
+    match response
+        .encode(&mut scratch.reply.frame, version)
+        .and_then(|()| scratch.reply.frame.end_frame())
+    {
         Ok(()) => Handled::Reply,
         Err(error) => Handled::Close(format!("ApiVersions cannot be answered: {error}")),
     }

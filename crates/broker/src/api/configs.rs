@@ -6,8 +6,8 @@ use thalweg_metadata::{ApiError, controller};
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::*;
 
+use crate::api::request::Context;
 use crate::loggers::{self, BROKER_LOGGER};
-use crate::net::connection::Context;
 
 pub(super) async fn describe(
     context: Context,

@@ -6,8 +6,8 @@ use thalweg_wire::messages::delete_records_response::{
 };
 use thalweg_wire::messages::{DeleteRecordsRequest, DeleteRecordsResponse};
 
-use crate::net::connection::Context;
-use crate::topic_names::is_internal;
+use crate::api::request::Context;
+use thalweg_metadata::controller::is_internal_topic;
 
 /// "Up to the high watermark."
 const HIGH_WATERMARK: i64 = -1;
@@ -52,7 +52,7 @@ async fn delete(context: &Context, topic: &str, index: i32, offset: i64) -> Resu
         let config = &known.settings().log;
         (partition.clone(), config.delete || !config.compact)
     };
-    if is_internal(topic) {
+    if is_internal_topic(topic) {
         return Err(ErrorCode::INVALID_TOPIC_EXCEPTION);
     }
     partition.led_epoch().map_err(|_| partition.not_led_code())?;

@@ -3,7 +3,7 @@
 use thalweg_metadata::controller::describe_cluster;
 use thalweg_wire::messages::{DescribeClusterRequest, DescribeClusterResponse};
 
-use crate::net::connection::Context;
+use crate::api::request::Context;
 
 pub(super) async fn handle(
     context: Context,

@@ -8,7 +8,7 @@ use thalweg_wire::messages::describe_log_dirs_response::{
 };
 use thalweg_wire::messages::{DescribeLogDirsRequest, DescribeLogDirsResponse};
 
-use crate::net::connection::Context;
+use crate::api::request::Context;
 
 pub(super) async fn handle(
     context: Context,

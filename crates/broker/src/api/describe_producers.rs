@@ -6,9 +6,9 @@ use thalweg_wire::messages::describe_producers_response::{
 };
 use thalweg_wire::messages::{DescribeProducersRequest, DescribeProducersResponse};
 
+use crate::api::request::Context;
 use crate::broker::Broker;
-use crate::net::connection::Context;
-use crate::topic_names::is_valid;
+use thalweg_metadata::controller::is_legal_topic_name;
 
 pub(super) async fn handle(
     context: Context,
@@ -36,7 +36,7 @@ fn describe(broker: &Broker, request: DescribeProducersRequest) -> DescribeProdu
                         error_code,
                         ..Default::default()
                     };
-                    if !is_valid(&topic.name) {
+                    if !is_legal_topic_name(&topic.name) {
                         return refuse(ErrorCode::INVALID_TOPIC_EXCEPTION);
                     }
                     let hosted = known

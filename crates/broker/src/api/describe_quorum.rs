@@ -3,7 +3,7 @@
 use thalweg_metadata::controller::{QuorumState, describe_quorum};
 use thalweg_wire::messages::{DescribeQuorumRequest, DescribeQuorumResponse};
 
-use crate::net::connection::Context;
+use crate::api::request::Context;
 
 pub(super) async fn handle(
     context: Context,

@@ -5,8 +5,8 @@ use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::find_coordinator_response::Coordinator;
 use thalweg_wire::messages::{FindCoordinatorRequest, FindCoordinatorResponse};
 
-use crate::coordinators::groups::TOPIC;
-use crate::net::connection::Context;
+use crate::api::request::Context;
+use thalweg_metadata::controller::OFFSETS_TOPIC;
 
 const GROUP: i8 = 0;
 const TRANSACTION: i8 = 1;
@@ -56,13 +56,13 @@ async fn find(context: &Context, key_type: i8, key: String) -> Coordinator {
     }
     let partitions = {
         let table = context.broker.topics();
-        table.by_name(TOPIC).map(|topic| topic.slots().len())
+        table.by_name(OFFSETS_TOPIC).map(|topic| topic.slots().len())
     };
     let partitions = match partitions {
         Some(partitions) => partitions,
         // The first group makes the topic. Kafka answers at once and lets the client ask again;
         // here the topic is there in a moment, so the client is spared the round trip.
-        None => match context.broker.create_internal_topic(TOPIC).await {
+        None => match context.broker.create_internal_topic(OFFSETS_TOPIC).await {
             Ok(partitions) => partitions,
             Err(error) => {
                 tracing::warn!(%error, "the topic of the group coordinator could not be created");
@@ -72,7 +72,7 @@ async fn find(context: &Context, key_type: i8, key: String) -> Coordinator {
     };
     let index = partition_for(&key, u32::try_from(partitions).unwrap_or(0));
     let image = context.broker.image();
-    let leader = image.partition_leader(TOPIC, index);
+    let leader = image.partition_leader(OFFSETS_TOPIC, index);
     let node = leader.and_then(|leader| image.endpoint(leader, &context.listener.name));
     match node {
         Some(node) => Coordinator {

@@ -23,10 +23,10 @@ use thalweg_wire::messages::offset_fetch_response::{
 use thalweg_wire::messages::*;
 use thalweg_wire::{ErrorCode, Uuid};
 
-use crate::coordinators::groups::TOPIC;
+use crate::api::request::Context;
 use crate::coordinators::runtime::Submitted;
 use crate::net::budget::Charge;
-use crate::net::connection::Context;
+use thalweg_metadata::controller::OFFSETS_TOPIC;
 
 fn request_context(context: &Context) -> RequestContext {
     RequestContext {
@@ -41,7 +41,7 @@ fn request_context(context: &Context) -> RequestContext {
 /// Partitions of the groups' topic; 0 while there is none.
 fn shards(context: &Context) -> u32 {
     let table = context.broker.topics();
-    table.by_name(TOPIC).map_or(0, |topic| u32::try_from(topic.slots().len()).unwrap_or(0))
+    table.by_name(OFFSETS_TOPIC).map_or(0, |topic| u32::try_from(topic.slots().len()).unwrap_or(0))
 }
 
 fn submit(context: &Context, group: &str, request: GroupRequest) -> Submitted<GroupResponse> {

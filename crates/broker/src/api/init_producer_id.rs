@@ -4,7 +4,7 @@
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{InitProducerIdRequest, InitProducerIdResponse};
 
-use crate::net::connection::Context;
+use crate::api::request::Context;
 
 pub(super) async fn handle(
     context: Context,

@@ -11,7 +11,7 @@ use thalweg_wire::messages::list_offsets_response::{
 };
 use thalweg_wire::messages::{ListOffsetsRequest, ListOffsetsResponse};
 
-use crate::net::connection::Context;
+use crate::api::request::Context;
 use crate::partition::{Partition, ReadFailure};
 use crate::record_scan::Scan;
 

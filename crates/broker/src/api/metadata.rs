@@ -15,9 +15,9 @@ use thalweg_wire::messages::{
 };
 use thalweg_wire::{ErrorCode, Uuid};
 
-use crate::net::connection::Context;
-use crate::topic_names::{is_internal, is_valid};
+use crate::api::request::Context;
 use crate::view::View;
+use thalweg_metadata::controller::{is_internal_topic, is_legal_topic_name};
 
 /// "Not asked for", in fields that hold a set of operations.
 const OPERATIONS_UNSET: i32 = i32::MIN;
@@ -65,10 +65,10 @@ pub(super) async fn handle(context: Context, request: MetadataRequest) -> Metada
                 None => {
                     let error_code = match told.get(&name) {
                         Some(code) => *code,
-                        None if !is_valid(&name) => ErrorCode::INVALID_TOPIC_EXCEPTION,
+                        None if !is_legal_topic_name(&name) => ErrorCode::INVALID_TOPIC_EXCEPTION,
                         None => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
                     };
-                    let is_internal = is_internal(&name);
+                    let is_internal = is_internal_topic(&name);
                     MetadataResponseTopic {
                         error_code,
                         name: Some(name),
@@ -175,7 +175,7 @@ fn describe(context: &Context, image: &View, topic: &TopicImage) -> MetadataResp
         error_code: ErrorCode::NONE,
         name: Some(topic.name.to_string()),
         topic_id: topic.id,
-        is_internal: is_internal(&topic.name),
+        is_internal: is_internal_topic(&topic.name),
         partitions,
         ..Default::default()
     }
@@ -233,11 +233,11 @@ pub(super) async fn describe_topic_partitions(
             break;
         }
         let start = if cursor_topic.as_deref() == Some(&*name) { first_partition } else { 0 };
-        let internal = is_internal(&name);
+        let internal = is_internal_topic(&name);
         let Some(topic) = image.topics.by_name(&name) else {
-            if is_valid(&name) || !fetch_all {
+            if is_legal_topic_name(&name) || !fetch_all {
                 response.topics.push(DescribeTopicPartitionsResponseTopic {
-                    error_code: if is_valid(&name) {
+                    error_code: if is_legal_topic_name(&name) {
                         ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
                     } else {
                         ErrorCode::INVALID_TOPIC_EXCEPTION

@@ -6,7 +6,7 @@ use thalweg_wire::{ApiKey, DecodeError, Message, Reader, Request};
 
 use crate::net::budget::Charge;
 use crate::net::buffers;
-use crate::net::connection::{Context, Handled, Parked, Scratch};
+use crate::net::connection::{Handled, Parked, Reply};
 
 mod api_versions;
 mod configs;
@@ -23,7 +23,10 @@ mod list_offsets;
 mod metadata;
 mod offset_for_leader_epoch;
 pub(crate) mod produce;
+pub(crate) mod request;
 mod topics;
+
+use request::{Context, Scratch};
 
 /// What one API's entry in the table says.
 struct Served {
@@ -183,7 +186,7 @@ pub(crate) fn encode<M: Message>(context: &Context, response: &M) -> Parked {
     if let Some(reason) = &close {
         tracing::error!(reason, version = context.version, "an answer could not be encoded");
     }
-    Parked { frame, files: Vec::new(), close }
+    Parked { reply: Reply { frame, files: Vec::new() }, close }
 }
 
 /// Handles one request. Its bytes may be changed in place.

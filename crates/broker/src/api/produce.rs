@@ -17,7 +17,8 @@ use thalweg_wire::messages::produce_response::{
 };
 use thalweg_wire::{DecodeError, ErrorCode, Reader, Uuid};
 
-use crate::net::connection::{Context, Handled, Scratch};
+use crate::api::request::{Context, Scratch};
+use crate::net::connection::Handled;
 use crate::partition::{AppendFailure, Appending, Partition, Wakes};
 use crate::topics::Topic;
 use crate::workspace;
@@ -184,7 +185,7 @@ async fn handle_with(
         }
         return Handled::NoReply;
     }
-    respond(context, work, &mut scratch.frame, body)
+    respond(context, work, &mut scratch.reply.frame, body)
 }
 
 /// Notes what the request asks for, and what can be refused before anything is looked at; gives its

@@ -4,7 +4,7 @@ use thalweg_metadata::controller;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::*;
 
-use crate::net::connection::Context;
+use crate::api::request::Context;
 
 /// What clients are told when the controller could not decide.
 const UNDECIDED: ErrorCode = ErrorCode::NOT_CONTROLLER;

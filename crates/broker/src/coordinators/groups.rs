@@ -13,10 +13,7 @@ use super::runtime::{Coordinator, RuntimeConfig, Submitted};
 use crate::clock::Clock;
 use crate::partition::Partition;
 
-/// The topic that groups and their offsets are kept in.
-pub(crate) const TOPIC: &str = "__consumer_offsets";
-
-/// Group coordination on the partitions of [`TOPIC`] that this broker leads.
+/// Group coordination on the partitions of `__consumer_offsets` that this broker leads.
 pub(crate) struct Groups {
     coordinator: Arc<Coordinator<GroupShard>>,
     config: Arc<GroupConfig>,

@@ -14,21 +14,40 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll};
 
-use thalweg_wire::{ApiKey, Reader, Writer};
+use thalweg_wire::Writer;
 use tokio::net::TcpStream;
 
+use super::budget::Charge;
 use super::buffers;
 use super::frame::{FrameError, FrameReader};
 use super::limits::{Permit, Socket};
-use super::listener::Listener;
 use super::send::{self, FileRange};
-use crate::api;
 use crate::broker::Broker;
-use crate::partition::AppendResults;
 
-/// What an API's handler makes of a request.
+/// Whoever understands a connection's requests and makes the answers.
+pub(crate) trait Requests: Send {
+    /// Handles the request in a frame, whose bytes may be changed in place, and whose memory is
+    /// `charge`. An answer that is ready goes into [`Self::reply`].
+    fn handle(
+        &mut self,
+        frame: &mut [u8],
+        charge: &mut Charge,
+    ) -> impl Future<Output = Handled> + Send;
+
+    /// The answer that is being built.
+    fn reply(&mut self) -> &mut Reply;
+}
+
+/// An answer: a frame, and what of it lies in files.
+#[derive(Default)]
+pub(crate) struct Reply {
+    pub(crate) frame: Writer,
+    pub(crate) files: Vec<FileRange>,
+}
+
+/// What became of a request.
 pub(crate) enum Handled {
-    /// The answer is in the scratch's frame.
+    /// The answer is ready.
     Reply,
     /// The client wants no answer (acks=0).
     NoReply,
@@ -40,8 +59,7 @@ pub(crate) enum Handled {
 
 /// The answer of a request that was parked.
 pub(crate) struct Parked {
-    pub(crate) frame: Writer,
-    pub(crate) files: Vec<FileRange>,
+    pub(crate) reply: Reply,
     /// Set when the connection has to be closed instead.
     pub(crate) close: Option<String>,
 }
@@ -49,67 +67,23 @@ pub(crate) struct Parked {
 impl Parked {
     /// The connection has to be closed instead of answered.
     pub(crate) fn close(reason: String) -> Parked {
-        Parked { frame: Writer::new(), files: Vec::new(), close: Some(reason) }
+        Parked { reply: Reply::default(), close: Some(reason) }
     }
-}
-
-/// What a request says of itself, and whom it came from.
-#[derive(Clone)]
-pub(crate) struct Context {
-    pub(crate) broker: Arc<Broker>,
-    pub(crate) listener: Arc<Listener>,
-    pub(crate) peer: SocketAddr,
-    pub(crate) api_key: ApiKey,
-    pub(crate) version: i16,
-    pub(crate) correlation_id: i32,
-    /// Empty when the client sent none, as Kafka treats it.
-    pub(crate) client_id: Arc<str>,
-}
-
-impl Context {
-    /// Begins the answer's frame: length, correlation id, and the tagged section of newer headers.
-    pub(crate) fn begin(&self, frame: &mut Writer) {
-        frame.begin_frame();
-        frame.i32(self.correlation_id);
-        if self.api_key.response_header_version(self.version) >= 1 {
-            frame.uvarint(0);
-        }
-    }
-}
-
-/// What a connection keeps between requests, so that a request allocates next to nothing.
-#[derive(Default)]
-pub(crate) struct Scratch {
-    pub(crate) frame: Writer,
-    pub(crate) files: Vec<FileRange>,
-    /// Where appends of this connection that found their partition busy report to.
-    pub(crate) append_results: Arc<AppendResults>,
 }
 
 /// Serves one connection until it ends.
 pub(crate) async fn serve(
     broker: Arc<Broker>,
-    listener: Arc<Listener>,
+    requests: impl Requests,
     stream: TcpStream,
     peer: SocketAddr,
     counted: (Permit, Socket),
 ) {
     let connection_id = broker.next_connection_id();
     let mut connection = Connection {
-        reader: FrameReader::new(
-            super::budget::Charge::new(&broker.request_budget),
-            broker.settings().frame_max,
-        ),
-        scratch: Scratch::default(),
-        context: Context {
-            broker: Arc::clone(&broker),
-            listener,
-            peer,
-            api_key: ApiKey(0),
-            version: 0,
-            correlation_id: 0,
-            client_id: Arc::from(""),
-        },
+        reader: FrameReader::new(Charge::new(&broker.request_budget), broker.settings().frame_max),
+        requests,
+        broker: Arc::clone(&broker),
         stream,
     };
     broker.metrics.connections_opened.add(1);
@@ -191,17 +165,17 @@ impl End {
     }
 }
 
-struct Connection {
+struct Connection<R> {
     reader: FrameReader,
-    scratch: Scratch,
-    context: Context,
+    requests: R,
+    broker: Arc<Broker>,
     stream: TcpStream,
 }
 
-impl Connection {
+impl<R: Requests> Connection<R> {
     async fn run(&mut self, turn: &Turn) -> End {
         while turn.go_on() {
-            let idle = self.context.broker.settings().idle_max;
+            let idle = self.broker.settings().idle_max;
             let frame = match self.reader.next(&self.stream, idle).await {
                 Ok(frame) => frame,
                 Err(FrameError::Closed) => return End::Peer,
@@ -211,27 +185,23 @@ impl Connection {
                 Err(FrameError::Io(error)) => return End::of(error),
             };
             turn.is_serving.store(true, Ordering::Relaxed);
-            self.scratch.frame = buffers::take_frame();
-            let (body, charge) = self.reader.parts_mut(frame.clone());
-            let handled = match header(&mut self.context, body) {
-                Ok(at) => {
-                    api::handle(&self.context, &mut self.scratch, &mut body[at..], charge).await
-                }
-                Err(reason) => Handled::Close(reason),
-            };
+            self.requests.reply().frame = buffers::take_frame();
+            let (bytes, charge) = self.reader.parts_mut(frame.clone());
+            let handled = self.requests.handle(bytes, charge).await;
             self.reader.consume(&frame);
             let sent = match handled {
                 Handled::NoReply => {
-                    buffers::give_frame(std::mem::take(&mut self.scratch.frame));
+                    buffers::give_frame(std::mem::take(&mut self.requests.reply().frame));
                     continue;
                 }
                 Handled::Close(reason) => return End::Refused(reason),
                 Handled::Reply => {
-                    send::send(&self.stream, idle, &self.scratch.frame, &self.scratch.files).await
+                    let Reply { frame, files } = self.requests.reply();
+                    send::send(&self.stream, idle, frame, files).await
                 }
                 Handled::Parked(answer) => {
                     // It brings a frame of its own when it is done; until then it keeps none.
-                    buffers::give_frame(std::mem::take(&mut self.scratch.frame));
+                    buffers::give_frame(std::mem::take(&mut self.requests.reply().frame));
                     let parked = tokio::select! {
                         biased;
                         parked = answer => parked,
@@ -245,44 +215,20 @@ impl Connection {
                     if let Some(reason) = parked.close {
                         return End::Refused(reason);
                     }
-                    let sent = send::send(&self.stream, idle, &parked.frame, &parked.files).await;
-                    buffers::give_frame(parked.frame);
+                    let Reply { frame, files } = parked.reply;
+                    let sent = send::send(&self.stream, idle, &frame, &files).await;
+                    buffers::give_frame(frame);
                     sent
                 }
             };
             // An idle connection keeps nothing.
-            buffers::give_frame(std::mem::take(&mut self.scratch.frame));
-            self.scratch.files = Vec::new();
+            buffers::give_frame(std::mem::take(self.requests.reply()).frame);
             if let Err(error) = sent {
                 return End::of(error);
             }
         }
         End::Shutdown
     }
-}
-
-/// Reads the request header into the context; gives where the request itself begins.
-fn header(context: &mut Context, frame: &[u8]) -> Result<usize, String> {
-    let mut r = Reader::new(frame);
-    let mut read = || {
-        let api_key = ApiKey(r.i16()?);
-        let version = r.i16()?;
-        let correlation_id = r.i32()?;
-        let client_id = r.nullable_str(false)?.unwrap_or("");
-        if api_key.request_header_version(version) >= 2 {
-            r.tags(None, |_, _| Ok(false))?;
-        }
-        Ok::<_, thalweg_wire::DecodeError>((api_key, version, correlation_id, client_id))
-    };
-    let (api_key, version, correlation_id, client_id) =
-        read().map_err(|e| format!("malformed request header: {e}"))?;
-    context.api_key = api_key;
-    context.version = version;
-    context.correlation_id = correlation_id;
-    if *context.client_id != *client_id {
-        context.client_id = Arc::from(client_id);
-    }
-    Ok(frame.len() - r.remaining())
 }
 
 /// A panic ends the connection it happened in and nothing else.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Semaphore;
 
-use super::connection;
+use super::connection::{self, Requests};
 use super::limits::{Admission, ConnectionLimits};
 use crate::broker::Broker;
 
@@ -55,12 +55,13 @@ pub(crate) fn bind(address: SocketAddr, options: SocketOptions) -> std::io::Resu
     socket.listen(options.backlog)
 }
 
-/// Accepts until the broker stops.
-pub(crate) async fn accept(
+/// Accepts until the broker stops; `requests` makes what understands a peer's requests.
+pub(crate) async fn accept<R: Requests + 'static>(
     broker: Arc<Broker>,
     listener: Arc<Listener>,
     listening: TcpListener,
     limits: Arc<ConnectionLimits>,
+    requests: fn(&Arc<Broker>, &Arc<Listener>, SocketAddr) -> R,
 ) {
     let mut shutdown = broker.shutdown.subscribe();
     let turned_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
@@ -110,7 +111,7 @@ pub(crate) async fn accept(
                 };
                 tokio::spawn(connection::serve(
                     Arc::clone(&broker),
-                    Arc::clone(&listener),
+                    requests(&broker, &listener, peer),
                     stream,
                     peer,
                     (permit, socket),

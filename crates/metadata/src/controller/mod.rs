@@ -47,7 +47,10 @@ pub use elect_leaders::elect_leaders;
 pub use producer_ids::{PRODUCER_ID_BLOCK, allocate_producer_ids};
 pub use quotas::{alter_client_quotas, describe_client_quotas};
 pub use reassignments::{alter_partition_reassignments, list_partition_reassignments};
-pub use topic_name::{INTERNAL_TOPICS, METADATA_TOPIC, check_topic_name, is_internal_topic};
+pub use topic_name::{
+    INTERNAL_TOPICS, METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC,
+    check_topic_name, is_internal_topic, is_legal_topic_name,
+};
 pub use update_features::update_features;
 
 /// Most partitions one CreateTopics request may ask for.

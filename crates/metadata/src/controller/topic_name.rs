@@ -7,15 +7,26 @@ use crate::ApiError;
 /// The topic of the metadata log, which nobody can create.
 pub const METADATA_TOPIC: &str = "__cluster_metadata";
 
+/// The topic of the group coordinators.
+pub const OFFSETS_TOPIC: &str = "__consumer_offsets";
+/// The topic of the transaction coordinators.
+pub const TRANSACTIONS_TOPIC: &str = "__transaction_state";
+/// The topic of the share coordinators.
+pub const SHARE_STATE_TOPIC: &str = "__share_group_state";
+
 /// Topics that belong to the coordinators.
-pub const INTERNAL_TOPICS: [&str; 3] =
-    ["__consumer_offsets", "__transaction_state", "__share_group_state"];
+pub const INTERNAL_TOPICS: [&str; 3] = [OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC];
 
 const MAX_NAME_LEN: usize = 249;
 
 /// Whether a topic belongs to a coordinator.
 pub fn is_internal_topic(name: &str) -> bool {
     INTERNAL_TOPICS.contains(&name)
+}
+
+/// Whether a topic may have this name.
+pub fn is_legal_topic_name(name: &str) -> bool {
+    check_topic_name(name).is_ok()
 }
 
 /// Checks a topic's name.

@@ -14,10 +14,11 @@ use thalweg_wire::{ErrorCode, RecordsRef, Uuid, Writer};
 
 use super::read::{Attempt, Cold, Part};
 use super::{Plan, Terms};
+use crate::api::request::Context;
 use crate::fetch_session::{NO_SESSION, TopicKey};
 use crate::net::budget::{Budget, Charge};
 use crate::net::buffers;
-use crate::net::connection::{Context, Parked};
+use crate::net::connection::{Parked, Reply};
 use crate::net::send::FileRange;
 use crate::partition::Piece;
 
@@ -67,7 +68,7 @@ pub(super) async fn finish(
 ) -> Parked {
     let mut frame = buffers::take_frame();
     match write(context, terms, plan, attempt, &mut frame) {
-        Ok(files) => Parked { frame, files, close: None },
+        Ok(files) => Parked { reply: Reply { frame, files }, close: None },
         Err(Failed::Close(reason)) => Parked::close(reason),
         Err(Failed::NeedsDisk(attempt, cold)) => {
             finish_cold(context, terms, plan, attempt, cold).await
@@ -98,7 +99,7 @@ pub(super) async fn finish_cold(
                 let mut frame = buffers::take_frame();
                 let written = write_gathered(context, terms, plan, attempt, gathered, &mut frame);
                 return match written {
-                    Ok(files) => Parked { frame, files, close: None },
+                    Ok(files) => Parked { reply: Reply { frame, files }, close: None },
                     Err(reason) => Parked::close(reason),
                 };
             }

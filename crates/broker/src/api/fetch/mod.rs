@@ -11,8 +11,9 @@ use parking_lot::Mutex;
 use thalweg_wire::messages::fetch_request::{FetchRequestView, FetchTopicView};
 use thalweg_wire::{ErrorCode, Reader};
 
+use crate::api::request::{Context, Scratch};
 use crate::fetch_session::{Mode, Session, TopicKey, Wanted};
-use crate::net::connection::{Context, Handled, Parked, Scratch};
+use crate::net::connection::{Handled, Parked};
 use crate::pool::Stopped;
 use crate::wait::{Registered, Waiter};
 
@@ -74,9 +75,9 @@ pub(super) fn handle(context: &Context, scratch: &mut Scratch, body: &[u8]) -> H
         }
     };
     if terms.max_wait.is_zero() || attempt.is_enough(&terms) {
-        return match answer::write(context, &terms, &plan, attempt, &mut scratch.frame) {
+        return match answer::write(context, &terms, &plan, attempt, &mut scratch.reply.frame) {
             Ok(files) => {
-                scratch.files = files;
+                scratch.reply.files = files;
                 Handled::Reply
             }
             Err(answer::Failed::NeedsDisk(attempt, cold)) => {
@@ -185,10 +186,10 @@ fn top_level_error(context: &Context, scratch: &mut Scratch, code: ErrorCode) ->
         error_code: code,
         ..Default::default()
     };
-    context.begin(&mut scratch.frame);
+    context.begin(&mut scratch.reply.frame);
     let encoded = response
-        .encode(&mut scratch.frame, context.version)
-        .and_then(|()| scratch.frame.end_frame());
+        .encode(&mut scratch.reply.frame, context.version)
+        .and_then(|()| scratch.reply.frame.end_frame());
     match encoded {
         Ok(()) => Handled::Reply,
         Err(error) => Handled::Close(format!("Fetch cannot be answered: {error}")),

@@ -6,8 +6,8 @@ use thalweg_log::{LogDir, ReadError, Wait};
 use thalweg_wire::{ErrorCode, Uuid};
 
 use super::{Plan, Terms};
+use crate::api::request::Context;
 use crate::fetch_session::{Session, TopicKey, Wanted};
-use crate::net::connection::Context;
 use crate::partition::{Partition, Piece, ReadFailure, ReadRequest};
 use crate::topics::TopicTable;
 

@@ -1,0 +1,108 @@
+//! A connection's requests: what their headers say, and what their handlers share.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use thalweg_wire::{ApiKey, Reader, Writer};
+
+use crate::broker::Broker;
+use crate::net::budget::Charge;
+use crate::net::connection::{Handled, Reply, Requests};
+use crate::net::listener::Listener;
+use crate::partition::AppendResults;
+
+/// What a request says of itself, and whom it came from.
+#[derive(Clone)]
+pub(crate) struct Context {
+    pub(crate) broker: Arc<Broker>,
+    pub(crate) listener: Arc<Listener>,
+    pub(crate) peer: SocketAddr,
+    pub(crate) api_key: ApiKey,
+    pub(crate) version: i16,
+    pub(crate) correlation_id: i32,
+    /// Empty when the client sent none, as Kafka treats it.
+    pub(crate) client_id: Arc<str>,
+}
+
+impl Context {
+    /// Begins the answer's frame: length, correlation id, and the tagged section of newer headers.
+    pub(crate) fn begin(&self, frame: &mut Writer) {
+        frame.begin_frame();
+        frame.i32(self.correlation_id);
+        if self.api_key.response_header_version(self.version) >= 1 {
+            frame.uvarint(0);
+        }
+    }
+}
+
+/// What a connection keeps between requests, so that a request allocates next to nothing.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    pub(crate) reply: Reply,
+    /// Where appends of this connection that found their partition busy report to.
+    pub(crate) append_results: Arc<AppendResults>,
+}
+
+/// The requests of one connection.
+pub(crate) struct ConnectionRequests {
+    context: Context,
+    scratch: Scratch,
+}
+
+impl ConnectionRequests {
+    pub(crate) fn new(
+        broker: &Arc<Broker>,
+        listener: &Arc<Listener>,
+        peer: SocketAddr,
+    ) -> ConnectionRequests {
+        let context = Context {
+            broker: Arc::clone(broker),
+            listener: Arc::clone(listener),
+            peer,
+            api_key: ApiKey(0),
+            version: 0,
+            correlation_id: 0,
+            client_id: Arc::from(""),
+        };
+        ConnectionRequests { context, scratch: Scratch::default() }
+    }
+}
+
+impl Requests for ConnectionRequests {
+    async fn handle(&mut self, frame: &mut [u8], charge: &mut Charge) -> Handled {
+        match header(&mut self.context, frame) {
+            Ok(at) => {
+                super::handle(&self.context, &mut self.scratch, &mut frame[at..], charge).await
+            }
+            Err(reason) => Handled::Close(reason),
+        }
+    }
+
+    fn reply(&mut self) -> &mut Reply {
+        &mut self.scratch.reply
+    }
+}
+
+/// Reads the request header into the context; gives where the request itself begins.
+fn header(context: &mut Context, frame: &[u8]) -> Result<usize, String> {
+    let mut r = Reader::new(frame);
+    let mut read = || {
+        let api_key = ApiKey(r.i16()?);
+        let version = r.i16()?;
+        let correlation_id = r.i32()?;
+        let client_id = r.nullable_str(false)?.unwrap_or("");
+        if api_key.request_header_version(version) >= 2 {
+            r.tags(None, |_, _| Ok(false))?;
+        }
+        Ok::<_, thalweg_wire::DecodeError>((api_key, version, correlation_id, client_id))
+    };
+    let (api_key, version, correlation_id, client_id) =
+        read().map_err(|e| format!("malformed request header: {e}"))?;
+    context.api_key = api_key;
+    context.version = version;
+    context.correlation_id = correlation_id;
+    if *context.client_id != *client_id {
+        context.client_id = Arc::from(client_id);
+    }
+    Ok(frame.len() - r.remaining())
+}

@@ -1,0 +1,292 @@
+//! Appending to a partition: a producer's batches and this broker's own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use thalweg_log::{AppendContext, AppendError, AppendInfo, AppendWaiter, Submitted};
+use thalweg_records::validate::Validated;
+use tokio::sync::Notify;
+
+use super::Partition;
+
+/// How long an append that found no room waits before it asks again, the first time; then twice as
+/// long each time.
+const FULL_BACKOFF: Duration = Duration::from_millis(2);
+/// The longest such wait.
+const FULL_BACKOFF_MAX: Duration = Duration::from_millis(64);
+
+/// Why nothing was appended.
+#[derive(Debug)]
+pub(crate) enum AppendFailure {
+    /// Another broker leads, or nobody.
+    NotLeader { leader_id: i32, leader_epoch: i32 },
+    /// The log refused.
+    Log(AppendError),
+    /// The log directory takes nothing for now, and the request's time is over.
+    TimedOut,
+}
+
+/// What an append that cannot be done at once goes by.
+pub(crate) struct Appending<'a> {
+    /// Where its result comes to.
+    pub(crate) results: &'a Arc<AppendResults>,
+    /// Readers to be woken when the request is through.
+    pub(crate) wakes: &'a mut Wakes,
+    /// How long the request may still wait for a directory that takes nothing.
+    pub(crate) patience: Duration,
+}
+
+/// What became of a batch of this broker's own.
+#[derive(Debug)]
+pub(crate) enum SubmittedOwn {
+    /// It is through, one way or the other: its first offset.
+    Done(Result<i64, AppendFailure>),
+    /// Its bytes were taken; the waiter hears the result.
+    Queued,
+    /// There is no room; nothing was taken.
+    Full,
+}
+
+/// An append that is through.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Appended {
+    pub(crate) first_offset: i64,
+    pub(crate) log_start_offset: i64,
+    /// Of a duplicate: what is answered for it.
+    pub(crate) log_append_time_ms: i64,
+    pub(crate) duplicate: bool,
+}
+
+/// The result of an append that has to wait, for one connection: one is in the air at a time.
+#[derive(Debug, Default)]
+pub(crate) struct AppendResults {
+    state: Mutex<AppendState>,
+    arrived: Notify,
+}
+
+#[derive(Debug, Default)]
+enum AppendState {
+    #[default]
+    Waited,
+    Arrived(Result<AppendInfo, AppendError>),
+    /// The connection is gone; the partition has to hear of the append, and of its bytes.
+    Orphaned(Arc<Partition>, usize),
+}
+
+impl AppendWaiter for AppendResults {
+    fn done(&self, _token: u64, result: Result<AppendInfo, AppendError>) {
+        let mut state = self.state.lock();
+        if let AppendState::Orphaned(partition, bytes) = std::mem::take(&mut *state) {
+            drop(state);
+            if let Ok(info) = result {
+                partition.appended(&info, bytes);
+            }
+            return;
+        }
+        *state = AppendState::Arrived(result);
+        drop(state);
+        self.arrived.notify_one();
+    }
+}
+
+/// A wait for a result that may be given up, when the connection goes away: what is written then
+/// is there all the same, and readers are to see it.
+struct Waiting<'a> {
+    results: &'a AppendResults,
+    partition: &'a Arc<Partition>,
+    bytes: usize,
+    is_over: bool,
+}
+
+impl Waiting<'_> {
+    async fn result(mut self) -> Result<AppendInfo, AppendError> {
+        let result = self.results.wait().await;
+        self.is_over = true;
+        result
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let mut state = self.results.state.lock();
+        match std::mem::take(&mut *state) {
+            AppendState::Arrived(result) => {
+                drop(state);
+                if let Ok(info) = result {
+                    self.partition.appended(&info, self.bytes);
+                }
+            }
+            _ => *state = AppendState::Orphaned(Arc::clone(self.partition), self.bytes),
+        }
+    }
+}
+
+impl AppendResults {
+    async fn wait(&self) -> Result<AppendInfo, AppendError> {
+        loop {
+            if let AppendState::Arrived(result) = std::mem::take(&mut *self.state.lock()) {
+                return result;
+            }
+            self.arrived.notified().await;
+        }
+    }
+}
+
+/// Readers to be woken once a request has appended everything: one that was woken by the first of
+/// many batches would come again for each of the others. Kafka completes its delayed fetches then,
+/// too. They are woken at the latest when this is dropped, with a request that is given up.
+#[derive(Debug, Default)]
+pub(crate) struct Wakes(Vec<(Arc<Partition>, usize)>);
+
+impl Wakes {
+    fn add(&mut self, partition: &Arc<Partition>, bytes: usize) {
+        self.0.push((Arc::clone(partition), bytes));
+    }
+
+    /// Wakes them.
+    pub(crate) fn wake(&mut self) {
+        for (partition, bytes) in self.0.drain(..) {
+            partition.wake_fetchers(bytes);
+        }
+    }
+}
+
+impl Drop for Wakes {
+    fn drop(&mut self) {
+        self.wake();
+    }
+}
+
+impl Partition {
+    fn append_elsewhere(&self, (leader_id, leader_epoch): (i32, i32)) -> AppendFailure {
+        match self.log.dir().check() {
+            Ok(()) => AppendFailure::NotLeader { leader_id, leader_epoch },
+            Err(error) => AppendFailure::Log(error.into()),
+        }
+    }
+
+    /// What the log says of an append that was for another leadership than the one of now.
+    fn append_refused(&self, error: AppendError) -> AppendFailure {
+        match error {
+            AppendError::NotLeaderOrFollower { .. } => {
+                let leader = self.leader();
+                self.append_elsewhere((leader.id, leader.epoch))
+            }
+            error => AppendFailure::Log(error),
+        }
+    }
+
+    /// Appends a producer's validated batch; `records` are the bytes that were validated.
+    pub(crate) async fn append(
+        self: &Arc<Self>,
+        validated: &mut Validated,
+        records: &mut [u8],
+        now_ms: i64,
+        appending: &mut Appending<'_>,
+    ) -> Result<Appended, AppendFailure> {
+        let epoch = self.led_epoch().map_err(|leader| self.append_elsewhere(leader))?;
+        let context = AppendContext {
+            log_append_time: validated.log_append_time.unwrap_or(-1),
+            ..AppendContext::client(epoch, now_ms)
+        };
+        let Appending { results, wakes, patience } = appending;
+        let waiter: Arc<dyn AppendWaiter> = Arc::clone(results) as _;
+        let batch = validated.batch_mut(records);
+        let mut backoff = FULL_BACKOFF;
+        let info = loop {
+            // One append of a connection is in the air at a time.
+            match self.log.submit(batch, &context, &waiter, 0) {
+                Submitted::Done(result) => break result,
+                Submitted::Queued => {
+                    wakes.wake();
+                    let bytes = batch.len();
+                    let waiting = Waiting { results, partition: self, bytes, is_over: false };
+                    break waiting.result().await;
+                }
+                Submitted::Full => {
+                    wakes.wake();
+                    // Nothing was taken, so that a producer that is told so may send it again.
+                    // Its request's memory must not be held for as long as the disk is stuck.
+                    let Some(left) = patience.checked_sub(backoff) else {
+                        return Err(AppendFailure::TimedOut);
+                    };
+                    *patience = left;
+                    tokio::time::sleep(backoff).await;
+                    backoff = (backoff * 2).min(FULL_BACKOFF_MAX);
+                }
+            }
+        }
+        .map_err(|error| self.append_refused(error))?;
+        if !info.duplicate {
+            self.log.advance_high_watermark(info.last_offset + 1);
+            wakes.add(self, batch.len());
+        }
+        Ok(Appended {
+            first_offset: info.first_offset,
+            log_start_offset: info.log_start_offset,
+            log_append_time_ms: info.log_append_time,
+            duplicate: info.duplicate,
+        })
+    }
+
+    /// Appends a batch of this broker's own without waiting: the result, or what became of the
+    /// batch instead. A result that comes later has to be passed to [`Self::own_appended`].
+    pub(crate) fn submit_own(
+        &self,
+        batch: &mut [u8],
+        leader_epoch: i32,
+        now_ms: i64,
+        waiter: &Arc<dyn AppendWaiter>,
+        token: u64,
+    ) -> SubmittedOwn {
+        let not_led = match self.led_epoch() {
+            Ok(epoch) if epoch == leader_epoch => None,
+            Ok(leader_epoch) => {
+                let leader_id = self.leader().id;
+                Some(AppendFailure::NotLeader { leader_id, leader_epoch })
+            }
+            Err(leader) => Some(self.append_elsewhere(leader)),
+        };
+        if let Some(failure) = not_led {
+            return SubmittedOwn::Done(Err(failure));
+        }
+        let context = AppendContext::coordinator(leader_epoch, now_ms);
+        match self.log.submit(batch, &context, waiter, token) {
+            Submitted::Done(result) => SubmittedOwn::Done(self.own_appended(result, batch.len())),
+            Submitted::Queued => SubmittedOwn::Queued,
+            Submitted::Full => SubmittedOwn::Full,
+        }
+    }
+
+    /// A batch of this broker's own was appended, or not; gives its first offset.
+    pub(crate) fn own_appended(
+        &self,
+        result: Result<AppendInfo, AppendError>,
+        bytes: usize,
+    ) -> Result<i64, AppendFailure> {
+        let info = result.map_err(|error| self.append_refused(error))?;
+        self.committed(info.last_offset + 1, bytes);
+        Ok(info.first_offset)
+    }
+
+    /// An append is through: with one replica that is when its records are committed.
+    fn appended(&self, info: &AppendInfo, bytes: usize) {
+        if !info.duplicate {
+            self.committed(info.last_offset + 1, bytes);
+        }
+    }
+
+    /// Records up to `end` are committed: with one replica, that is when they are written.
+    fn committed(&self, end: i64, bytes: usize) {
+        self.log.advance_high_watermark(end);
+        self.wake_fetchers(bytes);
+    }
+
+    fn wake_fetchers(&self, bytes: usize) {
+        self.fetchers.add(i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+}

@@ -1,0 +1,175 @@
+//! Reading a partition: what a fetch may have, and what coordinators load.
+
+use std::sync::Arc;
+
+use thalweg_log::{Isolation, ReadError, Wait, retry_exhausted};
+
+use super::{Partition, Piece};
+
+/// Why nothing was read.
+#[derive(Debug)]
+pub(crate) enum ReadFailure {
+    /// Another broker leads, or nobody.
+    NotLeader { leader_id: i32, leader_epoch: i32 },
+    /// The reader knows an older leader epoch.
+    Fenced { leader_id: i32, leader_epoch: i32 },
+    /// The reader knows a newer leader epoch than this broker.
+    UnknownEpoch,
+    /// The log refused.
+    Log(ReadError),
+}
+
+/// What a fetch wants of the partition.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadRequest {
+    pub(crate) offset: i64,
+    pub(crate) max_bytes: usize,
+    pub(crate) min_one: bool,
+    pub(crate) committed_only: bool,
+    /// -1 when the reader does not say.
+    pub(crate) current_leader_epoch: i32,
+    /// -1 when the reader does not say.
+    pub(crate) last_fetched_epoch: i32,
+}
+
+/// What a fetch gets of the partition.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// Epoch in which this broker leads.
+    pub(crate) led_epoch: i32,
+    pub(crate) high_watermark: i64,
+    pub(crate) last_stable_offset: i64,
+    pub(crate) log_start_offset: i64,
+    pub(crate) diverging: Option<(i32, i64)>,
+    pub(crate) aborted: Option<Vec<(i64, i64)>>,
+    pub(crate) piece: Option<Piece>,
+}
+
+impl Partition {
+    /// Checks a reader's leader epoch against the partition's.
+    pub(crate) fn check_epoch(&self, current: i32) -> Result<i32, ReadFailure> {
+        let led =
+            self.led_epoch().map_err(|(leader_id, leader_epoch)| match self.log.dir().check() {
+                Ok(()) => ReadFailure::NotLeader { leader_id, leader_epoch },
+                Err(error) => ReadFailure::Log(error.into()),
+            })?;
+        // Only -1 says nothing; what is below it is an epoch that has passed.
+        if current != -1 && current < led {
+            let leader_id = self.leader().id;
+            return Err(ReadFailure::Fenced { leader_id, leader_epoch: led });
+        }
+        if current > led {
+            return Err(ReadFailure::UnknownEpoch);
+        }
+        Ok(led)
+    }
+
+    /// Finds what a fetch may have. With [`Wait::Never`] the answer may be
+    /// [`ReadError::WouldBlock`]: index or headers are not in memory.
+    pub(crate) fn read(&self, request: &ReadRequest, wait: Wait) -> Result<Found, ReadFailure> {
+        let led_epoch = self.check_epoch(request.current_leader_epoch)?;
+        let isolation =
+            if request.committed_only { Isolation::LastStable } else { Isolation::HighWatermark };
+        // A reader that followed this epoch to the end cannot have gone astray.
+        if (request.last_fetched_epoch < 0 || request.last_fetched_epoch == led_epoch)
+            && let Some(offsets) = self.log.nothing_at(request.offset, isolation)
+        {
+            return Ok(Found {
+                led_epoch,
+                high_watermark: offsets.high_watermark,
+                last_stable_offset: offsets.last_stable_offset,
+                log_start_offset: offsets.log_start_offset,
+                diverging: None,
+                aborted: request.committed_only.then(Vec::new),
+                piece: None,
+            });
+        }
+        if let Some(diverging) = self.divergence(request)? {
+            let offsets = self.log.offsets();
+            return Ok(Found {
+                led_epoch,
+                high_watermark: offsets.high_watermark,
+                last_stable_offset: offsets.last_stable_offset,
+                log_start_offset: offsets.log_start_offset,
+                diverging: Some(diverging),
+                aborted: None,
+                piece: None,
+            });
+        }
+        let ask = thalweg_log::ReadRequest {
+            offset: request.offset,
+            max_bytes: u32::try_from(request.max_bytes).unwrap_or(u32::MAX),
+            min_one: request.min_one,
+            isolation,
+            wait,
+        };
+        let result = self.log.read(&ask).map_err(ReadFailure::Log)?;
+        let piece = result.file().filter(|_| result.len > 0).map(|file| Piece {
+            file: Arc::clone(file),
+            position: result.position,
+            len: result.len,
+        });
+        let aborted = request.committed_only.then(|| {
+            result.aborted.iter().map(|txn| (txn.producer_id, txn.first_offset)).collect()
+        });
+        Ok(Found {
+            led_epoch,
+            high_watermark: result.offsets.high_watermark,
+            last_stable_offset: result.offsets.last_stable_offset,
+            log_start_offset: result.offsets.log_start_offset,
+            diverging: None,
+            aborted,
+            piece,
+        })
+    }
+
+    /// Where the reader's log and this one part ways, if they do (KIP-595).
+    fn divergence(&self, request: &ReadRequest) -> Result<Option<(i32, i64)>, ReadFailure> {
+        if request.last_fetched_epoch < 0 {
+            return Ok(None);
+        }
+        let out_of_range = || {
+            ReadFailure::Log(ReadError::OffsetOutOfRange {
+                topic: Arc::clone(&self.topic),
+                partition: self.index,
+                offset: request.offset,
+                log_start_offset: self.log.log_start_offset(),
+                log_end_offset: self.log.log_end_offset(),
+            })
+        };
+        let (epoch, end) =
+            self.log.end_offset_for_epoch(request.last_fetched_epoch).ok_or_else(out_of_range)?;
+        if request.offset < self.log.log_start_offset() {
+            return Err(out_of_range());
+        }
+        let diverges = epoch < request.last_fetched_epoch || end < request.offset;
+        Ok(diverges.then_some((epoch, end)))
+    }
+
+    /// Whole batches from `offset` on, up to the log's end, on a thread that may wait. `None` while
+    /// files cannot be opened for lack of descriptors or memory: nothing is wrong, and it may be asked
+    /// again.
+    pub(crate) fn read_whole(
+        &self,
+        offset: i64,
+        max_bytes: usize,
+    ) -> Result<Option<Vec<u8>>, String> {
+        let request = thalweg_log::ReadRequest {
+            offset,
+            max_bytes: u32::try_from(max_bytes).unwrap_or(u32::MAX),
+            min_one: true,
+            isolation: Isolation::LogEnd,
+            wait: Wait::Allowed,
+        };
+        // Whoever asks has to have them, and nobody asks again.
+        let result = retry_exhausted(|| match self.log.read(&request) {
+            Err(ReadError::Storage(failure)) => Err(failure),
+            result => Ok(result),
+        });
+        let result = match result {
+            Err(failure) if failure.is_retriable => return Ok(None),
+            result => result.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?,
+        };
+        result.to_vec().map(Some).map_err(|e| e.to_string())
+    }
+}
