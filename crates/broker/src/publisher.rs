@@ -91,9 +91,7 @@ impl Broker {
             if let Some(internal) = InternalTopic::named(&topic.name)
                 && let Some(partition) = topic.partition(index)
             {
-                if partition.leader().is_local {
-                    internal.elected(self, partition);
-                }
+                internal.elected(self, partition);
             }
         }
     }
