@@ -120,7 +120,7 @@ impl RunningBroker {
         crate::exposition::text(&self.broker)
     }
 
-    /// Stops accepting, answers what waits, brings everything to the disk, marks the shutdown as
+    /// Stops accepting, answers what waits, flushes everything, marks the shutdown as
     /// clean.
     pub fn shut_down(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(self.stop())

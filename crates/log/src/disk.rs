@@ -75,7 +75,7 @@ pub trait Record: Send {
     /// A file is open, made if it was missing; what it is called in [`Change`]s, also once it was
     /// renamed or unlinked.
     fn opened(&mut self, path: &Path) -> u64;
-    /// Something else was changed, or brought to the disk.
+    /// Something else was changed, or flushed.
     fn changed(&mut self, change: Change<'_>);
 }
 
@@ -246,7 +246,7 @@ impl Disk {
         }
     }
 
-    /// Writes a whole file, replaced if it is there, and brings its content to the disk; its name is
+    /// Writes a whole file, replaced if it is there, and flushes its content; its name is
     /// there once the directory was synced.
     pub fn create_synced(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         let file = self.open(path, Mode::Create)?;
@@ -335,7 +335,7 @@ impl Disk {
         )
     }
 
-    /// Brings the names in a directory to the disk.
+    /// Flushes the names in a directory.
     pub fn sync_dir(&self, path: &Path) -> io::Result<()> {
         opening(self.inject(DiskOp::Open, path, 0))?;
         let dir = opening(File::open(path))?;
@@ -560,7 +560,7 @@ impl OpenFile {
         }
     }
 
-    /// Brings data and length to the disk.
+    /// Flushes data and length.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.disk.inject(DiskOp::Sync, &self.path, 0)?;
         self.disk.tell(Change::SyncBegins { file: self.id });

@@ -95,7 +95,7 @@ impl Segment {
                 }
                 _ => {}
             }
-            self.distrust_index(file, wait)?;
+            self.replace_wrong_index(file, wait)?;
             rebuilt = true;
         }
     }
@@ -135,7 +135,7 @@ impl Segment {
     }
 
     /// Builds an index again that was found to be wrong.
-    pub(crate) fn distrust_index(&self, file: &OpenFile, wait: Wait) -> Result<(), WalkError> {
+    pub(crate) fn replace_wrong_index(&self, file: &OpenFile, wait: Wait) -> Result<(), WalkError> {
         if wait == Wait::Never {
             return Err(WalkError::WouldBlock);
         }

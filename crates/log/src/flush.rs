@@ -92,7 +92,7 @@ impl Log {
         Ok(())
     }
 
-    /// Brings `partition.metadata` to the disk, and the directory that it is in.
+    /// Flushes `partition.metadata`, and the directory that it is in.
     pub(crate) fn flush_metadata(&self) -> Result<(), StorageError> {
         let dir = &self.home.dir;
         let path = self.path().join(names::PARTITION_METADATA);
@@ -192,7 +192,7 @@ impl Log {
         };
         self.flush_inner(end, now_ms)?;
         if end > 0 && self.metadata_unsynced.load(Ordering::Acquire) {
-            // Made anew after a crash, of records that are flushed: nothing else brings it to the disk.
+            // Made anew after a crash, of records that are flushed: nothing else flushes it.
             self.flush_metadata()?;
             let path = self.path();
             self.guard("flush", &path, dir.disk.sync_dir(&path))?;

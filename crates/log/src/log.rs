@@ -240,7 +240,7 @@ impl Log {
 
     /// Gives a log without `partition.metadata` its topic id. Says whether the log has this id now.
     ///
-    /// The file is brought to the disk with the partition's first flush: one sync for each of a
+    /// The file is flushed with the partition's first flush: one sync for each of a
     /// thousand new partitions would take minutes. A power cut before that leaves a log without an
     /// id, which gets it again from the metadata by its topic's name.
     pub fn assign_topic_id(&self, id: Uuid) -> Result<bool, StorageError> {

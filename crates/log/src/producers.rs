@@ -330,7 +330,7 @@ impl ProducerState {
         }
     }
 
-    /// The last stable offset once `completed` is through: what its index entry says.
+    /// The last stable offset once `completed` has ended: what its index entry says.
     pub(crate) fn last_stable_offset_after(&self, completed: &CompletedTxn) -> i64 {
         self.ongoing
             .iter()
@@ -361,7 +361,7 @@ impl ProducerState {
         !self.ongoing.is_empty() || !self.unreplicated.is_empty()
     }
 
-    /// Transactions that ended below `offset` are through.
+    /// Transactions that ended below `offset` are decided.
     pub(crate) fn on_high_watermark(&mut self, offset: i64) {
         if !self.unreplicated.is_empty() {
             self.unreplicated.retain(|_, txn| txn.last_offset >= offset);

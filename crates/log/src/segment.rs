@@ -494,7 +494,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Brings the segment to the disk; of a segment that gets no more batches the indexes too. Says
+    /// Flushes the segment; of a segment that gets no more batches the indexes too. Says
     /// how many files of it were made, if some have names that the directory's sync is to bring there.
     /// Who makes that notes it ([`Segment::names_synced`]), and only once it is done: an open that failed
     /// for lack of descriptors is tried again, and somebody else may flush meanwhile.
@@ -509,7 +509,7 @@ impl Segment {
         Ok((made != self.names_synced.load(Ordering::Acquire)).then_some(made))
     }
 
-    /// Brings the index of aborted transactions to the disk, if there is one; says whether there is.
+    /// Flushes the index of aborted transactions, if there is one; says whether there is.
     pub(crate) fn sync_txn_index(&self) -> io::Result<bool> {
         let is_there = self.has_txn_index.load(Ordering::Acquire);
         if is_there {

@@ -25,7 +25,7 @@ pub trait AppendWaiter: Send + Sync {
 /// What [`Log::submit`] did.
 #[derive(Debug)]
 pub enum Submitted {
-    /// The append is through, one way or the other; the waiter will not be called.
+    /// The append succeeded or failed; the waiter will not be called.
     Done(Result<AppendInfo, AppendError>),
     /// The bytes were taken; the waiter will be called.
     Queued,

@@ -142,7 +142,7 @@ impl Log {
             match segment.find(file, entry.offset, size, Wait::Allowed)? {
                 Some(head) if is_of(&head, entry) => begin = head.position,
                 _ => {
-                    segment.distrust_index(file, Wait::Allowed)?;
+                    segment.replace_wrong_index(file, Wait::Allowed)?;
                     if let Some(entry) = segment.floor_time_entry(timestamp)?
                         && let Some(head) = segment.find(file, entry.offset, size, Wait::Allowed)?
                     {

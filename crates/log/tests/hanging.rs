@@ -13,7 +13,7 @@ use parking_lot::{Condvar, Mutex};
 use thalweg_log::testing::{BatchSpec, TempDir};
 use thalweg_log::{CreateRequest, Disk, DiskOp, FaultHook, Injected, LogConfig, LogManager};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 type Rule = Box<dyn Fn(DiskOp, &Path) -> bool + Send>;
 
@@ -70,7 +70,7 @@ fn a_checkpoint_that_hangs_holds_up_no_deletion_elsewhere() {
     let (sender, done) = mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(|| logs.checkpoint());
-        hung.recv_timeout(PATIENCE).unwrap();
+        hung.recv_timeout(TIMEOUT).unwrap();
         scope.spawn(|| {
             let in_first = logs.all().into_iter().filter(|log| log.dir().path() == first.path());
             let partitions: Vec<i32> = in_first.map(|log| log.partition()).collect();
@@ -79,7 +79,7 @@ fn a_checkpoint_that_hangs_holds_up_no_deletion_elsewhere() {
             logs.in_dir(&logs.dirs()[0]).flush_due(1_000);
             let _ = sender.send(removed.len());
         });
-        let removed = done.recv_timeout(PATIENCE);
+        let removed = done.recv_timeout(TIMEOUT);
         hook.end();
         assert_eq!(removed, Ok(2));
     });
@@ -115,12 +115,12 @@ fn who_waits_for_an_index_holds_up_no_append() {
                     assert_eq!(batches(&found), [(100, 100)]);
                 }
             });
-            hung.recv_timeout(PATIENCE).unwrap();
+            hung.recv_timeout(TIMEOUT).unwrap();
             scope.spawn(|| {
                 append(&log, BatchSpec::new(0, 1));
                 let _ = sender.send(());
             });
-            let appended = appended.recv_timeout(PATIENCE);
+            let appended = appended.recv_timeout(TIMEOUT);
             hook.end();
             assert_eq!(appended, Ok(()), "{suffix}");
         });

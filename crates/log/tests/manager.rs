@@ -94,7 +94,7 @@ fn partitions_are_spread_over_directories_and_found_again() {
     }
     assert_eq!(logs.all().iter().filter(|log| &**log.topic() == "t").count(), 10);
     drop(logs);
-    // One directory was not closed cleanly: no epoch to vouch for.
+    // One directory was not closed cleanly: no epoch is known to be clean.
     let (logs, _) = LogManager::open(config(&dirs, LogConfig::default())).unwrap();
     logs.shut_down(4, 2_000);
     drop(logs);

@@ -154,7 +154,7 @@ impl FaultHook for Synced {
 }
 
 #[test]
-fn a_clean_stop_vouches_for_epochs_that_the_start_has_written() {
+fn a_clean_stop_flushes_epochs_that_the_start_has_written() {
     let dir = TempDir::new();
     let (logs, _) = open(&dir, LogConfig::default());
     let log = create(&logs, "t");

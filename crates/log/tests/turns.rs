@@ -16,7 +16,7 @@ use thalweg_log::{
 };
 use thalweg_wire::ErrorCode;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Writes take long enough to be a stall. One of partition 0 panics where that is asked for.
 #[derive(Default)]
@@ -71,7 +71,7 @@ fn answers() -> (Arc<dyn AppendWaiter>, mpsc::Receiver<Result<AppendInfo, Append
     (Arc::new(Answers(Mutex::new(sender))), answers)
 }
 
-/// Brings the next append as soon as the last one is through, until it is told to stop.
+/// Brings the next append as soon as the last one is answered, until it is told to stop.
 struct Insatiable {
     log: Arc<Log>,
     me: OnceLock<std::sync::Weak<Insatiable>>,
@@ -110,7 +110,7 @@ fn a_log_that_always_has_more_keeps_no_other_one_waiting() {
     for _ in 0..3 {
         let before = busy.answers.load(Ordering::SeqCst);
         submit(&second, &waiter);
-        let answer = answers.recv_timeout(PATIENCE);
+        let answer = answers.recv_timeout(TIMEOUT);
         let turns = busy.answers.load(Ordering::SeqCst) - before;
         if answer.is_err() || turns > 4 {
             busy.enough.store(true, Ordering::SeqCst);
@@ -139,21 +139,21 @@ fn a_panic_on_the_writer_thread_stops_nobody_else() {
     let panics: Arc<dyn AppendWaiter> = Arc::new(Panics);
     submit(&first, &panics);
     submit(&second, &waiter);
-    answers.recv_timeout(PATIENCE).unwrap().unwrap();
+    answers.recv_timeout(TIMEOUT).unwrap().unwrap();
     submit(&first, &waiter);
-    answers.recv_timeout(PATIENCE).unwrap().unwrap();
+    answers.recv_timeout(TIMEOUT).unwrap().unwrap();
     assert_eq!(logs.metrics().panics.get(), 1);
 
     // In the middle of an append: it is answered, too, and the partition goes on.
     hook.panics.store(true, Ordering::SeqCst);
     submit(&first, &waiter);
-    let error = answers.recv_timeout(PATIENCE).unwrap().unwrap_err();
+    let error = answers.recv_timeout(TIMEOUT).unwrap().unwrap_err();
     assert_eq!(error.code(), ErrorCode::UNKNOWN_SERVER_ERROR, "{error}");
     let end = first.log_end_offset();
     submit(&first, &waiter);
-    assert_eq!(answers.recv_timeout(PATIENCE).unwrap().unwrap().first_offset, end);
+    assert_eq!(answers.recv_timeout(TIMEOUT).unwrap().unwrap().first_offset, end);
     submit(&second, &waiter);
-    answers.recv_timeout(PATIENCE).unwrap().unwrap();
+    answers.recv_timeout(TIMEOUT).unwrap().unwrap();
     assert_eq!(logs.metrics().panics.get(), 2);
     assert_eq!(batches(&read_all(&first, 0, 1 << 20)).len() as i64, end + 1);
 }

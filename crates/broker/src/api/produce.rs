@@ -130,7 +130,7 @@ async fn handle_with(
     work: &mut Work,
     body: &mut [u8],
 ) -> Handled {
-    let (acks, patience) = match plan(context, work, body) {
+    let (acks, timeout) = match plan(context, work, body) {
         Ok(terms) => terms,
         Err(error) => return Handled::Close(format!("malformed Produce request: {error}")),
     };
@@ -149,7 +149,7 @@ async fn handle_with(
         }
     } else {
         let results = &scratch.append_results;
-        let mut appending = Appending { results, wakes: &mut work.wakes, patience };
+        let mut appending = Appending { results, wakes: &mut work.wakes, timeout };
         for topic_at in 0..work.topics.len() {
             let Some(topic) = work.topics[topic_at].topic.clone() else { continue };
             for at in work.topics[topic_at].parts.clone() {

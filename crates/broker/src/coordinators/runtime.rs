@@ -478,7 +478,7 @@ where
             self.settle(&mut state);
             let Some(writing) = &mut state.writing else { return };
             let Some((mut batch, records)) = writing.left.pop_front() else {
-                // Cannot be: an append has records, and one that is through is taken out.
+                // Cannot be: an append has records, and one that is written is taken out.
                 state.writing = None;
                 continue;
             };
@@ -547,7 +547,7 @@ where
         }
     }
 
-    /// The log is through with the current batch.
+    /// The log has written or refused the current batch.
     fn written(&self, state: &mut State<S>, result: Result<i64, AppendFailure>) {
         let State { runner, writing: slot, failed, .. } = state;
         let Some(writing) = slot else { return };

@@ -44,7 +44,7 @@ pub(crate) struct Due {
 }
 
 impl Due {
-    /// Writes it, and brings it to the disk.
+    /// Writes and flushes it.
     pub(super) fn write(&self, now_ms: i64) -> Result<(), MetadataLogError> {
         let (image, voters) = (&self.image, self.voters.as_ref());
         let batches = snapshot_batches(image, self.kraft_version, voters, now_ms)?;

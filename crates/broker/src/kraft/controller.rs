@@ -94,7 +94,7 @@ impl Controller {
         apply(&mut state, broker, decision)
     }
 
-    /// The start is over: what it decided is brought to the disk. On a thread that may wait.
+    /// The start is over: what it decided is flushed. On a thread that may wait.
     pub(crate) fn settle(&self, now_ms: i64) -> Result<(), ControllerError> {
         Ok(self.state.blocking_lock().log.settle(now_ms)?)
     }
@@ -157,7 +157,7 @@ impl Controller {
         (state.log.epoch(), state.log.end_offset())
     }
 
-    /// Brings everything to the disk.
+    /// Flushes everything.
     pub(crate) fn close(&self, now_ms: i64) {
         let _one = self.checkpointing.lock();
         let mut state = self.state.blocking_lock();

@@ -1,8 +1,8 @@
 //! `__cluster_metadata-0`: the metadata log and its checkpoints, of which this node is the sole
 //! voter.
 //!
-//! Each start begins a new epoch: it is written to `quorum-state` and brought to the disk before a
-//! record of it exists. Appends are brought to the disk before they take effect; only those of the
+//! Each start begins a new epoch: it is written to `quorum-state` and flushed before a
+//! record of it exists. Appends are flushed before they take effect; only those of the
 //! start itself are brought there together, by [`MetadataLog::settle`], before anybody is served.
 
 use std::io;
@@ -247,7 +247,7 @@ impl MetadataLog {
         self.log.log_end_offset()
     }
 
-    /// Writes records, brings them to the disk, and says what they change.
+    /// Writes records, flushes them, and says what they change.
     pub(crate) fn commit(
         &mut self,
         records: Vec<MetadataRecord>,
@@ -303,7 +303,7 @@ impl MetadataLog {
         Ok(())
     }
 
-    /// The start is over: brings what it wrote to the disk, and from here on each append.
+    /// The start is over: flushes what it wrote, and from here on each append.
     pub(crate) fn settle(&mut self, now_ms: i64) -> Result<(), MetadataLogError> {
         self.log.flush(now_ms)?;
         self.settled = true;
@@ -355,7 +355,7 @@ impl MetadataLog {
         Retained { dir: self.path.clone(), log: Arc::clone(&self.log), retention: self.retention }
     }
 
-    /// Brings everything to the disk; nothing is written afterwards.
+    /// Flushes everything; nothing is written afterwards.
     pub(crate) fn close(&self, now_ms: i64) {
         if let Err(error) = self.log.close_cleanly(now_ms) {
             tracing::error!(%error, "the metadata log was not closed");

@@ -33,7 +33,7 @@ pub(crate) fn read(disk: &Disk, dir: &Path) -> io::Result<Option<QuorumState>> {
     Ok(Some(QuorumState { leader_id: number("leaderId")?, leader_epoch: number("leaderEpoch")? }))
 }
 
-/// Writes the file and brings it to the disk, so that an epoch is never used twice.
+/// Writes and flushes the file, so that an epoch is never used twice.
 pub(crate) fn write(
     disk: &Disk,
     dir: &Path,

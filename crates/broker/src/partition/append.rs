@@ -31,16 +31,16 @@ pub(crate) enum AppendFailure {
 pub(crate) struct Appending<'a> {
     /// Where its result comes to.
     pub(crate) results: &'a Arc<AppendResults>,
-    /// Readers to be woken when the request is through.
+    /// Readers to be woken when the request has appended everything.
     pub(crate) wakes: &'a mut Wakes,
     /// How long the request may still wait for a directory that takes nothing.
-    pub(crate) patience: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// What became of a batch of this broker's own.
 #[derive(Debug)]
 pub(crate) enum SubmittedOwn {
-    /// It is through, one way or the other: its first offset.
+    /// It was appended, or refused: its first offset.
     Done(Result<i64, AppendFailure>),
     /// Its bytes were taken; the waiter hears the result.
     Queued,
@@ -48,7 +48,7 @@ pub(crate) enum SubmittedOwn {
     Full,
 }
 
-/// An append that is through.
+/// An append that succeeded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Appended {
     pub(crate) first_offset: i64,
@@ -58,7 +58,7 @@ pub(crate) struct Appended {
     pub(crate) duplicate: bool,
 }
 
-/// The result of an append that has to wait, for one connection: one is in the air at a time.
+/// The result of an append that has to wait, for one connection: one is in flight at a time.
 #[derive(Debug, Default)]
 pub(crate) struct AppendResults {
     state: Mutex<AppendState>,
@@ -193,12 +193,12 @@ impl Partition {
             log_append_time: validated.log_append_time.unwrap_or(-1),
             ..AppendContext::client(epoch, now_ms)
         };
-        let Appending { results, wakes, patience } = appending;
+        let Appending { results, wakes, timeout } = appending;
         let waiter: Arc<dyn AppendWaiter> = Arc::clone(results) as _;
         let batch = validated.batch_mut(records);
         let mut backoff = FULL_BACKOFF;
         let info = loop {
-            // One append of a connection is in the air at a time.
+            // One append of a connection is in flight at a time.
             match self.log.submit(batch, &context, &waiter, 0) {
                 Submitted::Done(result) => break result,
                 Submitted::Queued => {
@@ -211,10 +211,10 @@ impl Partition {
                     wakes.wake();
                     // Nothing was taken, so that a producer that is told so may send it again.
                     // Its request's memory must not be held for as long as the disk is stuck.
-                    let Some(left) = patience.checked_sub(backoff) else {
+                    let Some(left) = timeout.checked_sub(backoff) else {
                         return Err(AppendFailure::TimedOut);
                     };
-                    *patience = left;
+                    *timeout = left;
                     tokio::time::sleep(backoff).await;
                     backoff = (backoff * 2).min(FULL_BACKOFF_MAX);
                 }
@@ -273,7 +273,7 @@ impl Partition {
         Ok(info.first_offset)
     }
 
-    /// An append is through: with one replica that is when its records are committed.
+    /// An append succeeded: with one replica that is when its records are committed.
     fn appended(&self, info: &AppendInfo, bytes: usize) {
         if !info.duplicate {
             self.committed(info.last_offset + 1, bytes);

@@ -70,7 +70,7 @@ impl Partition {
         let led_epoch = self.check_epoch(request.current_leader_epoch)?;
         let isolation =
             if request.committed_only { Isolation::LastStable } else { Isolation::HighWatermark };
-        // A reader that followed this epoch to the end cannot have gone astray.
+        // A reader that followed this epoch to the end cannot have diverged.
         if (request.last_fetched_epoch < 0 || request.last_fetched_epoch == led_epoch)
             && let Some(offsets) = self.log.nothing_at(request.offset, isolation)
         {

@@ -1,6 +1,6 @@
 //! A password that somebody types.
 //!
-//! Invariant: once [`ask`] is through the terminal shows what is typed, as it did before; also
+//! Invariant: once [`ask`] has ended the terminal shows what is typed, as it did before; also
 //! where the user gives up with Ctrl-C, or the process is told to end. Ctrl-Z is the shell's
 //! business.
 
@@ -24,7 +24,7 @@ pub(super) type GivenUp = Pin<Box<dyn Future<Output = ()>>>;
 /// The first line of standard input. On a terminal `prompt` asks for it, and what is typed is not
 /// shown. `None` if the user gave up instead.
 ///
-/// Dropped before it is through, it leaves a thread behind that waits for the line.
+/// Dropped before it has ended, it leaves a thread behind that waits for the line.
 ///
 /// # Errors
 /// What keeps the line from being read.

@@ -199,14 +199,14 @@ impl FetchWorker {
         let failed = |error: thalweg::Error| connection_error(&error).to_owned();
         let asked = Instant::now();
         link.sender.send(link.request.inline()).await.map_err(failed)?;
-        let patience = self.options.request_timeout
+        let limit = self.options.request_timeout
             + Duration::from_millis(self.fetching.max_wait_ms.unsigned_abs().into());
-        let patience = match clock.end {
+        let limit = match clock.end {
             // What is on its way at the end does not count.
-            Some(end) => patience.min(end.saturating_duration_since(asked)),
-            None => patience,
+            Some(end) => limit.min(end.saturating_duration_since(asked)),
+            None => limit,
         };
-        let frame = match tokio::time::timeout(patience, link.receiver.recv()).await {
+        let frame = match tokio::time::timeout(limit, link.receiver.recv()).await {
             Ok(frame) => frame.map_err(failed)?,
             Err(_) if clock.is_over(Instant::now()) => return Ok(()),
             Err(_) => return Err("REQUEST_TIMEOUT".to_owned()),

@@ -16,7 +16,7 @@ use super::BenchError;
 use super::args::Target;
 
 /// Time for a topic to get leaders, or to be gone.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 /// The offset asked for with ListOffsets.
 pub const EARLIEST: i64 = -2;
@@ -32,7 +32,7 @@ pub async fn prepare(
     if target.recreate {
         delete(cluster, target).await?;
     }
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     let mut created = false;
     loop {
         let (metadata, failed) = cluster.refresh(&[&target.topic]).await?;
@@ -86,7 +86,7 @@ async fn make(cluster: &Cluster, target: &Target) -> Result<(), BenchError> {
             configs,
             ..CreatableTopic::default()
         }],
-        timeout_ms: PATIENCE.as_millis() as i32,
+        timeout_ms: TIMEOUT.as_millis() as i32,
         ..CreateTopicsRequest::default()
     };
     let response = cluster.send_controller(&request).await?;
@@ -115,7 +115,7 @@ pub async fn delete(cluster: &Cluster, target: &Target) -> Result<(), BenchError
             topic_id: Uuid::ZERO,
             ..DeleteTopicState::default()
         }],
-        timeout_ms: PATIENCE.as_millis() as i32,
+        timeout_ms: TIMEOUT.as_millis() as i32,
         ..DeleteTopicsRequest::default()
     };
     let controller = controller(cluster).await?;
@@ -132,7 +132,7 @@ pub async fn delete(cluster: &Cluster, target: &Target) -> Result<(), BenchError
             return Err(wrong(target, format!("cannot be deleted: {code} {why}")));
         }
     }
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while cluster.refresh(&[&target.topic]).await?.0.topics.contains_key(&target.topic) {
         if Instant::now() > deadline {
             return Err(wrong(target, "was deleted and is still there"));
@@ -164,7 +164,7 @@ pub async fn offsets(
             .iter()
             .filter(|(_, partition)| partition.leader.is_some_and(|leader| leader.id == broker));
         let mut left: Vec<i32> = led.map(|(&index, _)| index).collect();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !left.is_empty() {
             let response = cluster.send_to(broker, &list_offsets(name, &left, at)).await?;
             let asked = std::mem::take(&mut left);

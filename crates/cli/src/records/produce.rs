@@ -22,7 +22,7 @@ use super::input::{self, Block, Piece, find};
 use super::progress::Progress;
 use crate::client::{self, CliError, ClientArgs, EXIT_CODES, report, stop_signal, warn};
 
-/// Records that are not acknowledged and whose fate is still to be looked at.
+/// Records in flight, whose result is still to be looked at.
 const WAITING_MAX: usize = 100_000;
 /// How often it is looked what became of records, when no others come.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -453,13 +453,13 @@ impl Sent {
         }
     }
 
-    /// Looks at those from the front whose fate is known.
+    /// Looks at those from the front whose result is known.
     fn settle(&mut self) {
         let mut context = Context::from_waker(Waker::noop());
         while let Some(first) = self.waiting.front_mut() {
-            let Poll::Ready(fate) = Pin::new(first).poll(&mut context) else { return };
+            let Poll::Ready(delivery) = Pin::new(first).poll(&mut context) else { return };
             self.waiting.pop_front();
-            match fate {
+            match delivery {
                 Ok(at) if self.is_verbose => {
                     use std::io::Write as _;
                     // Without a stderr there is nobody to tell.

@@ -57,7 +57,7 @@ pub struct LoadStats {
     /// Bytes that were cut off because they are no batches.
     pub truncated_bytes: u64,
     /// Bytes of zeros behind the last batch that were cut off: what was preallocated, or written to
-    /// and never brought to the disk.
+    /// and never flushed.
     pub zeroed_bytes: u64,
     /// Partitions whose leader epochs were collected from their batches, because the checkpoint had
     /// not been written yet.

@@ -74,7 +74,7 @@ impl Recovery<'_> {
                     self.home.dir.disk.sync_dir(self.path)?;
                 }
                 // Nor must what is cut off here: of a segment whose batches are all flushed nobody
-                // brings the length to the disk later.
+                // flushes the length later.
                 let file = segment.open_briefly()?;
                 file.set_len(u64::from(segment.size()))?;
                 file.sync()?;
@@ -146,7 +146,7 @@ impl Recovery<'_> {
             segment.set_size(valid);
         }
         segment.write_index()?;
-        // Built anew of batches that may all be flushed: nothing else would bring it to the disk.
+        // Built anew of batches that may all be flushed: nothing else would flush it.
         if segment.sync_txn_index()? {
             self.home.dir.disk.sync_dir(self.path)?;
         }

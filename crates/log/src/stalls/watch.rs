@@ -2,7 +2,7 @@
 //!
 //! Each thread that writes has a slot with a number that is odd while it is inside a write. One
 //! thread of the process looks at all slots every few milliseconds: the same odd number for long is
-//! a stall. So a write costs two stores, and whoever is stuck in one need not notice it himself.
+//! a stall. So a write costs two stores, and the thread that is stuck in one need not notice it.
 //! A thread that merely waits for a processor is not stalled: the system says which of the two.
 //! While nothing is written the watch sleeps.
 

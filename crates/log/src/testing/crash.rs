@@ -23,7 +23,7 @@
 //!   third in any order.
 //!
 //! Not relied on is what ext4 (`data=ordered`) and XFS do beyond that: that the sync of any file
-//! brings the whole journal to the disk, with all names so far; that the length grows only after the
+//! flushes the whole journal, with all names so far; that the length grows only after the
 //! data was written; that a file which replaces another by a rename has its data first
 //! (`auto_da_alloc`); that writes within one sector are not torn.
 //!

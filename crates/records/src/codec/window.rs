@@ -4,12 +4,12 @@
 //! and grows the buffer only if that is not enough, so the size is that of the largest unconsumed
 //! rest plus the largest piece a codec delivers at once.
 
-/// Size that a window keeps between batches. Larger ones are given back after [`PATIENCE`] batches
+/// Size that a window keeps between batches. Larger ones are given back after [`KEPT_FOR`] batches
 /// that did not need the excess: a producer of large blocks stays free of allocations, and one
 /// odd batch does not hold memory for ever.
 pub(super) const KEEP: usize = 1 << 20;
 /// See [`KEEP`].
-pub(super) const PATIENCE: u32 = 128;
+pub(super) const KEPT_FOR: u32 = 128;
 
 #[derive(Default)]
 pub(super) struct Window {
@@ -26,7 +26,7 @@ impl Window {
     pub fn clear(&mut self) {
         if self.buf.len() > KEEP {
             self.unneeded_for = if self.peak > KEEP { 0 } else { self.unneeded_for + 1 };
-            if self.unneeded_for > PATIENCE {
+            if self.unneeded_for > KEPT_FOR {
                 self.buf.truncate(KEEP);
                 self.buf.shrink_to(KEEP);
                 self.unneeded_for = 0;

@@ -15,7 +15,7 @@ use super::args::{Fetching, Mode, PauseArgs, PollArgs};
 use super::usage::Usage;
 
 /// Nothing comes any more.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// Polls with records between two looks at the clock, as in the peers' programs.
 const CLOCK_EVERY: u64 = 64;
 /// Longest wait of one poll.
@@ -180,7 +180,7 @@ pub async fn poll(cluster: Cluster, args: &PollArgs) -> Result<Map<String, Value
         if end.is_some_and(|end| now >= end) {
             break;
         }
-        if end.is_none() && now - last > PATIENCE {
+        if end.is_none() && now - last > TIMEOUT {
             let what =
                 format!("nothing comes after {} records: {:?}", tally.records, consumer.why());
             return Err(BenchError::Topic { topic: topic.to_owned(), what });

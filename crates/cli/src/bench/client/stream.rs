@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::super::BenchError;
 use super::args::{Mode, StreamArgs};
-use super::consume::{self, PATIENCE, Tally, Window};
+use super::consume::{self, TIMEOUT, Tally, Window};
 
 /// What a stage that was late may make up for: the clock's coarseness, and no more.
 const LATE_MAX: Duration = Duration::from_millis(20);
@@ -215,7 +215,7 @@ impl Run {
     async fn silence(&self) {
         let mut before = None;
         loop {
-            tokio::time::sleep(PATIENCE).await;
+            tokio::time::sleep(TIMEOUT).await;
             let records = Some(self.lock().tally.records);
             if records == before {
                 return;

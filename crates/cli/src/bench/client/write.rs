@@ -99,12 +99,12 @@ impl Deliveries {
         }
     }
 
-    /// Takes those from the front whose fate is known.
+    /// Takes those from the front whose result is known.
     fn settle(&mut self) {
         let mut context = Context::from_waker(Waker::noop());
         while let Some(first) = self.waiting.front_mut() {
-            let Poll::Ready(fate) = Pin::new(first).poll(&mut context) else { return };
-            if let Err(error) = fate {
+            let Poll::Ready(delivery) = Pin::new(first).poll(&mut context) else { return };
+            if let Err(error) = delivery {
                 self.errors += 1;
                 self.first.get_or_insert_with(|| error.to_string());
             }
