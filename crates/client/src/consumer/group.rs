@@ -36,8 +36,9 @@ pub(super) struct Group {
     pub committed_at: Option<u64>,
     /// What went wrong with the last commit that the consumer made by itself.
     pub commit_error: Option<Error>,
-    /// Where the application stood in partitions that were lost, of which not all was committed.
-    lost: BTreeMap<TopicPartition, Position>,
+    /// Behind the last record handed out of partitions that were lost, of which not all was
+    /// committed.
+    lost: BTreeMap<TopicPartition, i64>,
     /// What the coordinator was asked and has not answered, in the order of the asking.
     pub asked: Vec<AskedOf>,
 }
@@ -101,10 +102,10 @@ impl Group {
 
     /// Notes that records were handed out that can no longer be committed.
     fn note_lost(&mut self, fetcher: &Fetcher, partition: &TopicPartition) {
-        let Some(stood_at) = fetcher.handed_out(partition) else { return };
+        let Some(end) = fetcher.handed_out(partition) else { return };
         let committed = self.committed.get(partition).map_or(-1, |known| known.offset);
-        if committed < stood_at.offset {
-            self.lost.insert(partition.clone(), stood_at);
+        if committed < end {
+            self.lost.insert(partition.clone(), end);
         }
     }
 
@@ -113,7 +114,7 @@ impl Group {
         match fetcher {
             None => self.lost.clear(),
             Some(fetcher) => self.lost.retain(|partition, lost| {
-                fetcher.position(partition).is_none_or(|now| now.offset < lost.offset)
+                fetcher.position(partition).is_none_or(|now| now.offset < *lost)
             }),
         }
     }

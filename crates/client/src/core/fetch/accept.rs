@@ -12,7 +12,7 @@ use thalweg_wire::messages::fetch_response::{
 use thalweg_wire::{DecodeError, ErrorCode, Reader};
 
 use super::buffer::{Fault, Fetched, Frame};
-use super::cursor::{self, Cursor};
+use super::cursor::{self, Cursor, Phase};
 use super::error::PartitionErrorKind;
 use super::session::Asked;
 use super::{FetchCounts, Fetcher, OffsetReset, Slot};
@@ -183,6 +183,13 @@ impl Fetcher {
                 asked.offset == cursor.fetch_at.offset && asked.topic_id == cursor.topic_id
             });
         let records = data.records.unwrap_or_default();
+        if is_current && cursor.phase != Phase::Fetching && !is_sound(data) {
+            // Where it begins is being looked up, which decides alone. Here it is only known that
+            // the log does not go on from what is kept.
+            cursor.buffer.clear();
+            self.counts.discarded_bytes += complete(records).bytes as u64;
+            return self.touch(slot);
+        }
         if data.error_code != ErrorCode::NONE {
             if is_current {
                 let wait = self.settings.retry_backoff_ms;
@@ -206,7 +213,7 @@ impl Fetcher {
         cursor.high_watermark = data.high_watermark;
         cursor.last_stable_offset = data.last_stable_offset;
         cursor.log_start_offset = data.log_start_offset;
-        if data.diverging_epoch.epoch >= 0 && data.diverging_epoch.end_offset >= 0 {
+        if is_diverging(data) {
             let agrees_to = data.diverging_epoch.end_offset;
             truncated(cursor, agrees_to, data.diverging_epoch.epoch, self.settings.reset);
             if cursor.error().is_some() {
@@ -220,9 +227,7 @@ impl Fetcher {
             cursor.replica = Some((data.preferred_read_replica, until));
             return self.touch(slot);
         }
-        if let Err(broken @ (BatchError::BadLength(_) | BatchError::BadMagic(_))) =
-            frame_len(records)
-        {
+        if let Some(broken) = broken(records) {
             // No batch begins here, and none ever will.
             cursor.fail(PartitionErrorKind::Fault(Fault::Batch(broken)));
             accepted.has_errors = true;
@@ -252,6 +257,26 @@ impl Fetcher {
             self.touch(slot);
         }
     }
+}
+
+/// The log does not have what was read, as its leader says.
+fn is_diverging(data: &PartitionDataView<'_>) -> bool {
+    data.diverging_epoch.epoch >= 0 && data.diverging_epoch.end_offset >= 0
+}
+
+/// Why no batch begins here, however much follows.
+fn broken(records: &[u8]) -> Option<BatchError> {
+    match frame_len(records) {
+        Err(broken @ (BatchError::BadLength(_) | BatchError::BadMagic(_))) => Some(broken),
+        _ => None,
+    }
+}
+
+/// Whether the log goes on from what was asked for.
+fn is_sound(data: &PartitionDataView<'_>) -> bool {
+    data.error_code == ErrorCode::NONE
+        && !is_diverging(data)
+        && broken(data.records.unwrap_or_default()).is_none()
 }
 
 /// The complete batches at the front of what came.

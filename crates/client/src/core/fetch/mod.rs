@@ -395,8 +395,9 @@ impl Fetcher {
         }
     }
 
-    /// Where a partition stands, if anything of it was handed out since it was placed.
-    pub fn handed_out(&self, partition: &TopicPartition) -> Option<Position> {
+    /// The offset behind the last record that was handed out of a partition, if any was since it was
+    /// placed.
+    pub fn handed_out(&self, partition: &TopicPartition) -> Option<i64> {
         self.cursor(partition)?.handed_out()
     }
 
@@ -613,7 +614,7 @@ impl Fetcher {
             // Also over what is not handed out, such as markers of transactions.
             self.has_handed |= cursor.position() != before;
             match next {
-                Ok(Next::Chunk(chunk)) => {
+                Ok(Next::Chunk { chunk, .. }) => {
                     self.counts.records += chunk.count as u64;
                     out.push(self.lightened(chunk));
                 }
@@ -658,7 +659,7 @@ impl Fetcher {
                 return Err(error);
             }
             match cursor.next_records(self.takes, max, &mut self.decoding) {
-                Ok(Next::Chunk(chunk)) => taken = Some(chunk),
+                Ok(Next::Chunk { chunk, .. }) => taken = Some(chunk),
                 Ok(Next::Turn) => {}
                 Ok(Next::Empty) => break,
                 Err(fault) => cursor.fail(PartitionErrorKind::Fault(fault)),

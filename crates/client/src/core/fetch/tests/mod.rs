@@ -1,6 +1,7 @@
 //! A fetcher against logs in memory.
 
 mod cluster;
+mod kept;
 mod loan;
 mod seeds;
 
