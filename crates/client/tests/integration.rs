@@ -4,6 +4,7 @@
 mod admin;
 mod admin_kafka;
 mod brokers;
+mod closing;
 mod configs;
 mod connection;
 mod consumer;

@@ -28,7 +28,7 @@ pub(super) fn handed_out(shared: &Arc<Shared>) -> Vec<(TopicPartition, Committed
 
 /// The error, once, that says that some of what was given can no longer be committed. It is asked for
 /// behind a commit that succeeded: whoever hears of a failed one asks again, and hears of this then.
-pub(super) fn lost(shared: &Arc<Shared>) -> Result<(), Error> {
+fn lost(shared: &Arc<Shared>) -> Result<(), Error> {
     let lost = shared.with(|state| {
         let fetcher = &state.fetcher;
         state.group.as_mut().and_then(|group| {
@@ -43,7 +43,16 @@ pub(super) fn lost(shared: &Arc<Shared>) -> Result<(), Error> {
 pub(super) async fn commit_handed_out(shared: &Arc<Shared>) -> Result<(), Error> {
     shared.pending.idle().await;
     let offsets = handed_out(shared);
-    // Without a group that is to be said, and not that there is nothing to commit.
+    commit_given(shared, offsets).await
+}
+
+/// Commits what polls have given.
+pub(super) async fn commit_given(
+    shared: &Arc<Shared>,
+    offsets: Vec<(TopicPartition, CommittedOffset)>,
+) -> Result<(), Error> {
+    // Without a group, or when it is closed, that is to be said, and not that there is nothing to
+    // commit.
     identity_of(shared, ApiKey::OFFSET_COMMIT, |group| group.identity().or(Some(group.nobody())))?;
     commit(shared, offsets).await?;
     lost(shared)

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::listener::{Event, RebalanceListener};
 use crate::coordinator::Identity;
 use crate::core::fetch::Fetcher;
-use crate::core::group::{Action, Member};
+use crate::core::group::{Action, GroupStatus, Member};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 
@@ -191,6 +191,13 @@ impl Group {
         }
     }
 
+    /// Whether the member is leaving its group, or has left it, because the application said so.
+    pub fn is_on_its_way_out(&self) -> bool {
+        self.member
+            .as_ref()
+            .is_some_and(|member| member.is_leaving() || member.why() == GroupStatus::Left)
+    }
+
     /// Whether nothing may be handed out before the listener has heard of something.
     pub fn is_waiting_for_listener(&self) -> bool {
         !self.events.is_empty()
@@ -208,8 +215,10 @@ impl Group {
                     for partition in &partitions {
                         fetcher.hold(partition);
                     }
-                    // Without a listener the next poll, or the one under way, says it is done.
-                    let is_done = self.listener.is_none() && self.in_poll;
+                    // Without a listener the next poll, or the one under way, says it is done. Who
+                    // leaves has said so.
+                    let is_done =
+                        self.listener.is_none() && (self.in_poll || self.is_on_its_way_out());
                     if self.listener.is_some() {
                         let partitions = partitions.clone();
                         self.events.push_back(Event::Revoked { partitions, deadline_ms });

@@ -111,10 +111,13 @@ fn handed_over(shared: &Arc<Shared>) -> Option<(u64, Vec<TopicPartition>)> {
 /// Lets the member go on; gives when it wants to next.
 fn advance(shared: &Arc<Shared>, line: &Line, asked: &mut JoinSet<Outcome>) -> Option<u64> {
     let now = shared.now_ms();
-    let (tasks, deadline, has_events) = shared.with_group(|group, fetcher| {
+    let (tasks, deadline, has_events) = shared.with(|state| {
+        // Nothing is taken on any more.
+        let group = state.group.as_mut().filter(|_| !state.is_closed)?;
+        let fetcher = &mut state.fetcher;
         let tasks = group.advance(fetcher, now);
         let deadline = group.member.as_ref().and_then(|member| member.next_deadline(now));
-        (tasks, deadline, group.is_waiting_for_listener())
+        Some((tasks, deadline, group.is_waiting_for_listener()))
     })?;
     if !tasks.is_empty() || has_events {
         // The application may have to hear of it, and what is new has to be fetched.

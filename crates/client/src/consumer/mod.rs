@@ -179,7 +179,8 @@ impl Consumer {
     /// from where the group committed.
     ///
     /// # Errors
-    /// [`Error::Config`] without a group, or after [`Self::assign`].
+    /// [`Error::Config`] without a group, after [`Self::assign`], or while it is still on its way out
+    /// of the group because a [`Self::close`] or [`Self::unsubscribe`] was dropped.
     pub fn subscribe<T: Into<Arc<str>>>(
         &mut self,
         topics: impl IntoIterator<Item = T>,
@@ -216,6 +217,12 @@ impl Consumer {
                     reason:
                         "is of no use while partitions are assigned by hand; unassign them first"
                             .to_owned(),
+                });
+            }
+            if group.member.as_ref().is_some_and(Member::is_leaving) {
+                return Err(Error::Config {
+                    name: "group.id".into(),
+                    reason: "is still being left; wait for `unsubscribe` first".to_owned(),
                 });
             }
             let options = self.shared.cluster.options();

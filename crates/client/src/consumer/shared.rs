@@ -44,7 +44,8 @@ pub(super) struct Shared {
     pub pending: PendingCommits,
     /// There is something to look after.
     pub errand: Arc<Notify>,
-    sources: Mutex<HashMap<i32, Source>>,
+    /// The tasks that fetch; `None` once nothing is to be fetched any more.
+    sources: Mutex<Option<HashMap<i32, Source>>>,
     runtime: Handle,
     began: Instant,
 }
@@ -56,7 +57,7 @@ pub(super) struct State {
     pub wants_metadata: bool,
     /// Errors to report once each, not of one partition; the first few are kept.
     pub errors: VecDeque<Error>,
-    /// Why nothing will come any more, which every call is told.
+    /// Why nothing will come any more, which every poll is told.
     pub fatal: Option<Error>,
     /// The consumer was closed, or is gone.
     pub is_closed: bool,
@@ -175,7 +176,7 @@ impl Shared {
             woken: Notify::new(),
             pending: PendingCommits::default(),
             errand,
-            sources: Mutex::default(),
+            sources: Mutex::new(Some(HashMap::new())),
             runtime: Handle::current(),
             began: Instant::now(),
         }
@@ -266,6 +267,7 @@ impl Shared {
             return;
         }
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(sources) = sources.as_mut() else { return };
         for broker in brokers {
             let source = sources.entry(broker).or_insert_with(|| {
                 let wake = Arc::new(Wake::default());
@@ -308,10 +310,10 @@ impl Shared {
         }
     }
 
-    /// Ends all tasks that fetch.
+    /// Ends all tasks that fetch; none is begun after this, whoever has what to fetch.
     pub fn stop(&self) {
-        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
-        for (_, source) in sources.drain() {
+        let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner).take();
+        for source in sources.into_iter().flat_map(HashMap::into_values) {
             source.task.abort();
         }
     }

@@ -78,6 +78,9 @@ impl ConsumerHandle {
     /// Reads one more partition, from a position, or from where the group committed.
     pub(crate) fn add(&self, partition: TopicPartition, from: Option<Position>) {
         self.shared.with(|state| {
+            if state.is_closed {
+                return;
+            }
             match from {
                 None if state.group.is_some() => state.fetcher.add_committed(partition),
                 from => state.fetcher.add(partition, from),

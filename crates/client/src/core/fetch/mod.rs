@@ -418,6 +418,14 @@ impl Fetcher {
         cursor.position()
     }
 
+    /// Lets go of all partitions and of what they have buffered.
+    pub fn remove_all(&mut self) {
+        let all: Vec<_> = self.by_name.keys().cloned().collect();
+        for partition in all {
+            self.remove(&partition);
+        }
+    }
+
     /// Where a partition stands: the next record that is handed out. `None` until that is known.
     pub fn position(&self, partition: &TopicPartition) -> Option<Position> {
         self.cursor(partition)?.position()

@@ -302,6 +302,11 @@ impl Member {
         either!(self, member => member.is_poll_interval_exceeded())
     }
 
+    /// Whether it was told to leave, and has not left yet: it may still be giving up partitions.
+    pub fn is_leaving(&self) -> bool {
+        !self.is_done() && either!(self, member => member.is_leaving())
+    }
+
     /// What it is doing, or waiting for.
     pub fn why(&self) -> GroupStatus {
         either!(self, member => member.why())

@@ -259,6 +259,11 @@ impl ConsumerMember {
         self.last_error.as_ref()
     }
 
+    /// See [`Member::is_leaving`](super::Member::is_leaving).
+    pub fn is_leaving(&self) -> bool {
+        self.is_leaving
+    }
+
     /// See [`Member::why`](super::Member::why).
     pub fn why(&self) -> GroupStatus {
         match &self.state {
