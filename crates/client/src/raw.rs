@@ -68,7 +68,8 @@ impl RawConnection {
         Ok(connection)
     }
 
-    fn over(
+    /// On a stream, of which nothing is known yet.
+    pub(crate) fn over(
         (read, write): (ReadHalf, WriteHalf),
         addr: Arc<str>,
         options: Options,

@@ -2,14 +2,17 @@
 //! own, which is opened when it is first needed. See `core::fetch::aside`.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use thalweg_wire::Writer;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::shared::{DISTRUST_PAUSE, Shared};
 use super::source::{Link, rest};
 use crate::error::Error;
+use crate::options::bounded;
 
 /// The task that asks, once there is one.
 pub(super) struct Aside {
@@ -27,7 +30,8 @@ impl Aside {
     pub fn wake(&mut self, shared: &Arc<Shared>) {
         self.wake.notify_one();
         self.task.get_or_insert_with(|| {
-            tokio::spawn(run(Arc::downgrade(shared), self.broker, Arc::clone(&self.wake)))
+            let idle = bounded(shared.cluster.options().connections_max_idle);
+            tokio::spawn(run(Arc::downgrade(shared), self.broker, Arc::clone(&self.wake), idle))
         });
     }
 }
@@ -40,12 +44,20 @@ impl Drop for Aside {
     }
 }
 
-async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Notify>) {
+async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Notify>, idle: Duration) {
     let mut link = None;
     let mut failures = 0;
     let mut frame = Writer::new();
     loop {
-        wake.notified().await;
+        if link.is_some() {
+            if timeout(idle, wake.notified()).await.is_err() {
+                // Before the broker does so.
+                link = None;
+                continue;
+            }
+        } else {
+            wake.notified().await;
+        }
         let Some(shared) = shared.upgrade() else { return };
         match ask(&shared, broker, &mut link, &mut frame).await {
             Ok(()) => failures = 0,
@@ -87,7 +99,7 @@ async fn ask(
             .with(|state| state.fetcher.plan_aside(broker, now, version, id, frame))
             .map_err(|source| link.cannot_encode(source))?;
         let Some(mut planned) = planned else { return Ok(()) };
-        let body = link.exchange(shared, frame, &mut planned).await?;
+        let body = link.exchange(frame, &mut planned).await?;
         let now = shared.now_ms();
         let accepted = shared
             .with(|state| state.fetcher.accept_aside(broker, &body, version, now))

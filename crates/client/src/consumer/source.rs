@@ -34,6 +34,8 @@ pub(super) struct Link {
     version: i16,
     session: SaslSession,
     addr: Arc<str>,
+    /// How long a request and its answer may take.
+    patience: Duration,
 }
 
 /// Fetches from `broker` for as long as the consumer lives.
@@ -113,7 +115,7 @@ async fn fetch(
     let Some(mut planned) = planned else { return Ok(false) };
     let begun = Instant::now();
     let body = {
-        let answer = link.exchange(shared, frame, &mut planned);
+        let answer = link.exchange(frame, &mut planned);
         tokio::pin!(answer);
         let mut is_late = false;
         loop {
@@ -151,11 +153,23 @@ impl Link {
         let options = shared.cluster.options();
         let connection = RawConnection::open(&address, options).await?;
         let version = connection.version_of::<FetchRequest>()?;
+        let budget = Arc::clone(shared.lock().fetcher.budget());
+        let patience = options.request_timeout.saturating_add(shared.config.fetch_max_wait);
+        let most = options.max_response_bytes;
+        Ok(Link::over(connection, version, budget, most, bounded(patience)))
+    }
+
+    fn over(
+        connection: RawConnection,
+        version: i16,
+        budget: Arc<Budget>,
+        max_response_bytes: usize,
+        patience: Duration,
+    ) -> Link {
         let addr = Arc::clone(connection.addr());
         let Parts { sender, receiver, versions, pipeline, session } = connection.into_parts();
-        let budget = Arc::clone(shared.lock().fetcher.budget());
-        let receiver = Receiver::new(receiver, Arc::clone(&budget), options.max_response_bytes);
-        Ok(Link { sender, receiver, budget, pipeline, versions, version, session, addr })
+        let receiver = Receiver::new(receiver, Arc::clone(&budget), max_response_bytes);
+        Link { sender, receiver, budget, pipeline, versions, version, session, addr, patience }
     }
 
     /// What the broker speaks of Fetch.
@@ -163,24 +177,25 @@ impl Link {
         self.version
     }
 
-    /// Sends a request and waits for its answer's body.
+    /// Sends a request and waits for its answer's body, both together no longer than
+    /// `request.timeout.ms` and what the broker may hold it back for. After an error it is of no use.
     pub async fn exchange(
         &mut self,
-        shared: &Shared,
         frame: &mut Writer,
         planned: &mut Planned,
     ) -> Result<Bytes, Error> {
         let correlation_id = self.pipeline.enter(ApiKey::FETCH, self.version);
         pipeline::set_correlation_id(frame.inline_mut(), correlation_id);
-        self.sender.send(frame.inline()).await?;
-        let options = shared.cluster.options();
-        let after = options.request_timeout.saturating_add(shared.config.fetch_max_wait);
+        let (sender, receiver, after) = (&mut self.sender, &mut self.receiver, self.patience);
+        let asked = timeout(after, async {
+            sender.send(frame.inline()).await?;
+            receiver.next(&mut planned.reservation).await
+        });
         let late = |_| {
             let addr = Arc::clone(&self.addr);
             Error::Timeout { addr, what: ApiKey::FETCH.to_string(), after }
         };
-        let next = timeout(after, self.receiver.next(&mut planned.reservation));
-        let body = next.await.map_err(late)??;
+        let body = asked.await.map_err(late)??;
         let (_, body_at) = self
             .pipeline
             .accept(&body)
@@ -230,5 +245,37 @@ impl Ask for Link {
             .accept(&body)
             .map_err(|source| Error::Pipeline { addr: Arc::clone(&self.addr), source })?;
         Ok(body.slice(body_at..))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::Options;
+    use crate::transport::{ReadHalf, WriteHalf};
+
+    /// More than any socket takes in that nobody reads from.
+    const TOO_MUCH: usize = 64 << 20;
+
+    #[tokio::test]
+    async fn a_broker_that_reads_nothing_is_not_waited_for_without_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr: Arc<str> = listener.local_addr().unwrap().to_string().into();
+        let stream = TcpStream::connect(&*addr).await.unwrap();
+        let _unread = listener.accept().await.unwrap();
+        let (read, write) = stream.into_split();
+        let halves = (ReadHalf::Tcp(read), WriteHalf::Tcp(write));
+        let connection = RawConnection::over(halves, addr, Options::default());
+        let budget = Budget::new(1 << 20, || {});
+        let patience = Duration::from_millis(50);
+        let mut link = Link::over(connection, 17, Arc::clone(&budget), TOO_MUCH, patience);
+        let mut frame = Writer::new();
+        frame.raw(&vec![0; TOO_MUCH]);
+        let mut planned = Planned { reservation: budget.reserve(1) };
+        let asked = link.exchange(&mut frame, &mut planned);
+        let asked = timeout(Duration::from_secs(20), asked).await.expect("it waits on");
+        assert!(matches!(asked, Err(Error::Timeout { .. })), "{asked:?}");
     }
 }
