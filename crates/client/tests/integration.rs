@@ -13,6 +13,7 @@ mod hostile;
 mod login;
 mod mixed;
 mod offset_commit;
+mod pauses;
 mod producer;
 mod security;
 mod send_sync;

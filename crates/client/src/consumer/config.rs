@@ -305,6 +305,8 @@ impl ConsumerConfig {
             check_crcs: self.check_crcs,
             batch_max: self.decompressed_batch_max_bytes,
             retry_backoff_ms: ms(self.retry_backoff).max(1),
+            retry_backoff_max_ms: ms(self.retry_backoff_max),
+            seed: backoff::random(),
             replica_lease_ms: ms(self.metadata_max_age),
         })
     }

@@ -44,6 +44,8 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
     let mut next_commit = Instant::now() + interval;
     let mut is_handing_over = false;
     let mut is_committing = false;
+    // Times in a row that not all of what is committed could be looked up.
+    let mut unknown = 0;
     loop {
         let Some(strong) = shared.upgrade() else { return };
         let deadline = advance(&strong, &line, &mut asked);
@@ -88,7 +90,7 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
                 strong.with_group(|group, fetcher| group.handed_over(fetcher, number, now));
             }
             Some(Outcome::AutoCommitted) => is_committing = false,
-            Some(outcome) => take_in(&strong, outcome, &mut asked),
+            Some(outcome) => take_in(&strong, outcome, &mut asked, &mut unknown),
         }
     }
 }
@@ -291,7 +293,12 @@ fn look_up_committed(shared: &Arc<Shared>, asked: &mut JoinSet<Outcome>, after: 
     });
 }
 
-fn take_in(shared: &Arc<Shared>, outcome: Outcome, asked: &mut JoinSet<Outcome>) {
+fn take_in(
+    shared: &Arc<Shared>,
+    outcome: Outcome,
+    asked: &mut JoinSet<Outcome>,
+    unknown: &mut u32,
+) {
     let now = shared.now_ms();
     let member = |act: &mut dyn FnMut(&mut crate::core::group::Member)| {
         shared.with_group(|group, _| {
@@ -327,15 +334,19 @@ fn take_in(shared: &Arc<Shared>, outcome: Outcome, asked: &mut JoinSet<Outcome>)
         }
         // What was assigned meanwhile is looked up now, what was not answered after a pause: a
         // member that is on its way to another generation asks again then.
-        Outcome::Committed(Ok(true)) => look_up_committed(shared, asked, Duration::ZERO),
+        Outcome::Committed(Ok(true)) => {
+            *unknown = 0;
+            look_up_committed(shared, asked, Duration::ZERO);
+        }
         Outcome::Committed(Ok(false)) => {
-            look_up_committed(shared, asked, shared.config.retry_backoff);
+            *unknown = unknown.saturating_add(1);
+            look_up_committed(shared, asked, shared.config.backoff(*unknown));
         }
         Outcome::Committed(Err(error)) => {
-            let pause = if error.is_authentication() {
-                DISTRUST_PAUSE
-            } else {
-                shared.config.retry_backoff_max.max(shared.config.retry_backoff)
+            *unknown = unknown.saturating_add(1);
+            let pause = match error.is_authentication() {
+                true => DISTRUST_PAUSE,
+                false => shared.config.backoff(*unknown),
             };
             tracing::debug!(%error, "committed offsets could not be looked up");
             look_up_committed(shared, asked, pause);

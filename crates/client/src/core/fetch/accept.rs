@@ -15,7 +15,8 @@ use super::buffer::{Fault, Fetched, Frame};
 use super::cursor::{self, Cursor, Phase};
 use super::error::PartitionErrorKind;
 use super::session::Asked;
-use super::{FetchCounts, Fetcher, OffsetReset, Slot};
+use super::{FetchCounts, FetchSettings, Fetcher, OffsetReset, Slot};
+use crate::core::backoff::backoff_ms;
 use crate::core::metadata::Leader;
 use crate::core::partition::{Position, TopicPartition};
 
@@ -151,10 +152,12 @@ impl Fetcher {
 
     /// Leaves a broker's partitions alone for a while.
     fn put_off(&mut self, broker: i32, now_ms: u64) {
-        let until = now_ms + self.settings.retry_backoff_ms;
+        // One draw for all of them: they are asked for together.
+        let random = self.random.next();
         for slot in 0..self.cursors.len() {
             let Some(cursor) = &mut self.cursors[slot] else { continue };
             if cursor.source == Some(broker) || cursor.broker() == Some(broker) {
+                let until = now_ms + failed(cursor, &self.settings, random);
                 cursor.retry_at = Some(until);
                 // Without its nearest replica it is the leader's again.
                 cursor.replica = None;
@@ -192,7 +195,7 @@ impl Fetcher {
         }
         if data.error_code != ErrorCode::NONE {
             if is_current {
-                let wait = self.settings.retry_backoff_ms;
+                let wait = failed(cursor, &self.settings, self.random.next());
                 let reset = self.settings.reset;
                 refused(cursor, data, now_ms + wait, reset, accepted);
                 if let Some(entry) = cursor::delayed(cursor, slot) {
@@ -240,12 +243,15 @@ impl Fetcher {
             // Asked for at once it would come at once again: bytes that are no batch, which stop
             // the partition when they are looked at, or batches from before the offset, which no
             // sound broker sends.
-            cursor.retry_at = Some(now_ms + self.settings.retry_backoff_ms);
+            let wait = failed(cursor, &self.settings, self.random.next());
+            cursor.retry_at = Some(now_ms + wait);
             self.delayed.extend(cursor::delayed(cursor, slot));
             if !cursor.buffer.is_empty() {
                 self.counts.discarded_bytes += whole as u64;
                 return self.touch(slot);
             }
+        } else {
+            cursor.failures = 0;
         }
         take_in(cursor, data, whole, last, body, frame, &mut self.counts);
         if whole > 0 {
@@ -257,6 +263,13 @@ impl Fetcher {
             self.touch(slot);
         }
     }
+}
+
+/// Counts a failure of a partition; gives the milliseconds until it is asked for again.
+fn failed(cursor: &mut Cursor, settings: &FetchSettings, random: u64) -> u64 {
+    cursor.failures = cursor.failures.saturating_add(1);
+    let (first, longest) = (settings.retry_backoff_ms, settings.retry_backoff_max_ms);
+    backoff_ms(first, longest, cursor.failures, random).max(1)
 }
 
 /// The log does not have what was read, as its leader says.

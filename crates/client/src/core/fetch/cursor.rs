@@ -56,6 +56,8 @@ pub(super) struct Cursor {
     pub aside_round: u64,
     /// Not asked for before this time.
     pub retry_at: Option<u64>,
+    /// Errors in a row of whoever was asked for it.
+    pub failures: u32,
     /// Bytes to ask for at least: a batch that did not fit before.
     pub ask_at_least: usize,
     /// Bytes of its largest batch of late, rounded up; 0 while there was none.
@@ -94,6 +96,7 @@ impl Cursor {
             replica: None,
             source: None,
             retry_at: None,
+            failures: 0,
             aside: false,
             aside_round: u64::MAX,
             ask_at_least: 0,

@@ -52,6 +52,7 @@ pub use status::PartitionStatus;
 
 use crate::core::metadata::Metadata;
 use crate::core::partition::{Position, TopicPartition};
+use crate::core::random::Random;
 use aside::Aside;
 use buffer::{Decoding, Next};
 use cursor::{Cursor, Phase};
@@ -105,8 +106,12 @@ pub struct FetchSettings {
     pub check_crcs: bool,
     /// Most bytes that one batch may decompress to; a larger one is an error.
     pub batch_max: u64,
-    /// Milliseconds until a broker is asked again after an error (`retry.backoff.ms`).
+    /// Milliseconds until a partition is asked for again after a first error (`retry.backoff.ms`).
     pub retry_backoff_ms: u64,
+    /// The longest such pause, after errors in a row (`retry.backoff.max.ms`).
+    pub retry_backoff_max_ms: u64,
+    /// What the chance in these pauses begins with.
+    pub seed: u64,
     /// Milliseconds for which a read replica that a leader named is used (`metadata.max.age.ms`).
     pub replica_lease_ms: u64,
 }
@@ -124,6 +129,8 @@ impl Default for FetchSettings {
             check_crcs: true,
             batch_max: 1 << 30,
             retry_backoff_ms: 100,
+            retry_backoff_max_ms: 1_000,
+            seed: 0,
             replica_lease_ms: 300_000,
         }
     }
@@ -191,6 +198,7 @@ pub struct FetchCounts {
 /// Fetches for one consumer.
 pub struct Fetcher {
     settings: FetchSettings,
+    random: Random,
     budget: Arc<Budget>,
     decoding: Decoding,
     cursors: Vec<Option<Cursor>>,
@@ -252,6 +260,7 @@ impl Fetcher {
             budget: Arc::clone(&budget),
         };
         Fetcher {
+            random: Random(settings.seed),
             settings,
             budget,
             decoding,

@@ -52,6 +52,7 @@ pub use memory::Memory;
 pub use outcome::{RecordMetadata, Ticket};
 pub use sender::Shipment;
 
+use crate::core::random::Random;
 use partition::Partition;
 use schedule::Outbox;
 use topics::Topic;
@@ -305,18 +306,4 @@ pub struct Signals {
     pub wakers: Vec<Waker>,
     /// There is something to look after: metadata, a producer id, or time.
     pub errand: bool,
-}
-
-/// A small generator; a seed says everything.
-#[derive(Debug)]
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
 }

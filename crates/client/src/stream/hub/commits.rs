@@ -11,7 +11,6 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use super::Hub;
-use crate::backoff;
 use crate::consumer::is_passing;
 use crate::coordinator::CommittedOffset;
 use crate::core::partition::TopicPartition;
@@ -93,18 +92,20 @@ impl Hub {
                 commits.failures
             };
             if failures > 0 {
-                let (pause, _) = self.handle.retries();
-                self.commit_within(backoff::pause(pause, RETRY_MAX, failures));
+                self.commit_within(self.handle.backoff_up_to(RETRY_MAX, failures));
             }
             self.committed.send_replace((number, failed));
         }
     }
 
     async fn commit_patiently(&self) -> Result<(), Error> {
-        let (pause, limit) = self.handle.retries();
-        let deadline = Instant::now() + limit;
+        let deadline = Instant::now() + options::bounded(self.handle.patience());
+        let mut failures = 0;
         loop {
-            match self.commit_once().await {
+            let result = self.commit_once().await;
+            failures += 1;
+            let pause = self.handle.backoff(failures);
+            match result {
                 Err(error) if is_passing(&error) && Instant::now() + pause < deadline => {
                     tracing::debug!(%error, "a commit is tried again");
                     tokio::time::sleep(pause).await;

@@ -150,13 +150,58 @@ fn without_a_hint_it_waits_and_asks_for_metadata() {
     fetcher.update_leaders(&cluster.metadata());
     let log = cluster.logs.get_mut(&0).unwrap();
     (log.leader, log.epoch) = (-1, 0);
+    assert!(refused(&mut fetcher, &mut cluster, 0).needs_metadata);
+    let again = fetcher.next_retry().unwrap();
+    assert_eq!(pump(&mut fetcher, &mut cluster, again - 1), 0);
+    assert_eq!(fetcher.next_retry(), Some(again));
+    assert_eq!(pump(&mut fetcher, &mut cluster, again), 1);
+}
+
+/// What broker 1 answers at this time, which is asked.
+fn refused(fetcher: &mut Fetcher, cluster: &mut Cluster, now_ms: u64) -> Accepted {
     let mut frame = Writer::new();
-    let _planned = fetcher.plan(1, 0, VERSION, "test", &mut frame).unwrap().unwrap();
+    let _planned = fetcher.plan(1, now_ms, VERSION, "test", &mut frame).unwrap().unwrap();
     let body = cluster.answer(1, &frame.to_vec());
-    assert!(fetcher.accept(1, &body, VERSION, 0).unwrap().needs_metadata);
-    assert_eq!(pump(&mut fetcher, &mut cluster, 50), 0);
-    assert_eq!(fetcher.next_retry(), Some(100));
-    assert_eq!(pump(&mut fetcher, &mut cluster, 100), 1);
+    fetcher.accept(1, &body, VERSION, now_ms).unwrap()
+}
+
+#[test]
+fn a_partition_that_is_refused_again_and_again_is_asked_for_less_and_less() {
+    let mut firsts = Vec::new();
+    for seed in 0..20 {
+        let mut cluster = Cluster::with(1, 1);
+        let mut fetcher = fetcher(FetchSettings { seed, ..Default::default() }, 1 << 20);
+        fetcher.add(tp(0), Some(Position::at(0)));
+        fetcher.update_leaders(&cluster.metadata());
+        let mut now = 0;
+        let mut pauses = |fetcher: &mut Fetcher, cluster: &mut Cluster| {
+            let log = cluster.logs.get_mut(&0).unwrap();
+            (log.leader, log.epoch) = (-1, 0);
+            let mut pauses = Vec::new();
+            for _ in 0..6 {
+                refused(fetcher, cluster, now);
+                let again = fetcher.next_retry().unwrap();
+                pauses.push(again - now);
+                now = again;
+            }
+            // Once it is answered, that is forgotten.
+            let log = cluster.logs.get_mut(&0).unwrap();
+            log.leader = 1;
+            log.append(&["a"], BatchOptions::default(), Compression::None);
+            pump(fetcher, cluster, now);
+            assert_eq!(take(fetcher, 9).len(), 1);
+            pauses
+        };
+        for _ in 0..2 {
+            let pauses = pauses(&mut fetcher, &mut cluster);
+            let expected = [80..=120, 160..=240, 320..=480, 640..=960, 800..=1_000, 800..=1_000];
+            let fits =
+                |(pause, range): (&u64, &std::ops::RangeInclusive<u64>)| range.contains(pause);
+            assert!(pauses.iter().zip(&expected).all(fits), "{pauses:?}");
+            firsts.push(pauses[0]);
+        }
+    }
+    assert!(firsts.iter().any(|pause| *pause != firsts[0]), "all are {}", firsts[0]);
 }
 
 #[test]
