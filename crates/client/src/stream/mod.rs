@@ -111,6 +111,7 @@ mod committable;
 mod committer;
 mod connect;
 mod control;
+mod drain;
 mod envelope;
 mod external;
 mod hub;
