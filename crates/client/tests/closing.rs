@@ -73,7 +73,7 @@ async fn a_handle_has_nothing_fetched_once_the_consumer_is_closed() {
         until(|| handle.budget_used().0 == 0).await;
         until(|| {
             asked += tap.take().requests(ApiKey::FETCH);
-            asked >= handle.counts().requests - handle.counts().aside
+            asked >= handle.counts().requests - handle.counts().sessionless
         })
         .await;
         let before = handle.counts();
@@ -175,12 +175,12 @@ async fn a_connection_aside_that_is_not_used_is_closed() {
     until(|| consumer.counts().requests > 0).await;
     for _ in 0..2 {
         // The request for the other partition is held back all the while.
-        let asked = consumer.counts().aside;
+        let asked = consumer.counts().sessionless;
         bench.produce(1, &["x"], Compression::None).await;
         consumer.resume([&tp(1)]);
         assert_eq!(read(&mut consumer, 1).await.len(), 1);
         consumer.pause([&tp(1)]);
-        assert!(consumer.counts().aside > asked);
+        assert!(consumer.counts().sessionless > asked);
         // That one's connection is left, and the test's own.
         until(|| bench.broker.metrics_text().contains("connection_count 2\n")).await;
     }

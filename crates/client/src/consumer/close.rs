@@ -163,7 +163,7 @@ impl Consumer {
 
     /// Stops whatever runs.
     pub(super) fn end(&mut self) {
-        self.errands.iter().for_each(JoinHandle::abort);
+        self.lookups.iter().for_each(JoinHandle::abort);
         if let Some(membership) = self.membership.take() {
             membership.abort();
         }

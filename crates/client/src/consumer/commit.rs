@@ -251,7 +251,7 @@ pub(super) async fn settle(shared: &Arc<Shared>) -> Result<bool, Error> {
     });
     // A partition may have failed, or may be looked up elsewhere now.
     shared.arrived.notify_one();
-    shared.errand.notify_one();
+    shared.lookup.notify_one();
     if !stale.is_empty() {
         is_known = false;
         refresh(shared, &stale).await?;
@@ -370,8 +370,8 @@ struct Tries {
 
 impl Tries {
     fn new(shared: &Shared) -> Tries {
-        let patience = options::bounded(shared.config.default_api_timeout);
-        Tries { deadline: tokio::time::Instant::now() + patience, made: 0 }
+        let limit = options::bounded(shared.config.default_api_timeout);
+        Tries { deadline: tokio::time::Instant::now() + limit, made: 0 }
     }
 
     /// Before the next try.

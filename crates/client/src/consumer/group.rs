@@ -40,11 +40,11 @@ pub(super) struct Group {
     /// committed.
     lost: BTreeMap<TopicPartition, i64>,
     /// What the coordinator was asked and has not answered, in the order of the asking.
-    pub asked: Vec<AskedOf>,
+    pub in_flight: Vec<InFlightRequest>,
 }
 
 /// Something that was asked of a coordinator.
-pub(super) struct AskedOf {
+pub(super) struct InFlightRequest {
     pub api: ApiKey,
     /// `None` where any broker may answer.
     pub broker: Option<i32>,
@@ -88,7 +88,7 @@ impl Group {
             committed_at: None,
             commit_error: None,
             lost: BTreeMap::new(),
-            asked: Vec::new(),
+            in_flight: Vec::new(),
         }
     }
 

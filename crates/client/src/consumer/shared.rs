@@ -18,7 +18,7 @@ use super::source;
 use crate::cluster::Cluster;
 use crate::coordinator;
 use crate::core::fetch::{Accepted, Fetcher};
-use crate::core::group::Subscription;
+use crate::core::group::SubscribedTopics;
 use crate::core::metadata::Broker;
 use crate::error::Error;
 
@@ -43,7 +43,7 @@ pub(super) struct Shared {
     /// Commits that nobody has to wait for.
     pub pending: PendingCommits,
     /// There is something to look after.
-    pub errand: Arc<Notify>,
+    pub lookup: Arc<Notify>,
     /// The tasks that fetch; `None` once nothing is to be fetched any more.
     sources: Mutex<Option<HashMap<i32, Source>>>,
     runtime: Handle,
@@ -70,7 +70,7 @@ pub(super) struct State {
     /// The group's coordinator, as far as it is known.
     coordinator: Option<i32>,
     /// What the consumer subscribes to.
-    pub subscription: Option<Subscription>,
+    pub subscription: Option<SubscribedTopics>,
 }
 
 impl State {
@@ -152,7 +152,7 @@ impl Shared {
         cluster: Cluster,
         config: ConsumerConfig,
         fetcher: Fetcher,
-        errand: Arc<Notify>,
+        lookup: Arc<Notify>,
     ) -> Shared {
         let instance = config.group_instance_id.clone();
         let group = config.group_id.as_deref().map(|id| Group::new(id.into(), instance));
@@ -175,7 +175,7 @@ impl Shared {
             rebalanced: Notify::new(),
             woken: Notify::new(),
             pending: PendingCommits::default(),
-            errand,
+            lookup,
             sources: Mutex::new(Some(HashMap::new())),
             runtime: Handle::current(),
             began: Instant::now(),
@@ -306,7 +306,7 @@ impl Shared {
             self.lock().wants_metadata = true;
         }
         if accepted.needs_metadata || accepted.has_unresolved {
-            self.errand.notify_one();
+            self.lookup.notify_one();
         }
     }
 

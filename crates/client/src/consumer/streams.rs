@@ -88,7 +88,7 @@ impl ConsumerHandle {
             }
             state.fetcher.update_leaders(&self.shared.cluster.metadata());
         });
-        self.shared.errand.notify_one();
+        self.shared.lookup.notify_one();
     }
 
     /// Gives back what was taken of a partition that is being given up, and not handed out.
@@ -116,7 +116,7 @@ impl ConsumerHandle {
     }
 
     /// How long something that failed is tried again.
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn api_timeout(&self) -> Duration {
         self.shared.config.default_api_timeout
     }
 

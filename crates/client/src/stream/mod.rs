@@ -106,6 +106,7 @@
 
 #![warn(missing_debug_implementations)]
 
+mod assigned;
 mod at_most_once;
 mod committable;
 mod committer;
@@ -122,7 +123,6 @@ mod partitioned;
 mod produce;
 mod reading;
 mod restart;
-mod session;
 mod settings;
 mod shape;
 mod source;

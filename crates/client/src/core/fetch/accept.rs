@@ -14,7 +14,7 @@ use thalweg_wire::{DecodeError, ErrorCode, Reader};
 use super::buffer::{Fault, Fetched, Frame};
 use super::cursor::{self, Cursor, Phase};
 use super::error::PartitionErrorKind;
-use super::session::Asked;
+use super::session::RequestedPartition;
 use super::{FetchCounts, FetchSettings, Fetcher, OffsetReset, Slot};
 use crate::core::backoff::backoff_ms;
 use crate::core::metadata::Leader;
@@ -59,7 +59,7 @@ pub struct Accepted {
 pub(super) struct Part<'a> {
     pub data: &'a PartitionDataView<'a>,
     /// What it answers.
-    pub asked: Option<Asked>,
+    pub asked: Option<RequestedPartition>,
     /// All of the answer.
     pub body: &'a Bytes,
     pub frame: &'a Arc<Frame>,
@@ -93,7 +93,7 @@ impl Fetcher {
             source.in_flight = false;
             source.rounds += 1;
             // Whoever was told may have been too late to look.
-            source.aside.forget_kick();
+            source.sessionless.forget_kick();
             source.window.answered(body.len(), now_ms);
             match response.error_code {
                 ErrorCode::NONE => source.session.answered(response.session_id),
@@ -145,7 +145,7 @@ impl Fetcher {
         if let Some(source) = self.sources.get_mut(&broker) {
             source.in_flight = false;
             source.session.reset();
-            source.aside.forget_kick();
+            source.sessionless.forget_kick();
         }
         self.put_off(broker, now_ms);
     }
@@ -167,7 +167,7 @@ impl Fetcher {
     }
 
     /// What a broker was told of a partition with the request that it answers.
-    fn told(&self, broker: i32, slot: Slot) -> Option<Asked> {
+    fn told(&self, broker: i32, slot: Slot) -> Option<RequestedPartition> {
         let cursor = self.cursors[slot as usize].as_ref()?;
         self.sources.get(&broker)?.session.told(&cursor.partition).copied()
     }
@@ -240,7 +240,7 @@ impl Fetcher {
         let Complete { bytes: whole, last, largest } = complete(records);
         let goes_on = last.is_some_and(|end| end.offset > cursor.fetch_at.offset);
         if whole > 0 && !goes_on {
-            // Asked for at once it would come at once again: bytes that are no batch, which stop
+            // RequestedPartition for at once it would come at once again: bytes that are no batch, which stop
             // the partition when they are looked at, or batches from before the offset, which no
             // sound broker sends.
             let wait = failed(cursor, &self.settings, self.random.next());

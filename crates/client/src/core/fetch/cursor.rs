@@ -50,10 +50,10 @@ pub(super) struct Cursor {
     pub replica: Option<(i32, u64)>,
     /// The broker whose session it is part of.
     pub source: Option<i32>,
-    /// It is asked for aside.
-    pub aside: bool,
-    /// The round of its broker in which there is nothing more to be had aside.
-    pub aside_round: u64,
+    /// It is asked for without a session.
+    pub sessionless: bool,
+    /// The round of its broker in which there is nothing more to be had without a session.
+    pub sessionless_round: u64,
     /// Not asked for before this time.
     pub retry_at: Option<u64>,
     /// Errors in a row of whoever was asked for it.
@@ -97,8 +97,8 @@ impl Cursor {
             source: None,
             retry_at: None,
             failures: 0,
-            aside: false,
-            aside_round: u64::MAX,
+            sessionless: false,
+            sessionless_round: u64::MAX,
             ask_at_least: 0,
             batch: 0,
             waker: None,
@@ -290,7 +290,7 @@ impl Cursor {
             && self.phase == Phase::Fetching
             && self.is_deliverable()
             && self.retry_at.is_none()
-            && !self.aside
+            && !self.sessionless
     }
 
     /// Records of the open batch up to `next` were handed out, the last of them by the take of this

@@ -18,7 +18,6 @@
 #![warn(missing_debug_implementations)]
 
 mod accept;
-mod aside;
 pub mod budget;
 mod buffer;
 mod cursor;
@@ -27,6 +26,7 @@ mod loan;
 mod plan;
 pub mod records;
 mod session;
+mod sessionless;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -53,11 +53,11 @@ pub use status::PartitionStatus;
 use crate::core::metadata::Metadata;
 use crate::core::partition::{Position, TopicPartition};
 use crate::core::random::Random;
-use aside::Aside;
 use buffer::{Decoding, Next};
 use cursor::{Cursor, Phase};
 use loan::Lent;
-use session::Session;
+use session::FetchSession;
+use sessionless::Sessionless;
 use window::Window;
 
 /// Where to begin when there is no offset, or one that the log does not have
@@ -138,7 +138,7 @@ impl Default for FetchSettings {
 
 /// How what was fetched is handed out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Reading {
+pub enum ReadMode {
     /// By [`Fetcher::take`], whose caller hears of a failed partition again and again.
     #[default]
     Polls,
@@ -163,14 +163,14 @@ type Map<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 /// What is fetched from one broker.
 #[derive(Debug, Default)]
 struct Source {
-    session: Session,
+    session: FetchSession,
     in_flight: bool,
     /// The broker's task was told that there may be something, and has not looked yet.
     kicked: bool,
     window: Window,
     /// Answers so far.
     rounds: u64,
-    aside: Aside,
+    sessionless: Sessionless,
 }
 
 /// Counts since the beginning.
@@ -180,7 +180,7 @@ pub struct FetchCounts {
     /// Requests written.
     pub requests: u64,
     /// Those of them that were asked while another was held back.
-    pub aside: u64,
+    pub sessionless: u64,
     /// Bytes of answers.
     pub bytes: u64,
     /// Complete batches' bytes that were taken in.
@@ -227,7 +227,7 @@ pub struct Fetcher {
     kicks: Vec<i32>,
     /// Brokers that should be asked while they still owe an answer.
     late: Vec<i32>,
-    reading: Reading,
+    reading: ReadMode,
     /// Those who waited for a partition of which there is something now.
     wakers: Vec<Waker>,
     /// Number of the last take.
@@ -279,7 +279,7 @@ impl Fetcher {
             delayed: BTreeSet::new(),
             kicks: Vec::new(),
             late: Vec::new(),
-            reading: Reading::Polls,
+            reading: ReadMode::Polls,
             wakers: Vec::new(),
             takes: 1,
             moves: 0,
@@ -301,7 +301,7 @@ impl Fetcher {
     }
 
     /// Says how records will be taken; before there is any partition.
-    pub fn set_reading(&mut self, reading: Reading) {
+    pub fn set_reading(&mut self, reading: ReadMode) {
         self.reading = reading;
     }
 
@@ -657,7 +657,7 @@ impl Fetcher {
 
     /// Hands out up to `max` records of one partition, all of one batch. `None` when there is
     /// nothing, or nothing may be handed out: then `waker` is told when that changes. Needs
-    /// [`Reading::Partitions`].
+    /// [`ReadMode::Partitions`].
     pub(crate) fn take_from(
         &mut self,
         partition: &TopicPartition,
@@ -696,9 +696,9 @@ impl Fetcher {
     #[inline]
     fn lightened(&self, chunk: Chunk) -> Chunk {
         let scarce = match self.reading {
-            Reading::Polls => return chunk,
-            Reading::Stream => self.budget.limit() / 4,
-            Reading::Partitions => self.budget.limit() / 2,
+            ReadMode::Polls => return chunk,
+            ReadMode::Stream => self.budget.limit() / 4,
+            ReadMode::Partitions => self.budget.limit() / 2,
         };
         if self.budget.room() >= scarce {
             return chunk;
@@ -741,7 +741,7 @@ impl Fetcher {
             let Some(slot) = self.failed.pop_front() else { break };
             let Some(cursor) = self.cursors[slot as usize].as_mut() else { continue };
             if let Some(error) = cursor.error() {
-                if self.reading == Reading::Polls {
+                if self.reading == ReadMode::Polls {
                     self.failed.push_back(slot);
                 } else if cursor.is_reported {
                     continue;
@@ -750,7 +750,7 @@ impl Fetcher {
                     cursor.is_reported = true;
                     self.has_failed = true;
                     return Err(error);
-                } else if self.reading != Reading::Polls {
+                } else if self.reading != ReadMode::Polls {
                     self.failed.push_back(slot);
                 }
             }
@@ -769,7 +769,7 @@ impl Fetcher {
 
     /// A partition has failed: somebody has to hear of it.
     fn note_failed(&mut self, slot: Slot) {
-        if self.reading == Reading::Partitions {
+        if self.reading == ReadMode::Partitions {
             self.wake(slot);
         } else {
             self.failed.push_back(slot);
@@ -778,7 +778,7 @@ impl Fetcher {
 
     /// A partition has something to hand out.
     fn note_ready(&mut self, slot: Slot) {
-        if self.reading == Reading::Partitions {
+        if self.reading == ReadMode::Partitions {
             return self.wake(slot);
         }
         if let Some(cursor) = self.cursors[slot as usize].as_mut()
@@ -809,7 +809,7 @@ impl Fetcher {
         let Some(&slot) = self.by_name.get(partition) else { return false };
         let Some(cursor) = self.cursors[slot as usize].as_mut() else { return false };
         change(cursor);
-        let is_ready = !cursor.buffer.is_empty() || self.reading == Reading::Partitions;
+        let is_ready = !cursor.buffer.is_empty() || self.reading == ReadMode::Partitions;
         if cursor.is_deliverable() && is_ready {
             self.note_ready(slot);
         }
@@ -892,7 +892,7 @@ impl Fetcher {
     /// any, unless that could fill the budget with what nobody reads.
     fn guess_anew(&mut self) {
         let fits = self.largest.saturating_mul(self.by_name.len()) < self.budget.limit();
-        let is_safe = fits && self.reading != Reading::Partitions;
+        let is_safe = fits && self.reading != ReadMode::Partitions;
         let most = if is_safe { usize::MAX } else { self.ask.saturating_mul(2) };
         self.guess = self.largest.min(most);
     }

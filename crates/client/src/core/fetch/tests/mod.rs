@@ -216,25 +216,25 @@ fn what_is_resumed_while_a_request_is_held_back_is_asked_for_aside() {
     let mut flights = Flights::default();
     flights.send(&mut fetcher, &mut cluster, 0);
     cluster.logs.get_mut(&1).unwrap().append(&["a"], BatchOptions::default(), Compression::None);
-    flights.send_aside(&mut fetcher, &mut cluster, 0);
+    flights.send_sessionless(&mut fetcher, &mut cluster, 0);
     assert_eq!(flights.0.len(), 1, "nobody wants anything");
     fetcher.resume(&tp(1));
-    flights.send_aside(&mut fetcher, &mut cluster, 0);
+    flights.send_sessionless(&mut fetcher, &mut cluster, 0);
     assert_eq!(flights.0.len(), 2);
-    // While it is asked for aside, the session does not ask for it.
+    // While it is asked for without a session, the session does not ask for it.
     flights.land(&mut fetcher, 0, 0, false);
     flights.send(&mut fetcher, &mut cluster, 0);
     flights.land(&mut fetcher, 0, 0, false);
     assert_eq!(take(&mut fetcher, 9), owned(&[(1, 0, "a")]));
     // There is nothing more, as is known; when it is not, it is asked once.
     for _ in 0..3 {
-        flights.send_aside(&mut fetcher, &mut cluster, 0);
+        flights.send_sessionless(&mut fetcher, &mut cluster, 0);
         flights.land(&mut fetcher, 0, 1, false);
         assert_eq!(flights.0.len(), 1);
         fetcher.pause(&tp(1));
         fetcher.resume(&tp(1));
     }
-    assert_eq!((flights.0.len(), fetcher.counts().aside), (1, 2));
+    assert_eq!((flights.0.len(), fetcher.counts().sessionless), (1, 2));
     // The session takes over.
     flights.land(&mut fetcher, 0, 0, false);
     cluster.logs.get_mut(&1).unwrap().append(&["b"], BatchOptions::default(), Compression::None);
@@ -475,7 +475,7 @@ fn sessions_outlive_pausing_and_are_begun_again_when_lost() {
 
 #[test]
 fn a_failure_is_told_once_to_whoever_reads_the_partition() {
-    for reading in [Reading::Partitions, Reading::Stream] {
+    for reading in [ReadMode::Partitions, ReadMode::Stream] {
         let mut cluster = Cluster::with(2, 1);
         for index in 0..2 {
             let log = cluster.logs.get_mut(&index).unwrap();
@@ -496,7 +496,7 @@ fn a_failure_is_told_once_to_whoever_reads_the_partition() {
         let waker = Waker::noop();
         let (mut records, mut errors) = (0, Vec::new());
         for round in 0..20 {
-            if reading == Reading::Stream {
+            if reading == ReadMode::Stream {
                 let mut out = Records::default();
                 match fetcher.take(10, &mut out) {
                     Ok(()) => records += out.len(),
@@ -517,7 +517,7 @@ fn a_failure_is_told_once_to_whoever_reads_the_partition() {
         log.append(&["c"], BatchOptions::default(), Compression::None);
         pump(&mut fetcher, &mut cluster, 1_000);
         let count = match reading {
-            Reading::Stream => take(&mut fetcher, 10).len(),
+            ReadMode::Stream => take(&mut fetcher, 10).len(),
             _ => fetcher.take_from(&tp(0), 10, waker).unwrap().map_or(0, |chunk| chunk.count),
         };
         assert_eq!(count, 1, "{reading:?}");
