@@ -120,6 +120,22 @@ async fn a_close_that_is_dropped_leaves_nobody_waiting() {
     assert!(matches!(soon(consumer.poll(1)).await, Err(Error::ConsumerClosed)));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_dropped_a_close_has_to_poll_as_anybody() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["a"], Compression::None).await;
+    let config = grouped().with_max_poll_interval(Duration::from_millis(500));
+    let mut consumer = bench.consumer(config).await;
+    consumer.subscribe(["t"]).unwrap();
+    assert_eq!(read(&mut consumer, 1).await, [(0, 0)]);
+    assert!(consumer.unsubscribe().now_or_never().is_none());
+    until(|| consumer.group_status() == Some(GroupStatus::Left)).await;
+    // The close is not a poll that goes on for ever.
+    consumer.subscribe(["t"]).unwrap();
+    until(|| consumer.group_status() == Some(GroupStatus::PollIntervalExceeded)).await;
+    soon(consumer.close(LIMIT)).await.unwrap();
+}
+
 /// Counts what it hears of partitions that go.
 #[derive(Default)]
 struct Count(AtomicUsize);
