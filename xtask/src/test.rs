@@ -1,5 +1,6 @@
 //! The one test command: everything that must hold before something lands.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -10,6 +11,9 @@ use crate::nextest;
 use crate::setup::{self, Tools};
 use crate::soak;
 use crate::tidy;
+
+/// Programs as users of the client write them, outside of the workspace.
+const USER: &str = "tests/user/Cargo.toml";
 
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -95,7 +99,10 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
     };
     let seed = seed_of_commit(root)?;
     println!("seeds begin at {seed}; THALWEG_SEED_BASE={seed} repeats what this run drew");
-    steps.run("fmt", || cargo(&tools, &["fmt", "--all", "--check"]));
+    steps.run("fmt", || {
+        cargo(&tools, &["fmt", "--all", "--check"])?;
+        cargo(&tools, &["fmt", "--manifest-path", USER, "--check"])
+    });
     steps.run("tidy", || tidy::run(root));
     steps.run("clippy", || {
         let what = ["clippy", "--workspace", "--all-targets", "--quiet", "--profile"];
@@ -115,6 +122,11 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
     });
     steps.run("doc tests", || {
         let (passed, failed) = doc_tests(&tools)?;
+        count.add(passed, failed, Vec::new());
+        Ok(())
+    });
+    steps.run("programs", || {
+        let (passed, failed) = user_programs(&tools)?;
         count.add(passed, failed, Vec::new());
         Ok(())
     });
@@ -173,9 +185,24 @@ pub fn seed_of_commit(root: &Path) -> Result<u64, String> {
 
 /// Examples in the documentation: how many passed, and the crates in which some did not.
 fn doc_tests(tools: &Tools) -> Result<(usize, Vec<String>), String> {
+    cargo_test(tools, "doc", &["--doc", "--workspace", "--features", "thalweg-wire/json"])
+}
+
+/// What users' programs do: how many tests passed, and which did not.
+fn user_programs(tools: &Tools) -> Result<(usize, Vec<String>), String> {
+    // The versions of the workspace, whose crates are built and downloaded already: cargo leaves out of
+    // the copy what is not needed.
+    let lock = tools.root.join(USER).with_file_name("Cargo.lock");
+    fs::copy(tools.root.join("Cargo.lock"), &lock)
+        .map_err(|e| format!("{}: {e}", lock.display()))?;
+    let place = ["--manifest-path", USER, "--target-dir", "target", "--offline"];
+    cargo_test(tools, "user", &place)
+}
+
+/// Runs tests of a kind: how many passed, and which did not.
+fn cargo_test(tools: &Tools, kind: &str, which: &[&str]) -> Result<(usize, Vec<String>), String> {
     let mut command = cargo_command(tools);
-    command.args(["test", "--doc", "--workspace", "--no-fail-fast", "--profile", nextest::PROFILE]);
-    command.args(["--features", "thalweg-wire/json"]);
+    command.args(["test", "--no-fail-fast", "--profile", nextest::PROFILE]).args(which);
     let output = command.output().map_err(|e| format!("cargo cannot be started: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let mut passed = 0;
@@ -188,7 +215,7 @@ fn doc_tests(tools: &Tools) -> Result<(usize, Vec<String>), String> {
             };
             passed += number("passed").ok_or(format!("cannot read {line:?}"))?;
         } else if let Some(name) = line.strip_suffix(" ... FAILED") {
-            failed.push(format!("doc {name}"));
+            failed.push(format!("{kind} {name}"));
         }
     }
     if !output.status.success() && failed.is_empty() {
@@ -238,7 +265,7 @@ impl Steps {
 
     /// The steps of which nothing else counts anything: how many passed, and which did not.
     fn uncounted(&self) -> (usize, Vec<String>) {
-        const COUNTED: [&str; 3] = ["tests", "doc tests", "conformance"];
+        const COUNTED: [&str; 4] = ["tests", "doc tests", "programs", "conformance"];
         let (mut passed, failed): (Vec<_>, Vec<_>) =
             self.list.iter().partition(|step| step.2.is_none());
         passed.retain(|step| !COUNTED.contains(&step.0.as_str()));

@@ -19,7 +19,7 @@ use crate::options::{Options, SaslOptions, bounded};
 /// Shortest session that is believed.
 const LIFETIME_MIN: Duration = Duration::from_millis(100);
 
-/// Whoever drives a connection, as far as a login needs him. Nothing else may be sent between the
+/// Whoever drives a connection, as far as a login needs it. Nothing else may be sent between the
 /// first request of a login and its last answer; what was sent before may still be answered.
 pub(crate) trait Ask: Send {
     fn addr(&self) -> &Arc<str>;

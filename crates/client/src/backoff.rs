@@ -17,7 +17,7 @@ pub(crate) fn pause(first: Duration, longest: Duration, failures: u32) -> Durati
     backoff::backoff(first, longest, failures, random())
 }
 
-/// The same for somebody who adds chance of his own.
+/// The same for somebody who adds chance in another way.
 pub(crate) fn pause_without_chance(first: Duration, longest: Duration, failures: u32) -> Duration {
     backoff::doubled(bounded(first.max(PAUSE_MIN)), bounded(longest), failures)
 }

@@ -2,7 +2,7 @@
 //! first needed and again when it was lost.
 //!
 //! What this does not do: retry requests or refresh metadata by itself. Who sends knows what an
-//! error means for him.
+//! error means then.
 
 use std::collections::HashMap;
 use std::future::poll_fn;

@@ -1,6 +1,6 @@
 //! One negotiated connection, driven by its owner: no task, no queue, no copy. It does one call at
-//! a time, or is split into halves over which the owner sends frames built beforehand and counts
-//! the answers himself.
+//! a time, or is split into halves over which the owner sends frames built beforehand and matches
+//! answers to requests.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -68,7 +68,8 @@ impl RawConnection {
         Ok(connection)
     }
 
-    fn over(
+    /// On a stream, of which nothing is known yet.
+    pub(crate) fn over(
         (read, write): (ReadHalf, WriteHalf),
         addr: Arc<str>,
         options: Options,
@@ -184,7 +185,7 @@ impl RawConnection {
         }
     }
 
-    /// The two halves, for an owner who sends frames built beforehand and matches answers himself.
+    /// The two halves, for an owner who sends frames built beforehand and matches answers to requests.
     /// Nobody logs in again on them: where [`Self::session_ends`] says something, the owner opens
     /// another connection in time, and lets go of this one when the last answer is there.
     pub fn split(self) -> (RawSender, RawReceiver) {
@@ -333,7 +334,7 @@ impl RawReceiver {
         self.buffer.bytes()
     }
 
-    /// The stream, for an owner who reads by himself from now on.
+    /// The stream, for an owner who reads from now on.
     pub(crate) fn stream(&mut self) -> &mut ReadHalf {
         &mut self.stream
     }

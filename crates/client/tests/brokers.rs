@@ -148,7 +148,8 @@ async fn write(producer: &Producer, topic: &str, numbers: std::ops::Range<i64>) 
 async fn read(consumer: &mut Consumer, count: usize) -> Vec<i64> {
     let mut offsets = Vec::new();
     while offsets.len() < count {
-        let polled = tokio::time::timeout(traffic::PATIENCE, consumer.poll(count - offsets.len()));
+        let polled =
+            tokio::time::timeout(traffic::WAIT_LIMIT, consumer.poll(count - offsets.len()));
         let records = polled.await.unwrap_or_else(|_| panic!("nothing comes: {}", consumer.why()));
         offsets.extend(records.unwrap().iter().map(|record| record.offset()));
     }
@@ -157,7 +158,7 @@ async fn read(consumer: &mut Consumer, count: usize) -> Vec<i64> {
 
 /// Why a partition cannot be read any more.
 async fn failure(consumer: &mut Consumer) -> PartitionErrorKind {
-    let polled = tokio::time::timeout(traffic::PATIENCE, consumer.poll(1)).await;
+    let polled = tokio::time::timeout(traffic::WAIT_LIMIT, consumer.poll(1)).await;
     match polled.unwrap_or_else(|_| panic!("no error: {}", consumer.why())) {
         Err(Error::Partition(error)) => error.kind,
         other => panic!("{other:?}"),

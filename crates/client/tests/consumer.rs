@@ -300,7 +300,7 @@ async fn what_is_resumed_does_not_wait_for_what_the_broker_holds_back() {
     let counts = consumer.counts();
     assert_eq!((counts.records, counts.discarded_bytes), (6, 0));
     // The first one is still held back.
-    assert!(counts.aside >= 6 && counts.requests == counts.aside + 1, "{counts:?}");
+    assert!(counts.sessionless >= 6 && counts.requests == counts.sessionless + 1, "{counts:?}");
     // One that came back empty may have been on its way when the record was written, no more.
-    assert!(counts.aside <= 12, "{counts:?}");
+    assert!(counts.sessionless <= 12, "{counts:?}");
 }

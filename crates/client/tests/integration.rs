@@ -4,6 +4,7 @@
 mod admin;
 mod admin_kafka;
 mod brokers;
+mod closing;
 mod configs;
 mod connection;
 mod consumer;
@@ -12,6 +13,7 @@ mod hostile;
 mod login;
 mod mixed;
 mod offset_commit;
+mod pauses;
 mod producer;
 mod security;
 mod send_sync;

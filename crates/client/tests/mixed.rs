@@ -9,7 +9,7 @@
 //! Needs kcat, Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without
 //! the variable there is nothing to do, and the test says so.
 
-mod fates;
+mod crashed_members;
 mod members;
 use crate::support::traffic;
 
@@ -267,7 +267,7 @@ async fn every_record_is_read_by_one_of_them_once() {
     });
     let fates = async {
         if only.is_empty() || only == "fates" {
-            fates::run(&kafka, &java, theirs, ours_side).await;
+            crashed_members::run(&kafka, &java, theirs, ours_side).await;
         }
     };
     tokio::join!(running.buffer_unordered(AT_ONCE).collect::<Vec<()>>(), fates);

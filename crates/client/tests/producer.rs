@@ -432,12 +432,11 @@ async fn whoever_stops_waiting_holds_up_nobody() {
             let (producer, sent) = (producer.clone(), Arc::clone(&sent));
             tokio::spawn(async move {
                 for _ in 0..200 {
-                    // Half of them lose patience at once.
-                    let patience =
-                        Duration::from_micros(if task % 2 == 0 { 50 } else { 60_000_000 });
+                    // Half of them lose limit at once.
+                    let limit = Duration::from_micros(if task % 2 == 0 { 50 } else { 60_000_000 });
                     let value = [b'x'; 3_000];
                     let sending = producer.send(record("t", &value));
-                    if let Ok(taken) = tokio::time::timeout(patience, sending).await {
+                    if let Ok(taken) = tokio::time::timeout(limit, sending).await {
                         drop(taken.unwrap());
                         sent.fetch_add(1, Ordering::Relaxed);
                     }
@@ -463,7 +462,7 @@ async fn what_was_read_is_passed_on_as_it_is() {
     for topic in ["orders", "dead", "owned"] {
         create(&cluster, topic, 1, &[]).await;
     }
-    // Shared as anything else is; nobody needs it for himself.
+    // Shared as anything else is; nobody needs it alone.
     let producer = Producer::new(cluster.clone(), ProducerConfig::default()).unwrap();
     let producer = Arc::new(producer);
     let headers = [Header::from(("trace", "abc")), Header::from(("none", None::<&str>))];

@@ -355,7 +355,7 @@ fn admins(admin: &Admin, acl: AclFilter) {
 }
 
 /// Public by the language, but nothing that a user can name.
-const HIDDEN: [&str; 2] = ["Hubs", "Session"];
+const HIDDEN: [&str; 2] = ["AssignedPartition", "Hubs"];
 
 /// What is `pub` in the sources outside of `core` and stands in modules that users see.
 fn public(keyword: &str) -> HashMap<String, String> {
@@ -375,11 +375,10 @@ fn public(keyword: &str) -> HashMap<String, String> {
         look(&source.join(file));
     }
     let private = [
-        "aside.rs",
+        "sessionless.rs",
         "commit.rs",
-        "errands.rs",
+        "lookups.rs",
         "group.rs",
-        "link.rs",
         "membership.rs",
         "receiver.rs",
         "shared.rs",

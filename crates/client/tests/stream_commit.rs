@@ -298,18 +298,22 @@ async fn a_flow_that_is_left_alone_holds_up_no_other() {
     let first: Vec<_> =
         soon(stream::producer_flow(&producer, settings, records(1)).try_collect()).await.unwrap();
     assert_eq!(first.len(), 1);
-    let mut left: Vec<_> =
-        (0..3).map(|_| stream::producer_flow(&producer, settings, records(5))).collect();
-    for flow in &mut left {
-        // All but the first find no room, and are not polled again.
-        assert!(futures_util::poll!(flow.next()).is_pending());
+    let mut left: Vec<_> = (0..3)
+        .map(|_| (stream::producer_flow(&producer, settings, records(5)), Vec::new()))
+        .collect();
+    for (flow, sent) in &mut left {
+        // All but the first find no room, and are not polled again. On a busy machine one may be done
+        // with a record already.
+        if let Poll::Ready(done) = futures_util::poll!(flow.next()) {
+            sent.push(done.unwrap().unwrap().pass_through);
+        }
     }
     let quick = stream::producer_flow(&producer, settings, records(20));
     let sent: Vec<_> = soon(quick.try_collect::<Vec<_>>()).await.unwrap();
     assert_eq!(sent.len(), 20);
-    for flow in left {
-        let sent: Vec<u32> =
-            soon(flow.map_ok(|done| done.pass_through).try_collect()).await.unwrap();
+    for (flow, mut sent) in left {
+        let rest = flow.map_ok(|done| done.pass_through).try_collect::<Vec<u32>>();
+        sent.extend(soon(rest).await.unwrap());
         assert_eq!(sent, [0, 1, 2, 3, 4]);
     }
 }

@@ -277,9 +277,9 @@ async fn work<St>(stream: &mut St, rng: &mut Rng, worked: &Mutex<Vec<(i32, i64)>
 where
     St: Stream<Item = Result<stream::CommittableMessage, Error>> + Unpin,
 {
-    let patience = Duration::from_millis(1 + rng.below(30));
+    let limit = Duration::from_millis(1 + rng.below(30));
     // The future is dropped when nothing came in time.
-    let Ok(next) = tokio::time::timeout(patience, stream.next()).await else { return true };
+    let Ok(next) = tokio::time::timeout(limit, stream.next()).await else { return true };
     let Some(message) = next else { return false };
     let message = message.unwrap();
     let at = (message.record.partition(), message.record.offset());

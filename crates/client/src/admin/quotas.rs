@@ -11,7 +11,7 @@ use super::attempt::for_all;
 use super::{Admin, AdminError, AdminFuture, Mode, Quotas, Results};
 
 /// Whom limits are for: the name for each type (`user`, `client-id`, `ip`), or none for whoever has
-/// no limits of his own.
+/// no limits of its own.
 pub type QuotaEntity = BTreeMap<String, Option<String>>;
 
 /// Which entities are meant, as far as one type goes.
@@ -20,7 +20,7 @@ pub type QuotaEntity = BTreeMap<String, Option<String>>;
 pub enum QuotaMatch {
     /// The one with this name.
     Exact(String),
-    /// Whoever has no limits of his own.
+    /// Whoever has no limits of its own.
     Default,
     /// All that have the type.
     Any,

@@ -1,10 +1,12 @@
 //! How a consumer ends, or begins anew.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
+use super::poll::InPoll;
 use super::{Consumer, membership};
 use crate::core::group::{Member, OnLeave};
 use crate::error::Error;
@@ -65,7 +67,11 @@ impl Consumer {
     /// session timeout. There is nothing to wait for, and this does not wait, when the member is
     /// out of its group.
     ///
-    /// From then on every call says that it is closed.
+    /// From then on polls and commits say that it is closed, and it reads nothing.
+    ///
+    /// If the future is dropped the consumer is not closed. Unless it still waited for such a commit
+    /// it goes out of its group all the same, once its listener has heard of it: polls say
+    /// [`Error::NotSubscribed`] then. Close it again.
     ///
     /// # Errors
     /// What went wrong with the last commit; [`Error::Timeout`] when it was not all done in time. It
@@ -79,7 +85,9 @@ impl Consumer {
 
     /// Reads nothing any more: leaves the group, as [`Self::close`] does, or lets go of what was
     /// assigned by hand. Then [`Self::subscribe`] or [`Self::assign`] may begin anew. Takes
-    /// [`ConsumerConfig::default_api_timeout`](super::ConsumerConfig::default_api_timeout) at most.
+    /// [`ConsumerConfig::default_api_timeout`](super::ConsumerConfig::default_api_timeout) at most. If
+    /// the future is dropped it mostly goes out of its group all the same, as with [`Self::close`]:
+    /// call this again.
     ///
     /// # Errors
     /// As [`Self::close`]; it reads nothing any more all the same.
@@ -90,11 +98,7 @@ impl Consumer {
         }
         self.hearing = None;
         self.shared.with(|state| {
-            let partitions: Vec<_> = state.fetcher.partitions().cloned().collect();
-            for partition in partitions {
-                state.fetcher.remove(&partition);
-            }
-            state.fetcher.remove_parked();
+            state.fetcher.remove_all();
             state.subscription = None;
             state.fatal = None;
             state.errors.clear();
@@ -111,9 +115,10 @@ impl Consumer {
         let deadline = Instant::now() + limit;
         let pending = timeout_at(deadline, self.shared.pending.idle()).await;
         let now = self.shared.now_ms();
+        let shared = Arc::clone(&self.shared);
+        let _in_poll = InPoll::begin(&shared);
         let leaving = self.shared.with_group(|group, fetcher| {
             fetcher.acknowledge();
-            group.in_poll = true;
             let member = group.member.as_mut()?;
             member.leave(on_leave, now);
             group.wake.notify_one();
@@ -158,12 +163,17 @@ impl Consumer {
 
     /// Stops whatever runs.
     pub(super) fn end(&mut self) {
-        self.errands.iter().for_each(JoinHandle::abort);
+        self.lookups.iter().for_each(JoinHandle::abort);
         if let Some(membership) = self.membership.take() {
             membership.abort();
         }
-        self.shared.lock().is_closed = true;
         self.shared.stop();
+        self.loan = self.shared.with(|state| {
+            state.is_closed = true;
+            // A handle that outlives this is not to keep what was fetched in memory.
+            state.fetcher.remove_all();
+            state.fetcher.loan()
+        });
         // Whoever waits in a poll by way of a handle hears of it.
         self.shared.arrived.notify_one();
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use thalweg_wire::{ApiKey, ErrorCode};
 
+use super::ConsumerConfig;
 use super::group::Group;
 use super::shared::Shared;
 use crate::coordinator::{self, CommittedOffset, Identity, PerPartition};
@@ -13,6 +14,7 @@ use crate::core::fetch::PartitionErrorKind;
 use crate::core::group::{GroupStatus, Member};
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
+use crate::options;
 
 /// What polls have given so far.
 pub(super) fn handed_out(shared: &Arc<Shared>) -> Vec<(TopicPartition, CommittedOffset)> {
@@ -28,7 +30,7 @@ pub(super) fn handed_out(shared: &Arc<Shared>) -> Vec<(TopicPartition, Committed
 
 /// The error, once, that says that some of what was given can no longer be committed. It is asked for
 /// behind a commit that succeeded: whoever hears of a failed one asks again, and hears of this then.
-pub(super) fn lost(shared: &Arc<Shared>) -> Result<(), Error> {
+fn lost(shared: &Arc<Shared>) -> Result<(), Error> {
     let lost = shared.with(|state| {
         let fetcher = &state.fetcher;
         state.group.as_mut().and_then(|group| {
@@ -43,7 +45,16 @@ pub(super) fn lost(shared: &Arc<Shared>) -> Result<(), Error> {
 pub(super) async fn commit_handed_out(shared: &Arc<Shared>) -> Result<(), Error> {
     shared.pending.idle().await;
     let offsets = handed_out(shared);
-    // Without a group that is to be said, and not that there is nothing to commit.
+    commit_given(shared, offsets).await
+}
+
+/// Commits what polls have given.
+pub(super) async fn commit_given(
+    shared: &Arc<Shared>,
+    offsets: Vec<(TopicPartition, CommittedOffset)>,
+) -> Result<(), Error> {
+    // Without a group, or when it is closed, that is to be said, and not that there is nothing to
+    // commit.
     identity_of(shared, ApiKey::OFFSET_COMMIT, |group| group.identity().or(Some(group.nobody())))?;
     commit(shared, offsets).await?;
     lost(shared)
@@ -240,7 +251,7 @@ pub(super) async fn settle(shared: &Arc<Shared>) -> Result<bool, Error> {
     });
     // A partition may have failed, or may be looked up elsewhere now.
     shared.arrived.notify_one();
-    shared.errand.notify_one();
+    shared.lookup.notify_one();
     if !stale.is_empty() {
         is_known = false;
         refresh(shared, &stale).await?;
@@ -354,20 +365,18 @@ const UNKNOWN_MAX: u32 = 3;
 /// How often something is tried again: until `default.api.timeout.ms` is over.
 struct Tries {
     deadline: tokio::time::Instant,
-    pause: Duration,
-    pause_max: Duration,
     made: u32,
 }
 
 impl Tries {
     fn new(shared: &Shared) -> Tries {
-        let config = &shared.config;
-        Tries {
-            deadline: tokio::time::Instant::now() + config.default_api_timeout,
-            pause: config.retry_backoff.max(Duration::from_millis(1)),
-            pause_max: config.retry_backoff_max,
-            made: 0,
-        }
+        let limit = options::bounded(shared.config.default_api_timeout);
+        Tries { deadline: tokio::time::Instant::now() + limit, made: 0 }
+    }
+
+    /// Before the next try.
+    fn pause(&self, config: &ConsumerConfig) -> Duration {
+        config.backoff(self.made + 1)
     }
 
     /// Whether trying again may help. A topic that is not there is looked for a few times.
@@ -398,8 +407,9 @@ impl Tries {
         };
         // A member epoch that is behind: a heartbeat on the other connection was faster, and the
         // member knows its epoch by now.
+        let pause = self.pause(&shared.config);
         if !(is_lost || self.is_of_use(error))
-            || tokio::time::Instant::now() + self.pause > self.deadline
+            || tokio::time::Instant::now() + pause > self.deadline
         {
             return Err(error.clone());
         }
@@ -407,12 +417,26 @@ impl Tries {
             shared.forget_coordinator();
         }
         self.made += 1;
-        tokio::time::sleep(self.pause).await;
-        self.pause = (2 * self.pause).min(self.pause_max.max(self.pause));
+        tokio::time::sleep(pause).await;
         if matches!(code, ErrorCode::UNKNOWN_TOPIC_ID | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) {
             // Made again under another id.
             refresh(shared, partitions).await?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consumers_that_lost_one_coordinator_do_not_come_back_in_step() {
+        let config = ConsumerConfig::default();
+        let pause_of = |made| Tries { deadline: tokio::time::Instant::now(), made }.pause(&config);
+        let pauses: Vec<Duration> = (0..50).map(|_| pause_of(2)).collect();
+        assert!(pauses.iter().any(|pause| *pause != pauses[0]), "all are {:?}", pauses[0]);
+        assert!(pauses.iter().all(|pause| *pause > config.retry_backoff), "{pauses:?}");
+        assert!(pause_of(1_000) <= config.retry_backoff_max);
     }
 }

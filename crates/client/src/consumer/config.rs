@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::errands;
+use super::lookups;
 use crate::backoff;
 use crate::core::fetch::{FetchSettings, IsolationLevel, OffsetReset};
 use crate::core::group::{GroupProtocol, GroupSettings};
@@ -233,7 +233,7 @@ impl ConsumerConfig {
     /// [`Error::Config`] says what is wrong with the pattern.
     pub fn check_pattern(&self, pattern: &str) -> Result<(), Error> {
         match self.group_protocol {
-            GroupProtocol::Classic { .. } => errands::matcher(pattern).map(drop),
+            GroupProtocol::Classic { .. } => lookups::matcher(pattern).map(drop),
             GroupProtocol::Consumer { .. } => Ok(()),
         }
     }
@@ -305,6 +305,8 @@ impl ConsumerConfig {
             check_crcs: self.check_crcs,
             batch_max: self.decompressed_batch_max_bytes,
             retry_backoff_ms: ms(self.retry_backoff).max(1),
+            retry_backoff_max_ms: ms(self.retry_backoff_max),
+            seed: backoff::random(),
             replica_lease_ms: ms(self.metadata_max_age),
         })
     }

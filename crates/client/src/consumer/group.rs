@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::listener::{Event, RebalanceListener};
 use crate::coordinator::Identity;
 use crate::core::fetch::Fetcher;
-use crate::core::group::{Action, Member};
+use crate::core::group::{Action, GroupStatus, Member};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 
@@ -36,14 +36,15 @@ pub(super) struct Group {
     pub committed_at: Option<u64>,
     /// What went wrong with the last commit that the consumer made by itself.
     pub commit_error: Option<Error>,
-    /// Where the application stood in partitions that were lost, of which not all was committed.
-    lost: BTreeMap<TopicPartition, Position>,
+    /// Behind the last record handed out of partitions that were lost, of which not all was
+    /// committed.
+    lost: BTreeMap<TopicPartition, i64>,
     /// What the coordinator was asked and has not answered, in the order of the asking.
-    pub asked: Vec<AskedOf>,
+    pub in_flight: Vec<InFlightRequest>,
 }
 
 /// Something that was asked of a coordinator.
-pub(super) struct AskedOf {
+pub(super) struct InFlightRequest {
     pub api: ApiKey,
     /// `None` where any broker may answer.
     pub broker: Option<i32>,
@@ -87,7 +88,7 @@ impl Group {
             committed_at: None,
             commit_error: None,
             lost: BTreeMap::new(),
-            asked: Vec::new(),
+            in_flight: Vec::new(),
         }
     }
 
@@ -101,10 +102,10 @@ impl Group {
 
     /// Notes that records were handed out that can no longer be committed.
     fn note_lost(&mut self, fetcher: &Fetcher, partition: &TopicPartition) {
-        let Some(stood_at) = fetcher.handed_out(partition) else { return };
+        let Some(end) = fetcher.handed_out(partition) else { return };
         let committed = self.committed.get(partition).map_or(-1, |known| known.offset);
-        if committed < stood_at.offset {
-            self.lost.insert(partition.clone(), stood_at);
+        if committed < end {
+            self.lost.insert(partition.clone(), end);
         }
     }
 
@@ -113,7 +114,7 @@ impl Group {
         match fetcher {
             None => self.lost.clear(),
             Some(fetcher) => self.lost.retain(|partition, lost| {
-                fetcher.position(partition).is_none_or(|now| now.offset < lost.offset)
+                fetcher.position(partition).is_none_or(|now| now.offset < *lost)
             }),
         }
     }
@@ -190,6 +191,13 @@ impl Group {
         }
     }
 
+    /// Whether the member is leaving its group, or has left it, because the application said so.
+    pub fn is_on_its_way_out(&self) -> bool {
+        self.member
+            .as_ref()
+            .is_some_and(|member| member.is_leaving() || member.why() == GroupStatus::Left)
+    }
+
     /// Whether nothing may be handed out before the listener has heard of something.
     pub fn is_waiting_for_listener(&self) -> bool {
         !self.events.is_empty()
@@ -207,8 +215,10 @@ impl Group {
                     for partition in &partitions {
                         fetcher.hold(partition);
                     }
-                    // Without a listener the next poll, or the one under way, says it is done.
-                    let is_done = self.listener.is_none() && self.in_poll;
+                    // Without a listener the next poll, or the one under way, says it is done. Who
+                    // leaves has said so.
+                    let is_done =
+                        self.listener.is_none() && (self.in_poll || self.is_on_its_way_out());
                     if self.listener.is_some() {
                         let partitions = partitions.clone();
                         self.events.push_back(Event::Revoked { partitions, deadline_ms });

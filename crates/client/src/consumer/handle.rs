@@ -199,7 +199,7 @@ impl ConsumerHandle {
         to: OffsetReset,
     ) -> bool {
         let found = self.each(partitions, |state, partition| state.fetcher.seek_to(partition, to));
-        self.shared.errand.notify_one();
+        self.shared.lookup.notify_one();
         found
     }
 
@@ -344,7 +344,7 @@ impl ConsumerHandle {
         Why {
             group: member.map(Member::why),
             group_error: member.and_then(|member| member.last_error().cloned()),
-            unanswered: group.and_then(|group| group.asked.first()).map(|asked| Unanswered {
+            unanswered: group.and_then(|group| group.in_flight.first()).map(|asked| Unanswered {
                 api: asked.api,
                 broker: asked.broker,
                 since: Duration::from_millis(now_ms.saturating_sub(asked.since_ms)),

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::commit;
-use super::group::{AskedOf, Task};
+use super::group::{InFlightRequest, Task};
 use super::shared::{DISTRUST_PAUSE, Shared};
 use crate::connection::Connection;
 use crate::coordinator::{self, CommittedOffset};
@@ -18,7 +18,7 @@ use crate::core::group::{Action, GroupRequest, GroupResponse, RequestFailure, Re
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 
-/// What came of something that was asked.
+/// What came of something that ran.
 enum Outcome {
     Coordinator(Result<i32, Error>),
     Response(RequestId, Result<GroupResponse, RequestFailure>),
@@ -35,7 +35,7 @@ type Line = Arc<tokio::sync::Mutex<Option<(i32, Connection)>>>;
 
 /// Runs until the member is out of its group or the consumer is gone.
 pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
-    let mut asked: JoinSet<Outcome> = JoinSet::new();
+    let mut running: JoinSet<Outcome> = JoinSet::new();
     let line = Line::default();
     let Some(interval) = shared.upgrade().map(|shared| shared.config.auto_commit_interval) else {
         return;
@@ -44,13 +44,15 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
     let mut next_commit = Instant::now() + interval;
     let mut is_handing_over = false;
     let mut is_committing = false;
+    // Times in a row that not all of what is committed could be looked up.
+    let mut unknown = 0;
     loop {
         let Some(strong) = shared.upgrade() else { return };
-        let deadline = advance(&strong, &line, &mut asked);
+        let deadline = advance(&strong, &line, &mut running);
         if !is_handing_over && let Some((number, partitions)) = handed_over(&strong) {
             is_handing_over = true;
             let shared = Arc::clone(&strong);
-            asked.spawn(async move {
+            running.spawn(async move {
                 commit_acknowledged(&shared, &partitions).await;
                 Outcome::HandedOver(number)
             });
@@ -59,7 +61,7 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
             next_commit = Instant::now() + interval;
             is_committing = true;
             let shared = Arc::clone(&strong);
-            asked.spawn(async move {
+            running.spawn(async move {
                 commit_news(&shared).await;
                 Outcome::AutoCommitted
             });
@@ -71,11 +73,11 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
         let is_done = strong
             .with_group(|group, _| group.member.as_ref().is_none_or(|member| member.is_done()));
         drop(strong);
-        if is_done != Some(false) && asked.is_empty() {
+        if is_done != Some(false) && running.is_empty() {
             return;
         }
         let outcome = tokio::select! {
-            outcome = asked.join_next(), if !asked.is_empty() => outcome.and_then(Result::ok),
+            outcome = running.join_next(), if !running.is_empty() => outcome.and_then(Result::ok),
             () = wake.notified() => None,
             () = until_then(until) => None,
         };
@@ -88,7 +90,7 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
                 strong.with_group(|group, fetcher| group.handed_over(fetcher, number, now));
             }
             Some(Outcome::AutoCommitted) => is_committing = false,
-            Some(outcome) => take_in(&strong, outcome, &mut asked),
+            Some(outcome) => take_in(&strong, outcome, &mut running, &mut unknown),
         }
     }
 }
@@ -109,38 +111,41 @@ fn handed_over(shared: &Arc<Shared>) -> Option<(u64, Vec<TopicPartition>)> {
 }
 
 /// Lets the member go on; gives when it wants to next.
-fn advance(shared: &Arc<Shared>, line: &Line, asked: &mut JoinSet<Outcome>) -> Option<u64> {
+fn advance(shared: &Arc<Shared>, line: &Line, running: &mut JoinSet<Outcome>) -> Option<u64> {
     let now = shared.now_ms();
-    let (tasks, deadline, has_events) = shared.with_group(|group, fetcher| {
+    let (tasks, deadline, has_events) = shared.with(|state| {
+        // Nothing is taken on any more.
+        let group = state.group.as_mut().filter(|_| !state.is_closed)?;
+        let fetcher = &mut state.fetcher;
         let tasks = group.advance(fetcher, now);
         let deadline = group.member.as_ref().and_then(|member| member.next_deadline(now));
-        (tasks, deadline, group.is_waiting_for_listener())
+        Some((tasks, deadline, group.is_waiting_for_listener()))
     })?;
     if !tasks.is_empty() || has_events {
         // The application may have to hear of it, and what is new has to be fetched.
         shared.arrived.notify_one();
-        shared.errand.notify_one();
+        shared.lookup.notify_one();
     }
     if has_events {
         shared.rebalanced.notify_one();
     }
     for task in tasks {
         match task {
-            Task::Ask(action) => ask(shared, action, line, asked),
-            Task::LookUpCommitted => look_up_committed(shared, asked, Duration::ZERO),
+            Task::Ask(action) => ask(shared, action, line, running),
+            Task::LookUpCommitted => look_up_committed(shared, running, Duration::ZERO),
             Task::Fail(error) => shared.fail(Error::Membership(Box::new(error))),
         }
     }
     deadline
 }
 
-fn ask(shared: &Arc<Shared>, action: Action, line: &Line, asked: &mut JoinSet<Outcome>) {
+fn ask(shared: &Arc<Shared>, action: Action, line: &Line, running: &mut JoinSet<Outcome>) {
     let shared = Arc::clone(shared);
     let line = Arc::clone(line);
     match action {
         Action::FindCoordinator => {
-            asked.spawn(async move {
-                let _asked = Asked::new(&shared, ApiKey::FIND_COORDINATOR, None);
+            running.spawn(async move {
+                let _in_flight = InFlight::new(&shared, ApiKey::FIND_COORDINATOR, None);
                 let group = shared.with_group(|group, _| Arc::clone(&group.id));
                 let found = match group {
                     Some(group) => coordinator::find(&shared.cluster, &group).await,
@@ -156,8 +161,8 @@ fn ask(shared: &Arc<Shared>, action: Action, line: &Line, asked: &mut JoinSet<Ou
             });
         }
         Action::Request { id, coordinator, request, timeout_ms } => {
-            asked.spawn(async move {
-                let _asked = Asked::new(&shared, api_of(&request), Some(coordinator));
+            running.spawn(async move {
+                let _in_flight = InFlight::new(&shared, api_of(&request), Some(coordinator));
                 let timeout = Duration::from_millis(timeout_ms);
                 let sent = send(&shared, &line, coordinator, &request, timeout).await;
                 if let Err(error) = &sent
@@ -171,7 +176,7 @@ fn ask(shared: &Arc<Shared>, action: Action, line: &Line, asked: &mut JoinSet<Ou
             });
         }
         Action::RefreshMetadata { topics, ids } => {
-            asked.spawn(async move {
+            running.spawn(async move {
                 let names: Vec<&str> = topics.iter().map(|topic| &**topic).collect();
                 if let Err(error) = shared.cluster.refresh_with_ids(&names, &ids).await {
                     tracing::debug!(%error, "metadata for the group could not be asked for");
@@ -184,26 +189,27 @@ fn ask(shared: &Arc<Shared>, action: Action, line: &Line, asked: &mut JoinSet<Ou
     }
 }
 
-/// Something that is asked of the coordinator: as long as this is kept, `why()` shows it.
-struct Asked<'a> {
+/// A request to the coordinator in flight: as long as this is kept, `why()` shows it.
+struct InFlight<'a> {
     shared: &'a Arc<Shared>,
     api: ApiKey,
 }
 
-impl<'a> Asked<'a> {
-    fn new(shared: &'a Arc<Shared>, api: ApiKey, broker: Option<i32>) -> Asked<'a> {
+impl<'a> InFlight<'a> {
+    fn new(shared: &'a Arc<Shared>, api: ApiKey, broker: Option<i32>) -> InFlight<'a> {
         let since_ms = shared.now_ms();
-        shared.with_group(|group, _| group.asked.push(AskedOf { api, broker, since_ms }));
-        Asked { shared, api }
+        shared
+            .with_group(|group, _| group.in_flight.push(InFlightRequest { api, broker, since_ms }));
+        InFlight { shared, api }
     }
 }
 
-impl Drop for Asked<'_> {
+impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         self.shared.with_group(|group, _| {
             // One of a kind is answered before the next one is sent.
-            let this = group.asked.iter().position(|asked| asked.api == self.api);
-            this.map(|at| group.asked.remove(at))
+            let this = group.in_flight.iter().position(|request| request.api == self.api);
+            this.map(|at| group.in_flight.remove(at))
         });
     }
 }
@@ -277,18 +283,23 @@ fn lost(error: Error) -> RequestFailure {
 }
 
 /// Looks up what is committed for the partitions of which that is not known.
-fn look_up_committed(shared: &Arc<Shared>, asked: &mut JoinSet<Outcome>, after: Duration) {
+fn look_up_committed(shared: &Arc<Shared>, running: &mut JoinSet<Outcome>, after: Duration) {
     if shared.lock().fetcher.without_committed().is_empty() {
         return;
     }
     let shared = Arc::clone(shared);
-    asked.spawn(async move {
+    running.spawn(async move {
         tokio::time::sleep(after).await;
         Outcome::Committed(commit::settle(&shared).await)
     });
 }
 
-fn take_in(shared: &Arc<Shared>, outcome: Outcome, asked: &mut JoinSet<Outcome>) {
+fn take_in(
+    shared: &Arc<Shared>,
+    outcome: Outcome,
+    running: &mut JoinSet<Outcome>,
+    unknown: &mut u32,
+) {
     let now = shared.now_ms();
     let member = |act: &mut dyn FnMut(&mut crate::core::group::Member)| {
         shared.with_group(|group, _| {
@@ -324,18 +335,22 @@ fn take_in(shared: &Arc<Shared>, outcome: Outcome, asked: &mut JoinSet<Outcome>)
         }
         // What was assigned meanwhile is looked up now, what was not answered after a pause: a
         // member that is on its way to another generation asks again then.
-        Outcome::Committed(Ok(true)) => look_up_committed(shared, asked, Duration::ZERO),
+        Outcome::Committed(Ok(true)) => {
+            *unknown = 0;
+            look_up_committed(shared, running, Duration::ZERO);
+        }
         Outcome::Committed(Ok(false)) => {
-            look_up_committed(shared, asked, shared.config.retry_backoff);
+            *unknown = unknown.saturating_add(1);
+            look_up_committed(shared, running, shared.config.backoff(*unknown));
         }
         Outcome::Committed(Err(error)) => {
-            let pause = if error.is_authentication() {
-                DISTRUST_PAUSE
-            } else {
-                shared.config.retry_backoff_max.max(shared.config.retry_backoff)
+            *unknown = unknown.saturating_add(1);
+            let pause = match error.is_authentication() {
+                true => DISTRUST_PAUSE,
+                false => shared.config.backoff(*unknown),
             };
             tracing::debug!(%error, "committed offsets could not be looked up");
-            look_up_committed(shared, asked, pause);
+            look_up_committed(shared, running, pause);
             if !error.is_retriable() && !commit::is_passing(&error) {
                 shared.fail(error);
             }

@@ -3,19 +3,19 @@
 
 #![warn(missing_debug_implementations)]
 
-mod aside;
 mod calls;
 mod close;
 mod commit;
 mod config;
-mod errands;
 mod group;
 mod handle;
 mod listener;
+mod lookups;
 mod membership;
 mod pending;
 mod poll;
 mod receiver;
+mod sessionless;
 mod shared;
 mod source;
 mod streams;
@@ -36,9 +36,9 @@ pub use pending::PendingCommit;
 pub use why::{Unanswered, Why};
 
 use crate::cluster::Cluster;
-use crate::core::fetch::{Budget, Fetcher, Loan, Reading};
+use crate::core::fetch::{Budget, Fetcher, Loan, ReadMode};
 pub use crate::core::group::OnLeave;
-use crate::core::group::{Member, Subscription};
+use crate::core::group::{Member, SubscribedTopics};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 use crate::exclusive::Exclusive;
@@ -89,7 +89,7 @@ use shared::Shared;
 /// ```
 pub struct Consumer {
     shared: Arc<Shared>,
-    errands: [JoinHandle<()>; 2],
+    lookups: [JoinHandle<()>; 2],
     membership: Option<JoinHandle<()>>,
     /// The listener at work, which a poll that was dropped left in the middle.
     hearing: Option<Exclusive<Hearing>>,
@@ -108,18 +108,18 @@ impl Consumer {
         config.check_group()?;
         let config = config.bounded();
         let settings = config.fetch_settings()?;
-        let errand = Arc::new(Notify::new());
+        let lookup = Arc::new(Notify::new());
         let room = Arc::new(Notify::new());
         let told = Arc::clone(&room);
         let budget = Budget::new(config.fetch_budget, move || told.notify_one());
         let fetcher = Fetcher::new(settings, budget);
         let loan = fetcher.loan();
-        let shared = Arc::new(Shared::new(cluster, config, fetcher, Arc::clone(&errand)));
-        let errands = [
-            tokio::spawn(errands::run(Arc::downgrade(&shared), errand)),
-            tokio::spawn(errands::watch_room(Arc::downgrade(&shared), room)),
+        let shared = Arc::new(Shared::new(cluster, config, fetcher, Arc::clone(&lookup)));
+        let lookups = [
+            tokio::spawn(lookups::run(Arc::downgrade(&shared), lookup)),
+            tokio::spawn(lookups::watch_room(Arc::downgrade(&shared), room)),
         ];
-        Ok(Consumer { shared, errands, membership: None, hearing: None, loan, looked_ms: None })
+        Ok(Consumer { shared, lookups, membership: None, hearing: None, loan, looked_ms: None })
     }
 
     /// Reads exactly these partitions from now on, each from the position given or, without one,
@@ -166,12 +166,12 @@ impl Consumer {
             state.fetcher.update_leaders(&self.shared.cluster.metadata());
             Ok(())
         })?;
-        self.shared.errand.notify_one();
+        self.shared.lookup.notify_one();
         Ok(())
     }
 
     /// Says how records will be taken; before there is any partition.
-    pub(crate) fn set_reading(&mut self, reading: Reading) {
+    pub(crate) fn set_reading(&mut self, reading: ReadMode) {
         self.shared.with(|state| state.fetcher.set_reading(reading));
     }
 
@@ -179,13 +179,14 @@ impl Consumer {
     /// from where the group committed.
     ///
     /// # Errors
-    /// [`Error::Config`] without a group, or after [`Self::assign`].
+    /// [`Error::Config`] without a group, after [`Self::assign`], or while it is still on its way out
+    /// of the group because a [`Self::close`] or [`Self::unsubscribe`] was dropped.
     pub fn subscribe<T: Into<Arc<str>>>(
         &mut self,
         topics: impl IntoIterator<Item = T>,
     ) -> Result<(), Error> {
         let topics = topics.into_iter().map(Into::into).collect();
-        self.subscribe_to(Subscription::Topics(topics))
+        self.subscribe_to(SubscribedTopics::Topics(topics))
     }
 
     /// As [`Self::subscribe`], to the topics that match a pattern, also those that come later. In a
@@ -196,10 +197,10 @@ impl Consumer {
     /// As [`Self::subscribe`], and for a pattern that is none.
     pub fn subscribe_pattern(&mut self, pattern: &str) -> Result<(), Error> {
         self.shared.config.check_pattern(pattern)?;
-        self.subscribe_to(Subscription::Pattern(pattern.to_owned()))
+        self.subscribe_to(SubscribedTopics::Pattern(pattern.to_owned()))
     }
 
-    fn subscribe_to(&mut self, subscription: Subscription) -> Result<(), Error> {
+    fn subscribe_to(&mut self, subscription: SubscribedTopics) -> Result<(), Error> {
         let now = self.shared.now_ms();
         let settings = {
             let state = self.shared.lock();
@@ -216,6 +217,12 @@ impl Consumer {
                     reason:
                         "is of no use while partitions are assigned by hand; unassign them first"
                             .to_owned(),
+                });
+            }
+            if group.member.as_ref().is_some_and(Member::is_leaving) {
+                return Err(Error::Config {
+                    name: "group.id".into(),
+                    reason: "is still being left; wait for `unsubscribe` first".to_owned(),
                 });
             }
             let options = self.shared.cluster.options();
@@ -247,7 +254,7 @@ impl Consumer {
                 before.abort();
             }
         }
-        self.shared.errand.notify_one();
+        self.shared.lookup.notify_one();
         Ok(())
     }
 

@@ -100,8 +100,7 @@ async fn run(shared: Arc<Shared>) {
             }
             std::mem::take(&mut *next)
         };
-        let committed = commit::commit(&shared, offsets.into_iter().collect()).await;
-        let result = committed.and_then(|()| commit::lost(&shared));
+        let result = commit::commit_given(&shared, offsets.into_iter().collect()).await;
         if let Err(error) = &result {
             tracing::warn!(%error, "offsets could not be committed");
         }

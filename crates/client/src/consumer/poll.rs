@@ -20,7 +20,14 @@ pub(super) struct Hearing {
 }
 
 /// A poll that waits: the group must not take that for an application that is stuck.
-struct InPoll<'a>(&'a Arc<Shared>);
+pub(super) struct InPoll<'a>(&'a Arc<Shared>);
+
+impl<'a> InPoll<'a> {
+    pub fn begin(shared: &'a Arc<Shared>) -> InPoll<'a> {
+        shared.with_group(|group, _| group.in_poll = true);
+        InPoll(shared)
+    }
+}
 
 impl Drop for InPoll<'_> {
     fn drop(&mut self) {
@@ -36,7 +43,8 @@ impl Consumer {
     /// [`Error::Topic`] for a topic that cannot be read at all, [`Error::Authentication`] while a
     /// broker does not trust this client. [`Error::Membership`] when the member is out of its group
     /// for good, from every poll until it subscribes anew. [`Error::NotSubscribed`] when there is
-    /// nothing to read, [`Error::Wakeup`] after
+    /// nothing to read, also after a [`Self::close`] or [`Self::unsubscribe`] whose future was
+    /// dropped, [`Error::Wakeup`] after
     /// [`ConsumerHandle::wake_up`](super::ConsumerHandle::wake_up). What may pass by itself is tried
     /// again instead: [`Self::why`] shows it.
     pub async fn poll(&mut self, max: usize) -> Result<Records, Error> {
@@ -45,8 +53,7 @@ impl Consumer {
             return Ok(records);
         }
         let shared = Arc::clone(&self.shared);
-        shared.with_group(|group, _| group.in_poll = true);
-        let _in_poll = InPoll(&shared);
+        let _in_poll = InPoll::begin(&shared);
         loop {
             tokio::select! {
                 () = self.hear() => {}
@@ -132,6 +139,10 @@ impl Consumer {
                 if group.is_waiting_for_listener() {
                     return Ok(Records::default());
                 }
+                // A close that was dropped goes on; nothing comes after it.
+                if group.is_on_its_way_out() {
+                    return Err(Error::NotSubscribed);
+                }
             }
             let mut records = Records::default();
             state
@@ -198,8 +209,7 @@ impl Consumer {
     /// this is polled: records are taken elsewhere, by a handle.
     pub(crate) async fn attend(&mut self) {
         let shared = Arc::clone(&self.shared);
-        shared.with_group(|group, _| group.in_poll = true);
-        let _in_poll = InPoll(&shared);
+        let _in_poll = InPoll::begin(&shared);
         loop {
             let now = shared.now_ms();
             shared.with_group(|group, _| group.polled(now));

@@ -18,7 +18,7 @@ use super::source;
 use crate::cluster::Cluster;
 use crate::coordinator;
 use crate::core::fetch::{Accepted, Fetcher};
-use crate::core::group::Subscription;
+use crate::core::group::SubscribedTopics;
 use crate::core::metadata::Broker;
 use crate::error::Error;
 
@@ -43,8 +43,9 @@ pub(super) struct Shared {
     /// Commits that nobody has to wait for.
     pub pending: PendingCommits,
     /// There is something to look after.
-    pub errand: Arc<Notify>,
-    sources: Mutex<HashMap<i32, Source>>,
+    pub lookup: Arc<Notify>,
+    /// The tasks that fetch; `None` once nothing is to be fetched any more.
+    sources: Mutex<Option<HashMap<i32, Source>>>,
     runtime: Handle,
     began: Instant,
 }
@@ -56,7 +57,7 @@ pub(super) struct State {
     pub wants_metadata: bool,
     /// Errors to report once each, not of one partition; the first few are kept.
     pub errors: VecDeque<Error>,
-    /// Why nothing will come any more, which every call is told.
+    /// Why nothing will come any more, which every poll is told.
     pub fatal: Option<Error>,
     /// The consumer was closed, or is gone.
     pub is_closed: bool,
@@ -69,7 +70,7 @@ pub(super) struct State {
     /// The group's coordinator, as far as it is known.
     coordinator: Option<i32>,
     /// What the consumer subscribes to.
-    pub subscription: Option<Subscription>,
+    pub subscription: Option<SubscribedTopics>,
 }
 
 impl State {
@@ -151,7 +152,7 @@ impl Shared {
         cluster: Cluster,
         config: ConsumerConfig,
         fetcher: Fetcher,
-        errand: Arc<Notify>,
+        lookup: Arc<Notify>,
     ) -> Shared {
         let instance = config.group_instance_id.clone();
         let group = config.group_id.as_deref().map(|id| Group::new(id.into(), instance));
@@ -174,8 +175,8 @@ impl Shared {
             rebalanced: Notify::new(),
             woken: Notify::new(),
             pending: PendingCommits::default(),
-            errand,
-            sources: Mutex::default(),
+            lookup,
+            sources: Mutex::new(Some(HashMap::new())),
             runtime: Handle::current(),
             began: Instant::now(),
         }
@@ -266,6 +267,7 @@ impl Shared {
             return;
         }
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(sources) = sources.as_mut() else { return };
         for broker in brokers {
             let source = sources.entry(broker).or_insert_with(|| {
                 let wake = Arc::new(Wake::default());
@@ -304,14 +306,14 @@ impl Shared {
             self.lock().wants_metadata = true;
         }
         if accepted.needs_metadata || accepted.has_unresolved {
-            self.errand.notify_one();
+            self.lookup.notify_one();
         }
     }
 
-    /// Ends all tasks that fetch.
+    /// Ends all tasks that fetch; none is begun after this, whoever has what to fetch.
     pub fn stop(&self) {
-        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
-        for (_, source) in sources.drain() {
+        let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner).take();
+        for source in sources.into_iter().flat_map(HashMap::into_values) {
             source.task.abort();
         }
     }

@@ -1,5 +1,5 @@
 //! Fetching from one broker: one connection of its own, one request in flight, no hand-off to any
-//! other task between socket and buffer. While the broker holds a request back, [`aside`] asks for
+//! other task between socket and buffer. While the broker holds a request back, [`sessionless`] asks for
 //! what that request does not.
 
 use std::sync::{Arc, Weak};
@@ -10,8 +10,8 @@ use thalweg_wire::messages::FetchRequest;
 use thalweg_wire::{ApiKey, DecodeError, EncodeError, Writer};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
-use super::aside::Aside;
 use super::receiver::Receiver;
+use super::sessionless::SessionlessFetch;
 use super::shared::{DISTRUST_PAUSE, Shared, Wake};
 use crate::auth::{self, Ask, SaslSession};
 use crate::core::ApiVersions;
@@ -25,7 +25,7 @@ use crate::raw::{Parts, RawConnection, RawSender};
 const HELD_BACK: Duration = Duration::from_millis(10);
 
 /// A connection that fetches.
-pub(super) struct Link {
+pub(super) struct FetchConnection {
     sender: RawSender,
     receiver: Receiver,
     budget: Arc<Budget>,
@@ -34,17 +34,19 @@ pub(super) struct Link {
     version: i16,
     session: SaslSession,
     addr: Arc<str>,
+    /// How long a request and its answer may take.
+    exchange_timeout: Duration,
 }
 
 /// Fetches from `broker` for as long as the consumer lives.
 pub(super) async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Wake>) {
-    let mut aside = Aside::new(broker);
-    let mut link = None;
+    let mut sessionless = SessionlessFetch::new(broker);
+    let mut connection = None;
     let mut failures = 0;
     let mut frame = Writer::new();
     loop {
         let Some(shared) = shared.upgrade() else { return };
-        match fetch(&shared, broker, &mut link, &mut frame, &wake, &mut aside).await {
+        match fetch(&shared, broker, &mut connection, &mut frame, &wake, &mut sessionless).await {
             Ok(true) => failures = 0,
             Ok(false) => {
                 let retry = shared.lock().fetcher.next_retry().map(|at| shared.instant_of(at));
@@ -52,17 +54,17 @@ pub(super) async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Wake>) {
                 drop(shared);
                 match retry {
                     Some(at) => drop(timeout_at(at.into(), wake.look.notified()).await),
-                    None if link.is_some() => {
+                    None if connection.is_some() => {
                         if timeout(idle, wake.look.notified()).await.is_err() {
                             // Before the broker does so. The fetch session outlives it.
-                            link = None;
+                            connection = None;
                         }
                     }
                     None => wake.look.notified().await,
                 }
             }
             Err(error) => {
-                link = None;
+                connection = None;
                 failures += 1;
                 tracing::debug!(broker, %error, "fetching failed");
                 let now = shared.now_ms();
@@ -71,7 +73,7 @@ pub(super) async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Wake>) {
                     // It may be gone for good, or listen elsewhere.
                     state.wants_metadata = true;
                 });
-                shared.errand.notify_one();
+                shared.lookup.notify_one();
                 let pause = match error.is_authentication() {
                     true => {
                         shared.fail(error);
@@ -90,30 +92,30 @@ pub(super) async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Wake>) {
 async fn fetch(
     shared: &Arc<Shared>,
     broker: i32,
-    link: &mut Option<Link>,
+    connection: &mut Option<FetchConnection>,
     frame: &mut Writer,
     wake: &Wake,
-    aside: &mut Aside,
+    sessionless: &mut SessionlessFetch,
 ) -> Result<bool, Error> {
     let now = shared.now_ms();
-    if link.is_none() {
+    if connection.is_none() {
         if !shared.with(|state| state.fetcher.wants(broker, now)) {
             return Ok(false);
         }
-        *link = Some(Link::open(shared, broker).await?);
+        *connection = Some(FetchConnection::open(shared, broker).await?);
     }
-    let Some(link) = link else { return Ok(false) };
-    link.log_in_if_due(shared).await?;
+    let Some(connection) = connection else { return Ok(false) };
+    connection.log_in_if_due(shared).await?;
     frame.clear();
     let now = shared.now_ms();
     let id = &shared.cluster.options().client_id;
     let planned = shared
-        .with(|state| state.fetcher.plan(broker, now, link.version, id, frame))
-        .map_err(|source| link.cannot_encode(source))?;
+        .with(|state| state.fetcher.plan(broker, now, connection.version, id, frame))
+        .map_err(|source| connection.cannot_encode(source))?;
     let Some(mut planned) = planned else { return Ok(false) };
     let begun = Instant::now();
     let body = {
-        let answer = link.exchange(shared, frame, &mut planned);
+        let answer = connection.exchange(frame, &mut planned);
         tokio::pin!(answer);
         let mut is_late = false;
         loop {
@@ -123,15 +125,15 @@ async fn fetch(
                 () = wake.late.notified(), if !is_late => is_late = true,
                 () = sleep_until(begun + HELD_BACK), if is_late => {
                     is_late = false;
-                    aside.wake(shared);
+                    sessionless.wake(shared);
                 }
             }
         }
     };
     let now = shared.now_ms();
     let accepted = shared
-        .with(|state| state.fetcher.accept(broker, &body, link.version, now))
-        .map_err(|source| link.cannot_decode(source))?;
+        .with(|state| state.fetcher.accept(broker, &body, connection.version, now))
+        .map_err(|source| connection.cannot_decode(source))?;
     drop((body, planned));
     shared.after_answer(&accepted);
     rest(&accepted).await;
@@ -145,17 +147,39 @@ pub(super) async fn rest(accepted: &Accepted) {
     }
 }
 
-impl Link {
-    pub async fn open(shared: &Shared, broker: i32) -> Result<Link, Error> {
+impl FetchConnection {
+    pub async fn open(shared: &Shared, broker: i32) -> Result<FetchConnection, Error> {
         let address = shared.cluster.address(broker)?;
         let options = shared.cluster.options();
         let connection = RawConnection::open(&address, options).await?;
         let version = connection.version_of::<FetchRequest>()?;
+        let budget = Arc::clone(shared.lock().fetcher.budget());
+        let exchange_timeout = options.request_timeout.saturating_add(shared.config.fetch_max_wait);
+        let most = options.max_response_bytes;
+        Ok(FetchConnection::over(connection, version, budget, most, bounded(exchange_timeout)))
+    }
+
+    fn over(
+        connection: RawConnection,
+        version: i16,
+        budget: Arc<Budget>,
+        max_response_bytes: usize,
+        exchange_timeout: Duration,
+    ) -> FetchConnection {
         let addr = Arc::clone(connection.addr());
         let Parts { sender, receiver, versions, pipeline, session } = connection.into_parts();
-        let budget = Arc::clone(shared.lock().fetcher.budget());
-        let receiver = Receiver::new(receiver, Arc::clone(&budget), options.max_response_bytes);
-        Ok(Link { sender, receiver, budget, pipeline, versions, version, session, addr })
+        let receiver = Receiver::new(receiver, Arc::clone(&budget), max_response_bytes);
+        FetchConnection {
+            sender,
+            receiver,
+            budget,
+            pipeline,
+            versions,
+            version,
+            session,
+            addr,
+            exchange_timeout,
+        }
     }
 
     /// What the broker speaks of Fetch.
@@ -163,24 +187,26 @@ impl Link {
         self.version
     }
 
-    /// Sends a request and waits for its answer's body.
+    /// Sends a request and waits for its answer's body, both together no longer than
+    /// `request.timeout.ms` and what the broker may hold it back for. After an error it is of no use.
     pub async fn exchange(
         &mut self,
-        shared: &Shared,
         frame: &mut Writer,
         planned: &mut Planned,
     ) -> Result<Bytes, Error> {
         let correlation_id = self.pipeline.enter(ApiKey::FETCH, self.version);
         pipeline::set_correlation_id(frame.inline_mut(), correlation_id);
-        self.sender.send(frame.inline()).await?;
-        let options = shared.cluster.options();
-        let after = options.request_timeout.saturating_add(shared.config.fetch_max_wait);
+        let (sender, receiver, after) =
+            (&mut self.sender, &mut self.receiver, self.exchange_timeout);
+        let asked = timeout(after, async {
+            sender.send(frame.inline()).await?;
+            receiver.next(&mut planned.reservation).await
+        });
         let late = |_| {
             let addr = Arc::clone(&self.addr);
             Error::Timeout { addr, what: ApiKey::FETCH.to_string(), after }
         };
-        let next = timeout(after, self.receiver.next(&mut planned.reservation));
-        let body = next.await.map_err(late)??;
+        let body = asked.await.map_err(late)??;
         let (_, body_at) = self
             .pipeline
             .accept(&body)
@@ -205,7 +231,7 @@ impl Link {
     }
 }
 
-impl Ask for Link {
+impl Ask for FetchConnection {
     fn addr(&self) -> &Arc<str> {
         &self.addr
     }
@@ -230,5 +256,38 @@ impl Ask for Link {
             .accept(&body)
             .map_err(|source| Error::Pipeline { addr: Arc::clone(&self.addr), source })?;
         Ok(body.slice(body_at..))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::Options;
+    use crate::transport::{ReadHalf, WriteHalf};
+
+    /// More than any socket takes in that nobody reads from.
+    const TOO_MUCH: usize = 64 << 20;
+
+    #[tokio::test]
+    async fn a_broker_that_reads_nothing_is_not_waited_for_without_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr: Arc<str> = listener.local_addr().unwrap().to_string().into();
+        let stream = TcpStream::connect(&*addr).await.unwrap();
+        let _unread = listener.accept().await.unwrap();
+        let (read, write) = stream.into_split();
+        let halves = (ReadHalf::Tcp(read), WriteHalf::Tcp(write));
+        let connection = RawConnection::over(halves, addr, Options::default());
+        let budget = Budget::new(1 << 20, || {});
+        let exchange_timeout = Duration::from_millis(50);
+        let mut connection =
+            FetchConnection::over(connection, 17, Arc::clone(&budget), TOO_MUCH, exchange_timeout);
+        let mut frame = Writer::new();
+        frame.raw(&vec![0; TOO_MUCH]);
+        let mut planned = Planned { reservation: budget.reserve(1) };
+        let asked = connection.exchange(&mut frame, &mut planned);
+        let asked = timeout(Duration::from_secs(20), asked).await.expect("it waits on");
+        assert!(matches!(asked, Err(Error::Timeout { .. })), "{asked:?}");
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::ConsumerHandle;
 use super::commit;
 use super::listener::Event;
+use crate::backoff;
 use crate::coordinator::CommittedOffset;
 use crate::core::fetch::{Chunk, Records};
 use crate::core::partition::{Position, TopicPartition};
@@ -78,13 +79,16 @@ impl ConsumerHandle {
     /// Reads one more partition, from a position, or from where the group committed.
     pub(crate) fn add(&self, partition: TopicPartition, from: Option<Position>) {
         self.shared.with(|state| {
+            if state.is_closed {
+                return;
+            }
             match from {
                 None if state.group.is_some() => state.fetcher.add_committed(partition),
                 from => state.fetcher.add(partition, from),
             }
             state.fetcher.update_leaders(&self.shared.cluster.metadata());
         });
-        self.shared.errand.notify_one();
+        self.shared.lookup.notify_one();
     }
 
     /// Gives back what was taken of a partition that is being given up, and not handed out.
@@ -101,10 +105,19 @@ impl ConsumerHandle {
         self.shared.with(|state| state.fetcher.remove(partition));
     }
 
-    /// The first pause before something that failed is tried again, and how long it is tried.
-    pub(crate) fn retries(&self) -> (Duration, Duration) {
-        let config = &self.shared.config;
-        (config.retry_backoff.max(Duration::from_millis(1)), config.default_api_timeout)
+    /// The pause after so many failures in a row (`retry.backoff.ms`).
+    pub(crate) fn backoff(&self, failures: u32) -> Duration {
+        self.shared.config.backoff(failures)
+    }
+
+    /// The same, for what may wait longer than `retry.backoff.max.ms`.
+    pub(crate) fn backoff_up_to(&self, longest: Duration, failures: u32) -> Duration {
+        backoff::pause(self.shared.config.retry_backoff, longest, failures)
+    }
+
+    /// How long something that failed is tried again.
+    pub(crate) fn api_timeout(&self) -> Duration {
+        self.shared.config.default_api_timeout
     }
 
     /// Waits until the group has taken one of these partitions away. For a listener at work, which

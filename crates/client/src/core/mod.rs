@@ -11,6 +11,7 @@ pub mod metadata;
 pub mod partition;
 pub mod pipeline;
 pub mod produce;
+mod random;
 pub mod sasl;
 #[cfg(test)]
 mod seeds;

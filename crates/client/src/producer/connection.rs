@@ -1,5 +1,5 @@
-//! ProduceConnection to one broker: one task, one connection of its own, requests written one behind the
-//! other while answers come in.
+//! Sending to one broker: one task, one connection of its own, requests written one behind the other
+//! while answers come in.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;

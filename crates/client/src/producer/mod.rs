@@ -3,7 +3,7 @@
 
 mod config;
 mod connection;
-mod errands;
+mod lookups;
 mod shared;
 
 use std::fmt;
@@ -135,8 +135,8 @@ impl Producer {
         let memory = Memory::new(config.buffer_memory, move || told.notify_one());
         let sender = Sender::new(settings, memory, backoff::random());
         let shared = Arc::new(Shared::new(cluster, config, sender, room));
-        shared.spawn(errands::run(Arc::clone(&shared)));
-        shared.spawn(errands::watch(Arc::clone(&shared)));
+        shared.spawn(lookups::run(Arc::clone(&shared)));
+        shared.spawn(lookups::watch(Arc::clone(&shared)));
         Ok(Producer { handle: Arc::new(Handle { shared }) })
     }
 

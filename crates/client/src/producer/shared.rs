@@ -28,7 +28,7 @@ pub(super) struct Shared {
     /// What is known of topics has changed, or could not be found out.
     pub changed: Notify,
     /// There is something to look after.
-    pub errand: Notify,
+    pub lookup: Notify,
     /// Somebody waits for a topic that nobody waited for before.
     pub asked: Notify,
     /// There are batches whose time will be over.
@@ -80,7 +80,7 @@ impl Shared {
             state: Mutex::new(state),
             room,
             changed: Notify::new(),
-            errand: Notify::new(),
+            lookup: Notify::new(),
             asked: Notify::new(),
             watch: Notify::new(),
             tasks: Mutex::default(),
@@ -123,8 +123,8 @@ impl Shared {
         for waker in signals.wakers {
             waker.wake();
         }
-        if signals.errand {
-            self.errand.notify_one();
+        if signals.lookup {
+            self.lookup.notify_one();
             self.watch.notify_one();
         }
         for broker in signals.kicks {

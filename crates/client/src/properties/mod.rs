@@ -4,7 +4,7 @@
 mod clients;
 mod connection;
 mod jaas;
-mod known;
+mod names;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::error::Error;
-use known::Meaning;
+use names::Meaning;
 
 /// Settings of connections and clients by Kafka's names (`security.protocol`, `linger.ms`, ...),
 /// with values as Java reads them. One set serves connections, consumers and producers: each takes
@@ -64,7 +64,7 @@ impl Properties {
     /// The properties that neither [`Options`](crate::Options) nor any client takes: whoever gave
     /// them should be told.
     pub fn unused(&self) -> impl Iterator<Item = (&str, Unused)> {
-        self.values.keys().filter_map(|name| match known::meaning(name) {
+        self.values.keys().filter_map(|name| match names::meaning(name) {
             Some(Meaning::Taken | Meaning::Refused(_)) => None,
             Some(Meaning::Idle) => Some((name.as_str(), Unused::NotNeeded)),
             None => Some((name.as_str(), Unused::Unknown)),
@@ -114,7 +114,7 @@ impl Properties {
     /// Refuses what changes who is trusted, or what is written, in a way that this cannot follow.
     fn refuse_unsupported(&self) -> Result<(), Error> {
         for (name, value) in &self.values {
-            if let Some(Meaning::Refused(why)) = known::meaning(name)
+            if let Some(Meaning::Refused(why)) = names::meaning(name)
                 && !value.trim().is_empty()
             {
                 return Err(wrong(name, format!("is not supported: {why}")));

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use super::assigned::AssignedPartition;
 use super::hub::Hub;
-use super::session::Session;
 use crate::coordinator::CommittedOffset;
 use crate::core::fetch::{Records, SharedRecord};
 use crate::core::partition::{Position, TopicPartition};
@@ -18,24 +18,24 @@ use crate::error::Error;
 /// them no longer than the record is being worked on. Dropping one says that the record is not
 /// acknowledged by it; what is acknowledged behind it includes it all the same.
 pub struct CommittableOffset {
-    session: Arc<Session>,
+    assignment: Arc<AssignedPartition>,
     position: Position,
     metadata: Option<Box<str>>,
 }
 
 impl CommittableOffset {
-    /// The session counts this already.
-    pub(super) fn of(session: &Arc<Session>, position: Position) -> CommittableOffset {
-        CommittableOffset { session: Arc::clone(session), position, metadata: None }
+    /// The assignment counts this already.
+    pub(super) fn of(assignment: &Arc<AssignedPartition>, position: Position) -> CommittableOffset {
+        CommittableOffset { assignment: Arc::clone(assignment), position, metadata: None }
     }
 
-    pub(super) fn session(&self) -> &Arc<Session> {
-        &self.session
+    pub(super) fn assignment(&self) -> &Arc<AssignedPartition> {
+        &self.assignment
     }
 
     /// The partition.
     pub fn topic_partition(&self) -> &TopicPartition {
-        &self.session.partition
+        &self.assignment.partition
     }
 
     /// What is committed: the next record to read, behind this one.
@@ -62,29 +62,29 @@ impl CommittableOffset {
     /// [`Error::Revoked`] when the partition was given up before; others when the coordinator
     /// refuses, or cannot be asked in time.
     pub async fn commit(self) -> Result<(), Error> {
-        let session = Arc::clone(&self.session);
+        let assignment = Arc::clone(&self.assignment);
         let offset = self.position.offset;
-        let revoked = || Error::Revoked(Box::new(session.partition.clone()));
-        let hub = session.hub().ok_or_else(revoked)?;
+        let revoked = || Error::Revoked(Box::new(assignment.partition.clone()));
+        let hub = assignment.hub().ok_or_else(revoked)?;
         if !self.acknowledge() {
             return Err(revoked());
         }
         let flushed = hub.flush().await;
-        if session.is_committed(offset) { Ok(()) } else { flushed.and_then(|()| Err(revoked())) }
+        if assignment.is_committed(offset) { Ok(()) } else { flushed.and_then(|()| Err(revoked())) }
     }
 
     /// Says whether the partition is still held.
     fn acknowledge(mut self) -> bool {
         let metadata = self.metadata.take().map(String::from);
-        self.session.acknowledge(CommittedOffset { position: self.position, metadata })
+        self.assignment.acknowledge(CommittedOffset { position: self.position, metadata })
     }
 }
 
 impl Clone for CommittableOffset {
     fn clone(&self) -> CommittableOffset {
-        self.session.retain();
+        self.assignment.retain();
         CommittableOffset {
-            session: Arc::clone(&self.session),
+            assignment: Arc::clone(&self.assignment),
             position: self.position,
             metadata: self.metadata.clone(),
         }
@@ -93,7 +93,7 @@ impl Clone for CommittableOffset {
 
 impl Drop for CommittableOffset {
     fn drop(&mut self) {
-        self.session.release();
+        self.assignment.release();
     }
 }
 
@@ -106,7 +106,7 @@ impl fmt::Debug for CommittableOffset {
 /// The highest offset of each partition among those that were added: one commit for many records.
 #[derive(Clone, Default, Debug)]
 pub struct CommittableOffsetBatch {
-    /// By the session's address.
+    /// By the assignment's address.
     offsets: HashMap<usize, CommittableOffset>,
     count: usize,
 }
@@ -124,7 +124,7 @@ impl CommittableOffsetBatch {
     }
 
     fn keep(&mut self, offset: CommittableOffset) {
-        let key = Arc::as_ptr(offset.session()) as usize;
+        let key = Arc::as_ptr(offset.assignment()) as usize;
         match self.offsets.get_mut(&key) {
             Some(known) if known.position.offset > offset.position.offset => {}
             Some(known) => *known = offset,
@@ -208,8 +208,8 @@ impl fmt::Debug for Hubs {
 }
 
 impl Hubs {
-    fn add(&mut self, session: &Session) {
-        let Some(hub) = session.hub() else { return };
+    fn add(&mut self, assignment: &AssignedPartition) {
+        let Some(hub) = assignment.hub() else { return };
         if !self.hubs.iter().any(|known| Arc::ptr_eq(known, &hub)) {
             self.hubs.push(hub);
         }
@@ -246,7 +246,7 @@ impl Committable for CommittableOffset {
     }
 
     fn hand_to(self, hubs: &mut Hubs) -> usize {
-        hubs.add(&self.session);
+        hubs.add(&self.assignment);
         usize::from(self.acknowledge())
     }
 }

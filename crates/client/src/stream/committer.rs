@@ -36,7 +36,7 @@ pub struct CommitterSettings {
     pub max_batch: usize,
     /// Longest time until a batch is committed, full or not; 10 s.
     pub max_interval: Duration,
-    /// Batches whose commit may be under way before no more is taken; 100. A consumer's commits go
+    /// OffsetBatches whose commit may be under way before no more is taken; 100. A consumer's commits go
     /// out one after the other, so that what is committed never goes back: batches that wait are
     /// committed together.
     pub parallelism: usize,
@@ -102,7 +102,7 @@ impl Committer {
     /// As a sink. Flushing it waits for the commits that are under way, but does not cut a batch
     /// short; closing it does, and waits for all of them.
     pub fn sink(&self) -> CommitterSink {
-        CommitterSink { batches: Batches::new(self.settings) }
+        CommitterSink { batches: OffsetBatches::new(self.settings) }
     }
 
     /// Takes a stream's offsets; gives what was committed, batch by batch. After an error of the
@@ -115,7 +115,7 @@ impl Committer {
     {
         CommitterFlow {
             offsets: Some(Box::pin(offsets)),
-            batches: Batches::new(self.settings),
+            batches: OffsetBatches::new(self.settings),
             timer: None,
             error: None,
         }
@@ -150,7 +150,7 @@ pub struct Committed {
 }
 
 /// The batch that is being gathered, and those whose commit is under way.
-pub(super) struct Batches {
+pub(super) struct OffsetBatches {
     settings: CommitterSettings,
     hubs: Hubs,
     count: usize,
@@ -164,12 +164,12 @@ struct UnderWay {
     commit: Option<JoinHandle<Result<(), Error>>>,
 }
 
-impl Batches {
-    pub fn new(mut settings: CommitterSettings) -> Batches {
+impl OffsetBatches {
+    pub fn new(mut settings: CommitterSettings) -> OffsetBatches {
         settings.max_interval = options::bounded(settings.max_interval);
         settings.parallelism = settings.parallelism.max(1);
         let under_way = VecDeque::new();
-        Batches { settings, hubs: Hubs::default(), count: 0, due: None, under_way }
+        OffsetBatches { settings, hubs: Hubs::default(), count: 0, due: None, under_way }
     }
 
     /// Takes offsets in.
@@ -272,7 +272,7 @@ impl Batches {
 
 /// See [`Committer::sink`].
 pub struct CommitterSink {
-    batches: Batches,
+    batches: OffsetBatches,
 }
 
 impl<C: Committable> Sink<C> for CommitterSink {
@@ -302,9 +302,9 @@ impl fmt::Debug for CommitterSink {
     }
 }
 
-impl fmt::Debug for Batches {
+impl fmt::Debug for OffsetBatches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batches")
+        f.debug_struct("OffsetBatches")
             .field("gathered", &self.count)
             .field("under_way", &self.under_way.len())
             .finish()
@@ -315,7 +315,7 @@ impl fmt::Debug for Batches {
 pub struct CommitterFlow<St, E> {
     /// Until it ends.
     offsets: Option<Pin<Box<St>>>,
-    batches: Batches,
+    batches: OffsetBatches,
     timer: Option<Pin<Box<Sleep>>>,
     error: Option<E>,
 }

@@ -11,7 +11,7 @@ use super::shape::{InContext, Plain, Shape, WithOffset};
 use super::source::Source;
 use crate::cluster::Cluster;
 use crate::consumer::{Consumer, ConsumerConfig};
-use crate::core::fetch::{Reading, SharedRecord};
+use crate::core::fetch::{ReadMode, SharedRecord};
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 
@@ -179,7 +179,7 @@ fn source<S: Shape>(
     subscription: Subscription,
     shape: S,
 ) -> Result<Source<S>, Error> {
-    let hub = connect::<S>(cluster, settings, subscription, Reading::Stream, None)?;
+    let hub = connect::<S>(cluster, settings, subscription, ReadMode::Stream, None)?;
     Ok(Source::new(hub, shape))
 }
 
@@ -190,7 +190,7 @@ fn partitioned<S: Shape>(
     shape: S,
     offsets: Option<Arc<dyn ManualOffsets>>,
 ) -> Result<PartitionedSource<S>, Error> {
-    let hub = connect::<S>(cluster, settings, subscription, Reading::Partitions, offsets)?;
+    let hub = connect::<S>(cluster, settings, subscription, ReadMode::Partitions, offsets)?;
     Ok(PartitionedSource::new(hub, shape))
 }
 
@@ -199,7 +199,7 @@ pub(super) fn connect<S: Shape>(
     cluster: &Cluster,
     mut settings: ConsumerSettings,
     subscription: Subscription,
-    reading: Reading,
+    reading: ReadMode,
     offsets: Option<Arc<dyn ManualOffsets>>,
 ) -> Result<Arc<Hub>, Error> {
     let ConsumerConfig { group_id, auto_commit, auto_commit_interval, .. } = &settings.consumer;

@@ -1,19 +1,16 @@
 //! Stopping what runs, from outside of it.
 
 use std::fmt;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
-
+use super::drain::{self, Drain};
 use super::hub::Hub;
 use super::metadata::MetadataClient;
 use crate::consumer::Why;
 use crate::core::fetch::FetchCounts;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
-use crate::options;
 
 /// Controls the consumer behind a source. Clones control the same one.
 #[derive(Clone)]
@@ -57,11 +54,7 @@ impl Control {
         completion: F,
         limit: Duration,
     ) -> Option<F::Output> {
-        let deadline = Instant::now() + options::bounded(limit);
-        self.stop();
-        let completed = timeout_at(deadline, completion).await.ok();
-        self.finish(deadline, completed.is_none()).await;
-        completed
+        drain::drain(self, completion, limit).await
     }
 
     /// Runs until `signal` comes, such as Ctrl-C, and does what [`Self::drain_and_shutdown`] does
@@ -75,21 +68,13 @@ impl Control {
         completion: F,
         limit: Duration,
     ) -> Option<F::Output> {
-        let mut completion = pin!(completion);
-        let over = tokio::select! {
-            biased;
-            over = &mut completion => Some(over),
-            _ = signal => None,
-        };
-        match over {
-            Some(over) => self.drain_and_shutdown(std::future::ready(over), limit).await,
-            None => self.drain_and_shutdown(completion, limit).await,
-        }
+        drain::drain_when(self, signal, completion, limit).await
     }
 
-    /// Ends a source that was stopped; waits until the consumer is gone.
-    pub(super) async fn finish(&self, deadline: Instant, is_quick: bool) {
-        self.hub.end(deadline.saturating_duration_since(Instant::now()), is_quick);
+    /// Ends a source that was stopped; waits until the consumer is gone. Where this is quick nobody
+    /// waits for what is still in the application's hands.
+    pub(super) async fn finish(&self, limit: Duration, is_quick: bool) {
+        self.hub.end(limit, is_quick);
         self.hub.done().await;
     }
 
@@ -103,8 +88,7 @@ impl Control {
     /// goes on in the background if the future is dropped.
     pub async fn shutdown(&self, limit: Duration) {
         self.stop();
-        self.hub.end(limit, true);
-        self.hub.done().await;
+        self.finish(limit, true).await;
     }
 
     /// Waits until the consumer is gone, by whatever ended it.
@@ -140,6 +124,16 @@ impl Control {
     /// Asks for topics, offsets and what is committed, with the source's consumer.
     pub fn metadata_client(&self) -> MetadataClient {
         MetadataClient::new(self.hub.handle.clone())
+    }
+}
+
+impl Drain for Control {
+    fn stop(&self) {
+        self.stop();
+    }
+
+    fn at_work(&self) -> Option<Control> {
+        Some(self.clone())
     }
 }
 

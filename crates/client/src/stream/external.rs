@@ -8,11 +8,11 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::stream::Stream;
 
+use super::assigned::AssignedPartition;
 use super::connect::connect;
 use super::control::Control;
 use super::hub::Hub;
 use super::reading::Reading;
-use super::session::Session;
 use super::settings::{ConsumerSettings, Offset, Subscription, positions};
 use super::shape::{Plain, Shape, WithOffset};
 use crate::cluster::Cluster;
@@ -47,7 +47,7 @@ impl SharedConsumer {
         settings: impl Into<ConsumerSettings>,
     ) -> Result<SharedConsumer, Error> {
         let nothing = Subscription::Assignment(Vec::new());
-        let reading = fetch::Reading::Partitions;
+        let reading = fetch::ReadMode::Partitions;
         let hub = connect::<Plain>(cluster, settings.into(), nothing, reading, None)?;
         Ok(SharedConsumer { handle: Arc::new(Handle { hub }) })
     }
@@ -88,16 +88,16 @@ impl SharedConsumer {
         let wanted = positions(partitions.into_iter().collect());
         let mut source = ExternalSource {
             reading: Reading::new(Arc::clone(hub), shape),
-            sessions: Vec::new(),
+            assignments: Vec::new(),
             turn: 0,
             _handle: Arc::clone(&self.handle),
         };
         for (partition, from) in wanted {
             // What was begun for the source ends with it, should one fail.
-            let session = hub.open_apart(&partition).ok_or_else(|| {
+            let assignment = hub.open_apart(&partition).ok_or_else(|| {
                 wrong(format!("cannot help: {partition} is read by another source, or all is over"))
             })?;
-            source.sessions.push(session);
+            source.assignments.push(assignment);
             hub.handle.add(partition, from);
         }
         Ok(source)
@@ -124,7 +124,7 @@ fn wrong(reason: String) -> Error {
 /// over before another source is assigned the same. An error that concerns no single partition is reported by one of the sources.
 pub struct ExternalSource<S: Shape> {
     reading: Reading<S>,
-    sessions: Vec<Arc<Session>>,
+    assignments: Vec<Arc<AssignedPartition>>,
     /// Whose turn it is.
     turn: usize,
     _handle: Arc<Handle>,
@@ -136,7 +136,7 @@ const TURN_MAX: usize = 100;
 impl<S: Shape> ExternalSource<S> {
     /// The partitions it reads, in order.
     pub fn partitions(&self) -> impl Iterator<Item = &TopicPartition> {
-        self.sessions.iter().map(|session| &session.partition)
+        self.assignments.iter().map(|assignment| &assignment.partition)
     }
 }
 
@@ -144,20 +144,21 @@ impl<S: Shape> Stream for ExternalSource<S> {
     type Item = Result<S::Item, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let ExternalSource { reading, sessions, turn, .. } = &mut *self;
+        let ExternalSource { reading, assignments, turn, .. } = &mut *self;
         ready!(reading.begin(cx));
         let tracks = reading.tracks();
-        let count = sessions.len();
+        let count = assignments.len();
         let first = *turn / TURN_MAX;
         for at in 0..count {
             let index = (first + at) % count;
-            let Some(session) = sessions.get(index) else { continue };
-            match session.poll_record(&reading.hub.handle, tracks, cx) {
+            let Some(assignment) = assignments.get(index) else { continue };
+            match assignment.poll_record(&reading.hub.handle, tracks, cx) {
                 Poll::Pending | Poll::Ready(None) => {}
                 Poll::Ready(Some(next)) => {
                     *turn = if at == 0 { *turn + 1 } else { index * TURN_MAX + 1 };
                     *turn %= count * TURN_MAX;
-                    let item = next.map(|(record, behind)| reading.item(record, behind, session));
+                    let item =
+                        next.map(|(record, behind)| reading.item(record, behind, assignment));
                     return Poll::Ready(Some(item));
                 }
             }
@@ -172,7 +173,7 @@ impl<S: Shape> Stream for ExternalSource<S> {
 
 impl<S: Shape> Drop for ExternalSource<S> {
     fn drop(&mut self) {
-        self.reading.hub.let_go(&self.sessions);
+        self.reading.hub.let_go(&self.assignments);
     }
 }
 

@@ -106,11 +106,13 @@
 
 #![warn(missing_debug_implementations)]
 
+mod assigned;
 mod at_most_once;
 mod committable;
 mod committer;
 mod connect;
 mod control;
+mod drain;
 mod envelope;
 mod external;
 mod hub;
@@ -121,7 +123,6 @@ mod partitioned;
 mod produce;
 mod reading;
 mod restart;
-mod session;
 mod settings;
 mod shape;
 mod source;

@@ -7,10 +7,10 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::stream::Stream;
 
+use super::assigned::AssignedPartition;
 use super::control::Control;
 use super::hub::Hub;
 use super::reading::Reading;
-use super::session::Session;
 use super::shape::Shape;
 use super::source::Batches;
 use crate::core::partition::TopicPartition;
@@ -62,10 +62,10 @@ impl<S: Shape> Stream for PartitionedSource<S> {
             return Poll::Ready(Some(Err(error)));
         }
         match self.hub.next_fresh() {
-            Some(session) => {
+            Some(assignment) => {
                 let reading = Reading::new(Arc::clone(&self.hub), self.shape.clone());
-                let partition = session.partition.clone();
-                Poll::Ready(Some(Ok((partition, PartitionSource { reading, session }))))
+                let partition = assignment.partition.clone();
+                Poll::Ready(Some(Ok((partition, PartitionSource { reading, assignment }))))
             }
             None => Poll::Pending,
         }
@@ -89,13 +89,13 @@ impl<S: Shape> fmt::Debug for PartitionedSource<S> {
 /// the first record that this one did not hand out.
 pub struct PartitionSource<S: Shape> {
     reading: Reading<S>,
-    session: Arc<Session>,
+    assignment: Arc<AssignedPartition>,
 }
 
 impl<S: Shape> PartitionSource<S> {
     /// Which partition.
     pub fn topic_partition(&self) -> &TopicPartition {
-        &self.session.partition
+        &self.assignment.partition
     }
 
     /// The same, up to `max` records at a time: what is there, without waiting for more.
@@ -108,12 +108,12 @@ impl<S: Shape> Stream for PartitionSource<S> {
     type Item = Result<S::Item, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let PartitionSource { reading, session } = &mut *self;
+        let PartitionSource { reading, assignment } = &mut *self;
         ready!(reading.begin(cx));
-        let polled = session.poll_record(&reading.hub.handle, reading.tracks(), cx);
+        let polled = assignment.poll_record(&reading.hub.handle, reading.tracks(), cx);
         polled.map(|next| {
             let next = next?;
-            Some(next.map(|(record, behind)| reading.item(record, behind, session)))
+            Some(next.map(|(record, behind)| reading.item(record, behind, assignment)))
         })
     }
 }
@@ -123,24 +123,24 @@ impl<S: Shape> Stream for Batches<PartitionSource<S>> {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let max = self.max;
-        let PartitionSource { reading, session } = &mut self.source;
+        let PartitionSource { reading, assignment } = &mut self.source;
         ready!(reading.begin(cx));
-        let polled = session.poll_records(&reading.hub.handle, max, reading.tracks(), cx);
+        let polled = assignment.poll_records(&reading.hub.handle, max, reading.tracks(), cx);
         polled.map(|next| {
             let next = next?;
-            Some(next.map(|(records, behind)| reading.batch(records, behind, session)))
+            Some(next.map(|(records, behind)| reading.batch(records, behind, assignment)))
         })
     }
 }
 
 impl<S: Shape> Drop for PartitionSource<S> {
     fn drop(&mut self) {
-        self.reading.hub.give_back(&self.session);
+        self.reading.hub.give_back(&self.assignment);
     }
 }
 
 impl<S: Shape> fmt::Debug for PartitionSource<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PartitionSource({})", self.session.partition)
+        write!(f, "PartitionSource({})", self.assignment.partition)
     }
 }

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use tokio::task::JoinHandle;
 
 use super::committable::Committable;
-use super::committer::{Batches, CommitterSettings};
+use super::committer::{CommitterSettings, OffsetBatches};
 use super::envelope::{Envelope, OwnedProducerRecord, Results};
 use crate::core::produce::{ProduceError, ProduceErrorKind, RecordMetadata};
 use crate::error::Error;
@@ -95,7 +95,7 @@ pub fn committable_sink<C: Committable>(
     committer: CommitterSettings,
 ) -> CommittableSink<C> {
     let sending = Sending::new(producer.clone(), settings);
-    CommittableSink { sending, batches: Batches::new(committer) }
+    CommittableSink { sending, batches: OffsetBatches::new(committer) }
 }
 
 /// Envelopes under way, in order.
@@ -389,7 +389,7 @@ impl Sink<OwnedProducerRecord> for ProducerSink {
 /// See [`committable_sink`].
 pub struct CommittableSink<C> {
     sending: Sending<C>,
-    batches: Batches,
+    batches: OffsetBatches,
 }
 
 impl<C> Unpin for CommittableSink<C> {}

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use super::assigned::AssignedPartition;
 use super::hub::Hub;
-use super::session::Session;
 use super::shape::Shape;
 use crate::core::fetch::{Records, SharedRecord};
 use crate::core::partition::Position;
@@ -14,7 +14,7 @@ pub(super) struct Reading<S> {
     pub hub: Arc<Hub>,
     pub shape: S,
     /// What was handed out last and is done with when more is asked for.
-    last: Option<(Arc<Session>, Position)>,
+    last: Option<(Arc<AssignedPartition>, Position)>,
 }
 
 impl<S: Shape> Reading<S> {
@@ -22,16 +22,16 @@ impl<S: Shape> Reading<S> {
         Reading { hub, shape, last: None }
     }
 
-    /// Whether sessions have to count what is handed out.
+    /// Whether assignments have to count what is handed out.
     pub fn tracks(&self) -> bool {
         S::HAS_OFFSET || self.hub.auto_commit.is_some()
     }
 
     /// More is asked for.
     pub fn begin(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Some((session, behind)) = self.last.take() {
-            session.acknowledge_at(behind);
-            session.release();
+        if let Some((assignment, behind)) = self.last.take() {
+            assignment.acknowledge_at(behind);
+            assignment.release();
             if let Some(interval) = self.hub.auto_commit {
                 self.hub.commit_within(interval);
             }
@@ -45,25 +45,25 @@ impl<S: Shape> Reading<S> {
         &mut self,
         record: SharedRecord,
         behind: Position,
-        session: &Arc<Session>,
+        assignment: &Arc<AssignedPartition>,
     ) -> S::Item {
-        self.remember(behind, session);
-        self.shape.item(record, behind, session)
+        self.remember(behind, assignment);
+        self.shape.item(record, behind, assignment)
     }
 
     pub fn batch(
         &mut self,
         records: Records,
         behind: Position,
-        session: &Arc<Session>,
+        assignment: &Arc<AssignedPartition>,
     ) -> S::Batch {
-        self.remember(behind, session);
-        self.shape.batch(records, behind, session)
+        self.remember(behind, assignment);
+        self.shape.batch(records, behind, assignment)
     }
 
-    fn remember(&mut self, behind: Position, session: &Arc<Session>) {
+    fn remember(&mut self, behind: Position, assignment: &Arc<AssignedPartition>) {
         if !S::HAS_OFFSET && self.hub.auto_commit.is_some() {
-            self.last = Some((Arc::clone(session), behind));
+            self.last = Some((Arc::clone(assignment), behind));
         }
     }
 }
@@ -71,8 +71,8 @@ impl<S: Shape> Reading<S> {
 impl<S> Drop for Reading<S> {
     fn drop(&mut self) {
         // Nobody knows what became of it: it is not acknowledged.
-        if let Some((session, _)) = self.last.take() {
-            session.release();
+        if let Some((assignment, _)) = self.last.take() {
+            assignment.release();
         }
     }
 }

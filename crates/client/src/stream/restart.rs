@@ -1,16 +1,16 @@
 //! Streams that are begun again when they fail or end.
 
 use std::fmt;
-use std::hash::{BuildHasher as _, RandomState};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use futures_core::stream::Stream;
-use tokio::time::{Instant, Sleep, sleep, timeout_at};
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::control::Control;
+use super::drain::{self, Drain};
 use crate::backoff;
 use crate::options;
 use crate::setters::setters;
@@ -176,13 +176,7 @@ impl RestartControl {
         completion: F,
         limit: Duration,
     ) -> Option<F::Output> {
-        let deadline = Instant::now() + options::bounded(limit);
-        self.stop();
-        let completed = timeout_at(deadline, completion).await.ok();
-        if let Some(current) = self.current() {
-            current.finish(deadline, completed.is_none()).await;
-        }
-        completed
+        drain::drain(self, completion, limit).await
     }
 
     /// As [`Control::drain_when`], whichever source is at work.
@@ -192,16 +186,7 @@ impl RestartControl {
         completion: F,
         limit: Duration,
     ) -> Option<F::Output> {
-        let mut completion = pin!(completion);
-        let over = tokio::select! {
-            biased;
-            over = &mut completion => Some(over),
-            _ = signal => None,
-        };
-        match over {
-            Some(over) => self.drain_and_shutdown(std::future::ready(over), limit).await,
-            None => self.drain_and_shutdown(completion, limit).await,
-        }
+        drain::drain_when(self, signal, completion, limit).await
     }
 
     /// As [`Control::shutdown`], whichever source is at work.
@@ -222,6 +207,16 @@ impl RestartControl {
             }
         }
         shared.is_stopped
+    }
+}
+
+impl Drain for RestartControl {
+    fn stop(&self) {
+        self.stop();
+    }
+
+    fn at_work(&self) -> Option<Control> {
+        self.current()
     }
 }
 
@@ -280,8 +275,7 @@ impl<F, Fut, St, W> RestartSource<F, Fut, St, W> {
         self.restarts = self.restarts.saturating_add(1);
         let failures = u32::try_from(self.restarts).unwrap_or(u32::MAX);
         let pause = backoff::pause_without_chance(min_backoff, max_backoff, failures);
-        // What the standard library draws for its hash tables is chance enough.
-        let draw = RandomState::new().hash_one(self.restarts) as f64 / u64::MAX as f64;
+        let draw = backoff::random() as f64 / u64::MAX as f64;
         let factor = if random_factor.is_finite() { random_factor.clamp(0.0, 10.0) } else { 0.0 };
         Some(options::bounded(pause.mul_f64(1.0 + factor * draw)))
     }

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::assigned::AssignedPartition;
 use super::committable::{CommittableMessage, CommittableOffset, CommittableRecords};
-use super::session::Session;
 use crate::core::fetch::{Records, SharedRecord};
 use crate::core::partition::Position;
 
@@ -20,10 +20,20 @@ pub trait Shape: sealed::Sealed + Clone + Unpin {
     const HAS_OFFSET: bool;
 
     #[doc(hidden)]
-    fn item(&self, record: SharedRecord, behind: Position, session: &Arc<Session>) -> Self::Item;
+    fn item(
+        &self,
+        record: SharedRecord,
+        behind: Position,
+        assignment: &Arc<AssignedPartition>,
+    ) -> Self::Item;
 
     #[doc(hidden)]
-    fn batch(&self, records: Records, behind: Position, session: &Arc<Session>) -> Self::Batch;
+    fn batch(
+        &self,
+        records: Records,
+        behind: Position,
+        assignment: &Arc<AssignedPartition>,
+    ) -> Self::Batch;
 }
 
 /// Records, and nothing else.
@@ -61,11 +71,11 @@ impl Shape for Plain {
     type Batch = Records;
     const HAS_OFFSET: bool = false;
 
-    fn item(&self, record: SharedRecord, _: Position, _: &Arc<Session>) -> SharedRecord {
+    fn item(&self, record: SharedRecord, _: Position, _: &Arc<AssignedPartition>) -> SharedRecord {
         record
     }
 
-    fn batch(&self, records: Records, _: Position, _: &Arc<Session>) -> Records {
+    fn batch(&self, records: Records, _: Position, _: &Arc<AssignedPartition>) -> Records {
         records
     }
 }
@@ -79,9 +89,9 @@ impl Shape for WithOffset {
         &self,
         record: SharedRecord,
         behind: Position,
-        session: &Arc<Session>,
+        assignment: &Arc<AssignedPartition>,
     ) -> CommittableMessage {
-        let mut offset = CommittableOffset::of(session, behind);
+        let mut offset = CommittableOffset::of(assignment, behind);
         if let Some(metadata) = &self.metadata {
             offset = offset.with_metadata(metadata(&record));
         }
@@ -92,9 +102,9 @@ impl Shape for WithOffset {
         &self,
         records: Records,
         behind: Position,
-        session: &Arc<Session>,
+        assignment: &Arc<AssignedPartition>,
     ) -> CommittableRecords {
-        let mut offset = CommittableOffset::of(session, behind);
+        let mut offset = CommittableOffset::of(assignment, behind);
         if let Some(metadata) = &self.metadata
             && let Some(last) = records.last()
         {
@@ -109,12 +119,22 @@ impl Shape for InContext {
     type Batch = (Records, CommittableOffset);
     const HAS_OFFSET: bool = true;
 
-    fn item(&self, record: SharedRecord, behind: Position, session: &Arc<Session>) -> Self::Item {
-        (record, CommittableOffset::of(session, behind))
+    fn item(
+        &self,
+        record: SharedRecord,
+        behind: Position,
+        assignment: &Arc<AssignedPartition>,
+    ) -> Self::Item {
+        (record, CommittableOffset::of(assignment, behind))
     }
 
-    fn batch(&self, records: Records, behind: Position, session: &Arc<Session>) -> Self::Batch {
-        (records, CommittableOffset::of(session, behind))
+    fn batch(
+        &self,
+        records: Records,
+        behind: Position,
+        assignment: &Arc<AssignedPartition>,
+    ) -> Self::Batch {
+        (records, CommittableOffset::of(assignment, behind))
     }
 }
 

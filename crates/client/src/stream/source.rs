@@ -8,10 +8,10 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::stream::{FusedStream, Stream};
 
+use super::assigned::{AssignedPartition, TAKE_MAX};
 use super::control::Control;
 use super::hub::Hub;
 use super::reading::Reading;
-use super::session::{Session, TAKE_MAX};
 use super::shape::Shape;
 use crate::core::fetch::{Chunk, Records};
 use crate::error::Error;
@@ -26,8 +26,8 @@ use crate::error::Error;
 /// group is left.
 pub struct Source<S: Shape> {
     reading: Reading<S>,
-    /// Whose turn it is: a partition for each chunk that was taken and that its session keeps.
-    turns: VecDeque<Arc<Session>>,
+    /// Whose turn it is: a partition for each chunk that was taken and that its assignment keeps.
+    turns: VecDeque<Arc<AssignedPartition>>,
     is_over: bool,
 }
 
@@ -74,29 +74,31 @@ impl<S: Shape> Source<S> {
     }
 
     fn stash(&mut self, records: Records) {
-        // All chunks of a partition are kept or none: of a session that ends in between, the first would
+        // All chunks of a partition are kept or none: of an assignment that ends in between, the first would
         // be given back and the next be lost, and whoever reads on would pass over it.
-        let mut sessions: Vec<(Arc<Session>, Vec<Chunk>)> = Vec::new();
+        let mut assignments: Vec<(Arc<AssignedPartition>, Vec<Chunk>)> = Vec::new();
         let mut order = Vec::new();
         for chunk in records.into_chunks() {
-            let known = |(session, _): &(Arc<Session>, _)| session.partition == **chunk.partition();
-            let at = match sessions.iter().position(known) {
+            let known = |(assignment, _): &(Arc<AssignedPartition>, _)| {
+                assignment.partition == **chunk.partition()
+            };
+            let at = match assignments.iter().position(known) {
                 Some(at) => at,
                 None => {
-                    // Without a session the partition was lost this moment.
-                    let Some(session) = self.reading.hub.session(chunk.partition()) else {
+                    // Without an assignment the partition was lost this moment.
+                    let Some(assignment) = self.reading.hub.assignment(chunk.partition()) else {
                         continue;
                     };
-                    sessions.push((session, Vec::new()));
-                    sessions.len() - 1
+                    assignments.push((assignment, Vec::new()));
+                    assignments.len() - 1
                 }
             };
-            sessions[at].1.push(chunk);
+            assignments[at].1.push(chunk);
             order.push(at);
         }
-        let kept: Vec<Option<Arc<Session>>> = sessions
+        let kept: Vec<Option<Arc<AssignedPartition>>> = assignments
             .into_iter()
-            .map(|(session, chunks)| session.keep(chunks).then_some(session))
+            .map(|(assignment, chunks)| assignment.keep(chunks).then_some(assignment))
             .collect();
         self.turns.extend(order.into_iter().filter_map(|at| kept[at].clone()));
     }
@@ -110,9 +112,9 @@ impl<S: Shape> Stream for Source<S> {
         ready!(this.reading.begin(cx));
         let tracks = this.reading.tracks();
         loop {
-            while let Some(session) = this.turns.front() {
-                if let Some((record, behind)) = session.next_kept(tracks) {
-                    let item = this.reading.item(record, behind, session);
+            while let Some(assignment) = this.turns.front() {
+                if let Some((record, behind)) = assignment.next_kept(tracks) {
+                    let item = this.reading.item(record, behind, assignment);
                     return Poll::Ready(Some(Ok(item)));
                 }
                 this.turns.pop_front();
@@ -174,15 +176,15 @@ impl<S: Shape> Stream for Batches<Source<S>> {
         ready!(this.reading.begin(cx));
         let tracks = this.reading.tracks();
         loop {
-            while let Some(session) = this.turns.front() {
-                let session = Arc::clone(session);
+            while let Some(assignment) = this.turns.front() {
+                let assignment = Arc::clone(assignment);
                 // As much as there is of the same partition.
-                let same = |next: &&Arc<Session>| Arc::ptr_eq(next, &session);
+                let same = |next: &&Arc<AssignedPartition>| Arc::ptr_eq(next, &assignment);
                 let chunks = this.turns.iter().take_while(same).count();
-                let (taken, used) = session.take_kept(max, chunks, tracks);
+                let (taken, used) = assignment.take_kept(max, chunks, tracks);
                 this.turns.drain(..used);
                 if let Some((records, behind)) = taken {
-                    let batch = this.reading.batch(records, behind, &session);
+                    let batch = this.reading.batch(records, behind, &assignment);
                     return Poll::Ready(Some(Ok(batch)));
                 }
             }

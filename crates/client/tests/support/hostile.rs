@@ -120,7 +120,7 @@ async fn between(client: TcpStream, broker: TcpStream, judge: Arc<Mutex<Judge>>)
     }
 }
 
-type Asked = Mutex<VecDeque<(ApiKey, i16)>>;
+type InFlightRequests = Mutex<VecDeque<(ApiKey, i16)>>;
 
 async fn frame(from: &mut OwnedReadHalf) -> io::Result<Vec<u8>> {
     let mut frame = vec![0; from.read_i32().await? as usize];
@@ -136,7 +136,7 @@ async fn send(to: &mut OwnedWriteHalf, frame: &[u8]) -> io::Result<()> {
 async fn requests(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    asked: &Asked,
+    asked: &InFlightRequests,
 ) -> io::Result<()> {
     loop {
         let frame = frame(&mut from).await?;
@@ -149,7 +149,7 @@ async fn requests(
 async fn answers(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    asked: &Asked,
+    asked: &InFlightRequests,
     judge: &Mutex<Judge>,
 ) -> io::Result<()> {
     loop {

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 /// Longer than anything takes on a machine that is busy with other things.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const WAIT_LIMIT: Duration = Duration::from_secs(60);
 
 /// Waits until something is so.
 pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
@@ -24,7 +24,7 @@ pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    let waited = tokio::time::timeout(PATIENCE, waiting).await;
+    let waited = tokio::time::timeout(WAIT_LIMIT, waiting).await;
     waited.unwrap_or_else(|_| panic!("{what}: did not come about"));
 }
 
@@ -122,7 +122,7 @@ impl Writer {
             self.tasks.1.await.unwrap();
             producer
         };
-        let producer = tokio::time::timeout(PATIENCE, all).await.expect("acknowledgements");
+        let producer = tokio::time::timeout(WAIT_LIMIT, all).await.expect("acknowledgements");
         (self.acknowledged.load(Ordering::SeqCst), producer.counts())
     }
 }
@@ -158,7 +158,7 @@ impl Book {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        if tokio::time::timeout(PATIENCE, all).await.is_err() {
+        if tokio::time::timeout(WAIT_LIMIT, all).await.is_err() {
             panic!("not all of {count} records came: {}", self.lacking(of, count));
         }
     }
@@ -179,7 +179,7 @@ impl Book {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        if tokio::time::timeout(PATIENCE, all).await.is_err() {
+        if tokio::time::timeout(WAIT_LIMIT, all).await.is_err() {
             panic!("not all of {count} records came: {}", self.lacking(of, count));
         }
     }

@@ -12,10 +12,11 @@ use thalweg_wire::messages::fetch_response::{
 use thalweg_wire::{DecodeError, ErrorCode, Reader};
 
 use super::buffer::{Fault, Fetched, Frame};
-use super::cursor::{self, Cursor};
+use super::cursor::{self, Cursor, Phase};
 use super::error::PartitionErrorKind;
-use super::session::Asked;
-use super::{FetchCounts, Fetcher, OffsetReset, Slot};
+use super::session::RequestedPartition;
+use super::{FetchCounts, FetchSettings, Fetcher, OffsetReset, Slot};
+use crate::core::backoff::backoff_ms;
 use crate::core::metadata::Leader;
 use crate::core::partition::{Position, TopicPartition};
 
@@ -58,7 +59,7 @@ pub struct Accepted {
 pub(super) struct Part<'a> {
     pub data: &'a PartitionDataView<'a>,
     /// What it answers.
-    pub asked: Option<Asked>,
+    pub asked: Option<RequestedPartition>,
     /// All of the answer.
     pub body: &'a Bytes,
     pub frame: &'a Arc<Frame>,
@@ -92,7 +93,7 @@ impl Fetcher {
             source.in_flight = false;
             source.rounds += 1;
             // Whoever was told may have been too late to look.
-            source.aside.forget_kick();
+            source.sessionless.forget_kick();
             source.window.answered(body.len(), now_ms);
             match response.error_code {
                 ErrorCode::NONE => source.session.answered(response.session_id),
@@ -144,17 +145,19 @@ impl Fetcher {
         if let Some(source) = self.sources.get_mut(&broker) {
             source.in_flight = false;
             source.session.reset();
-            source.aside.forget_kick();
+            source.sessionless.forget_kick();
         }
         self.put_off(broker, now_ms);
     }
 
     /// Leaves a broker's partitions alone for a while.
     fn put_off(&mut self, broker: i32, now_ms: u64) {
-        let until = now_ms + self.settings.retry_backoff_ms;
+        // One draw for all of them: they are asked for together.
+        let random = self.random.next();
         for slot in 0..self.cursors.len() {
             let Some(cursor) = &mut self.cursors[slot] else { continue };
             if cursor.source == Some(broker) || cursor.broker() == Some(broker) {
+                let until = now_ms + failed(cursor, &self.settings, random);
                 cursor.retry_at = Some(until);
                 // Without its nearest replica it is the leader's again.
                 cursor.replica = None;
@@ -164,7 +167,7 @@ impl Fetcher {
     }
 
     /// What a broker was told of a partition with the request that it answers.
-    fn told(&self, broker: i32, slot: Slot) -> Option<Asked> {
+    fn told(&self, broker: i32, slot: Slot) -> Option<RequestedPartition> {
         let cursor = self.cursors[slot as usize].as_ref()?;
         self.sources.get(&broker)?.session.told(&cursor.partition).copied()
     }
@@ -183,9 +186,16 @@ impl Fetcher {
                 asked.offset == cursor.fetch_at.offset && asked.topic_id == cursor.topic_id
             });
         let records = data.records.unwrap_or_default();
+        if is_current && cursor.phase != Phase::Fetching && !is_sound(data) {
+            // Where it begins is being looked up, which decides alone. Here it is only known that
+            // the log does not go on from what is kept.
+            cursor.buffer.clear();
+            self.counts.discarded_bytes += complete(records).bytes as u64;
+            return self.touch(slot);
+        }
         if data.error_code != ErrorCode::NONE {
             if is_current {
-                let wait = self.settings.retry_backoff_ms;
+                let wait = failed(cursor, &self.settings, self.random.next());
                 let reset = self.settings.reset;
                 refused(cursor, data, now_ms + wait, reset, accepted);
                 if let Some(entry) = cursor::delayed(cursor, slot) {
@@ -206,7 +216,7 @@ impl Fetcher {
         cursor.high_watermark = data.high_watermark;
         cursor.last_stable_offset = data.last_stable_offset;
         cursor.log_start_offset = data.log_start_offset;
-        if data.diverging_epoch.epoch >= 0 && data.diverging_epoch.end_offset >= 0 {
+        if is_diverging(data) {
             let agrees_to = data.diverging_epoch.end_offset;
             truncated(cursor, agrees_to, data.diverging_epoch.epoch, self.settings.reset);
             if cursor.error().is_some() {
@@ -220,9 +230,7 @@ impl Fetcher {
             cursor.replica = Some((data.preferred_read_replica, until));
             return self.touch(slot);
         }
-        if let Err(broken @ (BatchError::BadLength(_) | BatchError::BadMagic(_))) =
-            frame_len(records)
-        {
+        if let Some(broken) = broken(records) {
             // No batch begins here, and none ever will.
             cursor.fail(PartitionErrorKind::Fault(Fault::Batch(broken)));
             accepted.has_errors = true;
@@ -232,15 +240,18 @@ impl Fetcher {
         let Complete { bytes: whole, last, largest } = complete(records);
         let goes_on = last.is_some_and(|end| end.offset > cursor.fetch_at.offset);
         if whole > 0 && !goes_on {
-            // Asked for at once it would come at once again: bytes that are no batch, which stop
+            // RequestedPartition for at once it would come at once again: bytes that are no batch, which stop
             // the partition when they are looked at, or batches from before the offset, which no
             // sound broker sends.
-            cursor.retry_at = Some(now_ms + self.settings.retry_backoff_ms);
+            let wait = failed(cursor, &self.settings, self.random.next());
+            cursor.retry_at = Some(now_ms + wait);
             self.delayed.extend(cursor::delayed(cursor, slot));
             if !cursor.buffer.is_empty() {
                 self.counts.discarded_bytes += whole as u64;
                 return self.touch(slot);
             }
+        } else {
+            cursor.failures = 0;
         }
         take_in(cursor, data, whole, last, body, frame, &mut self.counts);
         if whole > 0 {
@@ -252,6 +263,33 @@ impl Fetcher {
             self.touch(slot);
         }
     }
+}
+
+/// Counts a failure of a partition; gives the milliseconds until it is asked for again.
+fn failed(cursor: &mut Cursor, settings: &FetchSettings, random: u64) -> u64 {
+    cursor.failures = cursor.failures.saturating_add(1);
+    let (first, longest) = (settings.retry_backoff_ms, settings.retry_backoff_max_ms);
+    backoff_ms(first, longest, cursor.failures, random).max(1)
+}
+
+/// The log does not have what was read, as its leader says.
+fn is_diverging(data: &PartitionDataView<'_>) -> bool {
+    data.diverging_epoch.epoch >= 0 && data.diverging_epoch.end_offset >= 0
+}
+
+/// Why no batch begins here, however much follows.
+fn broken(records: &[u8]) -> Option<BatchError> {
+    match frame_len(records) {
+        Err(broken @ (BatchError::BadLength(_) | BatchError::BadMagic(_))) => Some(broken),
+        _ => None,
+    }
+}
+
+/// Whether the log goes on from what was asked for.
+fn is_sound(data: &PartitionDataView<'_>) -> bool {
+    data.error_code == ErrorCode::NONE
+        && !is_diverging(data)
+        && broken(data.records.unwrap_or_default()).is_none()
 }
 
 /// The complete batches at the front of what came.

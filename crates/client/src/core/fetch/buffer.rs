@@ -149,15 +149,15 @@ impl Open {
     }
 
     /// Cuts out the next records at or behind `offset`, `max` at most; `None` when no such record
-    /// is left.
+    /// is left. With them the offset behind the last one.
     #[inline]
-    fn cut(&mut self, offset: i64, max: usize) -> Result<Option<Chunk>, Fault> {
+    fn cut(&mut self, offset: i64, max: usize) -> Result<Option<(Chunk, i64)>, Fault> {
         let Batch { bytes, context, .. } = &*self.batch;
         let fault = |source| Fault::Read { offset: context.base_offset, source };
         let (mut at, mut taken) = (self.at, self.taken);
         let mut start = at;
         let mut count = 0;
-        let mut next = offset;
+        let mut end = offset;
         while taken < context.count && count < max {
             let (found, len) = context.step(&bytes[at..]).map_err(|broken| fault(broken.into()))?;
             at += len;
@@ -167,18 +167,19 @@ impl Open {
                 continue;
             }
             count += 1;
-            next = found.saturating_add(1);
+            end = found.saturating_add(1);
         }
+        let mut next_offset = end;
         if taken == context.count {
             if at != bytes.len() {
                 return Err(fault(RecordFault::Trailing.into()));
             }
-            next = self.next_offset;
+            next_offset = self.next_offset;
         }
         (self.at, self.taken) = (at, taken);
         let batch = || Arc::clone(&self.batch);
-        let chunk = || Chunk { batch: batch(), start, end: at, count, next_offset: next };
-        Ok((count > 0).then(chunk))
+        let chunk = || Chunk { batch: batch(), start, end: at, count, next_offset };
+        Ok((count > 0).then(|| (chunk(), end)))
     }
 
     /// Whether all of its records were handed out.
@@ -198,8 +199,8 @@ pub(super) struct Lendable {
 
 /// What [`Buffer::next`] found.
 pub(super) enum Next {
-    /// Records.
-    Chunk(Chunk),
+    /// Records, and the offset behind the last of them.
+    Chunk { chunk: Chunk, end: i64 },
     /// The end of what one response brought; more is buffered. Others may have their turn.
     Turn,
     /// Nothing is left.
@@ -315,12 +316,12 @@ impl Buffer {
         loop {
             if let Some(open) = &mut self.open {
                 let leader_epoch = open.batch.leader_epoch;
-                if let Some(chunk) = open.cut(position.offset, max)? {
+                if let Some((chunk, end)) = open.cut(position.offset, max)? {
                     *position = Position { offset: chunk.next_offset, leader_epoch };
                     if open.is_used_up() {
                         self.open = None;
                     }
-                    return Ok(Next::Chunk(chunk));
+                    return Ok(Next::Chunk { chunk, end });
                 }
                 pass(position, open.next_offset, leader_epoch);
                 self.open = None;

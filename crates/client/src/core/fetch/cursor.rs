@@ -31,8 +31,9 @@ pub(super) struct Cursor {
     /// The next record to hand out, once that is known.
     position: Position,
     is_placed: bool,
-    /// Where it was placed last: what is between this and `position` was handed out.
-    began_at: i64,
+    /// Behind the last record that was handed out since it was placed. `position` may be further on:
+    /// behind markers of transactions, and offsets that no record has any more.
+    handed_to: Option<i64>,
     /// Where it stood before the take of this number handed something out: that is not
     /// acknowledged before the next one.
     before_take: (u64, Position),
@@ -49,12 +50,14 @@ pub(super) struct Cursor {
     pub replica: Option<(i32, u64)>,
     /// The broker whose session it is part of.
     pub source: Option<i32>,
-    /// It is asked for aside.
-    pub aside: bool,
-    /// The round of its broker in which there is nothing more to be had aside.
-    pub aside_round: u64,
+    /// It is asked for without a session.
+    pub sessionless: bool,
+    /// The round of its broker in which there is nothing more to be had without a session.
+    pub sessionless_round: u64,
     /// Not asked for before this time.
     pub retry_at: Option<u64>,
+    /// Errors in a row of whoever was asked for it.
+    pub failures: u32,
     /// Bytes to ask for at least: a batch that did not fit before.
     pub ask_at_least: usize,
     /// Bytes of its largest batch of late, rounded up; 0 while there was none.
@@ -82,7 +85,7 @@ impl Cursor {
             phase: Phase::Fetching,
             position: Position::at(-1),
             is_placed: false,
-            began_at: -1,
+            handed_to: None,
             before_take: (0, Position::at(0)),
             fetch_at: Position::at(0),
             buffer: Buffer::default(),
@@ -93,8 +96,9 @@ impl Cursor {
             replica: None,
             source: None,
             retry_at: None,
-            aside: false,
-            aside_round: u64::MAX,
+            failures: 0,
+            sessionless: false,
+            sessionless_round: u64::MAX,
             ask_at_least: 0,
             batch: 0,
             waker: None,
@@ -124,15 +128,15 @@ impl Cursor {
         }
     }
 
-    /// Where it stands, if anything was handed out since it was placed.
-    pub fn handed_out(&self) -> Option<Position> {
-        self.position().filter(|position| position.offset > self.began_at)
+    /// The offset behind the last record that was handed out, if any was since it was placed.
+    pub fn handed_out(&self) -> Option<i64> {
+        self.position().and(self.handed_to)
     }
 
     /// Starts anew at `to`, whatever is buffered.
     pub fn move_to(&mut self, to: Position) {
         self.before_take.0 = 0;
-        self.began_at = to.offset;
+        self.handed_to = None;
         self.restart(to);
     }
 
@@ -159,6 +163,7 @@ impl Cursor {
         if self.before_take.1.offset > to.offset {
             self.before_take.1 = to;
         }
+        self.handed_to = self.handed_to.map(|end| end.min(to.offset));
         self.restart(to);
     }
 
@@ -183,7 +188,7 @@ impl Cursor {
         }
         self.buffer.rewind_open();
         self.before_take.0 = 0;
-        self.began_at = to.offset;
+        self.handed_to = None;
         // The epoch goes with what comes next, which is known here.
         self.position = to;
         self.is_placed = true;
@@ -285,7 +290,7 @@ impl Cursor {
             && self.phase == Phase::Fetching
             && self.is_deliverable()
             && self.retry_at.is_none()
-            && !self.aside
+            && !self.sessionless
     }
 
     /// Records of the open batch up to `next` were handed out, the last of them by the take of this
@@ -294,6 +299,7 @@ impl Cursor {
         let leader_epoch = self.position.leader_epoch;
         self.before_take = (number, Position { offset: before, leader_epoch });
         self.position.offset = next;
+        self.handed_to = Some(next);
     }
 
     /// The next records, `max` at most, for take `number`.
@@ -306,7 +312,11 @@ impl Cursor {
         if self.before_take.0 != number {
             self.before_take = (number, self.position);
         }
-        self.buffer.next(&self.partition, &mut self.position, max, decoding)
+        let next = self.buffer.next(&self.partition, &mut self.position, max, decoding)?;
+        if let Next::Chunk { end, .. } = &next {
+            self.handed_to = Some(*end);
+        }
+        Ok(next)
     }
 }
 

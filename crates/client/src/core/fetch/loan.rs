@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use super::buffer::Lendable;
 use super::records::{Batch, Chunk, Records};
-use super::{Fetcher, Reading, Slot};
+use super::{Fetcher, ReadMode, Slot};
 
 /// Nothing is lent.
 const RECALLED: u64 = u64::MAX;
@@ -140,7 +140,7 @@ impl Fetcher {
     pub(crate) fn lend(&mut self, loan: &mut Loan, max: usize) {
         self.recall();
         loan.forget();
-        if self.reading != Reading::Polls || !self.failed.is_empty() {
+        if self.reading != ReadMode::Polls || !self.failed.is_empty() {
             return;
         }
         let Some(&slot) = self.ready.front() else { return };

@@ -18,7 +18,6 @@
 #![warn(missing_debug_implementations)]
 
 mod accept;
-mod aside;
 pub mod budget;
 mod buffer;
 mod cursor;
@@ -27,6 +26,7 @@ mod loan;
 mod plan;
 pub mod records;
 mod session;
+mod sessionless;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -52,11 +52,12 @@ pub use status::PartitionStatus;
 
 use crate::core::metadata::Metadata;
 use crate::core::partition::{Position, TopicPartition};
-use aside::Aside;
+use crate::core::random::Random;
 use buffer::{Decoding, Next};
 use cursor::{Cursor, Phase};
 use loan::Lent;
-use session::Session;
+use session::FetchSession;
+use sessionless::Sessionless;
 use window::Window;
 
 /// Where to begin when there is no offset, or one that the log does not have
@@ -105,8 +106,12 @@ pub struct FetchSettings {
     pub check_crcs: bool,
     /// Most bytes that one batch may decompress to; a larger one is an error.
     pub batch_max: u64,
-    /// Milliseconds until a broker is asked again after an error (`retry.backoff.ms`).
+    /// Milliseconds until a partition is asked for again after a first error (`retry.backoff.ms`).
     pub retry_backoff_ms: u64,
+    /// The longest such pause, after errors in a row (`retry.backoff.max.ms`).
+    pub retry_backoff_max_ms: u64,
+    /// What the chance in these pauses begins with.
+    pub seed: u64,
     /// Milliseconds for which a read replica that a leader named is used (`metadata.max.age.ms`).
     pub replica_lease_ms: u64,
 }
@@ -124,6 +129,8 @@ impl Default for FetchSettings {
             check_crcs: true,
             batch_max: 1 << 30,
             retry_backoff_ms: 100,
+            retry_backoff_max_ms: 1_000,
+            seed: 0,
             replica_lease_ms: 300_000,
         }
     }
@@ -131,7 +138,7 @@ impl Default for FetchSettings {
 
 /// How what was fetched is handed out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Reading {
+pub enum ReadMode {
     /// By [`Fetcher::take`], whose caller hears of a failed partition again and again.
     #[default]
     Polls,
@@ -156,14 +163,14 @@ type Map<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 /// What is fetched from one broker.
 #[derive(Debug, Default)]
 struct Source {
-    session: Session,
+    session: FetchSession,
     in_flight: bool,
     /// The broker's task was told that there may be something, and has not looked yet.
     kicked: bool,
     window: Window,
     /// Answers so far.
     rounds: u64,
-    aside: Aside,
+    sessionless: Sessionless,
 }
 
 /// Counts since the beginning.
@@ -173,7 +180,7 @@ pub struct FetchCounts {
     /// Requests written.
     pub requests: u64,
     /// Those of them that were asked while another was held back.
-    pub aside: u64,
+    pub sessionless: u64,
     /// Bytes of answers.
     pub bytes: u64,
     /// Complete batches' bytes that were taken in.
@@ -191,6 +198,7 @@ pub struct FetchCounts {
 /// Fetches for one consumer.
 pub struct Fetcher {
     settings: FetchSettings,
+    random: Random,
     budget: Arc<Budget>,
     decoding: Decoding,
     cursors: Vec<Option<Cursor>>,
@@ -219,7 +227,7 @@ pub struct Fetcher {
     kicks: Vec<i32>,
     /// Brokers that should be asked while they still owe an answer.
     late: Vec<i32>,
-    reading: Reading,
+    reading: ReadMode,
     /// Those who waited for a partition of which there is something now.
     wakers: Vec<Waker>,
     /// Number of the last take.
@@ -252,6 +260,7 @@ impl Fetcher {
             budget: Arc::clone(&budget),
         };
         Fetcher {
+            random: Random(settings.seed),
             settings,
             budget,
             decoding,
@@ -270,7 +279,7 @@ impl Fetcher {
             delayed: BTreeSet::new(),
             kicks: Vec::new(),
             late: Vec::new(),
-            reading: Reading::Polls,
+            reading: ReadMode::Polls,
             wakers: Vec::new(),
             takes: 1,
             moves: 0,
@@ -292,7 +301,7 @@ impl Fetcher {
     }
 
     /// Says how records will be taken; before there is any partition.
-    pub fn set_reading(&mut self, reading: Reading) {
+    pub fn set_reading(&mut self, reading: ReadMode) {
         self.reading = reading;
     }
 
@@ -395,8 +404,9 @@ impl Fetcher {
         }
     }
 
-    /// Where a partition stands, if anything of it was handed out since it was placed.
-    pub fn handed_out(&self, partition: &TopicPartition) -> Option<Position> {
+    /// The offset behind the last record that was handed out of a partition, if any was since it was
+    /// placed.
+    pub fn handed_out(&self, partition: &TopicPartition) -> Option<i64> {
         self.cursor(partition)?.handed_out()
     }
 
@@ -415,6 +425,14 @@ impl Fetcher {
         self.vacant.push(slot);
         self.moves += 1;
         cursor.position()
+    }
+
+    /// Lets go of all partitions and of what they have buffered.
+    pub fn remove_all(&mut self) {
+        let all: Vec<_> = self.by_name.keys().cloned().collect();
+        for partition in all {
+            self.remove(&partition);
+        }
     }
 
     /// Where a partition stands: the next record that is handed out. `None` until that is known.
@@ -613,7 +631,7 @@ impl Fetcher {
             // Also over what is not handed out, such as markers of transactions.
             self.has_handed |= cursor.position() != before;
             match next {
-                Ok(Next::Chunk(chunk)) => {
+                Ok(Next::Chunk { chunk, .. }) => {
                     self.counts.records += chunk.count as u64;
                     out.push(self.lightened(chunk));
                 }
@@ -639,7 +657,7 @@ impl Fetcher {
 
     /// Hands out up to `max` records of one partition, all of one batch. `None` when there is
     /// nothing, or nothing may be handed out: then `waker` is told when that changes. Needs
-    /// [`Reading::Partitions`].
+    /// [`ReadMode::Partitions`].
     pub(crate) fn take_from(
         &mut self,
         partition: &TopicPartition,
@@ -658,7 +676,7 @@ impl Fetcher {
                 return Err(error);
             }
             match cursor.next_records(self.takes, max, &mut self.decoding) {
-                Ok(Next::Chunk(chunk)) => taken = Some(chunk),
+                Ok(Next::Chunk { chunk, .. }) => taken = Some(chunk),
                 Ok(Next::Turn) => {}
                 Ok(Next::Empty) => break,
                 Err(fault) => cursor.fail(PartitionErrorKind::Fault(fault)),
@@ -678,9 +696,9 @@ impl Fetcher {
     #[inline]
     fn lightened(&self, chunk: Chunk) -> Chunk {
         let scarce = match self.reading {
-            Reading::Polls => return chunk,
-            Reading::Stream => self.budget.limit() / 4,
-            Reading::Partitions => self.budget.limit() / 2,
+            ReadMode::Polls => return chunk,
+            ReadMode::Stream => self.budget.limit() / 4,
+            ReadMode::Partitions => self.budget.limit() / 2,
         };
         if self.budget.room() >= scarce {
             return chunk;
@@ -723,7 +741,7 @@ impl Fetcher {
             let Some(slot) = self.failed.pop_front() else { break };
             let Some(cursor) = self.cursors[slot as usize].as_mut() else { continue };
             if let Some(error) = cursor.error() {
-                if self.reading == Reading::Polls {
+                if self.reading == ReadMode::Polls {
                     self.failed.push_back(slot);
                 } else if cursor.is_reported {
                     continue;
@@ -732,7 +750,7 @@ impl Fetcher {
                     cursor.is_reported = true;
                     self.has_failed = true;
                     return Err(error);
-                } else if self.reading != Reading::Polls {
+                } else if self.reading != ReadMode::Polls {
                     self.failed.push_back(slot);
                 }
             }
@@ -751,7 +769,7 @@ impl Fetcher {
 
     /// A partition has failed: somebody has to hear of it.
     fn note_failed(&mut self, slot: Slot) {
-        if self.reading == Reading::Partitions {
+        if self.reading == ReadMode::Partitions {
             self.wake(slot);
         } else {
             self.failed.push_back(slot);
@@ -760,7 +778,7 @@ impl Fetcher {
 
     /// A partition has something to hand out.
     fn note_ready(&mut self, slot: Slot) {
-        if self.reading == Reading::Partitions {
+        if self.reading == ReadMode::Partitions {
             return self.wake(slot);
         }
         if let Some(cursor) = self.cursors[slot as usize].as_mut()
@@ -791,7 +809,7 @@ impl Fetcher {
         let Some(&slot) = self.by_name.get(partition) else { return false };
         let Some(cursor) = self.cursors[slot as usize].as_mut() else { return false };
         change(cursor);
-        let is_ready = !cursor.buffer.is_empty() || self.reading == Reading::Partitions;
+        let is_ready = !cursor.buffer.is_empty() || self.reading == ReadMode::Partitions;
         if cursor.is_deliverable() && is_ready {
             self.note_ready(slot);
         }
@@ -874,7 +892,7 @@ impl Fetcher {
     /// any, unless that could fill the budget with what nobody reads.
     fn guess_anew(&mut self) {
         let fits = self.largest.saturating_mul(self.by_name.len()) < self.budget.limit();
-        let is_safe = fits && self.reading != Reading::Partitions;
+        let is_safe = fits && self.reading != ReadMode::Partitions;
         let most = if is_safe { usize::MAX } else { self.ask.saturating_mul(2) };
         self.guess = self.largest.min(most);
     }

@@ -7,7 +7,7 @@ use thalweg_wire::messages::fetch_request::{
 use thalweg_wire::{ApiKey, Uuid, Writer};
 
 use super::budget::Reservation;
-use super::session::{Asked, ByPartition};
+use super::session::{ByPartition, RequestedPartition};
 use super::{FetchSettings, Fetcher, IsolationLevel, Slot};
 use crate::core::pipeline;
 
@@ -125,7 +125,7 @@ impl Fetcher {
             }
         }
         let (Some(broker), Some(leader)) = (target, cursor.leader) else { return };
-        let asked = Asked {
+        let asked = RequestedPartition {
             topic_id: cursor.topic_id,
             offset: cursor.fetch_at.offset,
             leader_epoch: leader.epoch,
@@ -188,7 +188,7 @@ impl FetchSettings {
 /// Writes the request's body. Both lists come sorted by topic, so that each topic is one piece.
 pub(super) fn write(
     request: FetchRequestRef<'_>,
-    named: &ByPartition<Asked>,
+    named: &ByPartition<RequestedPartition>,
     forgotten: &ByPartition<Uuid>,
     version: i16,
     frame: &mut Writer,

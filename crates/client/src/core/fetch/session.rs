@@ -13,7 +13,7 @@ const NEW: i32 = 0;
 
 /// What a broker knows of a partition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Asked {
+pub(super) struct RequestedPartition {
     pub topic_id: Uuid,
     pub offset: i64,
     /// Epoch of the leader that is meant.
@@ -28,15 +28,15 @@ pub(super) type ByPartition<T> = BTreeMap<Arc<TopicPartition>, T>;
 
 /// A session with one broker.
 #[derive(Debug, Default)]
-pub(super) struct Session {
+pub(super) struct FetchSession {
     pub id: i32,
     pub epoch: i32,
     /// What is wanted of the broker by now.
-    wanted: ByPartition<Asked>,
+    wanted: ByPartition<RequestedPartition>,
     /// What the broker has been told, with the request that is under way: its answers are to this.
-    told: ByPartition<Asked>,
+    told: ByPartition<RequestedPartition>,
     /// What the next request names, where `wanted` is not what was told.
-    named: ByPartition<Asked>,
+    named: ByPartition<RequestedPartition>,
     /// What the next request has forgotten, with the id it was told of by.
     forgotten: ByPartition<Uuid>,
     /// Sessions begun.
@@ -45,7 +45,7 @@ pub(super) struct Session {
 
 static NOTHING_FORGOTTEN: ByPartition<Uuid> = BTreeMap::new();
 
-impl Session {
+impl FetchSession {
     pub fn is_new(&self) -> bool {
         self.epoch == NEW
     }
@@ -60,7 +60,7 @@ impl Session {
 
     /// What the broker is to know of a partition from the next request on; `None` to have it
     /// forgotten.
-    pub fn set(&mut self, partition: &Arc<TopicPartition>, wanted: Option<Asked>) {
+    pub fn set(&mut self, partition: &Arc<TopicPartition>, wanted: Option<RequestedPartition>) {
         let told = self.told.get(partition);
         self.named.remove(partition);
         self.forgotten.remove(partition);
@@ -85,12 +85,12 @@ impl Session {
 
     /// What the broker was told of a partition last: what it answers is to that, whatever is wanted
     /// by now.
-    pub fn told(&self, partition: &TopicPartition) -> Option<&Asked> {
+    pub fn told(&self, partition: &TopicPartition) -> Option<&RequestedPartition> {
         self.told.get(partition)
     }
 
     /// What is wanted and was not told: what the request under way does not ask for.
-    pub fn untold(&self) -> impl Iterator<Item = (&Arc<TopicPartition>, &Asked)> {
+    pub fn untold(&self) -> impl Iterator<Item = (&Arc<TopicPartition>, &RequestedPartition)> {
         self.named.iter()
     }
 
@@ -100,7 +100,7 @@ impl Session {
     }
 
     /// What the next request names, and has forgotten; in order of topics.
-    pub fn changes(&self) -> (&ByPartition<Asked>, &ByPartition<Uuid>) {
+    pub fn changes(&self) -> (&ByPartition<RequestedPartition>, &ByPartition<Uuid>) {
         match self.is_new() {
             true => (&self.wanted, &NOTHING_FORGOTTEN),
             false => (&self.named, &self.forgotten),
@@ -140,18 +140,18 @@ mod tests {
         Arc::new(TopicPartition::new("t", index))
     }
 
-    fn asked(offset: i64) -> Asked {
+    fn asked(offset: i64) -> RequestedPartition {
         let topic_id = Uuid::from_u128(777);
-        Asked { topic_id, offset, leader_epoch: 0, last_epoch: -1, max_bytes: 100 }
+        RequestedPartition { topic_id, offset, leader_epoch: 0, last_epoch: -1, max_bytes: 100 }
     }
 
-    fn names(session: &Session) -> (Vec<i32>, Vec<i32>) {
+    fn names(session: &FetchSession) -> (Vec<i32>, Vec<i32>) {
         let (named, forgotten) = session.changes();
         let index = |partition: &Arc<TopicPartition>| partition.partition;
         (named.keys().map(index).collect(), forgotten.keys().map(index).collect())
     }
 
-    fn round(session: &mut Session) -> (Vec<i32>, Vec<i32>) {
+    fn round(session: &mut FetchSession) -> (Vec<i32>, Vec<i32>) {
         let names = names(session);
         session.sent();
         session.answered(9);
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn only_what_changed_is_named() {
-        let mut session = Session::default();
+        let mut session = FetchSession::default();
         for index in 0..3 {
             session.set(&partition(index), Some(asked(0)));
         }
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_lost_session_names_everything_that_is_still_wanted() {
-        let mut session = Session::default();
+        let mut session = FetchSession::default();
         for index in 0..3 {
             session.set(&partition(index), Some(asked(0)));
         }
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn what_changes_while_a_request_is_under_way_is_named_by_the_next() {
-        let mut session = Session::default();
+        let mut session = FetchSession::default();
         for index in 0..3 {
             session.set(&partition(index), Some(asked(0)));
         }
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_broker_without_sessions_is_told_everything_each_time() {
-        let mut session = Session::default();
+        let mut session = FetchSession::default();
         session.set(&partition(0), Some(asked(0)));
         for _ in 0..3 {
             assert_eq!(names(&session).0, [0]);

@@ -26,9 +26,9 @@ pub mod action;
 pub mod assignor;
 mod classic;
 mod consumer;
-mod handover;
-mod link;
+mod coordinator_requests;
 pub mod protocol;
+mod revocation;
 pub mod status;
 #[cfg(test)]
 mod tests;
@@ -128,7 +128,7 @@ pub enum OnLeave {
 
 /// What a member subscribes to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Subscription {
+pub enum SubscribedTopics {
     /// Topics by name.
     Topics(BTreeSet<Arc<str>>),
     /// Topics that match a pattern. With KIP-848 it is RE2's syntax and the coordinator's to match;
@@ -159,7 +159,7 @@ impl Member {
     /// out its retries.
     pub fn new(
         settings: GroupSettings,
-        subscription: Subscription,
+        subscription: SubscribedTopics,
         random: [u8; 16],
         now_ms: u64,
     ) -> Member {
@@ -230,7 +230,7 @@ impl Member {
     }
 
     /// Subscribes to something else.
-    pub fn set_subscription(&mut self, subscription: Subscription, now_ms: u64) {
+    pub fn set_subscription(&mut self, subscription: SubscribedTopics, now_ms: u64) {
         either!(self, member => member.set_subscription(subscription, now_ms));
     }
 
@@ -300,6 +300,11 @@ impl Member {
     /// Whether it left because the application did not poll, and comes back when it does.
     pub fn is_poll_interval_exceeded(&self) -> bool {
         either!(self, member => member.is_poll_interval_exceeded())
+    }
+
+    /// Whether it was told to leave, and has not left yet: it may still be giving up partitions.
+    pub fn is_leaving(&self) -> bool {
+        !self.is_done() && either!(self, member => member.is_leaving())
     }
 
     /// What it is doing, or waiting for.

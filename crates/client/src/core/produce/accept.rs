@@ -97,7 +97,7 @@ impl Sender {
     /// `trouble` says why.
     pub fn disconnected(&mut self, broker: i32, trouble: Arc<str>, now_ms: u64) {
         self.wants_metadata = true;
-        self.errand = true;
+        self.lookup = true;
         let Some(outbox) = self.outboxes.get_mut(&broker) else { return };
         outbox.trouble = Some(trouble);
         for (slot, key) in std::mem::take(&mut outbox.requests).into_iter().flatten() {
@@ -176,7 +176,7 @@ impl Sender {
         // Whoever knows of another leader, by this answer or another, need not ask (KIP-951).
         if is_moved && partition.leader.is_none_or(|leader| leader.id == partition.sent_to) {
             self.wants_metadata = true;
-            self.errand = true;
+            self.lookup = true;
         }
         self.reschedule(slot, now_ms);
     }
@@ -266,7 +266,7 @@ impl Sender {
     }
 
     /// Gives up batches whose time is over (`delivery.timeout.ms`). To be called now and then
-    /// while there are any; says whether there are, and asks for an errand when there are again.
+    /// while there are any; says whether there are, and asks for a lookup when there are again.
     pub fn expire(&mut self, now_ms: u64) -> bool {
         for slot in 0..self.partitions.len() as Slot {
             let after_ms = self.settings.delivery_timeout_ms;

@@ -155,7 +155,7 @@ impl Sender {
         self.outstanding += 1;
         if self.is_unwatched {
             self.is_unwatched = false;
-            self.errand = true;
+            self.lookup = true;
         }
         let batch = Batch::new(Begin { key, limit, now_ms }, charge, buffer);
         let queue = &mut self.partitions[slot as usize].queue;

@@ -52,6 +52,7 @@ pub use memory::Memory;
 pub use outcome::{RecordMetadata, Ticket};
 pub use sender::Shipment;
 
+use crate::core::random::Random;
 use partition::Partition;
 use schedule::Outbox;
 use topics::Topic;
@@ -180,10 +181,10 @@ pub struct Sender {
     /// Who is to be told of settled batches.
     wakers: Vec<Waker>,
     /// Whoever looks after metadata, producer id and time is to be woken.
-    errand: bool,
+    lookup: bool,
     wants_metadata: bool,
     wants_producer_id: bool,
-    /// Nobody calls [`Self::expire`] until `errand`.
+    /// Nobody calls [`Self::expire`] until `lookup`.
     is_unwatched: bool,
     counts: ProduceCounts,
 }
@@ -208,7 +209,7 @@ impl Sender {
             outstanding: 0,
             kicks: Vec::new(),
             wakers: Vec::new(),
-            errand: false,
+            lookup: false,
             wants_metadata: false,
             wants_producer_id: false,
             is_unwatched: true,
@@ -252,16 +253,16 @@ impl Sender {
 
     /// Whether somebody has to hear of something; see [`Self::take_signals`].
     pub fn has_signals(&self) -> bool {
-        self.errand || !self.kicks.is_empty() || !self.wakers.is_empty()
+        self.lookup || !self.kicks.is_empty() || !self.wakers.is_empty()
     }
 
-    /// Takes whom to wake: brokers' tasks, those who wait for batches, and whether there is an
-    /// errand.
+    /// Takes whom to wake: brokers' tasks, those who wait for batches, and whether there is
+    /// something to look after.
     pub fn take_signals(&mut self) -> Signals {
         Signals {
             kicks: std::mem::take(&mut self.kicks),
             wakers: std::mem::take(&mut self.wakers),
-            errand: std::mem::take(&mut self.errand),
+            lookup: std::mem::take(&mut self.lookup),
         }
     }
 
@@ -273,14 +274,14 @@ impl Sender {
     /// Asks for metadata, for a topic that is not known here.
     pub fn want_metadata(&mut self) {
         self.wants_metadata = true;
-        self.errand = true;
+        self.lookup = true;
     }
 
     /// Takes over that nobody could be asked for metadata.
     pub fn metadata_failed(&mut self, trouble: Arc<str>) {
         self.trouble = Some(trouble);
         self.wants_metadata = true;
-        self.errand = true;
+        self.lookup = true;
     }
 
     /// Whether a producer id is to be asked for.
@@ -304,19 +305,5 @@ pub struct Signals {
     /// Those who wait for batches that are settled now.
     pub wakers: Vec<Waker>,
     /// There is something to look after: metadata, a producer id, or time.
-    pub errand: bool,
-}
-
-/// A small generator; a seed says everything.
-#[derive(Debug)]
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
+    pub lookup: bool,
 }

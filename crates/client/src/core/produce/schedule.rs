@@ -63,11 +63,11 @@ impl Sender {
             && !partition.queue.is_empty()
         {
             self.wants_producer_id = true;
-            self.errand = true;
+            self.lookup = true;
         }
         if partition.leader.is_none() && !partition.queue.is_empty() {
             self.wants_metadata = true;
-            self.errand = true;
+            self.lookup = true;
         }
         let before = std::mem::replace(&mut partition.place, place);
         if before == place {

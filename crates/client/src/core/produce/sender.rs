@@ -111,7 +111,7 @@ impl Sender {
                 // The id has no epoch left for the next time.
                 self.producer_id = None;
                 self.wants_producer_id = true;
-                self.errand = true;
+                self.lookup = true;
             }
         }
         let mut batch = partition.queue.pop_front()?;

@@ -11,13 +11,12 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use super::Hub;
-use crate::backoff;
 use crate::consumer::is_passing;
 use crate::coordinator::CommittedOffset;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 use crate::options;
-use crate::stream::session::Session;
+use crate::stream::assigned::AssignedPartition;
 
 /// Longest pause before a commit that failed is tried again without being asked for.
 const RETRY_MAX: Duration = Duration::from_secs(10);
@@ -36,8 +35,8 @@ pub(super) struct Commits {
 pub(super) type Outcome = (u64, Option<Error>);
 
 impl Hub {
-    pub fn note_dirty(&self, session: &Arc<Session>) {
-        self.lock().dirty.push(Arc::clone(session));
+    pub fn note_dirty(&self, assignment: &Arc<AssignedPartition>) {
+        self.lock().dirty.push(Arc::clone(assignment));
     }
 
     /// Has what is acknowledged committed within `time`, without anybody waiting.
@@ -86,25 +85,27 @@ impl Hub {
                 commits.begun += 1;
                 commits.begun
             };
-            let failed = self.commit_patiently().await.err();
+            let failed = self.commit_with_retries().await.err();
             let failures = {
                 let commits = &mut self.lock().commits;
                 commits.failures = if failed.is_some() { commits.failures + 1 } else { 0 };
                 commits.failures
             };
             if failures > 0 {
-                let (pause, _) = self.handle.retries();
-                self.commit_within(backoff::pause(pause, RETRY_MAX, failures));
+                self.commit_within(self.handle.backoff_up_to(RETRY_MAX, failures));
             }
             self.committed.send_replace((number, failed));
         }
     }
 
-    async fn commit_patiently(&self) -> Result<(), Error> {
-        let (pause, limit) = self.handle.retries();
-        let deadline = Instant::now() + limit;
+    async fn commit_with_retries(&self) -> Result<(), Error> {
+        let deadline = Instant::now() + options::bounded(self.handle.api_timeout());
+        let mut failures = 0;
         loop {
-            match self.commit_once().await {
+            let result = self.commit_once().await;
+            failures += 1;
+            let pause = self.handle.backoff(failures);
+            match result {
                 Err(error) if is_passing(&error) && Instant::now() + pause < deadline => {
                     tracing::debug!(%error, "a commit is tried again");
                     tokio::time::sleep(pause).await;
@@ -115,24 +116,28 @@ impl Hub {
     }
 
     async fn commit_once(&self) -> Result<(), Error> {
-        let sessions = std::mem::take(&mut self.lock().dirty);
-        let mut dirty = Dirty { hub: self, sessions };
-        let offsets: Vec<_> = dirty.sessions.iter().map(|session| session.to_commit()).collect();
+        let assignments = std::mem::take(&mut self.lock().dirty);
+        let mut dirty = Dirty { hub: self, assignments };
+        let offsets: Vec<_> =
+            dirty.assignments.iter().map(|assignment| assignment.to_commit()).collect();
         let wanted: Vec<(TopicPartition, CommittedOffset)> = dirty
-            .sessions
+            .assignments
             .iter()
             .zip(&offsets)
-            .filter_map(|(session, offset)| Some((session.partition.clone(), offset.clone()?)))
+            .filter_map(|(assignment, offset)| {
+                Some((assignment.partition.clone(), offset.clone()?))
+            })
             .collect();
         let refusals = match wanted.is_empty() {
             true => BTreeMap::new(),
             false => self.handle.commit_each(wanted).await?,
         };
         let mut offsets = offsets.into_iter();
-        dirty.sessions.retain(|session| {
+        dirty.assignments.retain(|assignment| {
             let offset = offsets.next().flatten();
             // What was refused is tried again with the next; the others do not suffer from it.
-            refusals.contains_key(&session.partition) || session.note_committed(offset.as_ref())
+            refusals.contains_key(&assignment.partition)
+                || assignment.note_committed(offset.as_ref())
         });
         refusals.into_values().next().map_or(Ok(()), Err)
     }
@@ -160,16 +165,16 @@ impl Hub {
     }
 }
 
-/// Sessions with something to commit, which go back where they were.
+/// Assignments with something to commit, which go back where they were.
 struct Dirty<'a> {
     hub: &'a Hub,
-    sessions: Vec<Arc<Session>>,
+    assignments: Vec<Arc<AssignedPartition>>,
 }
 
 impl Drop for Dirty<'_> {
     fn drop(&mut self) {
-        if !self.sessions.is_empty() {
-            self.hub.lock().dirty.append(&mut self.sessions);
+        if !self.assignments.is_empty() {
+            self.hub.lock().dirty.append(&mut self.assignments);
         }
     }
 }

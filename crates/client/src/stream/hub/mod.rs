@@ -19,8 +19,8 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use super::assigned::AssignedPartition;
 use super::manual::ManualOffsets;
-use super::session::Session;
 use super::settings::ConsumerSettings;
 use crate::consumer::{Consumer, ConsumerHandle};
 use crate::core::partition::TopicPartition;
@@ -51,11 +51,11 @@ pub(super) struct Hub {
 
 #[derive(Default)]
 struct State {
-    sessions: HashMap<TopicPartition, Arc<Session>>,
+    assignments: HashMap<TopicPartition, Arc<AssignedPartition>>,
     /// Those of which a stream is to be handed out.
-    fresh: VecDeque<Arc<Session>>,
+    fresh: VecDeque<Arc<AssignedPartition>>,
     /// Those with something to commit.
-    dirty: Vec<Arc<Session>>,
+    dirty: Vec<Arc<AssignedPartition>>,
     commit_at: Option<Instant>,
     commits: Commits,
     /// Why the sources end.
@@ -102,7 +102,7 @@ impl Hub {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a session for each of these partitions, which are assigned.
+    /// Begins an assignment for each of these partitions.
     pub fn open(self: &Arc<Self>, partitions: impl IntoIterator<Item = TopicPartition>) {
         let mut state = self.lock();
         if self.is_stopped() {
@@ -112,96 +112,100 @@ impl Hub {
         }
         let mut ended = Vec::new();
         for partition in partitions {
-            let session = Arc::new(Session::new(partition.clone(), Arc::downgrade(self)));
-            state.fresh.push_back(Arc::clone(&session));
-            ended.extend(state.sessions.insert(partition, session));
+            let assignment =
+                Arc::new(AssignedPartition::new(partition.clone(), Arc::downgrade(self)));
+            state.fresh.push_back(Arc::clone(&assignment));
+            ended.extend(state.assignments.insert(partition, assignment));
         }
         drop(state);
-        for session in ended {
-            session.close();
+        for assignment in ended {
+            assignment.close();
         }
         self.handle.wake();
     }
 
-    /// Begins a session for a source of its own, unless there is one already.
-    pub fn open_apart(self: &Arc<Self>, partition: &TopicPartition) -> Option<Arc<Session>> {
+    /// Begins an assignment for a source of its own, unless there is one already.
+    pub fn open_apart(
+        self: &Arc<Self>,
+        partition: &TopicPartition,
+    ) -> Option<Arc<AssignedPartition>> {
         let mut state = self.lock();
-        if self.is_stopped() || state.sessions.contains_key(partition) {
+        if self.is_stopped() || state.assignments.contains_key(partition) {
             return None;
         }
-        let session = Arc::new(Session::new(partition.clone(), Arc::downgrade(self)));
-        state.sessions.insert(partition.clone(), Arc::clone(&session));
-        Some(session)
+        let assignment = Arc::new(AssignedPartition::new(partition.clone(), Arc::downgrade(self)));
+        state.assignments.insert(partition.clone(), Arc::clone(&assignment));
+        Some(assignment)
     }
 
-    pub fn session(&self, partition: &TopicPartition) -> Option<Arc<Session>> {
-        self.lock().sessions.get(partition).cloned()
+    pub fn assignment(&self, partition: &TopicPartition) -> Option<Arc<AssignedPartition>> {
+        self.lock().assignments.get(partition).cloned()
     }
 
     /// A partition whose stream is to be handed out.
-    pub fn next_fresh(&self) -> Option<Arc<Session>> {
+    pub fn next_fresh(&self) -> Option<Arc<AssignedPartition>> {
         self.lock().fresh.pop_front()
     }
 
     /// A partition whose stream was dropped is handed out again, from where that one stopped.
-    pub fn give_back(&self, session: &Arc<Session>) {
+    pub fn give_back(&self, assignment: &Arc<AssignedPartition>) {
         let mut state = self.lock();
-        if session.is_open() && !self.is_stopped() {
-            state.fresh.push_back(Arc::clone(session));
+        if assignment.is_open() && !self.is_stopped() {
+            state.fresh.push_back(Arc::clone(assignment));
             drop(state);
             self.handle.wake();
         }
     }
 
-    /// Ends the sessions of partitions, which remain here until they are closed.
-    fn end_sessions(&self, partitions: &[TopicPartition]) -> Vec<Arc<Session>> {
+    /// Ends the assignments of partitions, which remain here until they are closed.
+    fn end_assignments(&self, partitions: &[TopicPartition]) -> Vec<Arc<AssignedPartition>> {
         let mut state = self.lock();
-        let found = partitions.iter().filter_map(|partition| state.sessions.get(partition));
+        let found = partitions.iter().filter_map(|partition| state.assignments.get(partition));
         let found: Vec<_> = found.cloned().collect();
         let gone = addresses(&found);
         state.fresh.retain(|fresh| !gone.contains(&Arc::as_ptr(fresh)));
         drop(state);
-        for session in &found {
+        for assignment in &found {
             // It may come back to this member, and is not fetched again then.
-            let stash = session.end();
+            let stash = assignment.end();
             if !stash.is_empty() {
-                self.handle.give_back(&session.partition, stash);
+                self.handle.give_back(&assignment.partition, stash);
             }
         }
         found
     }
 
-    fn close_sessions(&self, sessions: &[Arc<Session>]) {
-        for session in sessions {
-            session.close();
+    fn close_assignments(&self, assignments: &[Arc<AssignedPartition>]) {
+        for assignment in assignments {
+            assignment.close();
         }
         let mut state = self.lock();
-        for session in sessions {
-            let is_this = |known: &Arc<Session>| Arc::ptr_eq(known, session);
-            if state.sessions.get(&session.partition).is_some_and(is_this) {
-                state.sessions.remove(&session.partition);
+        for assignment in assignments {
+            let is_this = |known: &Arc<AssignedPartition>| Arc::ptr_eq(known, assignment);
+            if state.assignments.get(&assignment.partition).is_some_and(is_this) {
+                state.assignments.remove(&assignment.partition);
             }
         }
-        let gone = addresses(sessions);
+        let gone = addresses(assignments);
         state.dirty.retain(|dirty| !gone.contains(&Arc::as_ptr(dirty)));
     }
 
     /// Lets go of the partitions that a source had for itself. What it handed out can still be
     /// acknowledged.
-    pub fn let_go(&self, sessions: &[Arc<Session>]) {
-        for session in sessions {
-            drop(session.end());
-            self.handle.remove(&session.partition);
+    pub fn let_go(&self, assignments: &[Arc<AssignedPartition>]) {
+        for assignment in assignments {
+            drop(assignment.end());
+            self.handle.remove(&assignment.partition);
         }
-        // Last: until then nobody else can have them for himself, and lose them by this.
+        // Last: until then nobody else can have them, and lose them by this.
         let mut state = self.lock();
-        for session in sessions {
-            state.sessions.remove(&session.partition);
+        for assignment in assignments {
+            state.assignments.remove(&assignment.partition);
         }
     }
 
-    fn all_sessions(&self) -> Vec<Arc<Session>> {
-        self.lock().sessions.values().cloned().collect()
+    fn all_assignments(&self) -> Vec<Arc<AssignedPartition>> {
+        self.lock().assignments.values().cloned().collect()
     }
 
     /// Hands nothing more out: every stream ends.
@@ -213,8 +217,8 @@ impl Hub {
         drop(state);
         let partitions = self.handle.partitions();
         self.handle.pause(&partitions);
-        for session in self.all_sessions() {
-            drop(session.end());
+        for assignment in self.all_assignments() {
+            drop(assignment.end());
         }
         self.handle.wake();
     }
@@ -250,8 +254,8 @@ impl Hub {
     }
 
     async fn all_settled(&self) {
-        for session in self.all_sessions() {
-            session.settled().await;
+        for assignment in self.all_assignments() {
+            assignment.settled().await;
         }
     }
 
@@ -336,9 +340,9 @@ impl Hub {
     }
 }
 
-/// Tells sessions from each other.
-fn addresses(sessions: &[Arc<Session>]) -> HashSet<*const Session> {
-    sessions.iter().map(Arc::as_ptr).collect()
+/// Tells assignments from each other.
+fn addresses(assignments: &[Arc<AssignedPartition>]) -> HashSet<*const AssignedPartition> {
+    assignments.iter().map(Arc::as_ptr).collect()
 }
 
 /// Whatever ends the task: nothing more is handed out, and nobody waits for it.
@@ -347,8 +351,8 @@ struct Finish<'a>(&'a Arc<Hub>);
 impl Drop for Finish<'_> {
     fn drop(&mut self) {
         self.0.stop();
-        let sessions = self.0.all_sessions();
-        self.0.close_sessions(&sessions);
+        let assignments = self.0.all_assignments();
+        self.0.close_assignments(&assignments);
         self.0.lock().fresh.clear();
         self.0.is_done.send_replace(true);
     }

@@ -9,27 +9,31 @@ use super::{COMMIT_SHARE, Hub};
 use crate::consumer::{ListenerFuture, Rebalance, RebalanceListener};
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
-use crate::stream::session::Session;
+use crate::stream::assigned::AssignedPartition;
 
 impl Hub {
     /// Gives partitions up: waits for what is in the application's hands, then commits.
     async fn hand_over(self: &Arc<Self>, rebalance: &Rebalance) {
-        let sessions = self.end_sessions(rebalance.partitions());
+        let assignments = self.end_assignments(rebalance.partitions());
         tokio::select! {
-            () = self.settle_and_commit(&sessions, rebalance) => {}
+            () = self.settle_and_commit(&assignments, rebalance) => {}
             () = self.handle.until_lost(rebalance.partitions()) => {}
         }
-        self.close_sessions(&sessions);
+        self.close_assignments(&assignments);
     }
 
-    async fn settle_and_commit(self: &Arc<Self>, sessions: &[Arc<Session>], rebalance: &Rebalance) {
+    async fn settle_and_commit(
+        self: &Arc<Self>,
+        assignments: &[Arc<AssignedPartition>],
+        rebalance: &Rebalance,
+    ) {
         let now = Instant::now();
         let deadline = rebalance.deadline().map_or(now, Instant::from);
         let left = deadline.saturating_duration_since(now);
         let settle_by = now + (left - left / COMMIT_SHARE).min(self.hand_over_max);
         let settled = async {
-            for session in sessions {
-                session.settled().await;
+            for assignment in assignments {
+                assignment.settled().await;
             }
         };
         tokio::select! {
@@ -37,7 +41,7 @@ impl Hub {
             () = self.until_quick(), if !self.is_quick() => {}
             () = std::future::ready(()), if self.is_quick() => {}
             () = sleep_until(settle_by) => {
-                let count = sessions.len();
+                let count = assignments.len();
                 tracing::warn!(count, "partitions are given up with records under way");
             }
         }
@@ -112,8 +116,8 @@ impl RebalanceListener for Listener {
     fn lost<'a>(&'a self, rebalance: &'a Rebalance) -> ListenerFuture<'a> {
         Box::pin(async {
             if let Some(hub) = self.hub.upgrade() {
-                let sessions = hub.end_sessions(rebalance.partitions());
-                hub.close_sessions(&sessions);
+                let assignments = hub.end_assignments(rebalance.partitions());
+                hub.close_assignments(&assignments);
                 if let Some(offsets) = &hub.offsets {
                     let hook = offsets.revoked(rebalance.partitions());
                     if timeout(hub.hand_over_max, hook).await.is_err() {

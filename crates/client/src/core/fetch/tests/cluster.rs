@@ -38,7 +38,7 @@ impl Rng {
 #[derive(Default)]
 pub(super) struct Cluster {
     pub(super) logs: BTreeMap<i32, Log>,
-    pub(super) sessions: HashMap<(i32, i32), (i32, BTreeMap<i32, Asked>)>,
+    pub(super) sessions: HashMap<(i32, i32), (i32, BTreeMap<i32, SessionPartition>)>,
     pub(super) next_session: i32,
     /// Bytes of batches sent.
     pub(super) sent: u64,
@@ -49,7 +49,7 @@ pub(super) struct Cluster {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct SessionPartition {
     offset: i64,
     max_bytes: i32,
     leader_epoch: i32,
@@ -176,7 +176,7 @@ impl Cluster {
             for p in &topic.partitions {
                 let before = asked.insert(
                     p.partition,
-                    Asked {
+                    SessionPartition {
                         offset: p.fetch_offset,
                         max_bytes: p.partition_max_bytes,
                         leader_epoch: p.current_leader_epoch,

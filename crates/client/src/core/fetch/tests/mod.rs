@@ -1,6 +1,7 @@
 //! A fetcher against logs in memory.
 
 mod cluster;
+mod kept;
 mod loan;
 mod seeds;
 
@@ -149,13 +150,58 @@ fn without_a_hint_it_waits_and_asks_for_metadata() {
     fetcher.update_leaders(&cluster.metadata());
     let log = cluster.logs.get_mut(&0).unwrap();
     (log.leader, log.epoch) = (-1, 0);
+    assert!(refused(&mut fetcher, &mut cluster, 0).needs_metadata);
+    let again = fetcher.next_retry().unwrap();
+    assert_eq!(pump(&mut fetcher, &mut cluster, again - 1), 0);
+    assert_eq!(fetcher.next_retry(), Some(again));
+    assert_eq!(pump(&mut fetcher, &mut cluster, again), 1);
+}
+
+/// What broker 1 answers at this time, which is asked.
+fn refused(fetcher: &mut Fetcher, cluster: &mut Cluster, now_ms: u64) -> Accepted {
     let mut frame = Writer::new();
-    let _planned = fetcher.plan(1, 0, VERSION, "test", &mut frame).unwrap().unwrap();
+    let _planned = fetcher.plan(1, now_ms, VERSION, "test", &mut frame).unwrap().unwrap();
     let body = cluster.answer(1, &frame.to_vec());
-    assert!(fetcher.accept(1, &body, VERSION, 0).unwrap().needs_metadata);
-    assert_eq!(pump(&mut fetcher, &mut cluster, 50), 0);
-    assert_eq!(fetcher.next_retry(), Some(100));
-    assert_eq!(pump(&mut fetcher, &mut cluster, 100), 1);
+    fetcher.accept(1, &body, VERSION, now_ms).unwrap()
+}
+
+#[test]
+fn a_partition_that_is_refused_again_and_again_is_asked_for_less_and_less() {
+    let mut firsts = Vec::new();
+    for seed in 0..20 {
+        let mut cluster = Cluster::with(1, 1);
+        let mut fetcher = fetcher(FetchSettings { seed, ..Default::default() }, 1 << 20);
+        fetcher.add(tp(0), Some(Position::at(0)));
+        fetcher.update_leaders(&cluster.metadata());
+        let mut now = 0;
+        let mut pauses = |fetcher: &mut Fetcher, cluster: &mut Cluster| {
+            let log = cluster.logs.get_mut(&0).unwrap();
+            (log.leader, log.epoch) = (-1, 0);
+            let mut pauses = Vec::new();
+            for _ in 0..6 {
+                refused(fetcher, cluster, now);
+                let again = fetcher.next_retry().unwrap();
+                pauses.push(again - now);
+                now = again;
+            }
+            // Once it is answered, that is forgotten.
+            let log = cluster.logs.get_mut(&0).unwrap();
+            log.leader = 1;
+            log.append(&["a"], BatchOptions::default(), Compression::None);
+            pump(fetcher, cluster, now);
+            assert_eq!(take(fetcher, 9).len(), 1);
+            pauses
+        };
+        for _ in 0..2 {
+            let pauses = pauses(&mut fetcher, &mut cluster);
+            let expected = [80..=120, 160..=240, 320..=480, 640..=960, 800..=1_000, 800..=1_000];
+            let fits =
+                |(pause, range): (&u64, &std::ops::RangeInclusive<u64>)| range.contains(pause);
+            assert!(pauses.iter().zip(&expected).all(fits), "{pauses:?}");
+            firsts.push(pauses[0]);
+        }
+    }
+    assert!(firsts.iter().any(|pause| *pause != firsts[0]), "all are {}", firsts[0]);
 }
 
 #[test]
@@ -170,25 +216,25 @@ fn what_is_resumed_while_a_request_is_held_back_is_asked_for_aside() {
     let mut flights = Flights::default();
     flights.send(&mut fetcher, &mut cluster, 0);
     cluster.logs.get_mut(&1).unwrap().append(&["a"], BatchOptions::default(), Compression::None);
-    flights.send_aside(&mut fetcher, &mut cluster, 0);
+    flights.send_sessionless(&mut fetcher, &mut cluster, 0);
     assert_eq!(flights.0.len(), 1, "nobody wants anything");
     fetcher.resume(&tp(1));
-    flights.send_aside(&mut fetcher, &mut cluster, 0);
+    flights.send_sessionless(&mut fetcher, &mut cluster, 0);
     assert_eq!(flights.0.len(), 2);
-    // While it is asked for aside, the session does not ask for it.
+    // While it is asked for without a session, the session does not ask for it.
     flights.land(&mut fetcher, 0, 0, false);
     flights.send(&mut fetcher, &mut cluster, 0);
     flights.land(&mut fetcher, 0, 0, false);
     assert_eq!(take(&mut fetcher, 9), owned(&[(1, 0, "a")]));
     // There is nothing more, as is known; when it is not, it is asked once.
     for _ in 0..3 {
-        flights.send_aside(&mut fetcher, &mut cluster, 0);
+        flights.send_sessionless(&mut fetcher, &mut cluster, 0);
         flights.land(&mut fetcher, 0, 1, false);
         assert_eq!(flights.0.len(), 1);
         fetcher.pause(&tp(1));
         fetcher.resume(&tp(1));
     }
-    assert_eq!((flights.0.len(), fetcher.counts().aside), (1, 2));
+    assert_eq!((flights.0.len(), fetcher.counts().sessionless), (1, 2));
     // The session takes over.
     flights.land(&mut fetcher, 0, 0, false);
     cluster.logs.get_mut(&1).unwrap().append(&["b"], BatchOptions::default(), Compression::None);
@@ -429,7 +475,7 @@ fn sessions_outlive_pausing_and_are_begun_again_when_lost() {
 
 #[test]
 fn a_failure_is_told_once_to_whoever_reads_the_partition() {
-    for reading in [Reading::Partitions, Reading::Stream] {
+    for reading in [ReadMode::Partitions, ReadMode::Stream] {
         let mut cluster = Cluster::with(2, 1);
         for index in 0..2 {
             let log = cluster.logs.get_mut(&index).unwrap();
@@ -450,7 +496,7 @@ fn a_failure_is_told_once_to_whoever_reads_the_partition() {
         let waker = Waker::noop();
         let (mut records, mut errors) = (0, Vec::new());
         for round in 0..20 {
-            if reading == Reading::Stream {
+            if reading == ReadMode::Stream {
                 let mut out = Records::default();
                 match fetcher.take(10, &mut out) {
                     Ok(()) => records += out.len(),
@@ -471,7 +517,7 @@ fn a_failure_is_told_once_to_whoever_reads_the_partition() {
         log.append(&["c"], BatchOptions::default(), Compression::None);
         pump(&mut fetcher, &mut cluster, 1_000);
         let count = match reading {
-            Reading::Stream => take(&mut fetcher, 10).len(),
+            ReadMode::Stream => take(&mut fetcher, 10).len(),
             _ => fetcher.take_from(&tp(0), 10, waker).unwrap().map_or(0, |chunk| chunk.count),
         };
         assert_eq!(count, 1, "{reading:?}");

@@ -39,13 +39,19 @@ impl Flights {
     }
 
     /// Asks brokers that owe an answer, where that is said to be of use; elsewhere it is not.
-    pub(super) fn send_aside(&mut self, fetcher: &mut Fetcher, cluster: &mut Cluster, now: u64) {
+    pub(super) fn send_sessionless(
+        &mut self,
+        fetcher: &mut Fetcher,
+        cluster: &mut Cluster,
+        now: u64,
+    ) {
         fetcher.settle(now);
         self.1.extend(fetcher.take_late());
         for broker in [1, 2] {
             let is_late = self.1.remove(&broker);
             let mut frame = Writer::new();
-            let planned = fetcher.plan_aside(broker, now, VERSION, "test", &mut frame).unwrap();
+            let planned =
+                fetcher.plan_sessionless(broker, now, VERSION, "test", &mut frame).unwrap();
             let Some(planned) = planned else { continue };
             assert!(is_late, "nobody was told that broker {broker} is to be asked");
             let body = cluster.answer(broker, &frame.to_vec());
@@ -70,12 +76,12 @@ impl Flights {
         }
         match (flight.is_aside, lost) {
             (false, true) => fetcher.disconnected(flight.broker, now),
-            (true, true) => fetcher.aside_failed(flight.broker),
+            (true, true) => fetcher.sessionless_failed(flight.broker),
             (false, false) => {
                 fetcher.accept(flight.broker, &body, VERSION, now).unwrap();
             }
             (true, false) => {
-                fetcher.accept_aside(flight.broker, &body, VERSION, now).unwrap();
+                fetcher.accept_sessionless(flight.broker, &body, VERSION, now).unwrap();
             }
         }
     }
@@ -158,7 +164,7 @@ fn run_seed(seed: u64) -> FetchCounts {
                 pinned.clear();
             }
             8 => flights.send(&mut fetcher, &mut cluster, now),
-            10 => flights.send_aside(&mut fetcher, &mut cluster, now),
+            10 => flights.send_sessionless(&mut fetcher, &mut cluster, now),
             9 => {
                 let lost = rng.below(10) == 0;
                 flights.land(&mut fetcher, now, rng.below(2) as usize, lost);
@@ -220,9 +226,13 @@ fn run_seed(seed: u64) -> FetchCounts {
 
 #[test]
 fn any_order_of_events_keeps_the_promises() {
-    let mut aside = 0;
-    let ran = crate::core::seeds::run("fetch", 300, 40, |seed| aside += run_seed(seed).aside);
-    assert!(ran.is_none_or(|ran| aside > ran / 3), "{aside} requests aside");
+    let mut sessionless = 0;
+    let ran =
+        crate::core::seeds::run("fetch", 300, 40, |seed| sessionless += run_seed(seed).sessionless);
+    assert!(
+        ran.is_none_or(|ran| sessionless > ran / 3),
+        "{sessionless} requests without a session"
+    );
 }
 
 /// Notes that it was woken.
@@ -243,7 +253,7 @@ fn run_seed_apart(seed: u64) {
     let mut cluster = Cluster::with(partitions as i32, 2);
     let settings = FetchSettings { partition_max_bytes: 700, ..FetchSettings::default() };
     let mut fetcher = fetcher(settings, 8 << 10);
-    fetcher.set_reading(Reading::Partitions);
+    fetcher.set_reading(ReadMode::Partitions);
     for index in 0..partitions {
         fetcher.add(tp(index as i32), Some(Position::at(0)));
     }

@@ -8,28 +8,28 @@ use thalweg_wire::{ApiKey, ErrorCode};
 use super::{ClassicMember, Heartbeat, State};
 use crate::core::group::action::{Action, GroupResponse, RequestFailure, RequestId};
 use crate::core::group::assignor::Assignor;
-use crate::core::group::handover::listed;
-use crate::core::group::link::has_moved;
+use crate::core::group::coordinator_requests::has_moved;
 use crate::core::group::protocol::{PROTOCOL_TYPE, decode_assignment};
+use crate::core::group::revocation::listed;
 use crate::core::group::status::GroupError;
 use crate::core::partition::TopicPartition;
 
 /// A request under way.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum RequestKind {
     Join,
     Sync,
     Heartbeat,
     Leave,
 }
 
-impl Asked {
+impl RequestKind {
     fn api(self) -> ApiKey {
         match self {
-            Asked::Join => ApiKey::JOIN_GROUP,
-            Asked::Sync => ApiKey::SYNC_GROUP,
-            Asked::Heartbeat => ApiKey::HEARTBEAT,
-            Asked::Leave => ApiKey::LEAVE_GROUP,
+            RequestKind::Join => ApiKey::JOIN_GROUP,
+            RequestKind::Sync => ApiKey::SYNC_GROUP,
+            RequestKind::Heartbeat => ApiKey::HEARTBEAT,
+            RequestKind::Leave => ApiKey::LEAVE_GROUP,
         }
     }
 }
@@ -48,58 +48,60 @@ impl ClassicMember {
             Err(failure) => return self.on_failure(asked, failure, now_ms),
         };
         match (asked, response) {
-            (Asked::Join, GroupResponse::Join(response)) => self.on_join(response, now_ms),
-            (Asked::Sync, GroupResponse::Sync(response)) => self.on_sync(&response, now_ms),
-            (Asked::Heartbeat, GroupResponse::Heartbeat(response)) => {
+            (RequestKind::Join, GroupResponse::Join(response)) => self.on_join(response, now_ms),
+            (RequestKind::Sync, GroupResponse::Sync(response)) => self.on_sync(&response, now_ms),
+            (RequestKind::Heartbeat, GroupResponse::Heartbeat(response)) => {
                 self.heartbeat.in_flight = None;
                 self.on_heartbeat(response.error_code, now_ms);
             }
             // Kafka's client does not try again either: the session would end soon.
-            (Asked::Leave, _) => self.state = State::Left,
+            (RequestKind::Leave, _) => self.state = State::Left,
             // An answer to something else is as good as none.
             (asked, _) => self.on_failure(asked, RequestFailure::Connection, now_ms),
         }
     }
 
-    fn asked(&self, id: RequestId) -> Option<Asked> {
+    fn asked(&self, id: RequestId) -> Option<RequestKind> {
         match &self.state {
-            State::Joining(request) if *request == id => Some(Asked::Join),
-            State::Syncing { request: Some(request), .. } if *request == id => Some(Asked::Sync),
-            State::Leaving(request) if *request == id => Some(Asked::Leave),
-            _ => (self.heartbeat.in_flight == Some(id)).then_some(Asked::Heartbeat),
+            State::Joining(request) if *request == id => Some(RequestKind::Join),
+            State::Syncing { request: Some(request), .. } if *request == id => {
+                Some(RequestKind::Sync)
+            }
+            State::Leaving(request) if *request == id => Some(RequestKind::Leave),
+            _ => (self.heartbeat.in_flight == Some(id)).then_some(RequestKind::Heartbeat),
         }
     }
 
-    fn on_failure(&mut self, asked: Asked, failure: RequestFailure, now_ms: u64) {
-        if asked == Asked::Leave {
+    fn on_failure(&mut self, asked: RequestKind, failure: RequestFailure, now_ms: u64) {
+        if asked == RequestKind::Leave {
             self.state = State::Left;
             return;
         }
         if let RequestFailure::Unsupported(what) = failure {
             return self.fail(GroupError::Unsupported(what));
         }
-        self.link.lose_coordinator();
+        self.requests.lose_coordinator();
         self.last_error = Some(GroupError::Connection { api: asked.api() });
         self.try_again(asked, now_ms);
     }
 
     /// After a failure that another try may cure.
-    fn try_again(&mut self, asked: Asked, now_ms: u64) {
-        self.link.failed(now_ms);
+    fn try_again(&mut self, asked: RequestKind, now_ms: u64) {
+        self.requests.failed(now_ms);
         match asked {
             // Whether the coordinator took it in is not known. Joining again is always right.
-            Asked::Join | Asked::Sync => self.state = State::Unjoined,
-            Asked::Heartbeat => {
+            RequestKind::Join | RequestKind::Sync => self.state = State::Unjoined,
+            RequestKind::Heartbeat => {
                 self.heartbeat.in_flight = None;
                 self.heartbeat.due_ms = now_ms;
             }
-            Asked::Leave => {}
+            RequestKind::Leave => {}
         }
     }
 
-    fn on_error(&mut self, asked: Asked, code: ErrorCode, now_ms: u64) {
+    fn on_error(&mut self, asked: RequestKind, code: ErrorCode, now_ms: u64) {
         if has_moved(code) {
-            self.link.lose_coordinator();
+            self.requests.lose_coordinator();
         } else if !code.is_retriable() {
             return self.fail(GroupError::Broker { api: asked.api(), code, message: None });
         }
@@ -113,20 +115,20 @@ impl ClassicMember {
             ErrorCode::MEMBER_ID_REQUIRED => {
                 if !self.member_id.is_empty() {
                     // Once is enough. A coordinator that wants it again gets it, but not at once.
-                    self.link.failed(now_ms);
+                    self.requests.failed(now_ms);
                 }
                 self.member_id = response.member_id;
                 self.state = State::Unjoined;
                 self.reason = "need to re-join with the given member-id".into();
             }
-            ErrorCode::UNKNOWN_MEMBER_ID => self.start_over(Asked::Join, true, now_ms),
-            ErrorCode::ILLEGAL_GENERATION => self.start_over(Asked::Join, false, now_ms),
+            ErrorCode::UNKNOWN_MEMBER_ID => self.start_over(RequestKind::Join, true, now_ms),
+            ErrorCode::ILLEGAL_GENERATION => self.start_over(RequestKind::Join, false, now_ms),
             // The coordinator could not write the group's state; nothing is wrong with the member.
             code @ (ErrorCode::REBALANCE_IN_PROGRESS | ErrorCode::UNKNOWN_SERVER_ERROR) => {
-                self.note(Asked::Join, code);
-                self.try_again(Asked::Join, now_ms);
+                self.note(RequestKind::Join, code);
+                self.try_again(RequestKind::Join, now_ms);
             }
-            code => self.on_error(Asked::Join, code, now_ms),
+            code => self.on_error(RequestKind::Join, code, now_ms),
         }
     }
 
@@ -141,7 +143,7 @@ impl ClassicMember {
         let Some(assignor) = Assignor::from_name(&name).filter(offered) else {
             return self.fail(GroupError::UnknownAssignor(name));
         };
-        self.link.succeeded();
+        self.requests.succeeded();
         self.assignor = Some(assignor);
         self.generation = response.generation_id;
         self.member_id = response.member_id;
@@ -170,31 +172,35 @@ impl ClassicMember {
                 return;
             }
             code @ ErrorCode::UNKNOWN_SERVER_ERROR => {
-                self.note(Asked::Sync, code);
-                return self.try_again(Asked::Sync, now_ms);
+                self.note(RequestKind::Sync, code);
+                return self.try_again(RequestKind::Sync, now_ms);
             }
-            ErrorCode::UNKNOWN_MEMBER_ID => return self.start_over(Asked::Sync, true, now_ms),
-            ErrorCode::ILLEGAL_GENERATION => return self.start_over(Asked::Sync, false, now_ms),
-            code => return self.on_error(Asked::Sync, code, now_ms),
+            ErrorCode::UNKNOWN_MEMBER_ID => {
+                return self.start_over(RequestKind::Sync, true, now_ms);
+            }
+            ErrorCode::ILLEGAL_GENERATION => {
+                return self.start_over(RequestKind::Sync, false, now_ms);
+            }
+            code => return self.on_error(RequestKind::Sync, code, now_ms),
         }
         let expected = self.assignor.map(Assignor::name);
         if response.protocol_name.as_deref().is_some_and(|name| Some(name) != expected) {
             let code = ErrorCode::INCONSISTENT_GROUP_PROTOCOL;
-            return self.on_error(Asked::Sync, code, now_ms);
+            return self.on_error(RequestKind::Sync, code, now_ms);
         }
         match decode_assignment(&response.assignment) {
             Ok(assigned) => self.take_over(assigned.into_iter().collect(), now_ms),
             Err(error) => {
                 // Whatever it was that this member should have had, it has what it had.
                 self.warn(GroupError::MalformedAssignment(error));
-                self.try_again(Asked::Sync, now_ms);
+                self.try_again(RequestKind::Sync, now_ms);
                 self.reason = "the assignment cannot be read".into();
             }
         }
     }
 
     fn take_over(&mut self, assigned: BTreeSet<TopicPartition>, now_ms: u64) {
-        self.link.succeeded();
+        self.requests.succeeded();
         self.last_error = None;
         self.heartbeat.settled_ms = now_ms;
         self.state = State::Stable;
@@ -227,7 +233,7 @@ impl ClassicMember {
         }
         let rejoins = !revoked.is_empty();
         if rejoins {
-            self.ask_to_hand_over(revoked, now_ms);
+            self.ask_to_revoke(revoked, now_ms);
         }
         self.events.push_back(Action::Assign { added, all: listed(&assigned) });
         if rejoins {
@@ -242,33 +248,33 @@ impl ClassicMember {
     fn on_heartbeat(&mut self, code: ErrorCode, now_ms: u64) {
         match code {
             ErrorCode::NONE => {
-                self.link.succeeded();
+                self.requests.succeeded();
                 self.heartbeat.settled_ms = self.heartbeat.settled_ms.max(self.heartbeat.sent_ms);
                 self.extend_session();
             }
             ErrorCode::REBALANCE_IN_PROGRESS => {
-                self.link.succeeded();
+                self.requests.succeeded();
                 self.extend_session();
                 // While it is joining already it knows.
                 if matches!(self.state, State::Stable) {
                     self.request_rejoin("group is already rebalancing");
                 }
             }
-            ErrorCode::UNKNOWN_MEMBER_ID => self.start_over(Asked::Heartbeat, true, now_ms),
-            ErrorCode::ILLEGAL_GENERATION => self.start_over(Asked::Heartbeat, false, now_ms),
+            ErrorCode::UNKNOWN_MEMBER_ID => self.start_over(RequestKind::Heartbeat, true, now_ms),
+            ErrorCode::ILLEGAL_GENERATION => self.start_over(RequestKind::Heartbeat, false, now_ms),
             code @ (ErrorCode::FENCED_INSTANCE_ID | ErrorCode::GROUP_AUTHORIZATION_FAILED) => {
-                self.on_error(Asked::Heartbeat, code, now_ms);
+                self.on_error(RequestKind::Heartbeat, code, now_ms);
             }
-            code if has_moved(code) => self.on_error(Asked::Heartbeat, code, now_ms),
+            code if has_moved(code) => self.on_error(RequestKind::Heartbeat, code, now_ms),
             // If it is serious, joining will show it.
             code => {
-                self.note(Asked::Heartbeat, code);
-                self.try_again(Asked::Heartbeat, now_ms);
+                self.note(RequestKind::Heartbeat, code);
+                self.try_again(RequestKind::Heartbeat, now_ms);
             }
         }
     }
 
-    fn note(&mut self, asked: Asked, code: ErrorCode) {
+    fn note(&mut self, asked: RequestKind, code: ErrorCode) {
         self.last_error = Some(GroupError::Broker { api: asked.api(), code, message: None });
     }
 
@@ -279,18 +285,18 @@ impl ClassicMember {
 
     /// The group went on without it: it joins as somebody new, or, where only the generation is
     /// over, with the id it has.
-    fn start_over(&mut self, asked: Asked, member_id_too: bool, now_ms: u64) {
+    fn start_over(&mut self, asked: RequestKind, member_id_too: bool, now_ms: u64) {
         let code = match member_id_too {
             true => ErrorCode::UNKNOWN_MEMBER_ID,
             false => ErrorCode::ILLEGAL_GENERATION,
         };
         self.note(asked, code);
-        self.link.failed_once(now_ms);
+        self.requests.failed_once(now_ms);
         self.lose(member_id_too);
         let reason = match asked {
-            Asked::Heartbeat => "the generation ended while heartbeating",
-            Asked::Join => "the member was not known when joining",
-            Asked::Sync | Asked::Leave => "the generation ended while syncing",
+            RequestKind::Heartbeat => "the generation ended while heartbeating",
+            RequestKind::Join => "the member was not known when joining",
+            RequestKind::Sync | RequestKind::Leave => "the generation ended while syncing",
         };
         self.reason = reason.into();
     }

@@ -21,10 +21,10 @@ use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::action::{Action, MemberIdentity, RequestId};
 use super::assignor::{Assignor, RebalanceProtocol};
-use super::handover::{HandOver, forget_untold, listed};
-use super::link::{Link, PollTimer};
+use super::coordinator_requests::{CoordinatorRequests, PollTimer};
+use super::revocation::{Revocation, forget_untold, listed};
 use super::status::{GroupError, GroupStatus};
-use super::{GroupProtocol, GroupSettings, OnLeave, Subscription};
+use super::{GroupProtocol, GroupSettings, OnLeave, SubscribedTopics};
 use crate::core::metadata::Metadata;
 use crate::core::partition::TopicPartition;
 use leader::{Candidate, Leader};
@@ -72,7 +72,7 @@ pub struct ClassicMember {
     settings: GroupSettings,
     assignors: Vec<Assignor>,
     rebalance_protocol: RebalanceProtocol,
-    link: Link,
+    requests: CoordinatorRequests,
     poll: PollTimer,
     /// `None` until a pattern has been matched.
     topics: Option<BTreeSet<Arc<str>>>,
@@ -85,7 +85,7 @@ pub struct ClassicMember {
     state: State,
     reason: Cow<'static, str>,
     owned: BTreeSet<TopicPartition>,
-    hand_over: Option<HandOver>,
+    revocation: Option<Revocation>,
     is_leaving: bool,
     on_leave: OnLeave,
     heartbeat: Heartbeat,
@@ -100,7 +100,7 @@ impl ClassicMember {
     /// A member that will join.
     pub fn new(
         settings: GroupSettings,
-        subscription: Subscription,
+        subscription: SubscribedTopics,
         random: [u8; 16],
         now_ms: u64,
     ) -> ClassicMember {
@@ -110,7 +110,10 @@ impl ClassicMember {
         };
         let [a, b, c, d, e, f, g, h, ..] = random;
         let mut member = ClassicMember {
-            link: Link::new(&settings, u64::from_be_bytes([a, b, c, d, e, f, g, h])),
+            requests: CoordinatorRequests::new(
+                &settings,
+                u64::from_be_bytes([a, b, c, d, e, f, g, h]),
+            ),
             poll: PollTimer::new(u64::from(settings.rebalance_timeout_ms), now_ms),
             rebalance_protocol: Assignor::common_protocol(&assignors),
             topics: None,
@@ -122,7 +125,7 @@ impl ClassicMember {
             state: State::Unjoined,
             reason: Cow::Borrowed(""),
             owned: BTreeSet::new(),
-            hand_over: None,
+            revocation: None,
             is_leaving: false,
             on_leave: OnLeave::default(),
             heartbeat: Heartbeat::default(),
@@ -159,7 +162,7 @@ impl ClassicMember {
         if self.is_idle() {
             return None;
         }
-        self.link.find(now_ms).or_else(|| self.request(now_ms))
+        self.requests.find(now_ms).or_else(|| self.request(now_ms))
     }
 
     /// See [`Member::next_deadline`](super::Member::next_deadline).
@@ -174,22 +177,22 @@ impl ClassicMember {
         if self.minds_polling() {
             deadline = self.poll.ends_at().saturating_add(1);
         }
-        if let Some(hand_over) = &self.hand_over {
-            deadline = deadline.min(hand_over.deadline_ms);
+        if let Some(revocation) = &self.revocation {
+            deadline = deadline.min(revocation.deadline_ms);
         }
         if let (State::Stable, false, Some(by_ms)) =
             (&self.state, self.is_leaving, self.leader.complete_by_ms)
         {
             deadline = deadline.min(by_ms);
         }
-        let wants_request = self.link.coordinator().is_none() || self.is_about_to_send();
-        if let Some(retry_at) = self.link.retry_at().filter(|_| wants_request) {
+        let wants_request = self.requests.coordinator().is_none() || self.is_about_to_send();
+        if let Some(retry_at) = self.requests.retry_at().filter(|_| wants_request) {
             deadline = deadline.min(retry_at.max(now_ms));
         }
-        if self.heartbeats() && self.link.coordinator().is_some() {
+        if self.heartbeats() && self.requests.coordinator().is_some() {
             deadline = deadline.min(self.heartbeat.session_ends_ms);
             if self.heartbeat.in_flight.is_none() {
-                let retry_at = self.link.retry_at().unwrap_or(0);
+                let retry_at = self.requests.retry_at().unwrap_or(0);
                 deadline = deadline.min(self.heartbeat.due_ms.max(retry_at));
             }
         }
@@ -198,13 +201,13 @@ impl ClassicMember {
 
     /// See [`Member::on_coordinator`](super::Member::on_coordinator).
     pub fn on_coordinator(&mut self, id: i32, now_ms: u64) {
-        self.link.found(id);
+        self.requests.found(id);
         self.heartbeat.session_ends_ms = now_ms + u64::from(self.settings.session_timeout_ms);
     }
 
     /// See [`Member::on_coordinator_error`](super::Member::on_coordinator_error).
     pub fn on_coordinator_error(&mut self, code: Option<ErrorCode>, now_ms: u64) {
-        self.link.not_found(now_ms);
+        self.requests.not_found(now_ms);
         let api = ApiKey::FIND_COORDINATOR;
         match code {
             Some(code) if !code.is_retriable() && !self.is_idle() => {
@@ -221,8 +224,8 @@ impl ClassicMember {
         if self.events.iter().any(|event| matches!(event, Action::Revoke { .. })) {
             return;
         }
-        if let Some(hand_over) = self.hand_over.take() {
-            self.owned.retain(|partition| !hand_over.partitions.contains(partition));
+        if let Some(revocation) = self.revocation.take() {
+            self.owned.retain(|partition| !revocation.partitions.contains(partition));
         }
     }
 
@@ -236,14 +239,14 @@ impl ClassicMember {
     }
 
     /// See [`Member::set_subscription`](super::Member::set_subscription).
-    pub fn set_subscription(&mut self, subscription: Subscription, now_ms: u64) {
+    pub fn set_subscription(&mut self, subscription: SubscribedTopics, now_ms: u64) {
         match subscription {
-            Subscription::Topics(topics) => {
+            SubscribedTopics::Topics(topics) => {
                 self.is_pattern = false;
                 self.set_topics(topics, now_ms);
             }
             // What it had stays until the new pattern is matched.
-            Subscription::Pattern(_) => self.is_pattern = true,
+            SubscribedTopics::Pattern(_) => self.is_pattern = true,
         }
     }
 
@@ -316,6 +319,11 @@ impl ClassicMember {
         self.last_error.as_ref()
     }
 
+    /// See [`Member::is_leaving`](super::Member::is_leaving).
+    pub fn is_leaving(&self) -> bool {
+        self.is_leaving
+    }
+
     /// See [`Member::why`](super::Member::why).
     pub fn why(&self) -> GroupStatus {
         match &self.state {
@@ -324,8 +332,8 @@ impl ClassicMember {
             State::PollIntervalExceeded => return GroupStatus::PollIntervalExceeded,
             _ => {}
         }
-        if let Some(hand_over) = &self.hand_over {
-            let (partitions, deadline_ms) = (hand_over.partitions.len(), hand_over.deadline_ms);
+        if let Some(revocation) = &self.revocation {
+            let (partitions, deadline_ms) = (revocation.partitions.len(), revocation.deadline_ms);
             return GroupStatus::Revoking { partitions, deadline_ms };
         }
         match &self.state {
@@ -335,7 +343,7 @@ impl ClassicMember {
             State::Assigning { .. } => {
                 GroupStatus::WaitingForMetadata { topics: self.leader.unknown().count() }
             }
-            _ if self.link.coordinator().is_none() => GroupStatus::WaitingForCoordinator,
+            _ if self.requests.coordinator().is_none() => GroupStatus::WaitingForCoordinator,
             State::Syncing { .. } => GroupStatus::Syncing,
             _ => GroupStatus::Joining,
         }
@@ -365,7 +373,7 @@ impl ClassicMember {
     fn is_about_to_join(&self) -> bool {
         matches!(self.state, State::Unjoined)
             && self.topics.is_some()
-            && self.hand_over.is_none()
+            && self.revocation.is_none()
             && !self.is_leaving
     }
 
@@ -396,7 +404,7 @@ impl ClassicMember {
         if self.is_idle() {
             return;
         }
-        if let Some(late) = self.hand_over.take_if(|hand_over| now_ms >= hand_over.deadline_ms) {
+        if let Some(late) = self.revocation.take_if(|revocation| now_ms >= revocation.deadline_ms) {
             forget_untold(&mut self.events);
             self.owned.retain(|partition| !late.partitions.contains(partition));
             let partitions = late.partitions.len();
@@ -410,10 +418,10 @@ impl ClassicMember {
         if is_stable && self.leader.complete_by_ms.take_if(|by_ms| now_ms >= *by_ms).is_some() {
             self.request_rejoin("partitions were left without an owner");
         }
-        let has_coordinator = self.link.coordinator().is_some();
+        let has_coordinator = self.requests.coordinator().is_some();
         if self.heartbeats() && has_coordinator && now_ms >= self.heartbeat.session_ends_ms {
             // Nothing was heard for a session's time: it may be somebody else by now.
-            self.link.lose_coordinator();
+            self.requests.lose_coordinator();
             self.heartbeat.in_flight = None;
         }
     }
@@ -429,12 +437,12 @@ impl ClassicMember {
     }
 
     fn go_on_leaving(&mut self, now_ms: u64) {
-        if self.hand_over.is_some() || matches!(self.state, State::Leaving(_)) {
+        if self.revocation.is_some() || matches!(self.state, State::Leaving(_)) {
             return;
         }
         if !self.owned.is_empty() {
             let partitions = self.owned.clone();
-            return self.ask_to_hand_over(partitions, now_ms);
+            return self.ask_to_revoke(partitions, now_ms);
         }
         self.state = match self.leave_request() {
             Some((id, action)) => {
@@ -447,14 +455,15 @@ impl ClassicMember {
         self.generation = -1;
     }
 
-    fn ask_to_hand_over(&mut self, partitions: BTreeSet<TopicPartition>, now_ms: u64) {
+    fn ask_to_revoke(&mut self, partitions: BTreeSet<TopicPartition>, now_ms: u64) {
         let timeout_ms = u64::from(self.settings.rebalance_timeout_ms);
         // A rebalance that waits for this member began after it was last settled. When it leaves
         // nobody waits.
         let since_ms = if self.is_leaving { now_ms } else { self.heartbeat.settled_ms };
-        let hand_over = HandOver { partitions, deadline_ms: since_ms.saturating_add(timeout_ms) };
-        self.events.push_back(hand_over.ask());
-        self.hand_over = Some(hand_over);
+        let revocation =
+            Revocation { partitions, deadline_ms: since_ms.saturating_add(timeout_ms) };
+        self.events.push_back(revocation.ask());
+        self.revocation = Some(revocation);
     }
 
     /// Eager members give up everything before they join, cooperative ones what they do not
@@ -469,7 +478,7 @@ impl ClassicMember {
         };
         let going: BTreeSet<_> = self.owned.iter().filter(goes).cloned().collect();
         if !going.is_empty() {
-            self.ask_to_hand_over(going, now_ms);
+            self.ask_to_revoke(going, now_ms);
         }
     }
 
@@ -486,7 +495,7 @@ impl ClassicMember {
         if member_id_too {
             self.member_id.clear();
         }
-        self.hand_over = None;
+        self.revocation = None;
         forget_untold(&mut self.events);
         if !self.owned.is_empty() {
             self.events.push_back(Action::Lost { partitions: listed(&self.owned) });

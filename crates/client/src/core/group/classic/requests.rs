@@ -9,8 +9,8 @@ use thalweg_wire::messages::{
 use super::{ClassicMember, State};
 use crate::core::group::action::{Action, GroupRequest, RequestId};
 use crate::core::group::assignor::Assignor;
-use crate::core::group::handover::listed;
 use crate::core::group::protocol::{MemberSubscription, PROTOCOL_TYPE, ProtocolError};
+use crate::core::group::revocation::listed;
 use crate::core::group::status::GroupError;
 
 /// Added to the time the coordinator may hold a request back before it is given up.
@@ -19,7 +19,7 @@ const HELD_BACK_LAPSE_MS: u64 = 5_000;
 impl ClassicMember {
     /// The request that is due.
     pub(super) fn request(&mut self, now_ms: u64) -> Option<Action> {
-        if !self.link.is_ready(now_ms) {
+        if !self.requests.is_ready(now_ms) {
             return None;
         }
         if self.is_about_to_join() {
@@ -53,7 +53,7 @@ impl ClassicMember {
             reason: Some(self.reason.to_string()),
             ..JoinGroupRequest::default()
         };
-        let (id, action) = self.link.send(GroupRequest::Join(request), self.held_back_ms())?;
+        let (id, action) = self.requests.send(GroupRequest::Join(request), self.held_back_ms())?;
         self.joined_topics = self.topics.clone().unwrap_or_default();
         self.heartbeat.in_flight = None;
         self.state = State::Joining(id);
@@ -92,7 +92,7 @@ impl ClassicMember {
             assignments: assignments.clone(),
             ..SyncGroupRequest::default()
         };
-        let (id, action) = self.link.send(GroupRequest::Sync(request), self.held_back_ms())?;
+        let (id, action) = self.requests.send(GroupRequest::Sync(request), self.held_back_ms())?;
         if let State::Syncing { request, .. } = &mut self.state {
             *request = Some(id);
         }
@@ -108,7 +108,7 @@ impl ClassicMember {
             ..HeartbeatRequest::default()
         };
         let timeout_ms = u64::from(self.settings.request_timeout_ms);
-        let (id, action) = self.link.send(GroupRequest::Heartbeat(request), timeout_ms)?;
+        let (id, action) = self.requests.send(GroupRequest::Heartbeat(request), timeout_ms)?;
         self.heartbeat.in_flight = Some(id);
         self.heartbeat.sent_ms = now_ms;
         self.heartbeat.due_ms = now_ms + u64::from(self.settings.heartbeat_interval_ms);
@@ -134,7 +134,7 @@ impl ClassicMember {
             ..LeaveGroupRequest::default()
         };
         let timeout_ms = u64::from(self.settings.request_timeout_ms);
-        self.link.send(GroupRequest::Leave(request), timeout_ms)
+        self.requests.send(GroupRequest::Leave(request), timeout_ms)
     }
 
     /// How long a request may take that waits for other members.

@@ -8,11 +8,12 @@ use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbe
 use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::{
-    ConsumerMember, JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH, Partitions, State, Subscription,
+    ConsumerMember, JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH, Partitions, State,
+    SubscribedTopics,
 };
 use crate::core::group::OnLeave;
 use crate::core::group::action::{Action, GroupRequest, GroupResponse, RequestFailure, RequestId};
-use crate::core::group::link::has_moved;
+use crate::core::group::coordinator_requests::has_moved;
 use crate::core::group::status::GroupError;
 
 /// What the coordinator has been told; it is not told again. After an error nothing is certain and
@@ -38,14 +39,16 @@ impl ConsumerMember {
     }
 
     pub(super) fn heartbeat(&mut self, now_ms: u64) -> Option<Action> {
-        let due =
-            self.in_flight.is_none() && now_ms >= self.heartbeat_at() && self.link.is_ready(now_ms);
+        let due = self.in_flight.is_none()
+            && now_ms >= self.heartbeat_at()
+            && self.requests.is_ready(now_ms);
         if !due {
             return None;
         }
         let request = self.request();
         let timeout_ms = u64::from(self.settings.request_timeout_ms);
-        let (id, action) = self.link.send(GroupRequest::ConsumerHeartbeat(request), timeout_ms)?;
+        let (id, action) =
+            self.requests.send(GroupRequest::ConsumerHeartbeat(request), timeout_ms)?;
         self.in_flight = Some(id);
         self.sent_ms = now_ms;
         self.due_ms = now_ms.saturating_add(self.interval_ms);
@@ -66,8 +69,8 @@ impl ConsumerMember {
             self.sent.has_settings = true;
         }
         let (names, regex) = match &self.subscription {
-            Subscription::Topics(topics) => (topics.clone(), None),
-            Subscription::Pattern(regex) => (BTreeSet::new(), Some(regex.clone())),
+            SubscribedTopics::Topics(topics) => (topics.clone(), None),
+            SubscribedTopics::Pattern(regex) => (BTreeSet::new(), Some(regex.clone())),
         };
         if self.sent.names.as_ref() != Some(&names) {
             let listed = names.iter().map(|name| name.to_string()).collect();
@@ -123,7 +126,7 @@ impl ConsumerMember {
         };
         let request = self.bare_request(epoch);
         let timeout_ms = u64::from(self.settings.request_timeout_ms);
-        self.link.send(GroupRequest::ConsumerHeartbeat(request), timeout_ms)
+        self.requests.send(GroupRequest::ConsumerHeartbeat(request), timeout_ms)
     }
 
     /// See [`Member::on_response`](crate::core::group::Member::on_response).
@@ -147,7 +150,7 @@ impl ConsumerMember {
             Err(RequestFailure::Unsupported(what)) => self.fail(GroupError::Unsupported(what)),
             // An answer to something else is as good as none.
             Ok(_) | Err(RequestFailure::Connection) => {
-                self.link.lose_coordinator();
+                self.requests.lose_coordinator();
                 let api = ApiKey::CONSUMER_GROUP_HEARTBEAT;
                 self.last_error = Some(GroupError::Connection { api });
                 self.try_again(now_ms);
@@ -157,7 +160,7 @@ impl ConsumerMember {
 
     /// What the coordinator took in is not certain: the next heartbeat says everything again.
     fn try_again(&mut self, now_ms: u64) {
-        self.link.failed(now_ms);
+        self.requests.failed(now_ms);
         self.sent = Sent::default();
         self.due_ms = now_ms;
     }
@@ -175,7 +178,7 @@ impl ConsumerMember {
         match code {
             ErrorCode::FENCED_MEMBER_EPOCH | ErrorCode::UNKNOWN_MEMBER_ID => {
                 self.last_error = Some(error);
-                self.link.failed_once(now_ms);
+                self.requests.failed_once(now_ms);
                 self.lose();
             }
             // It can be allowed any time; until then the application should know.
@@ -186,7 +189,7 @@ impl ConsumerMember {
             code if has_moved(code) || code == ErrorCode::COORDINATOR_LOAD_IN_PROGRESS => {
                 self.last_error = Some(error);
                 if has_moved(code) {
-                    self.link.lose_coordinator();
+                    self.requests.lose_coordinator();
                 }
                 self.try_again(now_ms);
             }
@@ -199,7 +202,7 @@ impl ConsumerMember {
     }
 
     fn on_success(&mut self, response: ConsumerGroupHeartbeatResponse, now_ms: u64) {
-        self.link.succeeded();
+        self.requests.succeeded();
         self.last_error = None;
         if let Ok(interval_ms @ 1..) = u64::try_from(response.heartbeat_interval_ms)
             && self.interval_ms != interval_ms

@@ -17,10 +17,10 @@ use std::sync::Arc;
 use thalweg_wire::{ApiKey, ErrorCode, Uuid};
 
 use super::action::{Action, MemberIdentity, RequestId};
-use super::handover::{HandOver, forget_untold, listed};
-use super::link::{Link, PollTimer};
+use super::coordinator_requests::{CoordinatorRequests, PollTimer};
+use super::revocation::{Revocation, forget_untold, listed};
 use super::status::{GroupError, GroupStatus};
-use super::{GroupProtocol, GroupSettings, OnLeave, Subscription};
+use super::{GroupProtocol, GroupSettings, OnLeave, SubscribedTopics};
 use crate::core::metadata::Metadata;
 use crate::core::partition::TopicPartition;
 use heartbeat::Sent;
@@ -55,9 +55,9 @@ enum State {
 pub struct ConsumerMember {
     settings: GroupSettings,
     server_assignor: Option<String>,
-    link: Link,
+    requests: CoordinatorRequests,
     poll: PollTimer,
-    subscription: Subscription,
+    subscription: SubscribedTopics,
     member_id: String,
     epoch: i32,
     state: State,
@@ -75,7 +75,7 @@ pub struct ConsumerMember {
     is_announced: bool,
     /// The coordinator may have a pattern of this member's.
     may_have_regex: bool,
-    hand_over: Option<HandOver>,
+    revocation: Option<Revocation>,
     is_leaving: bool,
     on_leave: OnLeave,
     /// Names of topics by id: of all topics in the last metadata, and of those it has.
@@ -95,7 +95,7 @@ impl ConsumerMember {
     /// A member that will join, with `random` as its id.
     pub fn new(
         settings: GroupSettings,
-        subscription: Subscription,
+        subscription: SubscribedTopics,
         random: [u8; 16],
         now_ms: u64,
     ) -> ConsumerMember {
@@ -105,7 +105,10 @@ impl ConsumerMember {
         };
         let [.., a, b, c, d, e, f, g, h] = random;
         ConsumerMember {
-            link: Link::new(&settings, u64::from_be_bytes([a, b, c, d, e, f, g, h])),
+            requests: CoordinatorRequests::new(
+                &settings,
+                u64::from_be_bytes([a, b, c, d, e, f, g, h]),
+            ),
             poll: PollTimer::new(u64::from(settings.rebalance_timeout_ms), now_ms),
             interval_ms: u64::from(settings.heartbeat_interval_ms),
             server_assignor,
@@ -120,7 +123,7 @@ impl ConsumerMember {
             owes_answer: false,
             is_announced: false,
             may_have_regex: false,
-            hand_over: None,
+            revocation: None,
             is_leaving: false,
             on_leave: OnLeave::default(),
             names: HashMap::new(),
@@ -151,7 +154,7 @@ impl ConsumerMember {
         if self.is_idle() {
             return None;
         }
-        self.link.find(now_ms).or_else(|| self.heartbeat(now_ms))
+        self.requests.find(now_ms).or_else(|| self.heartbeat(now_ms))
     }
 
     /// See [`Member::next_deadline`](super::Member::next_deadline).
@@ -166,11 +169,11 @@ impl ConsumerMember {
         if self.minds_polling() {
             deadline = self.poll.ends_at().saturating_add(1);
         }
-        if let Some(hand_over) = &self.hand_over {
-            deadline = deadline.min(hand_over.deadline_ms);
+        if let Some(revocation) = &self.revocation {
+            deadline = deadline.min(revocation.deadline_ms);
         }
-        if let Some(retry_at) = self.link.retry_at() {
-            if self.link.coordinator().is_none() {
+        if let Some(retry_at) = self.requests.retry_at() {
+            if self.requests.coordinator().is_none() {
                 deadline = deadline.min(retry_at.max(now_ms));
             } else if self.in_flight.is_none() {
                 deadline = deadline.min(self.heartbeat_at().max(retry_at));
@@ -181,12 +184,12 @@ impl ConsumerMember {
 
     /// See [`Member::on_coordinator`](super::Member::on_coordinator).
     pub fn on_coordinator(&mut self, id: i32, _now_ms: u64) {
-        self.link.found(id);
+        self.requests.found(id);
     }
 
     /// See [`Member::on_coordinator_error`](super::Member::on_coordinator_error).
     pub fn on_coordinator_error(&mut self, code: Option<ErrorCode>, now_ms: u64) {
-        self.link.not_found(now_ms);
+        self.requests.not_found(now_ms);
         let api = ApiKey::FIND_COORDINATOR;
         match code {
             Some(code) if !code.is_retriable() && !self.is_idle() => {
@@ -207,7 +210,7 @@ impl ConsumerMember {
     }
 
     /// See [`Member::set_subscription`](super::Member::set_subscription).
-    pub fn set_subscription(&mut self, subscription: Subscription, now_ms: u64) {
+    pub fn set_subscription(&mut self, subscription: SubscribedTopics, now_ms: u64) {
         self.subscription = subscription;
         self.due_ms = now_ms;
     }
@@ -259,6 +262,11 @@ impl ConsumerMember {
         self.last_error.as_ref()
     }
 
+    /// See [`Member::is_leaving`](super::Member::is_leaving).
+    pub fn is_leaving(&self) -> bool {
+        self.is_leaving
+    }
+
     /// See [`Member::why`](super::Member::why).
     pub fn why(&self) -> GroupStatus {
         match &self.state {
@@ -267,15 +275,15 @@ impl ConsumerMember {
             State::PollIntervalExceeded => return GroupStatus::PollIntervalExceeded,
             _ => {}
         }
-        if let Some(hand_over) = &self.hand_over {
-            let (partitions, deadline_ms) = (hand_over.partitions.len(), hand_over.deadline_ms);
+        if let Some(revocation) = &self.revocation {
+            let (partitions, deadline_ms) = (revocation.partitions.len(), revocation.deadline_ms);
             return GroupStatus::Revoking { partitions, deadline_ms };
         }
         if self.is_leaving {
             return GroupStatus::Leaving;
         }
         match self.unresolved().count() {
-            0 if matches!(self.state, State::Joining) => match self.link.coordinator() {
+            0 if matches!(self.state, State::Joining) => match self.requests.coordinator() {
                 Some(_) => GroupStatus::Joining,
                 None => GroupStatus::WaitingForCoordinator,
             },
@@ -304,7 +312,7 @@ impl ConsumerMember {
         if self.is_idle() {
             return;
         }
-        if let Some(late) = self.hand_over.take_if(|hand_over| now_ms >= hand_over.deadline_ms) {
+        if let Some(late) = self.revocation.take_if(|revocation| now_ms >= revocation.deadline_ms) {
             forget_untold(&mut self.events);
             let partitions = late.partitions.len();
             self.events.push_back(Action::Lost { partitions: listed(&late.partitions) });
@@ -321,12 +329,12 @@ impl ConsumerMember {
     }
 
     fn go_on_leaving(&mut self, now_ms: u64) {
-        if self.hand_over.is_some() || matches!(self.state, State::Leaving) {
+        if self.revocation.is_some() || matches!(self.state, State::Leaving) {
             return;
         }
         let owned = self.named(&self.owned);
         if !owned.is_empty() {
-            return self.ask_to_hand_over(owned, now_ms);
+            return self.ask_to_revoke(owned, now_ms);
         }
         match self.leave_heartbeat() {
             Some((id, action)) => {
@@ -343,7 +351,7 @@ impl ConsumerMember {
     /// It is no longer part of the group: whatever it had may be somebody else's.
     fn lose(&mut self) {
         self.epoch = JOIN_EPOCH;
-        self.hand_over = None;
+        self.revocation = None;
         forget_untold(&mut self.events);
         let partitions = self.named(&self.owned);
         if !partitions.is_empty() {

@@ -6,7 +6,7 @@ use thalweg_wire::Uuid;
 
 use super::{ConsumerMember, Partitions, State};
 use crate::core::group::action::Action;
-use crate::core::group::handover::{HandOver, listed};
+use crate::core::group::revocation::{Revocation, listed};
 use crate::core::partition::TopicPartition;
 
 impl ConsumerMember {
@@ -48,7 +48,7 @@ impl ConsumerMember {
             self.asked_for = unresolved;
         }
         self.is_settled = false;
-        let Some(target) = self.target.as_ref().filter(|_| self.hand_over.is_none()) else {
+        let Some(target) = self.target.as_ref().filter(|_| self.revocation.is_none()) else {
             return;
         };
         let known = self.known(target);
@@ -56,7 +56,7 @@ impl ConsumerMember {
         if !surplus.is_empty() {
             // The coordinator's clock started before its answer left, but after it was asked.
             let partitions = self.named(&surplus);
-            return self.ask_to_hand_over(partitions, self.sent_ms);
+            return self.ask_to_revoke(partitions, self.sent_ms);
         }
         self.is_settled = true;
         let missing = without(&known, &self.owned);
@@ -71,11 +71,12 @@ impl ConsumerMember {
         self.events.push_back(Action::Assign { added, all });
     }
 
-    pub(super) fn ask_to_hand_over(&mut self, partitions: BTreeSet<TopicPartition>, since_ms: u64) {
+    pub(super) fn ask_to_revoke(&mut self, partitions: BTreeSet<TopicPartition>, since_ms: u64) {
         let timeout_ms = u64::from(self.settings.rebalance_timeout_ms);
-        let hand_over = HandOver { partitions, deadline_ms: since_ms.saturating_add(timeout_ms) };
-        self.events.push_back(hand_over.ask());
-        self.hand_over = Some(hand_over);
+        let revocation =
+            Revocation { partitions, deadline_ms: since_ms.saturating_add(timeout_ms) };
+        self.events.push_back(revocation.ask());
+        self.revocation = Some(revocation);
     }
 
     /// See [`Member::revoked`](crate::core::group::Member::revoked).
@@ -84,8 +85,8 @@ impl ConsumerMember {
         if self.events.iter().any(|event| matches!(event, Action::Revoke { .. })) {
             return;
         }
-        if let Some(hand_over) = self.hand_over.take() {
-            self.let_go(&hand_over.partitions);
+        if let Some(revocation) = self.revocation.take() {
+            self.let_go(&revocation.partitions);
         }
     }
 

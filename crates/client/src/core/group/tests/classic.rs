@@ -11,7 +11,7 @@ use thalweg_wire::messages::{
 use super::super::protocol::{MemberSubscription, decode_assignment, encode_assignment};
 use super::super::{
     Action, Assignor, GroupError, GroupProtocol, GroupRequest, GroupResponse, GroupSettings,
-    GroupStatus, Member, OnLeave, RequestFailure, RequestId, Subscription,
+    GroupStatus, Member, OnLeave, RequestFailure, RequestId, SubscribedTopics,
 };
 use super::*;
 
@@ -23,7 +23,7 @@ struct Script {
 
 impl Script {
     fn with(settings: GroupSettings) -> Script {
-        let subscription = Subscription::Topics(topics(&["t"]));
+        let subscription = SubscribedTopics::Topics(topics(&["t"]));
         let mut member = Member::new(settings, subscription, [7; 16], 0);
         assert_eq!(member.next(0), Some(Action::FindCoordinator));
         assert_eq!(member.why(), GroupStatus::WaitingForCoordinator);
@@ -446,7 +446,7 @@ fn a_static_leader_that_returns_does_not_assign_again() {
 #[test]
 fn a_pattern_waits_for_its_topics_and_follows_the_leader_to_new_ones() {
     let settings = settings(Assignor::Range);
-    let mut member = Member::new(settings, Subscription::Pattern("t.*".into()), [7; 16], 0);
+    let mut member = Member::new(settings, SubscribedTopics::Pattern("t.*".into()), [7; 16], 0);
     assert_eq!(member.next(0), Some(Action::FindCoordinator));
     member.on_coordinator(1, 0);
     assert_eq!(member.next(0), None);

@@ -6,7 +6,7 @@ use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbe
 
 use super::super::{
     Action, GroupError, GroupProtocol, GroupRequest, GroupResponse, GroupSettings, GroupStatus,
-    Member, OnLeave, RequestFailure, RequestId, Subscription,
+    Member, OnLeave, RequestFailure, RequestId, SubscribedTopics,
 };
 use super::*;
 
@@ -16,7 +16,7 @@ struct Script {
 }
 
 impl Script {
-    fn with(subscription: Subscription, instance_id: Option<String>) -> Script {
+    fn with(subscription: SubscribedTopics, instance_id: Option<String>) -> Script {
         let settings = GroupSettings {
             protocol: GroupProtocol::Consumer { server_assignor: Some("range".into()) },
             instance_id,
@@ -31,7 +31,7 @@ impl Script {
 
     /// A member that knows two topics.
     fn new() -> Script {
-        let mut script = Script::with(Subscription::Topics(topics(&["t", "u"])), None);
+        let mut script = Script::with(SubscribedTopics::Topics(topics(&["t", "u"])), None);
         script.know(&["t", "u"]);
         script
     }
@@ -133,12 +133,12 @@ fn joining_says_everything_and_later_only_what_changed() {
 
 #[test]
 fn a_changed_subscription_is_said_at_once_and_a_pattern_is_taken_back() {
-    let mut script = Script::with(Subscription::Pattern("t.*".into()), None);
+    let mut script = Script::with(SubscribedTopics::Pattern("t.*".into()), None);
     let (id, request) = script.heartbeat();
     assert_eq!(request.subscribed_topic_names, Some(vec![]));
     assert_eq!(request.subscribed_topic_regex.as_deref(), Some("t.*"));
     script.answer(id, 1, None);
-    script.member.set_subscription(Subscription::Topics(topics(&["t"])), 0);
+    script.member.set_subscription(SubscribedTopics::Topics(topics(&["t"])), 0);
     let (id, request) = script.heartbeat();
     assert_eq!(request.subscribed_topic_names, Some(vec!["t".into()]));
     assert_eq!(request.subscribed_topic_regex.as_deref(), Some(""));
@@ -200,7 +200,7 @@ fn a_target_that_changes_during_a_hand_over_is_taken_from_there() {
 
 #[test]
 fn topics_that_are_not_known_do_not_hold_up_the_others() {
-    let mut script = Script::with(Subscription::Topics(topics(&["t", "u"])), None);
+    let mut script = Script::with(SubscribedTopics::Topics(topics(&["t", "u"])), None);
     script.know(&["t"]);
     let (id, _) = script.heartbeat();
     script.answer(id, 1, Some(&[("t", 0), ("u", 0)]));
@@ -278,7 +278,7 @@ fn a_missing_permission_is_reported_and_survived() {
 #[test]
 fn a_member_that_leaves_hands_over_first() {
     for (instance_id, epoch) in [(None, -1), (Some("i".to_owned()), -2)] {
-        let mut script = Script::with(Subscription::Topics(topics(&["t"])), instance_id);
+        let mut script = Script::with(SubscribedTopics::Topics(topics(&["t"])), instance_id);
         script.know(&["t"]);
         let (id, _) = script.heartbeat();
         script.answer(id, 1, Some(&[("t", 0)]));

@@ -10,7 +10,7 @@ use super::super::assignor::Assignor;
 use super::super::assignor::tests::Random;
 use super::super::{
     Action, GroupError, GroupRequest, GroupResponse, GroupSettings, GroupStatus, Member, OnLeave,
-    RequestFailure, RequestId, Subscription,
+    RequestFailure, RequestId, SubscribedTopics,
 };
 use super::application::Application;
 use super::metadata;
@@ -155,7 +155,7 @@ impl<C: Coordinator> World<C> {
         self.next_client += 1;
         let bytes =
             (u128::from(self.random.next()) << 64 | u128::from(self.random.next())).to_be_bytes();
-        let topics = Subscription::Topics(subscription.clone());
+        let topics = SubscribedTopics::Topics(subscription.clone());
         let client = Client {
             member: Member::new(settings, topics, bytes, self.now_ms),
             subscription,
@@ -421,7 +421,7 @@ impl<C: Coordinator> World<C> {
                     let at_ms = self.now_ms + self.random.below(1_000);
                     self.with(id, |client, now_ms| {
                         client.subscription.clone_from(&subscription);
-                        let subscription = Subscription::Topics(subscription);
+                        let subscription = SubscribedTopics::Topics(subscription);
                         client.member.set_subscription(subscription, now_ms);
                     });
                     self.schedule(at_ms, Event::Metadata(id));

@@ -174,7 +174,7 @@ impl Sim {
         self.sender.append(&record, 1_000, || now)
     }
 
-    /// Does the errands and hands kicks out.
+    /// Looks up what is wanted, and hands kicks out.
     pub fn signals(&mut self) {
         let signals = self.sender.take_signals();
         for broker in signals.kicks {
@@ -182,7 +182,7 @@ impl Sim {
             line.has_task = true;
             line.asleep = None;
         }
-        if signals.errand && self.sender.wants_producer_id() {
+        if signals.lookup && self.sender.wants_producer_id() {
             self.ids += 1;
             self.sender.set_producer_id(self.ids, 0, self.now);
             self.signals();

@@ -7,12 +7,12 @@ use crate::core::partition::TopicPartition;
 
 /// A hand-over under way.
 #[derive(Debug)]
-pub(super) struct HandOver {
+pub(super) struct Revocation {
     pub(super) partitions: BTreeSet<TopicPartition>,
     pub(super) deadline_ms: u64,
 }
 
-impl HandOver {
+impl Revocation {
     pub(super) fn ask(&self) -> Action {
         Action::Revoke {
             partitions: self.partitions.iter().cloned().collect(),

@@ -1,14 +1,14 @@
-//! Asking a broker while it still owes an answer.
+//! Sessionless fetches (KIP-227): asking a broker while it still owes an answer.
 //!
 //! A request for partitions that have nothing new is held back by the broker, for
 //! `fetch.max.wait.ms` at most. A partition that is resumed meanwhile, or whose buffer is used up,
 //! would wait as long, though there is data: brokers look at one request of a connection at a time.
-//! So these partitions are asked for aside, on another connection, without a session, and without
-//! waiting. The Java client lets them wait.
+//! So these partitions are asked for on another connection, without a session, and without waiting.
+//! The Java client lets them wait.
 //!
 //! Invariants:
-//! - A partition is asked for either aside or in the session, never both: nothing comes twice.
-//! - One request aside per broker. For each partition one at most comes back empty between two
+//! - A partition is asked for either without a session or in it, never both: nothing comes twice.
+//! - One sessionless request per broker. For each partition one at most comes back empty between two
 //!   answers of the session.
 
 use std::mem;
@@ -24,23 +24,23 @@ use super::accept::{Accepted, Part, endpoint};
 use super::buffer::Frame;
 use super::cursor::Cursor;
 use super::plan::{Planned, write};
-use super::session::{Asked, ByPartition};
+use super::session::{ByPartition, RequestedPartition};
 use super::{Fetcher, Slot, Source};
 use crate::core::pipeline;
 
 /// The epoch of a request that belongs to no session.
 const NO_SESSION: i32 = -1;
 
-/// What is asked of a broker aside.
+/// What is asked of a broker without a session.
 #[derive(Debug, Default)]
-pub(super) struct Aside {
+pub(super) struct Sessionless {
     in_flight: bool,
     /// Somebody was told that there may be something, and has not looked yet.
     kicked: bool,
-    asked: ByPartition<Asked>,
+    asked: ByPartition<RequestedPartition>,
 }
 
-impl Aside {
+impl Sessionless {
     /// The next one that wants something says so again.
     pub fn forget_kick(&mut self) {
         self.kicked = false;
@@ -51,7 +51,7 @@ impl Fetcher {
     /// Notes that a partition wants something of a broker that does not answer just now.
     pub(super) fn note_late(&mut self, broker: i32, slot: Slot) {
         let Some(source) = self.sources.get(&broker) else { return };
-        if !source.in_flight || source.aside.in_flight || source.aside.kicked {
+        if !source.in_flight || source.sessionless.in_flight || source.sessionless.kicked {
             return;
         }
         let Some(cursor) = self.cursors[slot as usize].as_ref() else { return };
@@ -59,20 +59,20 @@ impl Fetcher {
             && cursor.is_hungry(self.ask)
             && let Some(source) = self.sources.get_mut(&broker)
         {
-            source.aside.kicked = true;
+            source.sessionless.kicked = true;
             self.late.push(broker);
         }
     }
 
-    /// Brokers for which [`Self::plan_aside`] may have a request, once the one under way has taken
+    /// Brokers for which [`Self::plan_sessionless`] may have a request, once the one under way has taken
     /// so long that it must have been held back.
     pub fn take_late(&mut self) -> Vec<i32> {
         mem::take(&mut self.late)
     }
 
     /// Writes a request to `broker` for what the request under way does not ask for. `None` when
-    /// there is none under way, or nothing to ask. The answer goes to [`Self::accept_aside`].
-    pub fn plan_aside(
+    /// there is none under way, or nothing to ask. The answer goes to [`Self::accept_sessionless`].
+    pub fn plan_sessionless(
         &mut self,
         broker: i32,
         now_ms: u64,
@@ -82,12 +82,12 @@ impl Fetcher {
     ) -> Result<Option<Planned>, EncodeError> {
         self.settle(now_ms);
         let Some(source) = self.sources.get_mut(&broker) else { return Ok(None) };
-        source.aside.kicked = false;
-        if !source.in_flight || source.aside.in_flight {
+        source.sessionless.kicked = false;
+        if !source.in_flight || source.sessionless.in_flight {
             return Ok(None);
         }
         let source = &*source;
-        let mut asked: ByPartition<Asked> = ByPartition::new();
+        let mut asked: ByPartition<RequestedPartition> = ByPartition::new();
         for (partition, wanted) in source.session.untold() {
             let slot = self.by_name.get(partition);
             let cursor = slot.and_then(|&slot| self.cursors[slot as usize].as_ref());
@@ -115,18 +115,18 @@ impl Fetcher {
             let slot = self.by_name.get(partition);
             if let Some(cursor) = slot.and_then(|&slot| self.cursors[slot as usize].as_mut()) {
                 cursor.source = None;
-                cursor.aside = true;
+                cursor.sessionless = true;
             }
         }
-        source.aside.in_flight = true;
-        source.aside.asked = asked;
+        source.sessionless.in_flight = true;
+        source.sessionless.asked = asked;
         self.counts.requests += 1;
-        self.counts.aside += 1;
+        self.counts.sessionless += 1;
         Ok(Some(Planned { reservation }))
     }
 
-    /// Takes in the answer of a broker to what [`Self::plan_aside`] wrote.
-    pub fn accept_aside(
+    /// Takes in the answer of a broker to what [`Self::plan_sessionless`] wrote.
+    pub fn accept_sessionless(
         &mut self,
         broker: i32,
         body: &Bytes,
@@ -139,7 +139,7 @@ impl Fetcher {
         // In two walks: nothing of an answer that breaks off is used.
         let response = FetchResponseView::parse(&mut Reader::new(body), version)?;
         accepted.throttle_ms = u64::try_from(response.throttle_time_ms).unwrap_or(0);
-        let asked = self.end_aside(broker);
+        let asked = self.end_sessionless(broker);
         if response.error_code == ErrorCode::NONE {
             accepted.endpoints.extend(response.node_endpoints.into_iter().filter_map(endpoint));
             for topic in response.responses {
@@ -157,32 +157,32 @@ impl Fetcher {
         Ok(accepted)
     }
 
-    /// What was asked aside will not be answered.
-    pub fn aside_failed(&mut self, broker: i32) {
-        let asked = self.end_aside(broker);
+    /// What was asked without a session will not be answered.
+    pub fn sessionless_failed(&mut self, broker: i32) {
+        let asked = self.end_sessionless(broker);
         if let Some(source) = self.sources.get_mut(&broker) {
             // A connection that broke off may have been an old one, and is tried again. Where none
             // came about nobody insists before the session's next answer.
-            source.aside.kicked = asked.is_empty();
+            source.sessionless.kicked = asked.is_empty();
         }
         self.go_on(broker, &asked);
     }
 
-    fn end_aside(&mut self, broker: i32) -> ByPartition<Asked> {
+    fn end_sessionless(&mut self, broker: i32) -> ByPartition<RequestedPartition> {
         let Some(source) = self.sources.get_mut(&broker) else { return ByPartition::new() };
-        source.aside.in_flight = false;
-        mem::take(&mut source.aside.asked)
+        source.sessionless.in_flight = false;
+        mem::take(&mut source.sessionless.asked)
     }
 
-    /// What was asked aside may be asked for in the session again.
-    fn go_on(&mut self, broker: i32, asked: &ByPartition<Asked>) {
+    /// What was asked without a session may be asked for in the session again.
+    fn go_on(&mut self, broker: i32, asked: &ByPartition<RequestedPartition>) {
         let round = self.sources.get(&broker).map_or(0, |source| source.rounds);
         for (partition, asked) in asked {
             let Some(&slot) = self.by_name.get(partition) else { continue };
             let Some(cursor) = self.cursors[slot as usize].as_mut() else { continue };
-            if mem::take(&mut cursor.aside) {
+            if mem::take(&mut cursor.sessionless) {
                 if cursor.fetch_at.offset == asked.offset {
-                    cursor.aside_round = round;
+                    cursor.sessionless_round = round;
                 }
                 self.touch(slot);
             }
@@ -190,7 +190,7 @@ impl Fetcher {
         // Others may have come to want something meanwhile.
         if let Some(source) = self.sources.get_mut(&broker)
             && source.in_flight
-            && !mem::replace(&mut source.aside.kicked, true)
+            && !mem::replace(&mut source.sessionless.kicked, true)
         {
             self.late.push(broker);
         }
@@ -205,7 +205,7 @@ fn is_worthwhile(cursor: &Cursor, source: &Source) -> bool {
             told.offset == cursor.fetch_at.offset && told.topic_id == cursor.topic_id
         })
     };
-    cursor.aside_round != source.rounds
+    cursor.sessionless_round != source.rounds
         && (cursor.is_stale || cursor.high_watermark > cursor.fetch_at.offset)
         && !is_asked()
 }

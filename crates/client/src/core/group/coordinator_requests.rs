@@ -8,7 +8,7 @@ use crate::core::backoff::backoff_ms;
 
 /// Shared by both kinds of members.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct CoordinatorRequests {
     coordinator: Option<i32>,
     /// The driver was asked to find it.
     is_finding: bool,
@@ -22,9 +22,9 @@ pub(super) struct Link {
     next_id: RequestId,
 }
 
-impl Link {
-    pub(super) fn new(settings: &GroupSettings, random: u64) -> Link {
-        Link {
+impl CoordinatorRequests {
+    pub(super) fn new(settings: &GroupSettings, random: u64) -> CoordinatorRequests {
+        CoordinatorRequests {
             coordinator: None,
             is_finding: false,
             attempts: 0,

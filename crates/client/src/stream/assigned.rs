@@ -1,9 +1,9 @@
 //! One assignment of one partition: what was taken of it, handed out, acknowledged and committed.
 //!
 //! Invariants:
-//! - Once a session was ended no record of it is handed out: both happen under its lock.
+//! - Once an assignment was ended no record of it is handed out: both happen under its lock.
 //! - What is committed was acknowledged, and it never goes back.
-//! - A session that is closed takes no acknowledgement: the partition may be another member's.
+//! - An assignment that is closed takes no acknowledgement: the partition may be another member's.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -34,7 +34,7 @@ enum Phase {
 }
 
 /// See the module.
-pub struct Session {
+pub struct AssignedPartition {
     pub(super) partition: TopicPartition,
     hub: Weak<Hub>,
     state: Mutex<State>,
@@ -45,9 +45,9 @@ pub struct Session {
     settled: Notify,
 }
 
-impl fmt::Debug for Session {
+impl fmt::Debug for AssignedPartition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Session({})", self.partition)
+        write!(f, "AssignedPartition({})", self.partition)
     }
 }
 
@@ -65,9 +65,9 @@ struct State {
     waker: Option<Waker>,
 }
 
-impl Session {
-    pub(super) fn new(partition: TopicPartition, hub: Weak<Hub>) -> Session {
-        Session {
+impl AssignedPartition {
+    pub(super) fn new(partition: TopicPartition, hub: Weak<Hub>) -> AssignedPartition {
+        AssignedPartition {
             partition,
             hub,
             state: Mutex::new(State {
@@ -393,7 +393,7 @@ mod tests {
         Position { offset, leader_epoch }
     }
 
-    impl Session {
+    impl AssignedPartition {
         fn hand_out(&self, behind: Position) {
             self.hand(&mut self.lock(), behind, false);
         }
@@ -401,23 +401,23 @@ mod tests {
 
     #[test]
     fn a_log_that_goes_back_begins_anew() {
-        let session = Arc::new(Session::new(TopicPartition::new("t", 0), Weak::new()));
-        let commit = |session: &Arc<Session>| {
-            let offset = session.to_commit();
-            session.note_committed(offset.as_ref());
+        let assignment = Arc::new(AssignedPartition::new(TopicPartition::new("t", 0), Weak::new()));
+        let commit = |assignment: &Arc<AssignedPartition>| {
+            let offset = assignment.to_commit();
+            assignment.note_committed(offset.as_ref());
             offset.map(|offset| offset.position.offset)
         };
-        session.hand_out(at(100, 1));
-        session.acknowledge_at(at(90, 1));
-        assert_eq!(commit(&session), Some(90));
-        assert!(session.is_committed(90));
+        assignment.hand_out(at(100, 1));
+        assignment.acknowledge_at(at(90, 1));
+        assert_eq!(commit(&assignment), Some(90));
+        assert!(assignment.is_committed(90));
         // Ten records are left, of another leader.
-        session.hand_out(at(11, 2));
-        assert!(!session.is_committed(11));
+        assignment.hand_out(at(11, 2));
+        assert!(!assignment.is_committed(11));
         // What stood in the log before must not take the place of what comes now.
-        session.acknowledge_at(at(95, 1));
-        assert_eq!(commit(&session), None);
-        session.acknowledge_at(at(11, 2));
-        assert_eq!(commit(&session), Some(11));
+        assignment.acknowledge_at(at(95, 1));
+        assert_eq!(commit(&assignment), None);
+        assignment.acknowledge_at(at(11, 2));
+        assert_eq!(commit(&assignment), Some(11));
     }
 }

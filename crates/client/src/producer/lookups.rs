@@ -32,7 +32,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
                 failures = 0;
                 let since = refreshed.unwrap_or_else(Instant::now);
                 let again = since + shared.config.metadata_max_age;
-                drop(timeout_at(again, shared.errand.notified()).await);
+                drop(timeout_at(again, shared.lookup.notified()).await);
             }
             Ok(false) => {
                 failures += 1;
@@ -40,7 +40,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
                 // faster.
                 drop(timeout(shared.config.backoff(failures), shared.asked.notified()).await);
             }
-            // Whoever is refused is not to hammer at the door, whatever is asked for meanwhile.
+            // Whoever is refused does not ask again at once, whatever is wanted meanwhile.
             Err(Refused) => tokio::time::sleep(AUTHENTICATION_BACKOFF).await,
         }
     }

@@ -11,14 +11,14 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::shared::{DISTRUST_PAUSE, Shared};
 use super::{ConsumerConfig, commit, membership};
 use crate::core::fetch::{OffsetReset, PartitionErrorKind};
-use crate::core::group::{GroupProtocol, Subscription};
+use crate::core::group::{GroupProtocol, SubscribedTopics};
 use crate::core::metadata::Metadata;
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::{Error, code_name};
 use crate::offsets::{self, EARLIEST, LATEST, LookupError};
 
-/// How long a commit may keep other errands waiting.
-const COMMIT_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a commit may keep lookups waiting.
+const COMMIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What is left to do; the worst counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,13 +37,13 @@ impl Left {
 }
 
 /// When metadata was asked for.
-struct Asked {
+struct MetadataRequested {
     at: Instant,
     /// Times in a row that a topic was missing which may come yet.
     missing: u32,
 }
 
-impl Asked {
+impl MetadataRequested {
     /// When to ask again without any other reason. Missing topics are asked for soon, but nothing
     /// else waits for them.
     fn again_at(&self, config: &ConsumerConfig) -> Instant {
@@ -58,8 +58,8 @@ impl Asked {
 }
 
 /// Looks after a consumer for as long as it lives.
-pub(super) async fn run(shared: Weak<Shared>, errand: Arc<Notify>) {
-    let mut asked = Asked { at: Instant::now(), missing: 0 };
+pub(super) async fn run(shared: Weak<Shared>, lookup: Arc<Notify>) {
+    let mut asked = MetadataRequested { at: Instant::now(), missing: 0 };
     let mut failures = 0u32;
     let mut next_commit = Instant::now();
     loop {
@@ -70,7 +70,7 @@ pub(super) async fn run(shared: Weak<Shared>, errand: Arc<Notify>) {
             next_commit = Instant::now() + interval;
             // A coordinator that is away must not keep this from everything else there is to do.
             let commit = membership::commit_news(&strong);
-            if timeout(COMMIT_PATIENCE, commit).await.is_err() {
+            if timeout(COMMIT_TIMEOUT, commit).await.is_err() {
                 tracing::warn!("what was read was not committed in time, and will be later");
             }
         }
@@ -95,7 +95,7 @@ pub(super) async fn run(shared: Weak<Shared>, errand: Arc<Notify>) {
             }
         };
         drop(strong);
-        drop(timeout_at(again, errand.notified()).await);
+        drop(timeout_at(again, lookup.notified()).await);
     }
 }
 
@@ -110,7 +110,7 @@ async fn find_committed(shared: &Arc<Shared>) -> Left {
     if shared.with_group(|group, _| group.member.is_none()) != Some(true) {
         return Left::Nothing;
     }
-    match timeout(COMMIT_PATIENCE, commit::settle(shared)).await {
+    match timeout(COMMIT_TIMEOUT, commit::settle(shared)).await {
         Ok(Ok(is_known)) => Left::unless(is_known),
         Ok(Err(error)) => {
             tracing::debug!(%error, "committed offsets could not be looked up");
@@ -134,7 +134,7 @@ pub(super) async fn watch_room(shared: Weak<Shared>, room: Arc<Notify>) {
 }
 
 /// Does what there is to do; says what is left.
-async fn tend(shared: &Arc<Shared>, asked: &mut Asked) -> Left {
+async fn tend(shared: &Arc<Shared>, asked: &mut MetadataRequested) -> Left {
     let mut left = Left::Nothing;
     let is_old = Instant::now() >= asked.again_at(&shared.config);
     let (topics, pattern, wanted) = shared.with(|state| {
@@ -144,8 +144,8 @@ async fn tend(shared: &Arc<Shared>, asked: &mut Asked) -> Left {
             state.fetcher.partitions().map(|partition| Arc::clone(&partition.topic)).collect();
         let mut pattern = None;
         match &state.subscription {
-            Some(Subscription::Topics(subscribed)) => topics.extend(subscribed.iter().cloned()),
-            Some(Subscription::Pattern(text)) => pattern = Some(text.clone()),
+            Some(SubscribedTopics::Topics(subscribed)) => topics.extend(subscribed.iter().cloned()),
+            Some(SubscribedTopics::Pattern(text)) => pattern = Some(text.clone()),
             None => {}
         }
         (topics, pattern, wanted)
@@ -156,10 +156,10 @@ async fn tend(shared: &Arc<Shared>, asked: &mut Asked) -> Left {
         let is_missing;
         (left, is_missing) = refresh(shared, &topics, pattern.as_deref()).await;
         let missing = if is_missing { asked.missing.saturating_add(1) } else { 0 };
-        *asked = Asked { at: Instant::now(), missing };
+        *asked = MetadataRequested { at: Instant::now(), missing };
     } else if is_old {
         // There is nothing to ask for, which will do for as long.
-        *asked = Asked { at: Instant::now(), missing: 0 };
+        *asked = MetadataRequested { at: Instant::now(), missing: 0 };
     }
     left = left.max(find_committed(shared).await);
     left.max(resolve(shared).await)

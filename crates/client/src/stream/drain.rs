@@ -1,0 +1,52 @@
+//! Draining: the same whether one source is controlled, or those that follow each other.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::control::Control;
+use crate::options;
+
+/// What can be drained.
+pub(super) trait Drain: Sync {
+    /// Hands no more records out.
+    fn stop(&self);
+    /// The source that is at work once it was stopped, if there is one.
+    fn at_work(&self) -> Option<Control>;
+}
+
+/// See [`Control::drain_and_shutdown`].
+pub(super) async fn drain<F: Future>(
+    what: &impl Drain,
+    completion: F,
+    limit: Duration,
+) -> Option<F::Output> {
+    let deadline = Instant::now() + options::bounded(limit);
+    what.stop();
+    let completed = timeout_at(deadline, completion).await.ok();
+    if let Some(control) = what.at_work() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        control.finish(left, completed.is_none()).await;
+    }
+    completed
+}
+
+/// See [`Control::drain_when`].
+pub(super) async fn drain_when<S: Future, F: Future>(
+    what: &impl Drain,
+    signal: S,
+    completion: F,
+    limit: Duration,
+) -> Option<F::Output> {
+    let mut completion = pin!(completion);
+    let over = tokio::select! {
+        biased;
+        over = &mut completion => Some(over),
+        _ = signal => None,
+    };
+    match over {
+        Some(over) => drain(what, std::future::ready(over), limit).await,
+        None => drain(what, completion, limit).await,
+    }
+}
