@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use crate::conformance::{self, Plan, Target};
 use crate::cores;
+use crate::kills;
 use crate::nextest;
 use crate::setup::{self, Tools};
 use crate::soak;
@@ -128,6 +129,10 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
     if let Some(binary) = binary {
         // Without minutes: one kill, one clean stop.
         steps.run("soak", || soak::run(root, &binary, form.soak_minutes()));
+        if form == Form::Full {
+            // One seed of it is among the client suites.
+            steps.run("kills", || kills::run(&tools, &binary, form.soak_minutes(), seed));
+        }
         steps.run("conformance", || {
             let targets = match form {
                 Form::Quick => vec![Target::Thalweg],
@@ -138,6 +143,7 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
                 suites: Vec::new(),
                 case: String::new(),
                 kill_rounds: form.kill_rounds(),
+                seed,
                 binary,
                 record_cases: false,
             };
