@@ -107,9 +107,12 @@ class Book:
         self.lock = threading.Lock()
         self.topics = {}  # name -> Topic, the newest making
         self.producers = Producers()
-        self.commits = {}  # (group, topic, partition) -> [acknowledged, asked for]
+        # (group, topic, partition) -> [acknowledged, asked for since]; None is no offset.
+        self.commits = {}
         self.settings = {}  # (resource type, name) -> [configs, in doubt or None]
         self.producer_ids = set()
+        # Directories that may have been set aside: of topics whose deletion was in doubt.
+        self.set_aside = set()
         self.records = 0  # read and compared
         self.broker_ms = self.client_ms
 
@@ -183,6 +186,8 @@ class Book:
             if topic.name not in listed:
                 check(topic.is_in_doubt(), f"topic {topic.tag} is lost")
                 topic.gone = True
+                count = max(len(topic.parts), topic.growing or 0)
+                self.set_aside.update(f"{topic.name}-{p}" for p in range(count))
                 continue
             topic.there, topic.leaving = True, False
             partitions = listed[topic.name]
@@ -402,14 +407,14 @@ class Book:
         for group in {group for group, _, _ in self.commits}:
             found = self.committed(group)
             places = {place: held for place, held in self.commits.items() if place[0] == group}
-            leaving = {found.get(place) is None for place, held in places.items() if held[0] is not None and held[1] is None}
+            leaving = {found.get(place) is None for place, held in places.items() if held[0] is not None and held[1] == [None]}
             check(len(leaving) < 2, f"the deletion of {group} was done in part: {found}")
             for place, held in places.items():
                 offset, metadata = found.get(place, (None, None))
-                check(offset in held, f"offset of {place}: {offset}, acknowledged and asked for {held}")
+                check(offset in [held[0], *held[1]], f"offset of {place}: {offset}, acknowledged and asked for {held}")
                 if offset is not None:
                     same(f"metadata of {place}", f"{group} at {offset}", metadata)
-                held[:] = [offset, offset]
+                held[:] = [offset, []]
 
     def verify_disk(self):
         """Nothing is left of a topic that is gone, under a name by which it would come back."""
@@ -418,8 +423,9 @@ class Book:
 
         def clean():
             names = [one.name for data in self.data for one in data.iterdir() if one.is_dir()]
-            there = {one for one in names if "-" in one and not one.startswith("__") and not one.endswith("-stray")}
-            left[:] = sorted(there ^ wanted)
+            there = {one for one in names if "-" in one and not one.startswith("__")}
+            strays = {one for one in there if one.endswith("-stray") and one.rsplit(".", 1)[0] in self.set_aside}
+            left[:] = sorted((there - strays) ^ wanted)
             return not left
 
         try:
