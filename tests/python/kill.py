@@ -37,16 +37,23 @@ GROUP = "survivors"
 class Broker:
     """The process under test."""
 
-    def __init__(self, command, bootstrap, log=None):
+    def __init__(self, command, bootstrap, log=None, env=None):
         self.command = shlex.split(command)
         self.log = log
+        self.env = env
         self.host, port = bootstrap.rsplit(":", 1)
         self.port = int(port)
         self.process = None
 
+    def launch(self):
+        """Starts the process and waits for nothing."""
+        self.process = subprocess.Popen(
+            self.command, stdout=self.log or subprocess.DEVNULL, stderr=self.log, env=self.env
+        )
+
     def start(self):
         start = time.monotonic()
-        self.process = subprocess.Popen(self.command, stdout=self.log or subprocess.DEVNULL, stderr=self.log)
+        self.launch()
         eventually("the broker answers", 60, self.answers)
         return time.monotonic() - start
 
@@ -68,12 +75,20 @@ class Broker:
 class Book:
     """What one producer was told: offset by partition and number."""
 
+    topic, partitions = TOPIC, PARTITIONS
+    # Seconds between two records.
+    pause = 0.0015
+
     def __init__(self, name, idempotent):
         self.name = name
         self.idempotent = idempotent
         self.lock = threading.Lock()
         self.acknowledged = [{} for _ in range(PARTITIONS)]
         self.errors = []
+
+    def value(self, partition, number):
+        size = (number * PARTITIONS + partition) % 89
+        return f"{self.name}:{partition}:{number}:".encode() + b"y" * size
 
     def add(self, partition, number, offset):
         with self.lock:
@@ -108,8 +123,8 @@ class RdkafkaLoad:
     def loop(self):
         i = 0
         while not self.stopping.is_set():
-            partition, number = i % PARTITIONS, i // PARTITIONS
-            value = f"{self.book.name}:{partition}:{number}:".encode() + b"y" * (i % 89)
+            partition, number = i % self.book.partitions, i // self.book.partitions
+            value = self.book.value(partition, number)
 
             def done(error, message, partition=partition, number=number):
                 if error is None:
@@ -118,7 +133,7 @@ class RdkafkaLoad:
                     self.book.errors.append(f"{partition}:{number} {error}")
 
             try:
-                self.producer.produce(TOPIC, value, partition=partition, on_delivery=done)
+                self.producer.produce(self.book.topic, value, partition=partition, on_delivery=done)
                 i += 1
             except BufferError:
                 pass
@@ -126,7 +141,7 @@ class RdkafkaLoad:
                 self.book.errors.append(str(error))
                 return
             self.producer.poll(0)
-            time.sleep(0.0015)
+            time.sleep(self.book.pause)
 
     def stop(self):
         self.stopping.set()
@@ -168,10 +183,10 @@ class Member:
         self.consumer = Consumer(
             {
                 "bootstrap.servers": bootstrap,
-                "group.id": GROUP,
+                "group.id": group.name,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
-                "session.timeout.ms": 10000,
+                "session.timeout.ms": group.session_ms,
                 "heartbeat.interval.ms": 500,
                 "reconnect.backoff.max.ms": 200,
                 "socket.timeout.ms": 5000,
@@ -183,22 +198,19 @@ class Member:
         self.thread.start()
 
     def loop(self):
-        self.consumer.subscribe([TOPIC])
+        self.consumer.subscribe([self.group.topic])
         while not self.stopping.is_set():
             got = [m for m in self.consumer.consume(500, 0.1) if m.error() is None]
             self.group.held[id(self) % 1000] = [t.partition for t in self.consumer.assignment()]
             if not got:
                 continue
-            with self.group.lock:
-                for message in got:
-                    self.group.seen[message.partition()].add(message.offset())
-                    self.group.count += 1
+            self.group.take(got)
             ends = {}
             for message in got:
                 ends[message.partition()] = max(ends.get(message.partition(), 0), message.offset() + 1)
             try:
                 done = self.consumer.commit(
-                    offsets=[TopicPartition(TOPIC, p, o) for p, o in ends.items()], asynchronous=False
+                    offsets=[TopicPartition(self.group.topic, p, o) for p, o in ends.items()], asynchronous=False
                 )
             except KafkaException:
                 continue  # the broker is away, or this member is out: the records come again
@@ -214,13 +226,21 @@ class Member:
 
 
 class Group:
+    name, topic, partitions, session_ms = GROUP, TOPIC, PARTITIONS, 10_000
+
     def __init__(self):
         self.lock = threading.Lock()
-        self.seen = [set() for _ in range(PARTITIONS)]
+        self.seen = [set() for _ in range(self.partitions)]
         self.count = 0
-        self.confirmed = [0] * PARTITIONS
+        self.confirmed = [0] * self.partitions
         # What each member holds now, for when something is missing.
         self.held = {}
+
+    def take(self, messages):
+        with self.lock:
+            for message in messages:
+                self.seen[message.partition()].add(message.offset())
+                self.count += 1
 
     def missing(self, ends):
         """In words, which offsets below the ends nobody was handed."""

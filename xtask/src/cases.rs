@@ -14,6 +14,7 @@ const HEADER: &str = "\
 # The cases of the client suites, by the brokers that they run against. `cargo xtask conformance
 # --record-cases` writes this file anew, after a change that is meant to add or take cases away.
 # `CASE | REASON` is a case that Apache Kafka itself does not pass every time: there it is not compared.
+# `CASE ? REASON` is one that says itself that it cannot run, where the machine does not allow it.
 ";
 
 /// The cases that must run.
@@ -23,6 +24,8 @@ pub struct Cases {
     by_target: BTreeMap<&'static str, BTreeSet<String>>,
     /// Cases that may fail on Apache Kafka, with the reason.
     unsteady: BTreeMap<String, String>,
+    /// Cases that may be left out, with the reason.
+    optional: BTreeMap<String, String>,
 }
 
 impl Cases {
@@ -54,7 +57,13 @@ impl Cases {
                     case
                 }
                 Some(_) => return Err(format!("{}: only Apache Kafka may fail a case", at())),
-                None => line,
+                None => match line.split_once(" ? ") {
+                    Some((case, reason)) => {
+                        cases.optional.insert(case.to_string(), reason.to_string());
+                        case
+                    }
+                    None => line,
+                },
             };
             if !cases.by_target.entry(section).or_default().insert(case.to_string()) {
                 return Err(format!("{}: {case} is listed twice", at()));
@@ -66,6 +75,11 @@ impl Cases {
     /// Why Apache Kafka may fail a case.
     pub fn unsteady(&self, case: &str) -> Option<&str> {
         self.unsteady.get(case).map(String::as_str)
+    }
+
+    /// Whether a case may say that it cannot run.
+    pub fn may_be_left_out(&self, case: &str) -> bool {
+        self.optional.contains_key(case)
     }
 
     /// What is wrong with the cases that ran, among those that were `wanted`: one that did not run, one
@@ -107,6 +121,9 @@ impl Cases {
                 if let Some(reason) = self.unsteady(case).filter(|_| *target == Target::Kafka) {
                     text.push_str(&format!(" | {reason}"));
                 }
+                if let Some(reason) = self.optional.get(case) {
+                    text.push_str(&format!(" ? {reason}"));
+                }
                 text.push('\n');
             }
         }
@@ -135,6 +152,8 @@ mod tests {
         assert_eq!(of(&[]), ["a.x", "a.y"], "a suite that printed nothing");
         assert_eq!(of(&["a.y", "a.y", "a.x"]), ["a.y"], "twice");
         assert_eq!(of(&["a.x", "a.y", "c.new"]), ["c.new"]);
+        let optional = Cases::parse("[thalweg]\na.x ? no mounts\na.y\n").unwrap();
+        assert!(optional.may_be_left_out("a.x") && !optional.may_be_left_out("a.y"));
         assert_eq!(cases.unsteady("a.x"), Some("slow"));
         assert_eq!(cases.unsteady("a.y"), None);
     }

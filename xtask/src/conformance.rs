@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::cases::{self, Cases};
 use crate::differences::{self, Accepted, Transcript};
+use crate::kills;
 use crate::ports;
 use crate::setup::Tools;
 
@@ -63,6 +64,8 @@ pub struct Plan {
     pub case: String,
     /// Kills in the kill suite.
     pub kill_rounds: u32,
+    /// What the suite of kills draws from.
+    pub seed: u64,
     /// The binary `thalweg`.
     pub binary: PathBuf,
     /// Write the list of cases anew from what runs, instead of comparing with it.
@@ -78,6 +81,8 @@ pub struct Tally {
     pub failed: Vec<String>,
     /// What was left out, with the reason.
     pub skipped: Vec<String>,
+    /// Cases that said that they cannot run, with the reason.
+    unable: Vec<(String, String)>,
     /// All cases that ended, as they were named.
     ran: Vec<String>,
 }
@@ -87,7 +92,7 @@ const JAVA: [&str; 6] = ["producer", "consumer", "groups", "admin", "errors", "t
 const OTHERS: [&str; 7] =
     ["kcat", "confluent", "kafka_python", "aiokafka", "kafkajs", "answers", "raw"];
 /// Suites that start brokers themselves, after the others.
-const OWN_BROKERS: [&str; 2] = ["kill", "handover"];
+const OWN_BROKERS: [&str; 3] = ["kill", "kills", "handover"];
 
 /// Runs the plan and prints a line per case.
 pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
@@ -118,6 +123,14 @@ pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
     for (index, target) in plan.targets.iter().enumerate() {
         let from = if index + 1 < plan.targets.len() { &mut reference } else { &mut tally };
         ran.push((*target, std::mem::take(&mut from.ran)));
+    }
+    for (case, why) in std::mem::take(&mut tally.unable) {
+        if listed.may_be_left_out(&case) {
+            tally.skipped.push(format!("{case}: {why}"));
+        } else {
+            println!("fail {case}: it must run everywhere: {why}");
+            tally.failed.push(case);
+        }
     }
     if plan.record_cases {
         listed.record(&tools.root, &ran)?;
@@ -182,6 +195,8 @@ impl Plan {
         match suite {
             // A handover needs both, and starts Kafka itself.
             "handover" => target == Target::Thalweg && (asked || self.suites.is_empty()),
+            // It also looks into directories, and asks for what Kafka does not promise.
+            "kills" => target == Target::Thalweg && (asked || self.suites.is_empty()),
             // Kafka needs ten seconds a round to come back: there it only shows that the suite is right.
             "kill" => asked || (self.suites.is_empty() && target == Target::Thalweg),
             // Its cases note answers: they say nothing without the broker that says what is right.
@@ -200,7 +215,7 @@ impl Plan {
         match suite {
             // Whatever ran, the broker under the suites must have lived; single suites have none.
             "broker" => JAVA.iter().chain(&OTHERS).any(|name| self.wants(target, name)),
-            "kill" | "handover" | "directory" => self.wants(target, suite),
+            "kill" | "kills" | "handover" | "directory" => self.wants(target, suite),
             _ => self.wants(target, suite) && java.unwrap_or(name).contains(&self.case),
         }
     }
@@ -255,6 +270,10 @@ fn on_target(
     }
     if plan.wants(target, "kill") {
         kill(tools, plan, target, scratch, tally);
+    }
+    if plan.wants(target, "kills") {
+        let command = kills::command(tools, &plan.binary, &scratch.join("kills"), plan.seed);
+        follow(command, "kills", target, scratch, tally);
     }
     if plan.wants(target, "handover") {
         handover(tools, plan, scratch, tally);
@@ -418,6 +437,13 @@ fn read_results(out: impl Read, target: Target, tally: &Mutex<Tally>) -> usize {
             "fail" => {
                 let why = line.split_once(": ").map_or("no reason", |(_, why)| why);
                 record(tally, case, Some(why), target);
+            }
+            "skip" => {
+                let why = line.split_once(": ").map_or("no reason", |(_, why)| why);
+                println!("skip {}.{case}: {why}", target.name());
+                let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+                tally.ran.push(case.to_string());
+                tally.unable.push((case.to_string(), why.to_string()));
             }
             _ => continue,
         }

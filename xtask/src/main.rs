@@ -5,6 +5,7 @@ mod codegen;
 mod conformance;
 mod cores;
 mod differences;
+mod kills;
 mod nextest;
 #[path = "../../crates/testkit/src/ports.rs"]
 mod ports;
@@ -31,6 +32,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak [MINUTES]            one directory, every codec, kind stops and kills in turn
                             (default 60 minutes)
   soak cores [SEEDS [FILE]] the client's cores, in so many interleavings [a million]; result to FILE
+  soak kills [MINUTES]      a broker that is killed in all that it does [60]; THALWEG_SEED_BASE=N and
+                            0 minutes repeat a seed
   tidy                      house rules
   deny                      licences, bans, sources and advisories, by cargo-deny";
 
@@ -49,6 +52,8 @@ fn main() -> ExitCode {
         ["soak", "cores"] => cores(&root, "1000000", None),
         ["soak", "cores", seeds] => cores(&root, seeds, None),
         ["soak", "cores", seeds, file] => cores(&root, seeds, Some(file)),
+        ["soak", "kills"] => kills(&root, "60"),
+        ["soak", "kills", minutes] => kills(&root, minutes),
         ["soak"] => soak(&root, "60"),
         ["soak", minutes] => soak(&root, minutes),
         ["tidy"] => tidy::run(&root),
@@ -77,6 +82,7 @@ fn conformance(root: &Path, options: &[&str]) -> Result<(), String> {
         suites: Vec::new(),
         case: String::new(),
         kill_rounds: 20,
+        seed: test::seed_of_commit(root)?,
         binary: PathBuf::new(),
         record_cases: false,
     };
@@ -118,6 +124,12 @@ fn soak(root: &Path, minutes: &str) -> Result<(), String> {
     let minutes = minutes.parse().map_err(|e| format!("soak: {e}"))?;
     let binary = test::build(&setup::run(root)?)?;
     soak::run(root, &binary, minutes)
+}
+
+fn kills(root: &Path, minutes: &str) -> Result<(), String> {
+    let minutes = minutes.parse().map_err(|e| format!("soak kills: {e}"))?;
+    let tools = setup::run(root)?;
+    kills::run(&tools, &test::build(&tools)?, minutes, test::seed_of_commit(root)?)
 }
 
 fn cores(root: &Path, seeds: &str, file: Option<&str>) -> Result<(), String> {

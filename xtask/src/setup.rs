@@ -242,7 +242,8 @@ pub fn remove_file(path: &Path) -> Result<(), String> {
     }
 }
 
-fn remove(folder: &Path) -> Result<(), String> {
+/// Removes a folder, if it is there.
+pub fn remove(folder: &Path) -> Result<(), String> {
     match fs::remove_dir_all(folder) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
             Err(format!("{}: {e}", folder.display()))

@@ -148,7 +148,12 @@ impl Broker {
         let mut child = Command::new(binary)
             .args(["serve", "--listen", "127.0.0.1:0", "--metrics", &metrics, "--data"])
             .arg(scratch.join("data"))
-            .args(["--set", "file.delete.delay.ms=1000", "--set", "log.segment.bytes=16777216"])
+            .args([
+                "--set",
+                "log.segment.delete.delay.ms=1000",
+                "--set",
+                "log.segment.bytes=16777216",
+            ])
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use crate::conformance::{self, Plan, Target};
 use crate::cores;
+use crate::kills;
 use crate::nextest;
 use crate::setup::{self, Tools};
 use crate::soak;
@@ -140,6 +141,10 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
     if let Some(binary) = binary {
         // Without minutes: one kill, one clean stop.
         steps.run("soak", || soak::run(root, &binary, form.soak_minutes()));
+        if form == Form::Full {
+            // One seed of it is among the client suites.
+            steps.run("kills", || kills::run(&tools, &binary, form.soak_minutes(), seed));
+        }
         steps.run("conformance", || {
             let targets = match form {
                 Form::Quick => vec![Target::Thalweg],
@@ -150,6 +155,7 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
                 suites: Vec::new(),
                 case: String::new(),
                 kill_rounds: form.kill_rounds(),
+                seed,
                 binary,
                 record_cases: false,
             };

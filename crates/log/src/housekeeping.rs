@@ -141,6 +141,12 @@ impl LogManager {
         )
     }
 
+    /// Brings the log starts of a directory to the disk: after the death of the process, or of the
+    /// machine, nothing before them comes back. A failure takes the directory offline.
+    pub fn keep_log_starts(&self, dir: &Arc<LogDir>) -> Result<(), StorageError> {
+        self.write_checkpoints(dir, &[write_log_starts])
+    }
+
     fn write_checkpoints(
         &self,
         dir: &Arc<LogDir>,

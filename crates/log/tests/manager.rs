@@ -186,9 +186,17 @@ fn a_deleted_partition_is_gone_at_once_and_its_files_later() {
     assert_eq!(marked(), 1);
     assert_eq!(logs.delete_due(1_100), None);
     assert_eq!(marked(), 0);
+    logs.delete([("t", 0)], 9_000).unwrap();
+    // The clock was set back: the same delay, from then on.
+    assert_eq!(logs.delete_due(5_000), Some(5_100));
+    assert_eq!(marked(), 1);
+    assert_eq!(logs.delete_due(5_100), None);
+    assert_eq!(marked(), 0);
+    let again = CreateRequest::new("t", 0, Uuid::from_u128(8 << 100));
+    let third = logs.create(&again, 1_000).unwrap();
     logs.delete([("t", 0)], 1_000).unwrap();
     assert_eq!(marked(), 1);
-    drop((log, new, removed, logs));
+    drop((log, new, third, removed, logs));
     let (logs, _) = open(&dir, settings);
     assert!(logs.get("t", 0).is_none());
     assert_eq!(logs.delete_due(1_100), None, "deletion is finished after a restart");

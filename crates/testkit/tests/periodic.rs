@@ -8,12 +8,16 @@ use thalweg::{Connection, Options};
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::Compressor;
 use thalweg_testkit::TestBroker;
-use thalweg_testkit::faults::{DiskOp, Faults};
+use thalweg_testkit::faults::{DiskOp, Errno, Faults};
 use thalweg_wire::messages::create_topics_request::CreatableTopic;
 use thalweg_wire::messages::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
+use thalweg_wire::messages::incremental_alter_configs_request::{
+    AlterConfigsResource, AlterableConfig,
+};
 use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use thalweg_wire::messages::{
-    CreateTopicsRequest, DeleteRecordsRequest, MetadataRequest, ProduceRequest,
+    CreateTopicsRequest, DeleteRecordsRequest, IncrementalAlterConfigsRequest, MetadataRequest,
+    ProduceRequest,
 };
 use thalweg_wire::{ErrorCode, Uuid};
 
@@ -63,8 +67,13 @@ impl Drop for Scratch {
     }
 }
 
-/// Writes three records and deletes the first two: a log start within a segment.
+/// A log start within a segment.
 async fn start_within_a_segment(broker: &TestBroker) {
+    assert_eq!(delete_two_of_three(broker).await, ErrorCode::NONE);
+}
+
+/// Writes three records and deletes the first two.
+async fn delete_two_of_three(broker: &TestBroker) -> ErrorCode {
     let connection = connect(broker).await;
     let topic = create(&connection, "t").await;
     let mut builder = BatchBuilder::new(BatchOptions::default());
@@ -97,35 +106,91 @@ async fn start_within_a_segment(broker: &TestBroker) {
         ..Default::default()
     };
     let answer = connection.send(&request).await.unwrap();
-    assert_eq!(answer.topics[0].partitions[0].error_code, ErrorCode::NONE);
+    answer.topics[0].partitions[0].error_code
 }
 
 fn log_starts(broker: &TestBroker) -> String {
     std::fs::read_to_string(broker.data().join("log-start-offset-checkpoint")).unwrap_or_default()
 }
 
+const HOUR: u32 = 3_600_000;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deleted_records_are_known_to_the_disk_when_the_answer_leaves() {
+    let broker = TestBroker::builder()
+        .config("log.flush.start.offset.checkpoint.interval.ms", HOUR)
+        .config("log.initial.task.delay.ms", HOUR)
+        .config("log.retention.ms", -1)
+        .start()
+        .await;
+    start_within_a_segment(&broker).await;
+    // Whatever ends the process now, the records do not come back.
+    assert_eq!(log_starts(&broker), "0\n1\nt 0 2\n");
+    broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_cannot_write_log_starts_down_says_so() {
+    let faults = Faults::new();
+    let broker = TestBroker::builder()
+        .faults(&faults)
+        .config("log.flush.start.offset.checkpoint.interval.ms", HOUR)
+        .config("log.initial.task.delay.ms", HOUR)
+        .config("log.retention.ms", -1)
+        .start()
+        .await;
+    let hits = faults.fail(&[DiskOp::Write], "log-start-offset-checkpoint", Errno::Enospc);
+    assert_eq!(delete_two_of_three(&broker).await, ErrorCode::KAFKA_STORAGE_ERROR);
+    assert_eq!(hits.get(), 1, "a failed write is not repeated");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn log_starts_are_written_at_their_interval() {
-    const HOUR: u32 = 3_600_000;
-    let builder = || {
+    // A log that starts with a file needs no entry any more: retention takes the file before it away.
+    let start = |interval: u32| {
         TestBroker::builder()
-            .config("log.flush.start.offset.checkpoint.interval.ms", 20)
-            .config("log.flush.offset.checkpoint.interval.ms", HOUR)
-            .config("log.retention.check.interval.ms", HOUR)
-            // The records are of 1970, and the first look is at once.
+            .config("log.flush.start.offset.checkpoint.interval.ms", interval)
+            .config("log.retention.check.interval.ms", 20)
+            .config("log.initial.task.delay.ms", 1)
+            // The records are of 1970, and are to go once they are deleted.
             .config("log.retention.ms", -1)
+            .start()
     };
-    let broker = builder().config("log.initial.task.delay.ms", 1).start().await;
+    let broker = start(20).await;
     start_within_a_segment(&broker).await;
-    until("the log's start", || log_starts(&broker) == "0\n1\nt 0 2\n").await;
+    expire(&broker).await;
+    until("the log's start", || log_starts(&broker) == "0\n0\n").await;
     broker.shut_down().await;
 
-    // Nothing of that before the delay is over.
-    let broker = builder().config("log.initial.task.delay.ms", HOUR).start().await;
+    let broker = start(HOUR).await;
+    // The first time is after the delay; the next one nobody waits for.
+    until("the first checkpoint", || log_starts(&broker) == "0\n0\n").await;
     start_within_a_segment(&broker).await;
+    expire(&broker).await;
+    let log = broker.data().join("t-0");
+    until("the new segment", || named(&log, ".log") == ["00000000000000000003.log"]).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
-    assert_eq!(log_starts(&broker), "");
+    assert_eq!(log_starts(&broker), "0\n1\nt 0 2\n");
     broker.shut_down().await;
+}
+
+/// Everything in the topic is too old from now on.
+async fn expire(broker: &TestBroker) {
+    let request = IncrementalAlterConfigsRequest {
+        resources: vec![AlterConfigsResource {
+            resource_type: 2,
+            resource_name: "t".into(),
+            configs: vec![AlterableConfig {
+                name: "retention.ms".into(),
+                value: Some("1".into()),
+                ..Default::default()
+            }],
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let answer = connect(broker).await.send(&request).await.unwrap();
+    assert_eq!(answer.responses[0].error_code, ErrorCode::NONE);
 }
 
 fn named(dir: &Path, suffix: &str) -> Vec<String> {

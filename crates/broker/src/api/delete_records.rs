@@ -1,5 +1,8 @@
 //! DeleteRecords: moves the start of partitions.
 
+use std::sync::Arc;
+
+use thalweg_log::LogDir;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::delete_records_response::{
     DeleteRecordsPartitionResult, DeleteRecordsTopicResult,
@@ -12,27 +15,34 @@ use thalweg_metadata::controller::is_internal_topic;
 /// "Up to the high watermark."
 const HIGH_WATERMARK: i64 = -1;
 
+/// Where a partition is in the answer: the topic, and which of it.
+type Place = (usize, usize);
+
 pub(super) async fn handle(
     context: Context,
     request: DeleteRecordsRequest,
 ) -> DeleteRecordsResponse {
     let mut topics = Vec::with_capacity(request.topics.len());
+    // Which partitions of the answer have their log in which directory.
+    let mut changed: Vec<(Arc<LogDir>, Vec<Place>)> = Vec::new();
     for topic in request.topics {
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         for wanted in topic.partitions {
             let result = delete(&context, &topic.name, wanted.partition_index, wanted.offset).await;
             partitions.push(match result {
-                Ok(low_watermark) => DeleteRecordsPartitionResult {
-                    partition_index: wanted.partition_index,
-                    low_watermark,
-                    ..Default::default()
-                },
-                Err(error_code) => DeleteRecordsPartitionResult {
-                    partition_index: wanted.partition_index,
-                    low_watermark: -1,
-                    error_code,
-                    ..Default::default()
-                },
+                Ok((low_watermark, dir)) => {
+                    let at = (topics.len(), partitions.len());
+                    match changed.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &dir)) {
+                        Some((_, places)) => places.push(at),
+                        None => changed.push((dir, vec![at])),
+                    }
+                    DeleteRecordsPartitionResult {
+                        partition_index: wanted.partition_index,
+                        low_watermark,
+                        ..Default::default()
+                    }
+                }
+                Err(error_code) => refused(wanted.partition_index, error_code),
             });
         }
         topics.push(DeleteRecordsTopicResult {
@@ -41,10 +51,44 @@ pub(super) async fn handle(
             ..Default::default()
         });
     }
+    // Where a log starts is not in its files: without this, what was deleted would come back after a kill,
+    // as it does in Apache Kafka, which writes that down once a minute.
+    for (dir, places) in changed {
+        if let Err(error_code) = keep(&context, dir).await {
+            for (topic, partition) in places {
+                let result = &mut topics[topic].partitions[partition];
+                *result = refused(result.partition_index, error_code);
+            }
+        }
+    }
     DeleteRecordsResponse { topics, ..Default::default() }
 }
 
-async fn delete(context: &Context, topic: &str, index: i32, offset: i64) -> Result<i64, ErrorCode> {
+fn refused(partition_index: i32, error_code: ErrorCode) -> DeleteRecordsPartitionResult {
+    DeleteRecordsPartitionResult {
+        partition_index,
+        low_watermark: -1,
+        error_code,
+        ..Default::default()
+    }
+}
+
+/// Brings the starts of a directory's logs to the disk.
+async fn keep(context: &Context, dir: Arc<LogDir>) -> Result<(), ErrorCode> {
+    let broker = Arc::clone(&context.broker);
+    let pool = context.broker.disk_reads.of(&dir);
+    pool.run(move || broker.logs.keep_log_starts(&dir))
+        .await
+        .map_err(|_| ErrorCode::UNKNOWN_SERVER_ERROR)?
+        .map_err(|_| ErrorCode::KAFKA_STORAGE_ERROR)
+}
+
+async fn delete(
+    context: &Context,
+    topic: &str,
+    index: i32,
+    offset: i64,
+) -> Result<(i64, Arc<LogDir>), ErrorCode> {
     let (partition, may_delete) = {
         let table = context.broker.topics();
         let known = table.by_name(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
@@ -65,12 +109,13 @@ async fn delete(context: &Context, topic: &str, index: i32, offset: i64) -> Resu
     if upto < 0 || upto > log.high_watermark() {
         return Err(ErrorCode::OFFSET_OUT_OF_RANGE);
     }
-    context
+    let start = context
         .broker
         .disk_reads
         .of(partition.log.dir())
         .run(move || log.delete_records(upto))
         .await
         .map_err(|_| ErrorCode::UNKNOWN_SERVER_ERROR)?
-        .map_err(|error| error.code())
+        .map_err(|error| error.code())?;
+    Ok((start, Arc::clone(partition.log.dir())))
 }
