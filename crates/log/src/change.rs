@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::config::LogConfig;
-use crate::dir::{Grace, random_u128};
+use crate::dir::{DeleteDelay, random_u128};
 use crate::disk::is_exhausted;
 use crate::error::{ReadError, StorageError};
 use crate::flush::write_snapshot;
@@ -204,10 +204,10 @@ impl Log {
         self.change_segments(|list| {
             list.retain(|segment| gone.iter().all(|gone| gone.base_offset != segment.base_offset));
         });
-        let grace = Grace::new(now_ms, config.file_delete_delay_ms);
+        let delay = DeleteDelay::new(now_ms, config.file_delete_delay_ms);
         for segment in gone {
-            segment.delete(grace)?;
-            self.delete_snapshot(segment.base_offset, grace)?;
+            segment.delete(delay)?;
+            self.delete_snapshot(segment.base_offset, delay)?;
         }
         // The checkpoint of log starts says nothing of a log that starts with a file: the older ones
         // must be gone for good.
@@ -268,7 +268,7 @@ impl Log {
         self.publish_transactions(&writer);
     }
 
-    fn delete_snapshot(&self, offset: i64, grace: Grace) -> Result<(), StorageError> {
+    fn delete_snapshot(&self, offset: i64, delay: DeleteDelay) -> Result<(), StorageError> {
         let known = {
             let mut snapshots = self.snapshots.lock();
             let before = snapshots.len();
@@ -284,7 +284,7 @@ impl Log {
         to.push(names::DELETED);
         let to = PathBuf::from(to);
         if dir.guard("rename", &from, dir.disk.rename_if_exists(&from, &to))? {
-            dir.throw_away(to, false, grace);
+            dir.throw_away(to, false, delay);
         }
         Ok(())
     }
@@ -333,10 +333,10 @@ impl Log {
             self.show_shorter(&kept, &active, offset, cut);
             self.home.dir.no_way_back((|| {
                 self.home.dir.guard("truncate", &path, active.truncate(offset, now_ms))?;
-                let grace = Grace::new(now_ms, config.file_delete_delay_ms);
+                let delay = DeleteDelay::new(now_ms, config.file_delete_delay_ms);
                 for segment in &segments[keep..] {
-                    segment.delete(grace)?;
-                    self.delete_snapshot(segment.base_offset, grace)?;
+                    segment.delete(delay)?;
+                    self.delete_snapshot(segment.base_offset, delay)?;
                 }
                 self.epochs.write().truncate_from_end(offset);
                 self.write_epochs()?;
@@ -413,9 +413,9 @@ impl Log {
         self.announce();
         let new = Segment::new(&self.home, offset, &SegmentConfig::of(&config, now_ms));
         let worked = dir.no_way_back((|| {
-            let grace = Grace::new(now_ms, config.file_delete_delay_ms);
+            let delay = DeleteDelay::new(now_ms, config.file_delete_delay_ms);
             for segment in segments.iter() {
-                segment.delete(grace)?;
+                segment.delete(delay)?;
             }
             let snapshots = std::mem::take(&mut *self.snapshots.lock());
             for at in snapshots {

@@ -84,14 +84,14 @@ pub struct LogDir {
 
 /// How long something is left before it is deleted, by the wall clock.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Grace {
+pub(crate) struct DeleteDelay {
     from_ms: i64,
     delay_ms: i64,
 }
 
-impl Grace {
-    pub(crate) fn new(now_ms: i64, delay_ms: i64) -> Grace {
-        Grace { from_ms: now_ms, delay_ms }
+impl DeleteDelay {
+    pub(crate) fn new(now_ms: i64, delay_ms: i64) -> DeleteDelay {
+        DeleteDelay { from_ms: now_ms, delay_ms }
     }
 
     fn end_ms(self) -> i64 {
@@ -100,7 +100,7 @@ impl Grace {
 }
 
 struct Trash {
-    grace: Grace,
+    delay: DeleteDelay,
     path: PathBuf,
     is_dir: bool,
 }
@@ -263,8 +263,8 @@ impl LogDir {
     }
 
     /// Deletes `path` once the time is over.
-    pub(crate) fn throw_away(&self, path: PathBuf, is_dir: bool, grace: Grace) {
-        self.trash.lock().push(Trash { grace, path, is_dir });
+    pub(crate) fn throw_away(&self, path: PathBuf, is_dir: bool, delay: DeleteDelay) {
+        self.trash.lock().push(Trash { delay, path, is_dir });
     }
 
     /// Deletes what is due; says how many things.
@@ -274,11 +274,11 @@ impl LogDir {
             let mut trash = self.trash.lock();
             for item in trash.iter_mut() {
                 // The clock was set back: what was to wait a minute must not wait for hours.
-                item.grace.from_ms = item.grace.from_ms.min(now_ms);
+                item.delay.from_ms = item.delay.from_ms.min(now_ms);
             }
             let (due, rest) = std::mem::take(&mut *trash)
                 .into_iter()
-                .partition(|item: &Trash| item.grace.end_ms() <= now_ms);
+                .partition(|item: &Trash| item.delay.end_ms() <= now_ms);
             *trash = rest;
             due
         };
@@ -291,12 +291,12 @@ impl LogDir {
             match result {
                 // Somebody who had begun before the partition was deleted has just made a file.
                 Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-                    self.throw_away(item.path.clone(), true, Grace::new(now_ms, 1_000));
+                    self.throw_away(item.path.clone(), true, DeleteDelay::new(now_ms, 1_000));
                 }
                 result => match self.guard("delete", &item.path, result) {
                     Err(error) if error.is_retriable => {
-                        let grace = Grace::new(now_ms, 1_000);
-                        self.throw_away(item.path.clone(), item.is_dir, grace);
+                        let delay = DeleteDelay::new(now_ms, 1_000);
+                        self.throw_away(item.path.clone(), item.is_dir, delay);
                     }
                     result => result?,
                 },
@@ -307,7 +307,7 @@ impl LogDir {
 
     /// When the next deletion is due.
     pub(crate) fn next_deletion_ms(&self) -> Option<i64> {
-        self.trash.lock().iter().map(|item| item.grace.end_ms()).min()
+        self.trash.lock().iter().map(|item| item.delay.end_ms()).min()
     }
 
     /// Makes the directory if it is missing and locks it.

@@ -141,9 +141,9 @@ impl LogManager {
         )
     }
 
-    /// Brings the log starts of a directory to the disk: after the death of the process, or of the
+    /// Flushes where the logs of a directory start: after the death of the process, or of the
     /// machine, nothing before them comes back. A failure takes the directory offline.
-    pub fn keep_log_starts(&self, dir: &Arc<LogDir>) -> Result<(), StorageError> {
+    pub fn flush_log_starts(&self, dir: &Arc<LogDir>) -> Result<(), StorageError> {
         self.write_checkpoints(dir, &[write_log_starts])
     }
 

@@ -22,7 +22,7 @@ use thalweg_wire::Uuid;
 
 use crate::checkpoint;
 use crate::config::LogConfig;
-use crate::dir::{DirFailureListener, Executor, Grace, LogDir, retry_exhausted};
+use crate::dir::{DeleteDelay, DirFailureListener, Executor, LogDir, retry_exhausted};
 use crate::disk::Disk;
 use crate::error::{OpenError, StorageError};
 use crate::housekeeping::read_offsets;
@@ -329,8 +329,9 @@ impl LogManager {
                 DirName::Partition(topic, _) if topic == CLUSTER_METADATA_TOPIC => {}
                 DirName::Partition(topic, partition) => partitions.push((topic, partition, path)),
                 DirName::Delete => {
-                    let grace = Grace::new(config.now_ms, config.defaults.file_delete_delay_ms);
-                    dir.throw_away(path, true, grace);
+                    let delay =
+                        DeleteDelay::new(config.now_ms, config.defaults.file_delete_delay_ms);
+                    dir.throw_away(path, true, delay);
                 }
                 DirName::Stray | DirName::Future => report.set_aside.push(path),
                 DirName::Other => report.ignored.push(path),

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::dir::{Grace, LogDir, random_u128, retry_exhausted};
+use crate::dir::{DeleteDelay, LogDir, random_u128, retry_exhausted};
 use crate::error::{OpenError, StorageError};
 use crate::log::Log;
 use crate::manager::LogManager;
@@ -129,8 +129,8 @@ impl LogManager {
         *path = to.clone();
         drop(path);
         if !stray {
-            let grace = Grace::new(now_ms, log.config().file_delete_delay_ms);
-            dir.throw_away(to.to_path_buf(), true, grace);
+            let delay = DeleteDelay::new(now_ms, log.config().file_delete_delay_ms);
+            dir.throw_away(to.to_path_buf(), true, delay);
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::{Mutex, RwLock};
 use thalweg_records::batch::HEADER_LEN;
 
-use crate::dir::{Grace, LogDir};
+use crate::dir::{DeleteDelay, LogDir};
 use crate::disk::{Mode, OpenFile, kept};
 use crate::error::StorageError;
 use crate::index::{IndexError, IndexPaths, MaxTimestamp, SegmentIndex};
@@ -576,7 +576,7 @@ impl Segment {
 
     /// Renames the files to `.deleted` and leaves them to the directory's trash. What holds the
     /// file open can go on reading it.
-    pub(crate) fn delete(&self, grace: Grace) -> Result<(), StorageError> {
+    pub(crate) fn delete(&self, delay: DeleteDelay) -> Result<(), StorageError> {
         let dir = self.dir();
         let log = self.file_path(names::LOG);
         self.deleted.store(true, Ordering::Release);
@@ -586,7 +586,7 @@ impl Segment {
             to.push(names::DELETED);
             let to = PathBuf::from(to);
             if dir.guard("rename", &log, dir.disk.rename_if_exists(&from, &to))? {
-                dir.throw_away(to, false, grace);
+                dir.throw_away(to, false, delay);
             }
         }
         dir.metrics.segments_deleted.add(1);

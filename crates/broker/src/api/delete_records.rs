@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use thalweg_log::LogDir;
+use thalweg_metadata::controller::is_internal_topic;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::delete_records_response::{
     DeleteRecordsPartitionResult, DeleteRecordsTopicResult,
@@ -10,7 +11,6 @@ use thalweg_wire::messages::delete_records_response::{
 use thalweg_wire::messages::{DeleteRecordsRequest, DeleteRecordsResponse};
 
 use crate::api::request::Context;
-use thalweg_metadata::controller::is_internal_topic;
 
 /// "Up to the high watermark."
 const HIGH_WATERMARK: i64 = -1;
@@ -54,7 +54,7 @@ pub(super) async fn handle(
     // Where a log starts is not in its files: without this, what was deleted would come back after a kill,
     // as it does in Apache Kafka, which writes that down once a minute.
     for (dir, places) in changed {
-        if let Err(error_code) = keep(&context, dir).await {
+        if let Err(error_code) = flush_starts(&context, dir).await {
             for (topic, partition) in places {
                 let result = &mut topics[topic].partitions[partition];
                 *result = refused(result.partition_index, error_code);
@@ -73,11 +73,11 @@ fn refused(partition_index: i32, error_code: ErrorCode) -> DeleteRecordsPartitio
     }
 }
 
-/// Brings the starts of a directory's logs to the disk.
-async fn keep(context: &Context, dir: Arc<LogDir>) -> Result<(), ErrorCode> {
+/// Flushes where a directory's logs start.
+async fn flush_starts(context: &Context, dir: Arc<LogDir>) -> Result<(), ErrorCode> {
     let broker = Arc::clone(&context.broker);
     let pool = context.broker.disk_reads.of(&dir);
-    pool.run(move || broker.logs.keep_log_starts(&dir))
+    pool.run(move || broker.logs.flush_log_starts(&dir))
         .await
         .map_err(|_| ErrorCode::UNKNOWN_SERVER_ERROR)?
         .map_err(|_| ErrorCode::KAFKA_STORAGE_ERROR)
