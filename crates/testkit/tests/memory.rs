@@ -8,13 +8,15 @@ use thalweg_testkit::TestBroker;
 use thalweg_testkit::faults::{DiskOp, Faults};
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
+use thalweg_wire::messages::fetch_request::{FetchPartition, FetchTopic};
 use thalweg_wire::messages::leave_group_request::MemberIdentity;
-use thalweg_wire::messages::{CreateTopicsRequest, LeaveGroupRequest};
+use thalweg_wire::messages::{CreateTopicsRequest, FetchRequest, LeaveGroupRequest};
 
 const MIB: u64 = 1 << 20;
 /// Of a request that is to be large.
 const CONFIGS: usize = 15_000;
 const REQUESTS: &str = "thalweg_request_memory_bytes";
+const FETCHES: &str = "thalweg_fetch_memory_bytes";
 const GROUPS: &str = "thalweg_group_memory_bytes";
 
 /// Members that wait hold what they said, from an account of its own: when that is full others are
@@ -136,5 +138,42 @@ async fn decoded_requests_are_counted_until_they_are_done() {
     }
     assert_eq!(client.produce(topic, 0, "x").await, Ok(0));
     until("the end of the requests", || metric(&broker, REQUESTS) == 0).await;
+    broker.shut_down().await;
+}
+
+/// Fetches of very many partitions hold what was made of them while they wait, from what answers to
+/// fetches may have: requests are read meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fetches_that_wait_are_counted() {
+    const PARTITIONS: i32 = 5_000;
+    let broker = TestBroker::builder().start().await;
+    let client = connect(&broker).await;
+    let topic = client.create("t", 1, &[]).await;
+    // All of the same partition: what a request names need not exist, nor be named once.
+    let partition =
+        FetchPartition { current_leader_epoch: -1, partition_max_bytes: 1, ..Default::default() };
+    let request = FetchRequest {
+        max_wait_ms: 300_000,
+        min_bytes: 1,
+        max_bytes: 1 << 20,
+        session_epoch: -1,
+        topics: vec![FetchTopic {
+            topic_id: topic,
+            partitions: vec![partition; PARTITIONS as usize],
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let mut fetches = Vec::new();
+    for _ in 0..3 {
+        let (client, request) = (connect(&broker).await, request.clone());
+        fetches.push(tokio::spawn(async move { client.connection.send(&request).await }));
+    }
+    let least = 3 * PARTITIONS as u64 * 100;
+    until("fetches that wait", || metric(&broker, FETCHES) >= least).await;
+    until("the end of their frames", || metric(&broker, REQUESTS) == 0).await;
+    fetches.iter().for_each(tokio::task::JoinHandle::abort);
+    until("the end of the fetches", || metric(&broker, FETCHES) == 0).await;
+    assert_eq!(client.produce(topic, 0, "x").await, Ok(0));
     broker.shut_down().await;
 }

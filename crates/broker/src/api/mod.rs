@@ -199,7 +199,7 @@ pub(crate) async fn handle(
     context.broker.metrics.request(context.api_key);
     match context.api_key {
         ApiKey::PRODUCE => produce::handle(context, scratch, body).await,
-        ApiKey::FETCH => fetch::handle(context, scratch, body),
+        ApiKey::FETCH => fetch::handle(context, scratch, body, charge).await,
         ApiKey::API_VERSIONS => api_versions::handle(context, scratch, body),
         key => {
             let known = context.broker.apis.versions(key);

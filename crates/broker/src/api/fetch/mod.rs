@@ -13,6 +13,7 @@ use thalweg_wire::{ErrorCode, Reader};
 
 use crate::api::request::{Context, Scratch};
 use crate::fetch_session::{Mode, Session, TopicKey, Wanted};
+use crate::net::budget::Charge;
 use crate::net::connection::{Handled, Parked};
 use crate::pool::Stopped;
 use crate::wait::{Registered, Waiter};
@@ -39,24 +40,67 @@ enum Plan {
     Changed(Arc<Mutex<Session>>),
 }
 
-pub(super) fn handle(context: &Context, scratch: &mut Scratch, body: &[u8]) -> Handled {
+/// Partitions that a request may name without more memory being charged than its frame: every
+/// connection may have so many.
+const PARTITIONS_FREE: usize = 32;
+/// What a partition takes until it is answered: what is asked of it, and what was found.
+const PARTITION_BYTES: usize = size_of::<Wanted>() + size_of::<read::Part>();
+
+pub(super) async fn handle(
+    context: &Context,
+    scratch: &mut Scratch,
+    body: &[u8],
+    charge: &mut Charge,
+) -> Handled {
     let mut reader = Reader::new(body);
     let request = match FetchRequestView::parse(&mut reader, context.version) {
         Ok(request) => request,
         Err(error) => return Handled::Close(format!("malformed Fetch request: {error}")),
     };
+    let named: usize = request.topics.iter().map(|topic| topic.partitions.len()).sum();
+    if named <= PARTITIONS_FREE {
+        return begin(context, scratch, &request, true);
+    }
+    let bytes = named.saturating_mul(PARTITION_BYTES);
+    let frame = charge.bytes();
+    charge.raise_to(frame.saturating_add(bytes)).await;
+    // A frame's charge ends when its answer waits. What was made of it has room elsewhere, so that
+    // fetches that wait hold nothing that other requests need; without that room none waits.
+    let mut held = Charge::new(&context.broker.fetch_budget);
+    let may_wait = held.try_raise_to(bytes);
+    let handled = begin(context, scratch, &request, may_wait);
+    charge.lower_to(frame);
+    match handled {
+        Handled::Parked(answer) => Handled::Parked(Box::pin(async move {
+            let answer = answer.await;
+            drop(held);
+            answer
+        })),
+        handled => handled,
+    }
+}
+
+fn begin(
+    context: &Context,
+    scratch: &mut Scratch,
+    request: &FetchRequestView<'_>,
+    may_wait: bool,
+) -> Handled {
     let broker = &context.broker;
     let limit = broker.settings().fetch_max;
     let max_bytes = usize::try_from(request.max_bytes).unwrap_or(0).min(limit);
     let terms = Terms {
         min_bytes: usize::try_from(request.min_bytes).unwrap_or(0).min(max_bytes),
         max_bytes,
-        max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
+        max_wait: match may_wait {
+            true => Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
+            false => Duration::ZERO,
+        },
         committed_only: request.isolation_level == 1,
         by_id: context.version >= 13,
         replica: request.replica_id >= 0 || request.replica_state.replica_id >= 0,
     };
-    let plan = match plan(context, &request, &terms) {
+    let plan = match plan(context, request, &terms) {
         Ok(plan) => plan,
         Err(code) => return top_level_error(context, scratch, code),
     };
