@@ -4,13 +4,18 @@
 //!   stop and after a crash
 //! - `recovery [GIB]`: seconds per GiB that was not flushed
 //! - `append [GIB]`: CPU seconds per GiB appended in batches of 16 KiB over 200 partitions
+//! - `submit [THOUSANDS]`: CPU per batch of one small record that is submitted, over 20 partitions
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use thalweg_log::testing::{BatchSpec, TempDir};
-use thalweg_log::{AppendContext, CreateRequest, LogConfig, LogManager, ManagerConfig};
+use thalweg_log::{
+    AppendContext, AppendError, AppendInfo, AppendWaiter, CreateRequest, LogConfig, LogManager,
+    ManagerConfig, Submitted,
+};
 use thalweg_wire::Uuid;
 
 const ID: Uuid = Uuid::from_u128(1 << 100);
@@ -153,6 +158,38 @@ fn append(gib: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+fn submit(thousands: u64) -> Result<(), Box<dyn Error>> {
+    struct Nobody;
+    impl AppendWaiter for Nobody {
+        fn done(&self, _: u64, _: Result<AppendInfo, AppendError>) {}
+    }
+    let dir = TempDir::new();
+    let logs = open(&dir)?;
+    let mut partitions = Vec::new();
+    for partition in 0..20 {
+        partitions.push(logs.create(&CreateRequest::new("topic", partition, ID), 1_000)?);
+    }
+    let waiter: Arc<dyn AppendWaiter> = Arc::new(Nobody);
+    let batch = BatchSpec::new(0, 1).value_len(50).build();
+    let mut bytes = batch.clone();
+    let cpu_began = cpu();
+    let count = thousands * 1_000;
+    for at in 0..count {
+        bytes.copy_from_slice(&batch);
+        let log = &partitions[(at % 20) as usize];
+        match log.submit(&mut bytes, &AppendContext::client(0, 1_000), &waiter, at) {
+            Submitted::Done(result) => log.advance_high_watermark(result?.last_offset + 1),
+            other => return Err(format!("{other:?}").into()),
+        };
+    }
+    println!(
+        "submitted {count} batches of {} bytes: {:?} of CPU each",
+        batch.len(),
+        (cpu() - cpu_began) / u32::try_from(count)?
+    );
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let number = |default: u64| args.get(1).and_then(|n| n.parse().ok()).unwrap_or(default);
@@ -161,6 +198,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some("load") => load(&args[1], &args[2]),
         Some("recovery") => recovery(number(1)),
         Some("append") => append(number(2)),
-        _ => Err("idle [PARTITIONS] | recovery [GIB] | append [GIB]".into()),
+        Some("submit") => submit(number(1_000)),
+        _ => Err("idle [PARTITIONS] | recovery [GIB] | append [GIB] | submit [THOUSANDS]".into()),
     }
 }
