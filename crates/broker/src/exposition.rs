@@ -121,12 +121,12 @@ pub(crate) fn text(broker: &Broker) -> String {
     );
     page.gauge(
         "thalweg_fetch_memory_bytes",
-        "Bytes of records that answers hold.",
+        "Bytes that answers to fetches hold, and fetches of many partitions that wait.",
         broker.fetch_budget.used(),
     );
     page.gauge(
         "thalweg_fetch_memory_limit_bytes",
-        "Bytes of records that answers may hold.",
+        "Bytes that answers to fetches may hold, and fetches of many partitions that wait.",
         broker.fetch_budget.limit(),
     );
     let (sessions, partitions, evictions) = {

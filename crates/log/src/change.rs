@@ -42,6 +42,14 @@ impl Log {
         rolled
     }
 
+    /// A roll met a bug: the active segment is the one it was, as far as is known.
+    pub(crate) fn roll_panicked(&self) -> StorageError {
+        self.home.dir.metrics.panics.add(1);
+        tracing::error!(topic = %self.topic, partition = self.partition, "a roll panicked");
+        self.writer().rolling = false;
+        StorageError::retriable(self.home.dir.path(), "a roll panicked".into())
+    }
+
     /// The roll proper, of whoever has the turn. The new segment begins at `base` or at the log's end,
     /// whichever is later.
     pub(crate) fn roll_in(
@@ -170,9 +178,10 @@ impl Log {
         let segments = self.segments();
         let (high_watermark, log_start) = (self.high_watermark(), self.log_start_offset());
         let mut count = 0;
+        let end = self.log_end_offset();
         for (at, segment) in segments.iter().enumerate() {
             let next = segments.get(at + 1);
-            let upper = next.map_or(self.log_end_offset(), |next| next.base_offset);
+            let upper = next.map_or(end, |next| next.base_offset);
             let last_and_empty = next.is_none() && segment.size() == 0;
             if last_and_empty || high_watermark < upper {
                 break;
@@ -187,7 +196,20 @@ impl Log {
             return Ok(0);
         }
         if count == segments.len() {
-            self.roll(now_ms)?;
+            // Also the active one, if nothing was appended to it since it was judged.
+            let turn = self.wait_turn();
+            let rolled = match self.log_end_offset() == end {
+                true => self.roll_in(&turn, 0, now_ms).map(drop),
+                false => {
+                    count -= 1;
+                    Ok(())
+                }
+            };
+            turn.pass_on();
+            rolled?;
+            if count == 0 {
+                return Ok(0);
+            }
         }
         let segments = self.segments();
         let (gone, kept) = segments.split_at(count.min(segments.len() - 1));
@@ -251,15 +273,13 @@ impl Log {
         // No roll may be between its snapshot of the producers and the note of it.
         let turn = self.wait_turn();
         self.set_log_start(offset);
-        turn.end();
+        turn.pass_on();
     }
 
     fn set_log_start(&self, offset: i64) {
         let mut writer = self.writer();
         self.store_log_start(offset);
-        if self.high_watermark() < offset {
-            self.store_high_watermark(offset);
-        }
+        self.raise_high_watermark(offset);
         // The recovery point stays what is flushed, where Kafka raises it, too: after a kill the start may
         // be the older one again, and then nobody would check what lies between.
         self.epochs.write().truncate_from_start(offset);
@@ -298,7 +318,7 @@ impl Log {
         let _change = self.lock_change();
         let turn = self.wait_turn();
         let truncated = self.truncate_in(&turn, offset.max(0), now_ms);
-        turn.end();
+        turn.pass_on();
         truncated
     }
 
@@ -392,7 +412,7 @@ impl Log {
         let _change = self.lock_change();
         let turn = self.wait_turn();
         let replaced = self.replace_all(&turn, offset.max(0), log_start_offset, now_ms);
-        turn.end();
+        turn.pass_on();
         replaced
     }
 

@@ -1,7 +1,8 @@
 //! Bringing a log to the disk.
 //!
 //! The recovery point follows a flush that succeeded; a flush that fails takes the directory
-//! offline and is never repeated. None of the log's locks is held while the disk works.
+//! offline and is never repeated. Nobody who appends waits for a flush, but for the one at the
+//! close.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -140,16 +141,22 @@ impl Log {
             let is_old = epochs.inherited && !epochs.entries().is_empty();
             (epochs.is_dirty().then(|| epochs.entries().to_vec()), epochs.unsynced || is_old)
         };
-        if self.is_closed() {
-            return Ok(());
-        }
         let dir = &self.home.dir;
-        let path = self.path().join(names::LEADER_EPOCHS);
         if let Some(entries) = dirty {
             let content = checkpoint::format_epochs(&entries);
-            self.guard("write", &path, dir.disk.write_atomic(&path, &content))?;
+            // The log is not renamed away meanwhile: its temporary file would be in the directory of the
+            // partition that is made under its name next, which has one of the same name.
+            let home = self.home.path.read();
+            if self.is_closed() {
+                return Ok(());
+            }
+            let path = home.join(names::LEADER_EPOCHS);
+            let written = dir.disk.write_atomic(&path, &content);
+            drop(home);
+            self.guard("write", &path, written)?;
             self.epochs.write().written(entries, true);
-        } else if unsynced {
+        } else if unsynced && !self.is_closed() {
+            let path = self.path().join(names::LEADER_EPOCHS);
             let synced = dir.disk.open(&path, Mode::Write).and_then(|file| file.sync());
             self.guard("flush", &path, synced)?;
             // It may have its name since the same start.
@@ -173,7 +180,7 @@ impl Log {
         let turn = self.wait_turn();
         let closed = self.write_everything(now_ms);
         self.closed.store(closed.is_ok(), Ordering::Release);
-        turn.end();
+        turn.pass_on();
         closed
     }
 

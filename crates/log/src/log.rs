@@ -9,6 +9,7 @@
 //! - `writer`: where the log ends, its producers, its role. Held for an append (check, set offsets,
 //!   one write, publish) and for a few instructions otherwise; never across fsync, rolls or directory
 //!   work.
+//! - `epochs_file`: held while the epochs' file is written.
 //! - `end`, `epochs`, `hints`, `segments`, `snapshots`, the queue's state and the segments' index
 //!   locks are leaves, held for a few instructions.
 //!
@@ -476,6 +477,10 @@ impl Log {
 
     pub(crate) fn store_log_start(&self, offset: i64) {
         self.log_start_offset.store(offset, Ordering::Release);
+    }
+
+    pub(crate) fn raise_high_watermark(&self, offset: i64) {
+        self.high_watermark.fetch_max(offset, Ordering::AcqRel);
     }
 
     pub(crate) fn store_high_watermark(&self, offset: i64) {

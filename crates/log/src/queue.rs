@@ -9,6 +9,7 @@
 //! is queued unseen: while somebody has the turn, they see it at the end of it; while nobody has,
 //! whoever queues it takes the turn.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -250,6 +251,14 @@ impl Turn<'_> {
         }
     }
 
+    /// Ends the turn of somebody who holds other locks: what was queued meanwhile is the writer
+    /// thread's, and nobody is told anything here.
+    pub(crate) fn pass_on(mut self) {
+        if self.release(Progress::Left) {
+            self.log.schedule();
+        }
+    }
+
     /// Writes one list of appends, or the rest of it.
     fn write_list(&mut self) -> Progress {
         let (log, may_roll) = (self.log, self.may_roll());
@@ -257,18 +266,22 @@ impl Turn<'_> {
         loop {
             let Some(work) = self.work.as_deref_mut() else { return Progress::Done };
             if !work.has_taken() {
-                work.taken.clear();
-                work.next = 0;
                 std::mem::swap(&mut log.queue.state.lock().pending, &mut work.taken);
             }
             match log.write_taken(work, roll_failed.as_ref()) {
-                Step::Done => return Progress::Done,
+                Step::Done => {
+                    // Now, and not with the next list, which may be long in coming.
+                    work.taken.clear();
+                    work.next = 0;
+                    return Progress::Done;
+                }
                 Step::Leave => return Progress::Left,
                 Step::Roll { .. } if !may_roll => return Progress::RollDue,
                 Step::Roll { now_ms } => {
                     // Those that need it are told why it came to nothing, and the next one tries again.
                     // That the directory is offline they hear by themselves.
-                    let rolled = log.roll_in(self, 0, now_ms);
+                    let roll = AssertUnwindSafe(|| log.roll_in(self, 0, now_ms));
+                    let rolled = catch_unwind(roll).unwrap_or_else(|_| Err(log.roll_panicked()));
                     roll_failed = rolled.err().filter(|failure| failure.is_retriable);
                 }
             }
@@ -298,7 +311,7 @@ impl Turn<'_> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // Only where a panic ends it: nothing is written on the way out.
+        // There is something to give back only where a panic ends it: nothing is written on the way out.
         if self.release(Progress::Left) {
             self.log.schedule();
         }

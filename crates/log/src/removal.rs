@@ -112,7 +112,7 @@ impl LogManager {
         let turn = log.wait_turn();
         log.close();
         let renamed = self.rename_closed(log, now_ms, stray);
-        turn.end();
+        turn.pass_on();
         renamed
     }
 

@@ -15,8 +15,8 @@ use crate::log::{Log, Writer};
 use crate::pending::KEPT_APPENDS;
 use crate::queue::{Entry, Turn, Work};
 
-/// Hears the result of an append that had to wait. Called without any of the log's locks, on the
-/// thread that wrote the append.
+/// Hears the result of an append that had to wait. Called without any of the log's locks and without
+/// its turn.
 pub trait AppendWaiter: Send + Sync {
     /// `token` is what was passed to [`Log::submit`].
     fn done(&self, token: u64, result: Result<AppendInfo, AppendError>);

@@ -10,8 +10,8 @@ use common::*;
 use parking_lot::{Condvar, Mutex};
 use thalweg_log::testing::{BatchSpec, TempDir};
 use thalweg_log::{
-    AppendError, AppendInfo, AppendWaiter, Executor, Isolation, LogConfig, LogManager, ReadError,
-    ReadRequest, Submitted, Wait,
+    AppendError, AppendInfo, AppendWaiter, Disk, DiskOp, Executor, FaultHook, Injected, Isolation,
+    LogConfig, LogManager, ReadError, ReadRequest, Submitted, Wait,
 };
 use thalweg_records::BatchView;
 
@@ -322,4 +322,52 @@ fn deletion_beside_everything_else() {
         stop.store(true, Ordering::SeqCst);
     });
     assert!(logs.dirs()[0].failure().is_none(), "{:?}", logs.dirs()[0].failure());
+}
+
+/// Holds the first write to a log back for a while, once it is told to, and says that it has come.
+#[derive(Default)]
+struct SlowWrite {
+    is_slow: AtomicBool,
+    has_come: AtomicBool,
+}
+
+impl FaultHook for SlowWrite {
+    fn before(&self, op: DiskOp, path: &std::path::Path, _: usize) -> Injected {
+        let is_log = path.extension().is_some_and(|extension| extension == "log");
+        if op == DiskOp::Write && is_log && self.is_slow.swap(false, Ordering::SeqCst) {
+            self.has_come.store(true, Ordering::SeqCst);
+            std::thread::sleep(std::time::Duration::from_millis(300));
+        }
+        Injected::Nothing
+    }
+}
+
+/// Retention finds that everything is too old while something new is being written to the active
+/// segment: that stays.
+#[test]
+fn retention_leaves_what_is_appended_after_it_has_judged() {
+    let dir = TempDir::new();
+    let hook = Arc::new(SlowWrite::default());
+    let mut config =
+        config(&[dir.path()], LogConfig { retention_ms: 10_000, ..LogConfig::default() });
+    config.disk = Disk::with_hook(hook.clone());
+    let (logs, _) = LogManager::open(config).unwrap();
+    let log = create(&logs, "t");
+    append(&log, BatchSpec::new(0, 1).timestamp(1_000));
+    hook.is_slow.store(true, Ordering::SeqCst);
+    let now = 100_000;
+    std::thread::scope(|scope| {
+        let appended = scope.spawn(|| {
+            let mut batch = BatchSpec::new(0, 1).timestamp(now).build();
+            log.append_as_leader(&mut batch, &client()).unwrap()
+        });
+        until("the write has begun", || hook.has_come.load(Ordering::SeqCst));
+        logs.clean_up(now);
+        assert_eq!(appended.join().unwrap().first_offset, 1);
+    });
+    assert_eq!(batches(&read_all(&log, log.log_start_offset(), 1 << 20)).last(), Some(&(1, 1)));
+    // Once it is too old, too, everything goes.
+    log.advance_high_watermark(2);
+    logs.clean_up(now + 20_000);
+    assert_eq!((log.log_start_offset(), log.log_end_offset()), (2, 2));
 }

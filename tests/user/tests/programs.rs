@@ -14,7 +14,7 @@ use thalweg_testkit::TestBroker;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinHandle;
 
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(60);
 
 async fn soon<F: Future>(waiting: F) -> F::Output {
     tokio::time::timeout(LIMIT, waiting).await.expect("it takes too long")
@@ -63,13 +63,16 @@ async fn all_of(cluster: &Cluster, topic: &str, partitions: i32) -> Vec<((i32, i
         };
         ends.iter().any(is_before)
     };
-    while is_behind(&consumer) {
-        let records = consumer.poll_timeout(1_000, Duration::from_millis(20));
-        for record in &soon(records).await.unwrap() {
-            let value = String::from_utf8(record.value().unwrap().to_vec()).unwrap();
-            all.push(((record.partition(), record.offset()), value));
+    soon(async {
+        while is_behind(&consumer) {
+            let records = consumer.poll_timeout(1_000, Duration::from_millis(20)).await.unwrap();
+            for record in &records {
+                let value = String::from_utf8(record.value().unwrap().to_vec()).unwrap();
+                all.push(((record.partition(), record.offset()), value));
+            }
         }
-    }
+    })
+    .await;
     all
 }
 

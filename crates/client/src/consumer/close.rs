@@ -70,8 +70,9 @@ impl Consumer {
     /// From then on polls and commits say that it is closed, and it reads nothing.
     ///
     /// If the future is dropped the consumer is not closed. Unless it still waited for such a commit
-    /// it goes out of its group all the same, once its listener has heard of it: polls say
-    /// [`Error::NotSubscribed`] then. Close it again.
+    /// it goes out of its group all the same, once its listener has heard of it, as long as the consumer
+    /// is kept: polls say [`Error::NotSubscribed`] then. Close it again. To limit the time, use
+    /// [`CloseOptions::within`](super::CloseOptions::within) instead of dropping the future.
     ///
     /// # Errors
     /// What went wrong with the last commit; [`Error::Timeout`] when it was not all done in time. It

@@ -222,7 +222,8 @@ impl Consumer {
             if group.member.as_ref().is_some_and(Member::is_leaving) {
                 return Err(Error::Config {
                     name: "group.id".into(),
-                    reason: "is still being left; wait for `unsubscribe` first".to_owned(),
+                    reason: "is still being left; call `unsubscribe` or `close` again first"
+                        .to_owned(),
                 });
             }
             let options = self.shared.cluster.options();

@@ -43,8 +43,8 @@ impl Consumer {
     /// [`Error::Topic`] for a topic that cannot be read at all, [`Error::Authentication`] while a
     /// broker does not trust this client. [`Error::Membership`] when the member is out of its group
     /// for good, from every poll until it subscribes anew. [`Error::NotSubscribed`] when there is
-    /// nothing to read, also after a [`Self::close`] or [`Self::unsubscribe`] whose future was
-    /// dropped, [`Error::Wakeup`] after
+    /// nothing to read, also when a [`Self::close`] or [`Self::unsubscribe`] whose future was
+    /// dropped had begun to leave the group; [`Error::Wakeup`] after
     /// [`ConsumerHandle::wake_up`](super::ConsumerHandle::wake_up). What may pass by itself is tried
     /// again instead: [`Self::why`] shows it.
     pub async fn poll(&mut self, max: usize) -> Result<Records, Error> {

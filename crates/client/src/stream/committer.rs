@@ -36,7 +36,7 @@ pub struct CommitterSettings {
     pub max_batch: usize,
     /// Longest time until a batch is committed, full or not; 10 s.
     pub max_interval: Duration,
-    /// OffsetBatches whose commit may be under way before no more is taken; 100. A consumer's commits go
+    /// Batches whose commit may be under way before no more is taken; 100. A consumer's commits go
     /// out one after the other, so that what is committed never goes back: batches that wait are
     /// committed together.
     pub parallelism: usize,

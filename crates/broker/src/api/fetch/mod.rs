@@ -40,11 +40,9 @@ enum Plan {
     Changed(Arc<Mutex<Session>>),
 }
 
-/// Partitions that a request may name without more memory being charged than its frame: every
-/// connection may have so many.
+/// Partitions that a fetch may be of without more memory being charged than its frame: every connection
+/// may have so many.
 const PARTITIONS_FREE: usize = 32;
-/// What a partition takes until it is answered: what is asked of it, and what was found.
-const PARTITION_BYTES: usize = size_of::<Wanted>() + size_of::<read::Part>();
 
 pub(super) async fn handle(
     context: &Context,
@@ -58,44 +56,44 @@ pub(super) async fn handle(
         Err(error) => return Handled::Close(format!("malformed Fetch request: {error}")),
     };
     let named: usize = request.topics.iter().map(|topic| topic.partitions.len()).sum();
-    if named <= PARTITIONS_FREE {
-        return begin(context, scratch, &request, true);
+    if named > PARTITIONS_FREE {
+        let bytes = named.saturating_mul(size_of::<Wanted>() + size_of::<read::Part>());
+        charge.raise_to(charge.bytes().saturating_add(bytes)).await;
+        let planning = charge.split(bytes);
+        let handled = begin(context, scratch, &request);
+        drop(planning);
+        return handled;
     }
-    let bytes = named.saturating_mul(PARTITION_BYTES);
-    let frame = charge.bytes();
-    charge.raise_to(frame.saturating_add(bytes)).await;
-    // A frame's charge ends when its answer waits. What was made of it has room elsewhere, so that
-    // fetches that wait hold nothing that other requests need; without that room none waits.
-    let mut held = Charge::new(&context.broker.fetch_budget);
-    let may_wait = held.try_raise_to(bytes);
-    let handled = begin(context, scratch, &request, may_wait);
-    charge.lower_to(frame);
-    match handled {
-        Handled::Parked(answer) => Handled::Parked(Box::pin(async move {
-            let answer = answer.await;
-            drop(held);
-            answer
-        })),
-        handled => handled,
-    }
+    begin(context, scratch, &request)
 }
 
-fn begin(
-    context: &Context,
-    scratch: &mut Scratch,
-    request: &FetchRequestView<'_>,
-    may_wait: bool,
-) -> Handled {
+/// Memory for what a fetch holds while it waits, which is not its frame's: what answers to fetches may
+/// have, so that nothing is taken that other requests need, and of that an eighth at most. `None`
+/// where there is no room: then it does not wait.
+fn room_to_wait(context: &Context, plan: &Plan, attempt: &Attempt) -> Option<Charge> {
+    let budget = &context.broker.fetch_budget;
+    let mut held = Charge::new(budget);
+    let wanted = match plan {
+        Plan::All { wanted, .. } => wanted.len(),
+        // The session has them, whoever waits.
+        Plan::Changed(_) => 0,
+    };
+    let parts = attempt.parts.len();
+    if wanted.max(parts) <= PARTITIONS_FREE {
+        return Some(held);
+    }
+    let bytes = wanted * size_of::<Wanted>() + parts * size_of::<read::Part>();
+    (bytes <= budget.limit() / 8 && held.try_raise_to(bytes)).then_some(held)
+}
+
+fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_>) -> Handled {
     let broker = &context.broker;
     let limit = broker.settings().fetch_max;
     let max_bytes = usize::try_from(request.max_bytes).unwrap_or(0).min(limit);
     let terms = Terms {
         min_bytes: usize::try_from(request.min_bytes).unwrap_or(0).min(max_bytes),
         max_bytes,
-        max_wait: match may_wait {
-            true => Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
-            false => Duration::ZERO,
-        },
+        max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
         committed_only: request.isolation_level == 1,
         by_id: context.version >= 13,
         replica: request.replica_id >= 0 || request.replica_state.replica_id >= 0,
@@ -118,7 +116,11 @@ fn begin(
             }));
         }
     };
-    if terms.max_wait.is_zero() || attempt.is_enough(&terms) {
+    let room = match terms.max_wait.is_zero() || attempt.is_enough(&terms) {
+        true => None,
+        false => room_to_wait(context, &plan, &attempt),
+    };
+    let Some(room) = room else {
         return match answer::write(context, &terms, &plan, attempt, &mut scratch.reply.frame) {
             Ok(files) => {
                 scratch.reply.files = files;
@@ -132,9 +134,9 @@ fn begin(
             }
             Err(answer::Failed::Close(reason)) => Handled::Close(reason),
         };
-    }
+    };
     broker.metrics.fetches_parked.add(1);
-    Handled::Parked(Box::pin(park(context.clone(), terms, Arc::new(plan), attempt)))
+    Handled::Parked(Box::pin(park(context.clone(), terms, Arc::new(plan), attempt, room)))
 }
 
 /// Answers if there is enough, waits for more otherwise.
@@ -144,11 +146,15 @@ async fn answer_or_park(
     plan: Arc<Plan>,
     attempt: Attempt,
 ) -> Parked {
-    if terms.max_wait.is_zero() || attempt.is_enough(&terms) {
+    let room = match terms.max_wait.is_zero() || attempt.is_enough(&terms) {
+        true => None,
+        false => room_to_wait(&context, &plan, &attempt),
+    };
+    let Some(room) = room else {
         return answer::finish(&context, &terms, &plan, attempt).await;
-    }
+    };
     context.broker.metrics.fetches_parked.add(1);
-    park(context, terms, plan, attempt).await
+    park(context, terms, plan, attempt, room).await
 }
 
 /// Looks again, at what is new since `before` if there is that, off the worker as soon as a disk has
@@ -190,8 +196,14 @@ async fn attempt_waiting(
     }
 }
 
-/// Waits for data, then answers.
-async fn park(context: Context, terms: Terms, plan: Arc<Plan>, first: Attempt) -> Parked {
+/// Waits for data, then answers. `room` is for what it holds meanwhile.
+async fn park(
+    context: Context,
+    terms: Terms,
+    plan: Arc<Plan>,
+    first: Attempt,
+    room: Charge,
+) -> Parked {
     let deadline = tokio::time::Instant::now() + terms.max_wait;
     let mut attempt = first;
     loop {
@@ -220,6 +232,8 @@ async fn park(context: Context, terms: Terms, plan: Arc<Plan>, first: Attempt) -
         }
         drop(waiter);
         if over || attempt.is_enough(&terms) {
+            // Copies for the answer come from the same budget.
+            drop(room);
             return answer::finish(&context, &terms, &plan, attempt).await;
         }
     }

@@ -152,11 +152,16 @@ impl Fetcher {
 
     /// Leaves a broker's partitions alone for a while.
     fn put_off(&mut self, broker: i32, now_ms: u64) {
-        // One draw for all of them: they are asked for together.
+        // One draw and one count for all of them: they are asked for together.
         let random = self.random.next();
+        let is_here =
+            |cursor: &Cursor| cursor.source == Some(broker) || cursor.broker() == Some(broker);
+        let here = self.cursors.iter().flatten().filter(|cursor| is_here(cursor));
+        let failures = here.map(|cursor| cursor.failures).max().unwrap_or_default();
         for slot in 0..self.cursors.len() {
             let Some(cursor) = &mut self.cursors[slot] else { continue };
-            if cursor.source == Some(broker) || cursor.broker() == Some(broker) {
+            if is_here(cursor) {
+                cursor.failures = failures;
                 let until = now_ms + failed(cursor, &self.settings, random);
                 cursor.retry_at = Some(until);
                 // Without its nearest replica it is the leader's again.
@@ -187,8 +192,8 @@ impl Fetcher {
             });
         let records = data.records.unwrap_or_default();
         if is_current && cursor.phase != Phase::Fetching && !is_sound(data) {
-            // Where it begins is being looked up, which decides alone. Here it is only known that
-            // the log does not go on from what is kept.
+            // Where it begins is being looked up, which decides alone. Nothing says that the log goes on
+            // from what is kept, and what is wrong is met again by the next fetch.
             cursor.buffer.clear();
             self.counts.discarded_bytes += complete(records).bytes as u64;
             return self.touch(slot);
@@ -240,7 +245,7 @@ impl Fetcher {
         let Complete { bytes: whole, last, largest } = complete(records);
         let goes_on = last.is_some_and(|end| end.offset > cursor.fetch_at.offset);
         if whole > 0 && !goes_on {
-            // RequestedPartition for at once it would come at once again: bytes that are no batch, which stop
+            // Asked for at once it would come at once again: bytes that are no batch, which stop
             // the partition when they are looked at, or batches from before the offset, which no
             // sound broker sends.
             let wait = failed(cursor, &self.settings, self.random.next());

@@ -154,6 +154,7 @@ impl Cursor {
         self.is_placed = false;
         self.before_take.0 = 0;
         self.retry_at = None;
+        self.failures = 0;
         self.phase = Phase::Committed;
     }
 
@@ -252,6 +253,7 @@ impl Cursor {
                     // What the old leader said of replicas and waiting is void.
                     self.replica = None;
                     self.retry_at = None;
+                    self.failures = 0;
                     self.is_stale = true;
                     // Its replica may be sound.
                     let corrupt = PartitionErrorKind::Broker(ErrorCode::CORRUPT_MESSAGE);
