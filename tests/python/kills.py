@@ -156,7 +156,6 @@ class House:
 
     def round(self, raging, way, moment, seed):
         rng = random.Random(seed)
-        before = [load_book(load).acknowledged for load in self.loads]
         done = self.storms.done
         stop, failures = threading.Event(), []
         dying = threading.Event()
@@ -185,6 +184,8 @@ class House:
             # Before the signal, so that nobody sees the death earlier than it is announced.
             dying.set()
         took = getattr(self, way)(rng)
+        # From here on, so that what was acknowledged before the kill does not count as going on.
+        before = [load_book(load).acknowledged for load in self.loads]
         if way == "stopped":
             # It was never dead: everything goes on, also what was under way.
             at = self.storms.done
