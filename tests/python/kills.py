@@ -156,15 +156,20 @@ class House:
 
     def round(self, raging, way, moment, seed):
         rng = random.Random(seed)
-        before = [load_book(load).acknowledged for load in self.loads]
         done = self.storms.done
         stop, failures = threading.Event(), []
+        dying = threading.Event()
 
         def rage(storm, own):
             self.storms.own.rng = random.Random(own)
             try:
                 getattr(self.storms, storm)(stop)
             except (Closed, OSError) as error:
+                if not dying.is_set():
+                    # Nothing was done to the broker that excuses it.
+                    traceback.print_exc()
+                    failures.append(f"{storm}, while the broker was to live: {type(error).__name__} {error}")
+                    return
                 # The broker is dead: what was asked for last is in doubt.
                 self.log.write(f"kills: {storm} ends with {type(error).__name__}\n".encode())
             except BaseException as error:  # any other is the verdict
@@ -175,7 +180,12 @@ class House:
         for thread in threads:
             thread.start()
         time.sleep(moment)
+        if way != "stopped":
+            # Before the signal, so that nobody sees the death earlier than it is announced.
+            dying.set()
         took = getattr(self, way)(rng)
+        # From here on, so that what was acknowledged before the kill does not count as going on.
+        before = [load_book(load).acknowledged for load in self.loads]
         if way == "stopped":
             # It was never dead: everything goes on, also what was under way.
             at = self.storms.done

@@ -273,10 +273,16 @@ class Book:
             for p, part in enumerate(topic.parts):
                 place = (topic.name, p)
                 # What expires while it is read is gone, and only with a limit.
-                first = min(got[place], default=starts[place])
+                first = min(got[place], default=ends[place])
+                last = max(got[place], default=ends[place] - 1)
                 told, unplaced = acked.get(id(part), ({}, set()))
-                if first > starts[place] or not got[place] and starts[place] < ends[place]:
+                if first > starts[place]:
                     self.explain_start(topic, p, self.offsets([place], EARLIEST)[place], told)
+                # Between what was read, `compare` sees holes. Here are those at both ends: what is missing
+                # at the beginning must be gone from the log, not only from this reading.
+                asked = max(starts[place], part.low)
+                check(first <= asked, f"{topic.tag}-{p}: {first} is the first offset read, {asked} was asked for")
+                check(last + 1 == ends[place], f"{topic.tag}-{p}: {last} is the last one read, it ends at {ends[place]}")
                 self.compare(topic, p, got[place], part.low, told, unplaced)
                 part.end = max(ends[place], part.end)
         for topic in self.living():

@@ -7,6 +7,8 @@ own, so that nothing is left of it, whatever ends the round.
 """
 
 import argparse
+import ctypes
+import faulthandler
 import mmap
 import os
 import pathlib
@@ -31,6 +33,9 @@ from wire import Closed, Reader, array, batch, data, header, i16, i32, record, s
 # Whoever may not mount ends with this code, which no interpreter ends with by itself.
 SKIPPED = 77
 SECONDS_MAX = 120
+# How long a killed process may take to be gone, with its output read.
+KILLED_SECONDS_MAX = 20
+PR_SET_PDEATHSIG = 1
 STORAGE_ERROR, INVALID_TIMESTAMP = 56, 32
 BIG = 200_000
 SIZE, ENLARGED = "12m", "64m"
@@ -52,7 +57,8 @@ class Place:
         self.data = [self.scratch / one for one in data]
         self.log = (self.scratch / "broker.log").open("ab", buffering=0)
         self.bootstrap = free_address()
-        command = [options.binary, "serve", "--listen", self.bootstrap]
+        # It must not outlive the round, which may be killed: nobody could find it any more.
+        command = ["setpriv", "--pdeathsig", "KILL", options.binary, "serve", "--listen", self.bootstrap]
         settings = {"node.id": 1, "log.dirs": ",".join(map(str, self.data)), "log.segment.bytes": 1 << 20, **settings}
         for one, value in settings.items():
             command += ["--set", f"{one}={value}"]
@@ -196,7 +202,9 @@ class Clock:
         folder.mkdir(parents=True, exist_ok=True)
         library = folder / "clock.so"
         source = pathlib.Path(__file__).with_name("clock.c")
-        same("cc", (0, ""), call("cc", "-O1", "-shared", "-fPIC", "-o", str(library), str(source)))
+        check(shutil.which("cc") is not None, f"there is no C compiler 'cc' here, and {source.name} must be compiled")
+        # Only errors count: each compiler has warnings of its own.
+        same("cc", (0, ""), call("cc", "-w", "-O1", "-shared", "-fPIC", "-o", str(library), str(source)))
         path = folder / "offset"
         path.write_bytes(bytes(8))
         self.file = path.open("r+b")
@@ -255,6 +263,8 @@ class Moving:
         config = {"enable_idempotence": True, "message_timeout_ms": 100_000}
         self.load = RdkafkaLoad(self.place.bootstrap, self.writer, **config)
         self.group = Readers(self.book, self.kept, "readers")
+        # Only the clock may throw its member out, not a machine that has no time for it.
+        self.group.session_ms = 30_000
         self.member = Member(self.place.bootstrap, self.group)
         self.members = None
         self.commit(1)
@@ -406,7 +416,7 @@ MOUNTS = ("full-file-system", "full-one-of-two")
 def run(name, options):
     """In a process of its own; gives what it has to say."""
     command = [sys.executable, __file__, name, "--binary", options.binary]
-    command += ["--scratch", str(options.scratch), "--seed", str(options.seed)]
+    command += ["--scratch", str(options.scratch), "--seed", str(options.seed), "--parent", str(os.getpid())]
     if name in MOUNTS:
         # Without privileges a namespace of users may give them.
         command = ["unshare", "--mount", *(["--map-root-user"] if os.getuid() else []), *command]
@@ -417,20 +427,38 @@ def run(name, options):
         )
     except FileNotFoundError as error:
         raise Skipped(f"{error}") from error
+    late = False
     try:
         said, errors = child.communicate(timeout=SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        late = True
+        kill_group(child.pid)
+        said, errors = child.communicate(timeout=KILLED_SECONDS_MAX)
     finally:
-        try:
-            os.killpg(child.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        kill_group(child.pid)
     sys.stderr.write(errors)
     said = said.strip()
+    check(not late, f"no end after {SECONDS_MAX} s; it said '{said}', and at last: {errors.strip()[-1000:]}")
     # unshare itself ends with 1 and says so, before there is an interpreter.
     if child.returncode == SKIPPED or child.returncode != 0 and errors.startswith("unshare:"):
         raise Skipped(said or errors.strip())
     check(child.returncode == 0, said or f"it ended with {child.returncode}")
     return said
+
+
+def kill_group(group):
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def die_with(parent):
+    """Its own session keeps this process out of the group that is killed when the suite takes too long. It
+    asks for that itself: what runs between fork and exec could hang in a process that has threads."""
+    same("prctl", 0, ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+    # Who died before that sends no signal any more.
+    same("parent", parent, os.getppid())
 
 
 if __name__ == "__main__":
@@ -439,7 +467,12 @@ if __name__ == "__main__":
     parser.add_argument("--binary", required=True)
     parser.add_argument("--scratch", required=True)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--parent", type=int, help="the process that started this one, and whose death ends it")
     chosen = parser.parse_args()
+    if chosen.parent is not None:
+        die_with(chosen.parent)
+    # Where it hangs, shortly before it is killed for that.
+    faulthandler.dump_traceback_later(SECONDS_MAX - 5)
     code = 0
     try:
         print(ROUNDS[chosen.name](chosen))

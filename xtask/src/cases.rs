@@ -24,8 +24,8 @@ pub struct Cases {
     by_target: BTreeMap<&'static str, BTreeSet<String>>,
     /// Cases that may fail on Apache Kafka, with the reason.
     unsteady: BTreeMap<String, String>,
-    /// Cases that may be left out, with the reason.
-    optional: BTreeMap<String, String>,
+    /// Cases that may be left out, by broker, with the reason.
+    optional: BTreeMap<(&'static str, String), String>,
 }
 
 impl Cases {
@@ -36,7 +36,8 @@ impl Cases {
         Self::parse(&text)
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
+    /// Reads the list's text.
+    pub fn parse(text: &str) -> Result<Self, String> {
         let mut cases = Self::default();
         let mut section = None;
         for (number, line) in text.lines().enumerate() {
@@ -59,7 +60,7 @@ impl Cases {
                 Some(_) => return Err(format!("{}: only Apache Kafka may fail a case", at())),
                 None => match line.split_once(" ? ") {
                     Some((case, reason)) => {
-                        cases.optional.insert(case.to_string(), reason.to_string());
+                        cases.optional.insert((section, case.to_string()), reason.to_string());
                         case
                     }
                     None => line,
@@ -77,9 +78,9 @@ impl Cases {
         self.unsteady.get(case).map(String::as_str)
     }
 
-    /// Whether a case may say that it cannot run.
-    pub fn may_be_left_out(&self, case: &str) -> bool {
-        self.optional.contains_key(case)
+    /// Whether a case may say that it cannot run against a broker.
+    pub fn may_be_left_out(&self, target: Target, case: &str) -> bool {
+        self.optional.contains_key(&(target.name(), case.to_string()))
     }
 
     /// What is wrong with the cases that ran, among those that were `wanted`: one that did not run, one
@@ -121,7 +122,7 @@ impl Cases {
                 if let Some(reason) = self.unsteady(case).filter(|_| *target == Target::Kafka) {
                     text.push_str(&format!(" | {reason}"));
                 }
-                if let Some(reason) = self.optional.get(case) {
+                if let Some(reason) = self.optional.get(&(target.name(), case.clone())) {
                     text.push_str(&format!(" ? {reason}"));
                 }
                 text.push('\n');
@@ -153,7 +154,12 @@ mod tests {
         assert_eq!(of(&["a.y", "a.y", "a.x"]), ["a.y"], "twice");
         assert_eq!(of(&["a.x", "a.y", "c.new"]), ["c.new"]);
         let optional = Cases::parse("[thalweg]\na.x ? no mounts\na.y\n").unwrap();
-        assert!(optional.may_be_left_out("a.x") && !optional.may_be_left_out("a.y"));
+        let may = |target, case| optional.may_be_left_out(target, case);
+        assert!(may(Target::Thalweg, "a.x") && !may(Target::Thalweg, "a.y"));
+        assert!(
+            !may(Target::Kafka, "a.x"),
+            "what is allowed against one broker says nothing of the other"
+        );
         assert_eq!(cases.unsteady("a.x"), Some("slow"));
         assert_eq!(cases.unsteady("a.y"), None);
     }

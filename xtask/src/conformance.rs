@@ -82,7 +82,7 @@ pub struct Tally {
     /// What was left out, with the reason.
     pub skipped: Vec<String>,
     /// Cases that said that they cannot run, with the reason.
-    unable: Vec<(String, String)>,
+    unable: Vec<(Target, String, String)>,
     /// All cases that ended, as they were named.
     ran: Vec<String>,
 }
@@ -124,14 +124,9 @@ pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
         let from = if index + 1 < plan.targets.len() { &mut reference } else { &mut tally };
         ran.push((*target, std::mem::take(&mut from.ran)));
     }
-    for (case, why) in std::mem::take(&mut tally.unable) {
-        if listed.may_be_left_out(&case) {
-            tally.skipped.push(format!("{case}: {why}"));
-        } else {
-            println!("fail {case}: it must run everywhere: {why}");
-            tally.failed.push(case);
-        }
-    }
+    // The reference, too: what it was not asked is compared with nothing.
+    let unable = [std::mem::take(&mut reference.unable), std::mem::take(&mut tally.unable)];
+    let left_out = settle(&listed, unable.concat(), &mut tally);
     if plan.record_cases {
         listed.record(&tools.root, &ran)?;
         println!("conformance: {} is written anew", cases::PATH);
@@ -146,6 +141,10 @@ pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
     }
     tally.skipped.extend(plan.left_out());
     if let [kafka, thalweg] = transcripts.as_mut_slice() {
+        for case in &left_out {
+            kafka.remove(case);
+            thalweg.remove(case);
+        }
         // What the reference fails is nothing to compare with. That it may is said in the list of cases,
         // or it is a failure like any other.
         for name in reference.failed {
@@ -182,6 +181,23 @@ pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
         }
     }
     Ok(tally)
+}
+
+/// Counts the cases that said that they cannot run: left out where the list allows it, or failed. Gives
+/// those that were left out.
+fn settle(listed: &Cases, unable: Vec<(Target, String, String)>, tally: &mut Tally) -> Vec<String> {
+    let mut left_out = Vec::new();
+    for (target, case, why) in unable {
+        let name = format!("{}.{case}", target.name());
+        if listed.may_be_left_out(target, &case) {
+            tally.skipped.push(format!("{name}: {why}"));
+            left_out.push(case);
+        } else {
+            println!("fail {name}: it must run everywhere: {why}");
+            tally.failed.push(name);
+        }
+    }
+    left_out
 }
 
 impl Plan {
@@ -443,7 +459,7 @@ fn read_results(out: impl Read, target: Target, tally: &Mutex<Tally>) -> usize {
                 println!("skip {}.{case}: {why}", target.name());
                 let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
                 tally.ran.push(case.to_string());
-                tally.unable.push((case.to_string(), why.to_string()));
+                tally.unable.push((target, case.to_string(), why.to_string()));
             }
             _ => continue,
         }
@@ -597,4 +613,25 @@ fn prepare_kafka(tools: &Tools, address: SocketAddr, data: &Path) -> Result<Comm
     let mut command = Command::new("java");
     command.args(["-Xms512m", "-Xmx512m", "-cp", &jars, "kafka.Kafka"]).arg(&config);
     Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_says_skip_fails_against_either_broker_unless_the_list_allows_it() {
+        let listed = Cases::parse("[kafka]\na.x\na.y ? no room\n[thalweg]\na.x ? no mounts\na.y\n");
+        let listed = listed.unwrap();
+        let mut tally = Tally::default();
+        for target in [Target::Kafka, Target::Thalweg] {
+            let told = Mutex::new(Tally::default());
+            let lines = "skip a.x 3: no way\nskip a.y 4: none either\n";
+            assert_eq!(read_results(lines.as_bytes(), target, &told), 2);
+            let left_out = settle(&listed, told.into_inner().unwrap().unable, &mut tally);
+            assert_eq!(left_out, [if target == Target::Kafka { "a.y" } else { "a.x" }]);
+        }
+        assert_eq!(tally.failed, ["kafka.a.x", "thalweg.a.y"]);
+        assert_eq!(tally.skipped, ["kafka.a.y: none either", "thalweg.a.x: no way"]);
+    }
 }
