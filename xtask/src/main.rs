@@ -1,4 +1,4 @@
-//! Automation: schemas, codegen, setup, test, conformance, soak, tidy, deny.
+//! Automation: schemas, codegen, setup, test, conformance, soak, mutations, tidy, deny.
 
 mod cases;
 mod codegen;
@@ -15,7 +15,7 @@ mod test;
 mod tidy;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 const USAGE: &str = "usage: cargo xtask COMMAND
   schemas DIR               derive schemas/ from the JSON in Kafka's jars
@@ -31,6 +31,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak [MINUTES]            one directory, every codec, kind stops and kills in turn
                             (default 60 minutes)
   soak cores [SEEDS [FILE]] the client's cores, in so many interleavings [a million]; result to FILE
+  mutations [NAME...]       puts deliberate faults in, one at a time, that tests must notice
   tidy                      house rules
   deny                      licences, bans, sources and advisories, by cargo-deny";
 
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         ["soak", "cores", seeds, file] => cores(&root, seeds, Some(file)),
         ["soak"] => soak(&root, "60"),
         ["soak", minutes] => soak(&root, minutes),
+        ["mutations", names @ ..] => mutations(&root, names),
         ["tidy"] => tidy::run(&root),
         ["deny"] => deny(&root),
         ["conformance", options @ ..] => conformance(&root, options),
@@ -123,6 +125,16 @@ fn soak(root: &Path, minutes: &str) -> Result<(), String> {
 fn cores(root: &Path, seeds: &str, file: Option<&str>) -> Result<(), String> {
     let seeds = seeds.parse().map_err(|e| format!("soak cores: {e}"))?;
     cores::run(&setup::run(root)?, seeds, test::seed_of_commit(root)?, file.map(Path::new))
+}
+
+/// The faults of `tests/mutations.toml`: hours, because something is built for each of them.
+fn mutations(root: &Path, names: &[&str]) -> Result<(), String> {
+    let tools = setup::run(root)?;
+    let mut command = Command::new(&tools.python);
+    command.arg(root.join("tests/python/mutations.py")).args(names);
+    setup::cargo_environment(&mut command, &tools);
+    let status = command.status().map_err(|e| format!("python cannot be started: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("mutations ended with {status}")) }
 }
 
 /// cargo-deny, built once into `.cache/` because Debian has none; that takes some minutes.
