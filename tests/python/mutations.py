@@ -117,6 +117,8 @@ def run(fault, suites):
         if code is None or line is None:
             return f"it ended with {code}, and not by saying {fault.says!r}", tail(output)
         return "failed", line.strip()
+    # A fault is a line or two.
+    env["CARGO_INCREMENTAL"] = "1"
     how = ["--profile", "mutations", "--cargo-profile", "ci", "--cargo-quiet"]
     how += ["--features", "thalweg-wire/json", "-E", fault.tests]
     code, output = call([str(NEXTEST), "nextest", "run", *suites[fault.suite], *how], env)
