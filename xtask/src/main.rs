@@ -152,3 +152,15 @@ fn deny(root: &Path) -> Result<(), String> {
     }
     setup::call(root, &program, &["check", "licenses", "bans", "sources"])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_that_puts_faults_in_takes_them_back() {
+        let tests = root().join("tests/python/mutations_test.py");
+        let output = Command::new("python3").arg("-B").arg(tests).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
