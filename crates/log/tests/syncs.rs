@@ -223,7 +223,7 @@ impl FaultHook for Meanwhile {
 
 #[test]
 fn a_segment_that_is_closed_during_a_flush_is_flushed_with_its_indexes() {
-    let roll: Act = |log| drop(log.roll(1_000).unwrap());
+    let roll: Act = |log| assert_eq!(log.roll(1_000).unwrap(), 3);
     let flush: Act = |log| log.flush(1_000).unwrap();
     for (op, file, meanwhile, act) in [
         (DiskOp::Sync, "00000000000000000000.log", roll, flush),
