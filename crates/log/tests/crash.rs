@@ -752,7 +752,8 @@ fn a_log_start_that_is_left_to_the_files_stays() {
 
 #[test]
 fn a_log_of_which_all_is_deleted_keeps_its_end() {
-    let settings = Settings { log: LogConfig::default(), keep_start: true };
+    let log = LogConfig { retention_bytes: 0, ..LogConfig::default() };
+    let settings = Settings { log, keep_start: true };
     let place = TempDir::in_memory();
     let disk = Arc::new(CrashDisk::new(place.path()));
     let logs = open_at(place.path(), &settings, Disk::with_hook(disk.clone()));
@@ -760,7 +761,6 @@ fn a_log_of_which_all_is_deleted_keeps_its_end() {
     append(&log, BatchSpec::new(0, 2));
     log.flush(1_000).unwrap();
     log.roll(1_000).unwrap();
-    log.delete_records(2).unwrap();
     let before = disk.position();
     assert_eq!(log.delete_old_segments(1_000).unwrap(), 1);
     for at in before..=disk.position() {
