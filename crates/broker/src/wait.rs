@@ -95,7 +95,7 @@ impl Drop for Registered {
     fn drop(&mut self) {
         self.waiter.done.store(true, Ordering::Release);
         for partition in &self.partitions {
-            let _ = partition;
+            partition.fetchers.leave(&self.waiter);
         }
     }
 }
