@@ -202,13 +202,15 @@ fn checkpoints_that_would_say_the_same_are_not_written() {
 }
 
 type Act = fn(&Log);
+/// At what, of a file of which name, and with which log.
+type Due = (DiskOp, &'static str, Act, Arc<Log>);
 
 /// Which files are synced; and what is done in the middle of something else: once, when a file is
 /// opened or synced.
 #[derive(Default)]
 struct Meanwhile {
     synced: Synced,
-    due: Mutex<Option<(DiskOp, &'static str, Act, Arc<Log>)>>,
+    due: Mutex<Option<Due>>,
 }
 
 impl FaultHook for Meanwhile {
