@@ -1,4 +1,4 @@
-//! Automation: schemas, codegen, setup, test, conformance, soak, tidy, deny.
+//! Automation: schemas, codegen, setup, test, conformance, soak, mutations, tidy, deny.
 
 mod cases;
 mod codegen;
@@ -16,7 +16,7 @@ mod test;
 mod tidy;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 const USAGE: &str = "usage: cargo xtask COMMAND
   schemas DIR               derive schemas/ from the JSON in Kafka's jars
@@ -34,6 +34,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak cores [SEEDS [FILE]] the client's cores, in so many interleavings [a million]; result to FILE
   soak kills [MINUTES]      a broker that is killed in all that it does [60]; THALWEG_SEED_BASE=N and
                             0 minutes repeat a seed
+  mutations [NAME...]       puts deliberate faults in, one at a time, that tests must notice
   tidy                      house rules
   deny                      licences, bans, sources and advisories, by cargo-deny";
 
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         ["soak", "kills", minutes] => kills(&root, minutes),
         ["soak"] => soak(&root, "60"),
         ["soak", minutes] => soak(&root, minutes),
+        ["mutations", names @ ..] => mutations(&root, names),
         ["tidy"] => tidy::run(&root),
         ["deny"] => deny(&root),
         ["conformance", options @ ..] => conformance(&root, options),
@@ -137,6 +139,16 @@ fn cores(root: &Path, seeds: &str, file: Option<&str>) -> Result<(), String> {
     cores::run(&setup::run(root)?, seeds, test::seed_of_commit(root)?, file.map(Path::new))
 }
 
+/// The faults of `tests/mutations.toml`: hours, because something is built for each of them.
+fn mutations(root: &Path, names: &[&str]) -> Result<(), String> {
+    let tools = setup::run(root)?;
+    let mut command = Command::new(&tools.python);
+    command.arg(root.join("tests/python/mutations.py")).args(names);
+    setup::cargo_environment(&mut command, &tools);
+    let status = command.status().map_err(|e| format!("python cannot be started: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("mutations ended with {status}")) }
+}
+
 /// cargo-deny, built once into `.cache/` because Debian has none; that takes some minutes.
 fn deny(root: &Path) -> Result<(), String> {
     let tools = root.join(".cache/tools");
@@ -151,4 +163,16 @@ fn deny(root: &Path) -> Result<(), String> {
         )?;
     }
     setup::call(root, &program, &["check", "licenses", "bans", "sources"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_that_puts_faults_in_takes_them_back() {
+        let tests = root().join("tests/python/mutations_test.py");
+        let output = Command::new("python3").arg("-B").arg(tests).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
 }

@@ -18,7 +18,9 @@ use thalweg::{Fault, PartitionErrorKind};
 use thalweg_testkit::TestBroker;
 use thalweg_wire::ApiKey;
 use thalweg_wire::messages::create_topics_request::CreatableTopic;
-use thalweg_wire::messages::{CreateTopicsRequest, FetchResponse, ProduceResponse};
+use thalweg_wire::messages::{
+    CreateTopicsRequest, FetchResponse, OffsetCommitResponse, ProduceResponse,
+};
 
 async fn patiently<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(90), future).await.expect("too slow")
@@ -455,4 +457,36 @@ async fn whatever_code_a_record_is_answered_with_its_fate_is_known() {
         patiently(producer.close(Duration::from_secs(5))).await;
     }
     assert!(failed > 20 && delivered > 10, "{failed} failed, {delivered} delivered");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_is_tried_again_overwrites_no_newer_one() {
+    let hostile = Hostile::start().await;
+    create(&hostile.broker, 1).await;
+    let answers = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&answers);
+    hostile.judge(move |answer| {
+        if answer.api != ApiKey::OFFSET_COMMIT || counted.fetch_add(1, Ordering::SeqCst) > 0 {
+            return Fate::Pass;
+        }
+        answer.change(|response: &mut OffsetCommitResponse| {
+            let partition = &mut response.topics[0].partitions[0];
+            partition.error_code = ErrorCode::COORDINATOR_LOAD_IN_PROGRESS;
+        })
+    });
+    let config =
+        ConsumerConfig::default().with_group_id("g").with_retry_backoff(Duration::from_millis(500));
+    let consumer = Consumer::new(hostile.cluster().await, config).unwrap();
+    let older = consumer.handle();
+    let older = tokio::spawn(async move { older.commit_offsets([(tp(0), Position::at(1))]).await });
+    let refused = async {
+        while answers.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    patiently(refused).await;
+    patiently(consumer.commit_offsets([(tp(0), Position::at(2))])).await.unwrap();
+    patiently(older).await.unwrap().unwrap();
+    let committed = patiently(consumer.committed(&[tp(0)])).await.unwrap();
+    assert_eq!(committed[0].1.as_ref().map(|found| found.position.offset), Some(2));
 }

@@ -516,6 +516,20 @@ fn a_clean_stop_keeps_the_producers() {
         },
         look,
     );
+    // Of batches that are gone nobody else knows.
+    after_crashes(
+        &settings,
+        |open| {
+            let logs = open();
+            let log = begin(&logs);
+            log.roll(1_000).unwrap();
+            append(&log, BatchSpec::new(0, 2));
+            log.delete_records(2).unwrap();
+            assert_eq!(log.delete_old_segments(1_000).unwrap(), 1);
+            logs.shut_down(1, 2_000);
+        },
+        look,
+    );
 }
 
 #[test]
@@ -556,28 +570,45 @@ fn what_a_process_that_died_has_left_is_flushed_with_the_rest() {
 
 #[test]
 fn aborted_transactions_are_known_of_flushed_segments() {
+    let look = |logs: &LogManager| {
+        let log = logs.get("t", 0).expect("the partition is there");
+        let aborted = log.aborted_transactions(0, 4).unwrap();
+        assert_eq!(aborted.iter().map(|txn| txn.producer_id).collect::<Vec<_>>(), [5]);
+    };
+    let begin = |logs: &LogManager| {
+        let log = create(logs, "t");
+        append(&log, BatchSpec::new(0, 1));
+        log.flush(1_000).unwrap();
+        // The index is made only now.
+        append(&log, BatchSpec::new(0, 1).producer(5, 0, 0).transactional());
+        let mut marker = BatchSpec::marker(0, 5, 0, 1, false).build();
+        log.append_as_leader(&mut marker, &AppendContext::coordinator(0, 1_000)).unwrap();
+        log.flush(1_000).unwrap();
+        log
+    };
     after_crashes(
         &LogConfig::default(),
         |open| {
             let logs = open();
-            let log = create(&logs, "t");
-            append(&log, BatchSpec::new(0, 1));
-            log.flush(1_000).unwrap();
-            // The index is made only now.
-            append(&log, BatchSpec::new(0, 1).producer(5, 0, 0).transactional());
-            let mut marker = BatchSpec::marker(0, 5, 0, 1, false).build();
-            log.append_as_leader(&mut marker, &AppendContext::coordinator(0, 1_000)).unwrap();
-            log.flush(1_000).unwrap();
+            let log = begin(&logs);
             log.roll(1_000).unwrap();
             append(&log, BatchSpec::new(0, 1));
             log.flush(1_000).unwrap();
             logs.checkpoint();
         },
-        |logs| {
-            let log = logs.get("t", 0).expect("the partition is there");
-            let aborted = log.aborted_transactions(0, 4).unwrap();
-            assert_eq!(aborted.iter().map(|txn| txn.producer_id).collect::<Vec<_>>(), [5]);
+        look,
+    );
+    // Recovery makes it anew, of batches that nobody flushes again.
+    after_crashes(
+        &LogConfig::default(),
+        |open| {
+            let logs = open();
+            begin(&logs);
+            logs.checkpoint();
+            drop(logs);
+            open().shut_down(1, 2_000);
         },
+        look,
     );
 }
 
@@ -600,6 +631,54 @@ fn a_preallocated_segment_ends_with_its_last_batch() {
             assert_eq!(batches(&read_all(&log, 0, 1 << 20)), [(0, 1), (2, 3)]);
         },
     );
+    // Where all was flushed before a clean stop, nothing is to be recovered.
+    after_crashes(
+        &LogConfig { preallocate: true, segment_bytes: 4_000, ..LogConfig::default() },
+        |open| {
+            let logs = open();
+            let log = create(&logs, "t");
+            append(&log, BatchSpec::new(0, 2));
+            log.flush(1_000).unwrap();
+            logs.shut_down(1, 2_000);
+        },
+        |logs| {
+            let log = logs.get("t", 0).expect("the partition is there");
+            assert_eq!(batches(&read_all(&log, 0, 1 << 20)), [(0, 1)]);
+            assert_eq!(logs.metrics().recovered_bytes.get(), 0);
+        },
+    );
+}
+
+#[test]
+fn what_recovery_has_cut_off_does_not_come_back() {
+    let settings = Settings { log: LogConfig::default(), keep_start: true };
+    let place = TempDir::in_memory();
+    let logs = open_at(place.path(), &settings, Disk::default());
+    let log = create(&logs, "t");
+    append(&log, BatchSpec::new(0, 1));
+    log.flush(1_000).unwrap();
+    logs.checkpoint();
+    // Of two more that were not flushed the second one is whole.
+    append(&log, BatchSpec::new(0, 1));
+    append(&log, BatchSpec::new(0, 1));
+    let file = log.path().join("00000000000000000000.log");
+    drop((logs, log));
+    let mut bytes = std::fs::read(&file).unwrap();
+    let damaged = bytes.len() * 2 / 3 - 1;
+    bytes[damaged] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+
+    let disk = Arc::new(CrashDisk::new(place.path()));
+    let logs = open_at(place.path(), &settings, Disk::with_hook(disk.clone()));
+    // As long as the one that is damaged.
+    assert_eq!(append(&logs.get("t", 0).unwrap(), BatchSpec::new(0, 1)).first_offset, 1);
+    for seed in 0..60 {
+        let left = TempDir::in_memory();
+        disk.crash(disk.position(), seed, left.path());
+        let logs = open_at(left.path(), &settings, Disk::default());
+        let end = logs.get("t", 0).expect("the partition is there").log_end_offset();
+        assert!((1..=2).contains(&end), "seed {seed}: it ends at {end}");
+    }
 }
 
 #[test]
@@ -624,4 +703,73 @@ fn a_partition_made_anew_does_not_get_checkpoints_of_the_one_before() {
     let log = logs.get("t", 0).unwrap();
     assert_eq!((log.log_start_offset(), log.log_end_offset()), (0, 3));
     assert_eq!(batches(&read_all(&log, 0, 1 << 20)), [(0, 2)]);
+}
+
+/// Two segments, both flushed; the log begins with the second one, and its checkpoint says so.
+fn begins_with_its_second_segment(logs: &LogManager) -> Arc<Log> {
+    let log = create(logs, "t");
+    append(&log, BatchSpec::new(0, 2));
+    log.roll(1_000).unwrap();
+    append(&log, BatchSpec::new(0, 2));
+    log.flush(1_000).unwrap();
+    log.delete_records(2).unwrap();
+    logs.checkpoint();
+    log
+}
+
+#[test]
+fn a_log_start_that_is_left_to_the_files_stays() {
+    let look = |logs: &LogManager| {
+        let log = logs.get("t", 0).expect("the partition is there");
+        assert_eq!((log.log_start_offset(), log.log_end_offset()), (2, 4));
+    };
+    after_crashes(
+        &LogConfig::default(),
+        |open| {
+            let logs = open();
+            let log = begins_with_its_second_segment(&logs);
+            assert_eq!(log.delete_old_segments(1_000).unwrap(), 1);
+            logs.checkpoint();
+        },
+        look,
+    );
+    // By a process that died before it could sync the removal.
+    after_crashes(
+        &LogConfig::default(),
+        |open| {
+            let logs = open();
+            let log = begins_with_its_second_segment(&logs);
+            for suffix in ["log", "index", "timeindex"] {
+                let file = log.path().join(format!("00000000000000000000.{suffix}"));
+                assert!(log.dir().disk().remove_file(&file).unwrap());
+            }
+            drop((logs, log));
+            open().checkpoint();
+        },
+        look,
+    );
+}
+
+#[test]
+fn a_log_of_which_all_is_deleted_keeps_its_end() {
+    let log = LogConfig { retention_bytes: 0, ..LogConfig::default() };
+    let settings = Settings { log, keep_start: true };
+    let place = TempDir::in_memory();
+    let disk = Arc::new(CrashDisk::new(place.path()));
+    let logs = open_at(place.path(), &settings, Disk::with_hook(disk.clone()));
+    let log = create(&logs, "t");
+    append(&log, BatchSpec::new(0, 2));
+    log.flush(1_000).unwrap();
+    log.roll(1_000).unwrap();
+    let before = disk.position();
+    assert_eq!(log.delete_old_segments(1_000).unwrap(), 1);
+    for at in before..=disk.position() {
+        for seed in 0..20 {
+            let left = TempDir::in_memory();
+            disk.crash(at, seed, left.path());
+            let logs = open_at(left.path(), &settings, Disk::default());
+            let end = logs.get("t", 0).expect("the partition is there").log_end_offset();
+            assert_eq!(end, 2, "seed {seed} of change {at}");
+        }
+    }
 }

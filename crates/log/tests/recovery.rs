@@ -559,8 +559,9 @@ fn preallocated_segments_end_where_their_batches_do() {
     append(&logs.get("t", 0).unwrap(), BatchSpec::new(0, 1));
     logs.shut_down(0, 2_000);
     drop(logs);
+    assert!(len(copy.path(), *bases.last().unwrap()) < 2000);
     let (logs, report) = open(&copy, config);
     assert!(report.dirs[0].clean);
-    assert!(len(copy.path(), *bases.last().unwrap()) < 2000);
+    assert_eq!(report.dirs[0].stats.recovered_segments, 0);
     assert_eq!(logs.get("t", 0).unwrap().size(), (expected.len() + 78) as u64);
 }

@@ -4,7 +4,7 @@ use crate::common;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::*;
 use parking_lot::Mutex;
@@ -168,17 +168,17 @@ fn a_waiter_that_panics_silences_no_other() {
     assert_eq!(log.log_end_offset(), 5);
 }
 
-/// Fails writes of several buffers to a log, once it is told to.
+/// Fails writes of so many bytes to a log.
 #[derive(Default)]
 struct FailsWrites {
-    fails: AtomicBool,
+    len: AtomicUsize,
     writes: AtomicUsize,
 }
 
 impl FaultHook for FailsWrites {
-    fn before(&self, op: DiskOp, path: &Path, _: usize) -> Injected {
+    fn before(&self, op: DiskOp, path: &Path, len: usize) -> Injected {
         let is_log = path.extension().is_some_and(|extension| extension == "log");
-        if op == DiskOp::Write && is_log && self.fails.load(Ordering::SeqCst) {
+        if op == DiskOp::Write && is_log && self.len.load(Ordering::SeqCst) == len {
             self.writes.fetch_add(1, Ordering::SeqCst);
             return Injected::Fail(std::io::ErrorKind::Other.into());
         }
@@ -196,18 +196,29 @@ fn a_duplicate_of_what_could_not_be_written_is_not_acknowledged() {
     let log = logs.get("t", 0).unwrap();
     let results = Arc::new(Results::default());
     let waiter: Arc<dyn AppendWaiter> = results.clone();
-    for token in 0..2 {
-        let mut batch = BatchSpec::new(0, 1).producer(7, 0, 0).build();
+    let submit = |batch: BatchSpec, token| {
+        let mut batch = batch.build();
         let queued = log.submit(&mut batch, &client(), &waiter, token);
         assert!(matches!(queued, Submitted::Queued));
+        batch.len()
+    };
+    // Whoever finds that a roll is needed has taken the first one off the queue, by itself.
+    submit(BatchSpec::new(0, 2), 0);
+    for token in 1..3 {
+        let len = submit(BatchSpec::new(0, 1).producer(7, 0, 0), token);
+        hook.len.store(len, Ordering::SeqCst);
     }
-    hook.fails.store(true, Ordering::SeqCst);
     executor.run_all();
     assert_eq!(hook.writes.load(Ordering::SeqCst), 1, "one write for both");
+    assert_eq!(logs.metrics().duplicates.get(), 1);
     let mut tokens = results.tokens();
     tokens.sort_unstable();
-    assert_eq!(tokens, [0, 1]);
+    assert_eq!(tokens, [0, 1, 2]);
     for (token, result) in &*results.0.lock() {
+        if *token == 0 {
+            assert!(result.is_ok(), "{result:?}");
+            continue;
+        }
         let error = result.as_ref().unwrap_err();
         assert_eq!(error.code(), ErrorCode::KAFKA_STORAGE_ERROR, "{token}: {error}");
     }

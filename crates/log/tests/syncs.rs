@@ -200,3 +200,51 @@ fn checkpoints_that_would_say_the_same_are_not_written() {
     assert_eq!(housekeeping(), (4, 2), "recovery point and log start");
     assert_eq!(housekeeping(), (0, 0));
 }
+
+type Act = fn(&Log);
+/// At what, of a file of which name, and with which log.
+type Due = (DiskOp, &'static str, Act, Arc<Log>);
+
+/// Which files are synced; and what is done in the middle of something else: once, when a file is
+/// opened or synced.
+#[derive(Default)]
+struct Meanwhile {
+    synced: Synced,
+    due: Mutex<Option<Due>>,
+}
+
+impl FaultHook for Meanwhile {
+    fn before(&self, op: DiskOp, path: &Path, len: usize) -> Injected {
+        let due = self.due.lock().take_if(|(at, name, ..)| *at == op && path.ends_with(*name));
+        if let Some((_, _, act, log)) = due {
+            act(&log);
+        }
+        self.synced.before(op, path, len)
+    }
+}
+
+#[test]
+fn a_segment_that_is_closed_during_a_flush_is_flushed_with_its_indexes() {
+    let roll: Act = |log| assert_eq!(log.roll(1_000).unwrap(), 3);
+    let flush: Act = |log| log.flush(1_000).unwrap();
+    for (op, file, meanwhile, act) in [
+        (DiskOp::Sync, "00000000000000000000.log", roll, flush),
+        (DiskOp::Open, "00000000000000000003.log", flush, roll),
+    ] {
+        let dir = TempDir::new();
+        let hook = Arc::new(Meanwhile::default());
+        let mut config = config(&[dir.path()], LogConfig::default());
+        config.disk = Disk::with_hook(hook.clone());
+        let (logs, _) = LogManager::open(config).unwrap();
+        let log = create(&logs, "t");
+        append(&log, BatchSpec::new(0, 3));
+        *hook.due.lock() = Some((op, file, meanwhile, log.clone()));
+        act(&log);
+        assert!(hook.due.lock().is_none(), "{file}");
+        // Recovery looks at no segment before the one that the recovery point is in.
+        log.flush(1_000).unwrap();
+        assert_eq!(log.recovery_point(), 3, "{file}");
+        let synced = hook.synced.0.lock();
+        assert!(synced.iter().any(|name| name == "00000000000000000000.index"), "{synced:?}");
+    }
+}

@@ -271,3 +271,16 @@ fn memory_for_an_array_is_asked_for_before_it_is_taken() {
     assert_eq!(result, Err(DecodeError::OverBudget(60_000)));
     assert_eq!(taken.calls, 0);
 }
+
+#[test]
+fn a_string_is_no_longer_than_kafka_allows() {
+    for len in [0x7fff, 0x8000] {
+        let mut w = Writer::new();
+        w.uvarint(len + 1);
+        let bytes = [w.to_vec(), vec![b'a'; len as usize]].concat();
+        let result = if len == 0x7fff { Ok(()) } else { Err(DecodeError::BadLength(0x8000)) };
+        assert_eq!(Reader::new(&bytes).nullable_str(true).map(drop), result);
+        assert_eq!(Reader::new(&bytes).nullable_string(true).map(drop), result);
+        assert_eq!(Reader::new(&bytes).skip_str(true, true), result);
+    }
+}

@@ -18,13 +18,16 @@ pub(crate) fn run(family: &str, usual: u64, share: u64, mut one: impl FnMut(u64)
     let count = number("THALWEG_SEEDS").map_or(usual, |all| (all * share).div_ceil(100));
     let first = number("THALWEG_SEED_BASE").unwrap_or(0);
     eprintln!("{family}: {count} seeds from {first} on; THALWEG_SEED=N runs one alone");
+    let mut ran = 0;
     for seed in first..first.saturating_add(count) {
         one(seed);
+        ran += 1;
     }
+    assert!(ran > 0, "{family}: no seed was run");
     if let Ok(path) = std::env::var("THALWEG_SEEDS_REPORT") {
         let mut report = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
         // In one write: other families write, too.
-        report.write_all(format!("{family} {count}\n").as_bytes()).unwrap();
+        report.write_all(format!("{family} {ran}\n").as_bytes()).unwrap();
     }
-    Some(count)
+    Some(ran)
 }

@@ -80,7 +80,7 @@ impl Random {
 /// `THALWEG_SEED_BASE` on. A seed that fails is printed, and `THALWEG_SEED` runs it alone.
 ///
 /// # Panics
-/// If `one` does, and if a variable is not a number.
+/// If `one` does, if a variable is not a number, and if no seed was run.
 #[allow(clippy::print_stderr)]
 pub fn with_seeds(usual: u64, mut one: impl FnMut(u64)) {
     let number = |name: &str| {
@@ -100,7 +100,9 @@ pub fn with_seeds(usual: u64, mut one: impl FnMut(u64)) {
     };
     let mut failed = Vec::new();
     let mut panic = None;
+    let mut ran = 0;
     for seed in seeds {
+        ran += 1;
         if let Err(reason) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| one(seed))) {
             eprintln!("THALWEG_SEED={seed} fails");
             failed.push(seed);
@@ -114,6 +116,7 @@ pub fn with_seeds(usual: u64, mut one: impl FnMut(u64)) {
         eprintln!("{} of {count} seeds fail: {failed:?}", failed.len());
         std::panic::resume_unwind(panic);
     }
+    assert!(ran > 0 && ran == count, "{ran} of {count} seeds ran");
 }
 
 /// Keeps a record of every change below a directory.
