@@ -178,7 +178,7 @@ impl Broker {
     }
 
     /// A topic as the image says it is, with the logs it already has and new ones where it has none.
-    /// What `old` does not know is new; without it nothing is.
+    /// Partitions that `is_new` names are made; the logs of the others have to be found.
     fn build_topic(
         &self,
         table: &TopicTable,

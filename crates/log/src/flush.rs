@@ -1,4 +1,4 @@
-//! Bringing a log to the disk.
+//! Flushing a log.
 //!
 //! The recovery point follows a flush that succeeded; a flush that fails takes the directory
 //! offline and is never repeated. Nobody who appends waits for a flush, but for the one at the

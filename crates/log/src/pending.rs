@@ -1,5 +1,6 @@
 //! Appends that wait for a log's turn: their bytes, copied one after the other, so that whoever has
 //! the turn writes them all at once. Bounded; full means that the caller has to wait.
+//! Besides this list another one may be half written, so a log holds twice the bound at most.
 
 use std::sync::Arc;
 

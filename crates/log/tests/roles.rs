@@ -4,7 +4,7 @@ use crate::common;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use common::*;
 use parking_lot::Mutex;
@@ -222,4 +222,43 @@ fn a_duplicate_of_what_could_not_be_written_is_not_acknowledged() {
         let error = result.as_ref().unwrap_err();
         assert_eq!(error.code(), ErrorCode::KAFKA_STORAGE_ERROR, "{token}: {error}");
     }
+}
+
+/// Panics when the file of a second segment is made, once.
+#[derive(Default)]
+struct PanicsInRoll {
+    has_panicked: AtomicBool,
+}
+
+impl FaultHook for PanicsInRoll {
+    fn before(&self, op: DiskOp, path: &Path, _: usize) -> Injected {
+        let is_new = path.ends_with("t-0/00000000000000000001.log") && op == DiskOp::Open;
+        assert!(!is_new || self.has_panicked.swap(true, Ordering::SeqCst), "as the test wants it");
+        Injected::Nothing
+    }
+}
+
+/// A bug in a roll: what needs the roll is answered, and the next append tries again.
+#[test]
+fn a_roll_that_panics_is_answered_and_tried_again() {
+    let dir = TempDir::new();
+    let hook = Arc::new(PanicsInRoll::default());
+    let (logs, executor) = full_log(&dir, Some(hook.clone()));
+    let log = logs.get("t", 0).unwrap();
+    let results = Arc::new(Results::default());
+    let waiter: Arc<dyn AppendWaiter> = results.clone();
+    let submit = |token| log.submit(&mut BatchSpec::new(0, 1).build(), &client(), &waiter, token);
+    assert!(matches!(submit(0), Submitted::Queued));
+    executor.run_all();
+    assert!(hook.has_panicked.load(Ordering::SeqCst));
+    let error = results.0.lock()[0].1.clone().unwrap_err();
+    assert_eq!(error.code(), ErrorCode::KAFKA_STORAGE_ERROR, "{error}");
+    assert_eq!((logs.metrics().panics.get(), log.dir().failure().is_none()), (1, true));
+    assert!(matches!(submit(1), Submitted::Queued));
+    executor.run_all();
+    assert_eq!(results.tokens(), [0, 1]);
+    assert_eq!(results.0.lock()[1].1.as_ref().unwrap().first_offset, 1);
+    // Flushes reach the end again.
+    log.flush(1_000).unwrap();
+    assert_eq!(log.recovery_point(), 2);
 }

@@ -5,7 +5,8 @@
 //! own takes more, so a holder of memory may need more before it can finish. When all of the budget
 //! is held by such requests, one of them at a time may go past the limit until it is done: the
 //! bound is the limit plus one request, and nothing can deadlock. What a request leaves behind while
-//! it is parked is not charged here (see `Account` in the coordinators' crate), or requests that
+//! it is parked is not charged here (see `Account` in the coordinators' crate, and the budget of
+//! answers to fetches for fetches that wait), or requests that
 //! wait would hold what those need that they wait for.
 
 use std::sync::Arc;

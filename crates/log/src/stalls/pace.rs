@@ -56,7 +56,7 @@ pub(crate) struct Pace {
     slow: AtomicBool,
     /// The watch's tick at which a stalled write was last seen.
     last_stall: AtomicU64,
-    /// Bytes on the pending lists of the directory's logs.
+    /// Bytes that are queued for the directory's logs.
     waiting_bytes: AtomicUsize,
     gate: Arc<Gate>,
     writer: Arc<WriterThread>,
