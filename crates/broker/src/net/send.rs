@@ -109,6 +109,9 @@ async fn send_bytes(
     Ok(())
 }
 
+/// Longest wait after a call that sent less than it was to, see [`send_file`].
+const SHORT_COUNT_WAIT: Duration = Duration::from_secs(1);
+
 async fn send_file(
     stream: &TcpStream,
     idle: Option<Duration>,
@@ -119,14 +122,27 @@ async fn send_file(
     let end = range.offset + len as u64;
     while offset < end {
         let count = ((end - offset) as usize).min(SENDFILE_MAX);
+        let mut sent = 0;
         let result = stream.try_io(Interest::WRITABLE, || {
             let mut at = offset;
-            Ok(rustix::fs::sendfile(stream.as_fd(), range.file.as_fd(), Some(&mut at), count)?)
+            sent = rustix::fs::sendfile(stream.as_fd(), range.file.as_fd(), Some(&mut at), count)?;
+            // Less means that the socket is full. Only a call that finds it so would say that, after
+            // it has looked up as many pages as a pipe holds.
+            if sent > 0 && sent < count { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });
+        offset += sent as u64;
         match result {
             // The file ends before the range does: the frame cannot be finished.
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(n) => offset += n as u64,
+            Ok(()) if sent == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(()) => {}
+            // Or it means that the file has been cut, and nobody will say that the socket has room.
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock && sent > 0 => {
+                let limit = idle.map_or(SHORT_COUNT_WAIT, |idle| idle.min(SHORT_COUNT_WAIT));
+                match ready(Some(limit), stream.writable()).await {
+                    Err(e) if e.kind() == io::ErrorKind::TimedOut => {}
+                    ready => ready?,
+                }
+            }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 ready(idle, stream.writable()).await?
             }
@@ -135,4 +151,93 @@ async fn send_file(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use thalweg_log::{Disk, Mode};
+    use tokio::io::AsyncReadExt;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    const LEN: usize = 3 << 20;
+    const DEADLINE: Duration = Duration::from_secs(30);
+
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Scratch {
+            let name = format!("thalweg-send-{name}-{}", std::process::id());
+            Scratch(std::env::temp_dir().join(name))
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    /// A connection with small buffers, so that a file takes many calls.
+    async fn connection() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (accepted, connected) = tokio::join!(listener.accept(), TcpStream::connect(address));
+        let (ours, theirs) = (accepted.unwrap().0, connected.unwrap());
+        rustix::net::sockopt::set_socket_send_buffer_size(&ours, 64 << 10).unwrap();
+        rustix::net::sockopt::set_socket_recv_buffer_size(&theirs, 64 << 10).unwrap();
+        (ours, theirs)
+    }
+
+    fn file(path: &std::path::Path, len: usize) -> (FileRange, Vec<u8>) {
+        let bytes: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
+        std::fs::write(path, &bytes).unwrap();
+        let file = Arc::new(Disk::default().open(path, Mode::Read).unwrap());
+        (FileRange { file, offset: 1 }, bytes)
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_takes_little_at_a_time_gets_all() {
+        let scratch = Scratch::new("slow");
+        let (range, bytes) = file(&scratch.0, LEN + 1);
+        let (ours, mut theirs) = connection().await;
+        let reading = tokio::spawn(async move {
+            let (mut got, mut chunk) = (Vec::new(), vec![0; 50_000]);
+            while got.len() < LEN {
+                let n = theirs.read(&mut chunk).await.unwrap();
+                assert_ne!(n, 0, "the connection ended early");
+                got.extend_from_slice(&chunk[..n]);
+                tokio::task::yield_now().await;
+            }
+            got
+        });
+        let sending = send_file(&ours, None, &range, LEN);
+        tokio::time::timeout(DEADLINE, sending).await.unwrap().unwrap();
+        let got = tokio::time::timeout(DEADLINE, reading).await.unwrap().unwrap();
+        assert!(got == bytes[1..], "other bytes arrived");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_was_cut_ends_the_frame_though_nobody_waits_for_room() {
+        let scratch = Scratch::new("cut");
+        let (range, _) = file(&scratch.0, 10_000);
+        let (ours, _theirs) = connection().await;
+        let sending = send_file(&ours, None, &range, LEN);
+        let error = tokio::time::timeout(DEADLINE, sending).await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_takes_nothing_is_idle() {
+        let scratch = Scratch::new("idle");
+        let (range, _) = file(&scratch.0, LEN + 1);
+        let (ours, _theirs) = connection().await;
+        let idle = Some(Duration::from_millis(50));
+        let sending = send_file(&ours, idle, &range, LEN);
+        let error = tokio::time::timeout(DEADLINE, sending).await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
 }

@@ -254,6 +254,10 @@ pub(super) struct FloorArgs {
     /// Directory for the partitions' files; emptied of them at the end.
     #[arg(long)]
     pub data: PathBuf,
+    /// SO_SNDBUF of its connections, in bytes; 0 leaves it to the system. The default is what Kafka's
+    /// `socket.send.buffer.bytes` is: how many bytes one call takes decides how often a sender waits.
+    #[arg(long, value_name = "BYTES", default_value = "102400", value_parser = parse_size_i32)]
+    pub send_buffer: i32,
 }
 
 /// A number of bytes: 16384, 16k, 1m.

@@ -81,6 +81,12 @@ pub fn run(args: &FloorArgs) -> Result<Outcome, BenchError> {
         .map_err(|source| failed(&format!("creating {}", args.data.display()), source))?;
     let listener = TcpListener::bind(&args.listen)
         .map_err(|source| failed(&format!("listening on {}", args.listen), source))?;
+    let send_buffer = usize::try_from(args.send_buffer).unwrap_or(0);
+    if send_buffer > 0 {
+        // Accepted connections inherit it.
+        rustix::net::sockopt::set_socket_send_buffer_size(&listener, send_buffer)
+            .map_err(|source| failed("setting the send buffer", source.into()))?;
+    }
     let address = listener.local_addr().map_err(|source| failed("own address", source))?;
     let floor = Arc::new(Floor {
         host: address.ip().to_string(),
