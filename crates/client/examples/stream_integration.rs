@@ -214,7 +214,7 @@ impl Trial {
             count(),
             began.elapsed()
         );
-        if twice > 0 { Err("a hand-over was not in time".into()) } else { Ok(()) }
+        if twice > 0 { Err("a revocation was not in time".into()) } else { Ok(()) }
     }
 
     /// One partition is read, the others are not.

@@ -471,7 +471,7 @@ async fn members_come_and_go_and_every_record_is_processed_and_committed() {
     assert_eq!(committed(&bench, 4).await, [160; 4]);
     let processed = ledger.processed.lock().unwrap();
     assert_eq!(processed.len(), total);
-    // Every hand-over was in time, so that nobody had to read anything again.
+    // Every revocation was in time, so that nobody had to read anything again.
     let twice: Vec<_> = processed.iter().filter(|(_, times)| **times > 1).collect();
     assert!(twice.is_empty(), "{twice:?}");
 }

@@ -230,14 +230,14 @@ async fn ends_are_bounded_whatever_the_application_holds() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hand_over_does_not_wait_longer_than_set() {
+async fn a_revocation_does_not_wait_longer_than_set() {
     let bench = Bench::with(1).await;
     bench.produce(0, &["a", "b"], Compression::None).await;
     let cluster = cluster(&bench).await;
     let protocol = GroupProtocol::Classic { assignors: vec![Assignor::Range] };
     let config = grouped().with_group_protocol(protocol);
-    let hand_over_max = Duration::from_millis(300);
-    let settings = ConsumerSettings::from(config.clone()).with_hand_over_max(hand_over_max);
+    let revocation_timeout = Duration::from_millis(300);
+    let settings = ConsumerSettings::from(config.clone()).with_revocation_timeout(revocation_timeout);
     let mut first = stream::committable_partitioned_source(&cluster, settings, topic()).unwrap();
     let (_, mut stream) = soon(first.next()).await.unwrap().unwrap();
     let message = soon(stream.next()).await.unwrap().unwrap();

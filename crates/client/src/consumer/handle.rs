@@ -325,7 +325,7 @@ impl ConsumerHandle {
             let has_been_read = matches!(
                 status,
                 PartitionStatus::Failed(_)
-                    | PartitionStatus::HandingOver
+                    | PartitionStatus::Revoking
                     | PartitionStatus::Paused { .. }
                     | PartitionStatus::Buffered { .. }
             );

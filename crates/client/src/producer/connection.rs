@@ -228,7 +228,7 @@ impl ProduceConnection {
         Ok(())
     }
 
-    /// Waits for an answer, a kick, or `until`. Says whether the connection can still be used.
+    /// Waits for an answer, a wake-up, or `until`. Says whether the connection can still be used.
     async fn wait(
         &mut self,
         shared: &Arc<Shared>,

@@ -177,7 +177,7 @@ pub struct Sender {
     /// Batches taken in and not settled.
     outstanding: usize,
     /// Brokers for which there may be something to do.
-    kicks: Vec<i32>,
+    brokers_to_wake: Vec<i32>,
     /// Who is to be told of settled batches.
     wakers: Vec<Waker>,
     /// Whoever looks after metadata, producer id and time is to be woken.
@@ -207,7 +207,7 @@ impl Sender {
             producer_id: None,
             over: None,
             outstanding: 0,
-            kicks: Vec::new(),
+            brokers_to_wake: Vec::new(),
             wakers: Vec::new(),
             lookup: false,
             wants_metadata: false,
@@ -253,14 +253,14 @@ impl Sender {
 
     /// Whether somebody has to hear of something; see [`Self::take_signals`].
     pub fn has_signals(&self) -> bool {
-        self.lookup || !self.kicks.is_empty() || !self.wakers.is_empty()
+        self.lookup || !self.brokers_to_wake.is_empty() || !self.wakers.is_empty()
     }
 
     /// Takes whom to wake: brokers' tasks, those who wait for batches, and whether there is
     /// something to look after.
     pub fn take_signals(&mut self) -> Signals {
         Signals {
-            kicks: std::mem::take(&mut self.kicks),
+            brokers_to_wake: std::mem::take(&mut self.brokers_to_wake),
             wakers: std::mem::take(&mut self.wakers),
             lookup: std::mem::take(&mut self.lookup),
         }
@@ -301,7 +301,7 @@ impl Sender {
 #[derive(Debug, Default)]
 pub struct Signals {
     /// Brokers for which there may be something to do.
-    pub kicks: Vec<i32>,
+    pub brokers_to_wake: Vec<i32>,
     /// Those who wait for batches that are settled now.
     pub wakers: Vec<Waker>,
     /// There is something to look after: metadata, a producer id, or time.

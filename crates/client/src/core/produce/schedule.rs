@@ -31,7 +31,7 @@ pub(super) struct Outbox {
     pub requests: VecDeque<Vec<(Slot, BatchKey)>>,
     /// The broker asked to be left alone until then (KIP-219).
     pub throttled_until_ms: u64,
-    /// Until when the broker's task sleeps, should nobody kick it; 0 while it does not.
+    /// Until when the broker's task sleeps, should nobody wake it; 0 while it does not.
     pub sleeps_until_ms: u64,
     /// Why the last connection ended, while no other has brought an answer.
     pub trouble: Option<Arc<str>>,
@@ -82,11 +82,11 @@ impl Sender {
             Place::Nowhere => {}
             Place::Row(broker) => {
                 self.outboxes.entry(broker).or_default().row.push_back(slot);
-                self.kick(broker, now_ms);
+                self.wake(broker, now_ms);
             }
             Place::Waiting(broker, due) => {
                 self.outboxes.entry(broker).or_default().waiting.insert((due, slot));
-                self.kick(broker, due);
+                self.wake(broker, due);
             }
         }
     }
@@ -98,13 +98,13 @@ impl Sender {
     }
 
     /// Wakes a broker's task, should it sleep beyond `due`.
-    fn kick(&mut self, broker: i32, due_ms: u64) {
+    fn wake(&mut self, broker: i32, due_ms: u64) {
         let max_in_flight = self.settings.max_in_flight;
         let outbox = self.outboxes.entry(broker).or_default();
         // With as many requests under way as may be, the next answer comes first.
         if outbox.sleeps_until_ms > due_ms && outbox.requests.len() < max_in_flight {
             outbox.sleeps_until_ms = 0;
-            self.kicks.push(broker);
+            self.brokers_to_wake.push(broker);
         }
     }
 
@@ -148,7 +148,7 @@ impl Sender {
         }
     }
 
-    /// When a broker's task should come back if nobody kicks it; it may sleep until then. `None`
+    /// When a broker's task should come back if nobody wakes it; it may sleep until then. `None`
     /// when there is nothing to wait for.
     pub fn sleep(&mut self, broker: i32, now_ms: u64) -> Option<u64> {
         let max_in_flight = self.settings.max_in_flight;
@@ -183,7 +183,7 @@ impl Default for Outbox {
             waiting: BTreeSet::new(),
             requests: VecDeque::new(),
             throttled_until_ms: 0,
-            // Nobody is there yet: the first kick makes somebody.
+            // Nobody is there yet: the first wake-up makes somebody.
             sleeps_until_ms: u64::MAX,
             trouble: None,
         }

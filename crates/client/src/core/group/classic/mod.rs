@@ -32,7 +32,7 @@ use leader::{Candidate, Leader};
 /// Where a member stands.
 #[derive(Debug)]
 enum State {
-    /// To join, once partitions are handed over and the coordinator is known.
+    /// To join, once partitions are revoked and the coordinator is known.
     Unjoined,
     /// JoinGroup is under way.
     Joining(RequestId),
@@ -409,7 +409,7 @@ impl ClassicMember {
             self.owned.retain(|partition| !late.partitions.contains(partition));
             let partitions = late.partitions.len();
             self.events.push_back(Action::Lost { partitions: listed(&late.partitions) });
-            self.warn(GroupError::HandOverTimeout { partitions });
+            self.warn(GroupError::RevocationTimeout { partitions });
         }
         if self.poll.is_over(now_ms) && self.minds_polling() {
             self.give_up_polling();

@@ -6,17 +6,6 @@ use super::super::*;
 use super::cluster::*;
 use thalweg_wire::ErrorCode;
 
-struct Rng(Random);
-
-impl Rng {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0.next() % n
-    }
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-}
-
 /// What may go wrong.
 #[derive(Clone, Copy)]
 struct Weather {
@@ -41,7 +30,7 @@ const CALM: Weather = Weather {
     fatal: u64::MAX,
 };
 
-fn fate(rng: &mut Rng, weather: &Weather, batch: &BatchView<'_>) -> Fate {
+fn fate(rng: &mut Random, weather: &Weather, batch: &BatchView<'_>) -> Fate {
     const REFUSED: [ErrorCode; 4] = [
         ErrorCode::NOT_ENOUGH_REPLICAS,
         ErrorCode::KAFKA_STORAGE_ERROR,
@@ -64,7 +53,7 @@ fn fate(rng: &mut Rng, weather: &Weather, batch: &BatchView<'_>) -> Fate {
 }
 
 fn run(seed: u64, weather: Weather) -> ProduceCounts {
-    let mut rng = Rng(Random(seed));
+    let mut rng = Random(seed);
     let codec = [Compression::None, Compression::Lz4, Compression::Zstd][rng.below(3) as usize];
     let settings = ProduceSettings {
         batch_size: 400,

@@ -1,6 +1,6 @@
 //! Brokers with logs in memory that check sequences as Kafka's do, and a driver that does with a
-//! sender what the tasks of a producer do: it drains when it is kicked or when time has come, and
-//! never otherwise, so that a kick that is missing shows.
+//! sender what the tasks of a producer do: it drains when it is woken or when time has come, and
+//! never otherwise, so that a wake-up that is missing shows.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::task::{Context, Poll, Waker};
@@ -96,7 +96,7 @@ pub enum Fate {
 /// A broker's task and connection.
 #[derive(Default)]
 pub struct Line {
-    /// `None` while awake; `Some(None)` asleep until it is kicked.
+    /// `None` while awake; `Some(None)` asleep until it is woken.
     asleep: Option<Option<u64>>,
     pub requests: VecDeque<Vec<u8>>,
     pub answers: VecDeque<Vec<u8>>,
@@ -174,10 +174,10 @@ impl Sim {
         self.sender.append(&record, 1_000, || now)
     }
 
-    /// Looks up what is wanted, and hands kicks out.
+    /// Looks up what is wanted, and hands wake-ups out.
     pub fn signals(&mut self) {
         let signals = self.sender.take_signals();
-        for broker in signals.kicks {
+        for broker in signals.brokers_to_wake {
             let line = self.lines.get_mut(&broker).unwrap();
             line.has_task = true;
             line.asleep = None;
