@@ -175,7 +175,7 @@ async fn a_copy_is_whole_and_in_order_whatever_breaks() {
     let envelopes = source.and_then(|message| async move {
         tokio::time::sleep(Duration::from_millis(3)).await;
         let text = message.record.offset().to_string();
-        Ok(Envelope::single(OwnedProducerRecord::new("out", text), message.offset))
+        Ok(Envelope::single(OwnedProducerRecord::new("out").with_value(text), message.offset))
     });
     let committer = CommitterSettings::default()
         .with_max_batch(25)
