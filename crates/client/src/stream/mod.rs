@@ -25,7 +25,7 @@
 //! only on how long a revocation may take. An application that is stuck is not
 //! noticed by its group; what takes too long has to be bounded by the application itself.
 //!
-//! # Handing partitions over
+//! # Revoked partitions
 //! When a partition is to be given up its records are not handed out any more, and its stream, if it
 //! has one of its own, ends. Then the group waits until every [`CommittableOffset`] of it was
 //! acknowledged or dropped, for [`ConsumerSettings::revocation_timeout`] at most; what was acknowledged

@@ -50,11 +50,11 @@ pub use batch::{AsProducerRecord, ProducerRecord, Sealer};
 pub use error::{ProduceError, ProduceErrorKind};
 pub use memory::Memory;
 pub use outcome::{RecordMetadata, Ticket};
-pub use sender::Shipment;
+pub use sender::OutgoingRequest;
 
 use crate::core::random::Random;
 use partition::Partition;
-use schedule::Outbox;
+use schedule::BrokerQueue;
 use topics::Topic;
 
 /// Who has to have a record before it is acknowledged (`acks`).
@@ -165,7 +165,7 @@ pub struct Sender {
     partitions: Vec<Partition>,
     /// Places in `partitions` that nobody has.
     free: Vec<Slot>,
-    outboxes: HashMap<i32, Outbox>,
+    broker_queues: HashMap<i32, BrokerQueue>,
     next_batch: u64,
     random: Random,
     /// Id and first epoch that partitions begin with.
@@ -173,7 +173,7 @@ pub struct Sender {
     /// Why there will never be a producer id.
     over: Option<ProduceErrorKind>,
     /// Why metadata could not be asked for the last time.
-    trouble: Option<Arc<str>>,
+    cause: Option<Arc<str>>,
     /// Batches taken in and not settled.
     outstanding: usize,
     /// Brokers for which there may be something to do.
@@ -201,7 +201,7 @@ impl Sender {
             last_topic: 0,
             partitions: Vec::new(),
             free: Vec::new(),
-            outboxes: HashMap::new(),
+            broker_queues: HashMap::new(),
             next_batch: 0,
             random: Random(seed),
             producer_id: None,
@@ -213,7 +213,7 @@ impl Sender {
             wants_metadata: false,
             wants_producer_id: false,
             is_unwatched: true,
-            trouble: None,
+            cause: None,
             counts: ProduceCounts::default(),
         }
     }
@@ -278,8 +278,8 @@ impl Sender {
     }
 
     /// Takes over that nobody could be asked for metadata.
-    pub fn metadata_failed(&mut self, trouble: Arc<str>) {
-        self.trouble = Some(trouble);
+    pub fn metadata_failed(&mut self, cause: Arc<str>) {
+        self.cause = Some(cause);
         self.wants_metadata = true;
         self.lookup = true;
     }

@@ -359,7 +359,7 @@ impl ClassicMember {
     }
 
     /// Whether the group is to be told that this member goes.
-    fn says_goodbye(&self) -> bool {
+    fn sends_leave(&self) -> bool {
         let is_static = self.settings.instance_id.is_some();
         match self.on_leave {
             // Not its own choice: the application does not poll.

@@ -198,21 +198,21 @@ impl Sim {
         if !line.has_task || sleeps {
             return false;
         }
-        let Some(mut shipment) = self.sender.drain(broker, now) else {
+        let Some(mut outgoing) = self.sender.drain(broker, now) else {
             line.asleep = Some(self.sender.sleep(broker, now));
             assert_ne!(line.asleep, Some(Some(now)), "nothing to do is not due now");
             return false;
         };
-        while shipment.seal_next(&mut self.sealer).is_some() {}
-        self.sender.lodge(&shipment);
+        while outgoing.seal_next(&mut self.sealer).is_some() {}
+        self.sender.keep_sealed(&outgoing);
         let mut frame = Writer::new();
-        shipment.encode(&mut frame, self.version, "me", 30_000).unwrap();
+        outgoing.encode(&mut frame, self.version, "me", 30_000).unwrap();
         let settings = &self.sender.settings;
         // With compression it is an estimate.
         let is_exact = settings.compression == CompressionSpec::NONE;
         let fits = frame.len() <= settings.max_request_size + 200;
-        assert!(fits || !is_exact || shipment.partitions() == 1, "{} bytes", frame.len());
-        let is_answered = shipment.is_answered();
+        assert!(fits || !is_exact || outgoing.partitions() == 1, "{} bytes", frame.len());
+        let is_answered = outgoing.is_answered();
         line.requests.push_back(frame.to_vec());
         if !is_answered {
             self.sender.written(broker, now);
