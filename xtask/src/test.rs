@@ -108,7 +108,10 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
     steps.run("clippy", || {
         let what = ["clippy", "--workspace", "--all-targets", "--quiet", "--profile"];
         let how = [nextest::PROFILE, "--features", "thalweg-wire/json", "--", "-D", "warnings"];
-        cargo(&tools, &[&what[..], &how[..]].concat())
+        cargo(&tools, &[&what[..], &how[..]].concat())?;
+        let place = user_place(&tools)?;
+        let what = ["clippy", "--all-targets", "--quiet", "--profile", nextest::PROFILE];
+        cargo(&tools, &[&what[..], &place[..], &["--", "-D", "warnings"]].concat())
     });
     let mut binary = None;
     steps.run("build", || {
@@ -196,13 +199,17 @@ fn doc_tests(tools: &Tools) -> Result<(usize, Vec<String>), String> {
 
 /// What users' programs do: how many tests passed, and which did not.
 fn user_programs(tools: &Tools) -> Result<(usize, Vec<String>), String> {
+    cargo_test(tools, "user", &user_place(tools)?)
+}
+
+/// Where cargo finds users' programs, and builds them.
+fn user_place(tools: &Tools) -> Result<[&'static str; 5], String> {
     // The versions of the workspace, whose crates are built and downloaded already: cargo leaves out of
     // the copy what is not needed.
     let lock = tools.root.join(USER).with_file_name("Cargo.lock");
     fs::copy(tools.root.join("Cargo.lock"), &lock)
         .map_err(|e| format!("{}: {e}", lock.display()))?;
-    let place = ["--manifest-path", USER, "--target-dir", "target", "--offline"];
-    cargo_test(tools, "user", &place)
+    Ok(["--manifest-path", USER, "--target-dir", "target", "--offline"])
 }
 
 /// Runs tests of a kind: how many passed, and which did not.

@@ -219,11 +219,12 @@ async fn describe(
     args: DescribeArgs,
     resources: Vec<ConfigResource>,
 ) -> Result<(), CliError> {
-    let details = ConfigDetails {
-        names: (!args.config.is_empty()).then(|| args.config.clone()),
-        synonyms: args.synonyms,
-        documentation: args.documentation,
-    };
+    let mut details = ConfigDetails::default()
+        .with_synonyms(args.synonyms)
+        .with_documentation(args.documentation);
+    if !args.config.is_empty() {
+        details = details.with_names(&args.config);
+    }
     let mut tally = Tally::default();
     let mut all = Vec::new();
     let results = session.admin.describe_configs(resources, details).await;
@@ -246,10 +247,7 @@ async fn describe(
         }
         show(&mut session, &entries, &args)?;
     }
-    if session.json() {
-        session.out.json(&Value::Array(all))?;
-    }
-    tally.conclude(session.out)
+    session.conclude(tally, all)
 }
 
 fn value_of(value: Option<&String>, is_sensitive: bool) -> String {
@@ -348,10 +346,7 @@ async fn alter(
         }
         all.push(value);
     }
-    if session.json() {
-        session.out.json(&Value::Array(all))?;
-    }
-    tally.conclude(session.out)
+    session.conclude(tally, all)
 }
 
 async fn list(mut session: CommandContext, entity: Option<Entity>) -> Result<(), CliError> {

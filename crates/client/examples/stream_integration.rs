@@ -124,12 +124,9 @@ impl Trial {
         let began = Instant::now();
         let mut sink = stream::plain_sink(&self.producer, ProducerSettings::default());
         let records = (0..self.records).map(|number| {
-            let partition = Some(number as i32 % PARTITIONS);
             let value = format!("record {number} {}", "x".repeat(80));
-            Ok(OwnedProducerRecord {
-                partition,
-                ..OwnedProducerRecord::new(self.from.as_str(), value)
-            })
+            let record = OwnedProducerRecord::new(self.from.as_str()).with_value(value);
+            Ok(record.with_partition(number as i32 % PARTITIONS))
         });
         sink.send_all(&mut futures_util::stream::iter(records)).await?;
         println!("wrote {} records in {:?}", self.records, began.elapsed());
@@ -214,7 +211,7 @@ impl Trial {
             count(),
             began.elapsed()
         );
-        if twice > 0 { Err("a hand-over was not in time".into()) } else { Ok(()) }
+        if twice > 0 { Err("a revocation was not in time".into()) } else { Ok(()) }
     }
 
     /// One partition is read, the others are not.

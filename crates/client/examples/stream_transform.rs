@@ -19,8 +19,10 @@ use thalweg::{Cluster, ConsumerConfig, Error, OffsetReset, Options, Producer, Pr
 /// A record for each word.
 fn words(value: &[u8], topic: &str) -> Vec<OwnedProducerRecord> {
     let text = String::from_utf8_lossy(value);
-    let record =
-        |word: &str| OwnedProducerRecord::new(topic, word.to_owned()).with_key(word.to_lowercase());
+    let record = |word: &str| {
+        let record = OwnedProducerRecord::new(topic).with_key(word.to_lowercase());
+        record.with_value(word.to_owned())
+    };
     text.split_whitespace().map(record).collect()
 }
 

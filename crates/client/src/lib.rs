@@ -71,7 +71,7 @@
 //! let cluster = Cluster::connect("127.0.0.1:9092", Options::default()).await?;
 //! let admin = Admin::new(cluster, AdminConfig::default());
 //! let topic = NewTopic::new("orders").with_partitions(12);
-//! for (name, result) in admin.create_topics(vec![topic], Mode::Apply).await {
+//! for (name, result) in admin.create_topics([topic], Mode::Apply).await {
 //!     println!("{name}: {result:?}");
 //! }
 //! # Ok(())

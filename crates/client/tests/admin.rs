@@ -6,7 +6,7 @@ use std::time::Duration;
 use thalweg::admin::{
     Admin, AdminConfig, AdminError, ConfigChange, ConfigDetails, ConfigKind, ConfigOperation,
     ConfigResource, ConfigSource, Election, FeatureUpdate, GroupFilter, GroupKind, MemberToRemove,
-    Mode, NewPartitions, NewTopic, OffsetSpec, ReplicaMove, ResourceType, TopicRef, UpgradeType,
+    Mode, NewPartitions, NewTopic, OffsetSpec, ReplicaMove, ResourceType, TopicRef,
 };
 use thalweg::{
     Cluster, CommittedOffset, Consumer, ConsumerConfig, Error, IsolationLevel, OffsetReset,
@@ -123,7 +123,7 @@ async fn topics_are_made_described_widened_and_deleted() {
     assert_eq!(code(&described[&"missing".into()]), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
     assert_eq!(code(&described[&missing.into()]), ErrorCode::UNKNOWN_TOPIC_ID);
 
-    let more = |topic: &str, total| NewPartitions { topic: topic.into(), total, assignments: None };
+    let more = |topic: &str, total| NewPartitions::new(topic, total);
     let widened = vec![more("good", 5), more("assigned", 1), more("missing", 2), more("twice", 1)];
     let tried = admin.create_partitions(widened.clone(), Mode::ValidateOnly).await;
     assert!(tried["good"].is_ok());
@@ -185,11 +185,10 @@ async fn configs_are_described_and_changed() {
     ]);
     let validated = admin.alter_configs(changes.clone(), Mode::ValidateOnly).await;
     assert!(validated[&topic].is_ok());
-    let details = ConfigDetails {
-        names: Some(vec!["retention.ms".into(), "cleanup.policy".into()]),
-        synonyms: true,
-        documentation: true,
-    };
+    let details = ConfigDetails::default()
+        .with_names(["retention.ms", "cleanup.policy"])
+        .with_synonyms(true)
+        .with_documentation(true);
     let described = admin.describe_configs([topic.clone()], details.clone()).await;
     let entries = described[&topic].as_ref().unwrap();
     assert_eq!(entries.len(), 2);
@@ -266,9 +265,9 @@ async fn groups_are_listed_described_and_deleted() {
     let listed: Vec<(&str, Option<&str>)> =
         groups.iter().map(|group| (&*group.id, group.state.as_deref())).collect();
     assert_eq!(listed, [("idle", Some("Empty")), ("live", Some("Stable"))]);
-    let stable = GroupFilter { states: vec!["Stable".into()], ..GroupFilter::default() };
+    let stable = GroupFilter::default().with_states(vec!["Stable".into()]);
     assert_eq!(admin.list_groups(&stable).await.unwrap().0[0].id, "live");
-    let offsets_only = GroupFilter { protocols: vec![String::new()], ..GroupFilter::default() };
+    let offsets_only = GroupFilter::default().with_protocols(vec![String::new()]);
     assert_eq!(admin.list_groups(&offsets_only).await.unwrap().0[0].id, "idle");
 
     let ids = ["live", "idle", "none"].map(str::to_owned);
@@ -387,10 +386,7 @@ async fn the_cluster_describes_itself() {
     let features = admin.describe_features().await.unwrap();
     let level = features.features["metadata.version"];
     assert!(level.level.is_some() && level.max_supported >= level.level, "{level:?}");
-    let update = |level| {
-        let name = "metadata.version".to_owned();
-        vec![FeatureUpdate { name, level, upgrade: UpgradeType::Upgrade }]
-    };
+    let update = |level| [FeatureUpdate::new("metadata.version", level)];
     let same = admin.update_features(update(level.level.unwrap()), Mode::ValidateOnly).await;
     assert!(same["metadata.version"].is_ok(), "{same:?}");
     let beyond = admin.update_features(update(9_999), Mode::Apply).await;
@@ -445,7 +441,7 @@ async fn replicas_and_leaders() {
     assert!(admin.elect_leaders(Election::Preferred, None).await.unwrap().is_empty());
 
     // The broker does not serve this.
-    let one = ReplicaMove { broker: 1, partition: tp("t", 0), path: "/elsewhere".into() };
+    let one = ReplicaMove::new(1, tp("t", 0), "/elsewhere");
     let moved = admin.alter_replica_log_dirs([one.clone()]).await;
     assert!(matches!(moved[&one], Err(AdminError::Client(Error::Version { .. }))), "{moved:?}");
     bench.broker.shut_down().await;

@@ -127,7 +127,7 @@ async fn topics(bench: &Bench) {
     assert_eq!(described[&"gone".into()].as_ref().unwrap().partitions[0].elr, Some(Vec::new()));
     assert_eq!(described[&TopicRef::Id(id)].as_ref().unwrap().name, "gone");
     assert!(described[&"none".into()].as_ref().unwrap_err().is_not_found());
-    let more = |topic: &str, total| NewPartitions { topic: topic.into(), total, assignments: None };
+    let more = |topic: &str, total| NewPartitions::new(topic, total);
     let wider = vec![more("gone", 2), more("t", 1), more("none", 2)];
     let wider = admin.create_partitions(wider, Mode::Apply).await;
     assert!(wider["gone"].is_ok());
@@ -158,7 +158,7 @@ async fn brokers(bench: &Bench) {
     let features = admin.describe_features().await.unwrap();
     let level = features.features["metadata.version"].level.unwrap();
     assert!(level > 0 && features.epoch.is_some());
-    let update = |name: &str, level, upgrade| FeatureUpdate { name: name.into(), level, upgrade };
+    let update = |name: &str, level, upgrade| FeatureUpdate::new(name, level).with_upgrade(upgrade);
     let same = vec![update("metadata.version", level, UpgradeType::Upgrade)];
     assert!(admin.update_features(same, Mode::ValidateOnly).await["metadata.version"].is_ok());
     let beyond = vec![update("metadata.version", 9_999, UpgradeType::Upgrade)];
@@ -171,8 +171,8 @@ async fn brokers(bench: &Bench) {
     let dirs = admin.describe_log_dirs(None).await.unwrap();
     let dir = &dirs[&1].as_ref().unwrap()[0];
     assert!(dir.error.is_none() && dir.replicas.contains_key(&tp("t", 1)));
-    let same = ReplicaMove { broker: 1, partition: tp("t", 0), path: dir.path.clone() };
-    let elsewhere = ReplicaMove { broker: 1, partition: tp("t", 1), path: "/no/such".into() };
+    let same = ReplicaMove::new(1, tp("t", 0), &dir.path);
+    let elsewhere = ReplicaMove::new(1, tp("t", 1), "/no/such");
     let moved = admin.alter_replica_log_dirs([same.clone(), elsewhere.clone()]).await;
     assert!(moved[&same].is_ok(), "{moved:?}");
     assert_eq!(code(&moved[&elsewhere]), ErrorCode::LOG_DIR_NOT_FOUND);
@@ -193,7 +193,7 @@ async fn configs(bench: &Bench) {
     let good = [&topic, &group, &metrics, &ConfigResource::broker(1)];
     assert!(good.iter().all(|resource| altered[resource].is_ok()), "{altered:?}");
     assert!(altered[&ConfigResource::topic("none")].is_err());
-    let details = ConfigDetails { synonyms: true, documentation: true, ..Default::default() };
+    let details = ConfigDetails::default().with_synonyms(true).with_documentation(true);
     let loggers = ConfigResource::new(ResourceType::BrokerLogger, "1");
     let wanted =
         [topic.clone(), group.clone(), metrics.clone(), ConfigResource::broker(1), loggers.clone()];
@@ -228,10 +228,10 @@ async fn groups(bench: &Bench) {
     let kinds: Vec<(&str, Option<&str>)> =
         groups.iter().map(|group| (&*group.id, group.kind.as_deref())).collect();
     assert_eq!(kinds, [("classic", Some("Classic")), ("modern", Some("Consumer"))]);
-    let only = GroupFilter { kinds: vec!["Consumer".into()], ..GroupFilter::default() };
+    let only = GroupFilter::default().with_kinds(vec!["Consumer".into()]);
     assert_eq!(admin.list_groups(&only).await.unwrap().0.len(), 1);
 
-    let described = admin.describe_groups(["modern", "classic", "none"].map(str::to_owned)).await;
+    let described = admin.describe_groups(["modern", "classic", "none"]).await;
     let found = described["modern"].as_ref().unwrap();
     assert_eq!(
         (found.kind, &*found.state, &*found.assignor),
@@ -247,7 +247,7 @@ async fn groups(bench: &Bench) {
     assert_eq!(found.members[0].assignment, [tp("t", 0), tp("t", 1)]);
     assert_eq!(code(&described["none"]), ErrorCode::GROUP_ID_NOT_FOUND);
 
-    let offsets = admin.list_group_offsets(["modern".to_owned(), "classic".to_owned()]).await;
+    let offsets = admin.list_group_offsets(["modern", "classic"]).await;
     for group in ["modern", "classic"] {
         let offsets = offsets[group].as_ref().unwrap();
         assert_eq!(offsets[&tp("t", 0)].as_ref().unwrap().position.offset, 5, "{group}");
@@ -255,10 +255,7 @@ async fn groups(bench: &Bench) {
     let offset = CommittedOffset { position: Position::at(2), metadata: None };
     let one = BTreeMap::from([(tp("t", 0), offset)]);
     assert!(admin.alter_group_offsets("modern", one.clone()).await[&tp("t", 0)].is_err());
-    assert_eq!(
-        code(&admin.delete_groups(["modern".into()]).await["modern"]),
-        ErrorCode::NON_EMPTY_GROUP
-    );
+    assert_eq!(code(&admin.delete_groups(["modern"]).await["modern"]), ErrorCode::NON_EMPTY_GROUP);
     modern.close(Duration::from_secs(20)).await.unwrap();
     classic.close(Duration::from_secs(20)).await.unwrap();
     assert!(admin.alter_group_offsets("modern", one).await[&tp("t", 0)].is_ok());
@@ -266,7 +263,7 @@ async fn groups(bench: &Bench) {
     let offsets = offsets["modern"].as_ref().unwrap();
     assert_eq!(offsets[&tp("t", 0)].as_ref().unwrap().position.offset, 2);
     assert!(admin.delete_group_offsets("modern", [tp("t", 0)]).await[&tp("t", 0)].is_ok());
-    let deleted = admin.delete_groups(["modern", "classic", "none"].map(str::to_owned)).await;
+    let deleted = admin.delete_groups(["modern", "classic", "none"]).await;
     assert!(deleted["modern"].is_ok() && deleted["classic"].is_ok(), "{deleted:?}");
     assert_eq!(code(&deleted["none"]), ErrorCode::GROUP_ID_NOT_FOUND);
 }
@@ -388,15 +385,13 @@ async fn acls(admin: &Admin) {
     let all = async || admin.describe_acls(AclFilter::default()).await.unwrap();
     eventually("three bindings", async || all().await.len() == 3).await;
     assert_eq!(all().await, [read.clone(), write.clone(), prefixed.clone()]);
-    let about = AclFilter {
-        name: Some("test".into()),
-        resource: Some(AclResource::Topic),
-        pattern: AclPatternFilter::Match,
-        ..AclFilter::default()
-    };
+    let about = AclFilter::default()
+        .with_name(Some("test".into()))
+        .with_resource(Some(AclResource::Topic))
+        .with_pattern(AclPatternFilter::Match);
     assert_eq!(admin.describe_acls(about).await.unwrap(), [prefixed]);
-    let writes = AclFilter { operation: Some(AclOperation::Write), ..AclFilter::default() };
-    let none = AclFilter { principal: Some("User:nobody".into()), ..AclFilter::default() };
+    let writes = AclFilter::default().with_operation(Some(AclOperation::Write));
+    let none = AclFilter::default().with_principal(Some("User:nobody".into()));
     let deleted = admin.delete_acls([writes.clone(), none.clone()]).await;
     assert!(deleted[&writes].as_ref().unwrap()[&write].is_ok());
     assert!(deleted[&none].as_ref().unwrap().is_empty());

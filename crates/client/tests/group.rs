@@ -77,7 +77,7 @@ async fn a_group_goes_on_where_it_left_off() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn members_share_and_hand_over_without_a_gap_or_a_repetition() {
+async fn members_share_and_give_up_without_a_gap_or_a_repetition() {
     for assignor in ASSIGNORS {
         let bench = Bench::with(4).await;
         let seen: Arc<Mutex<BTreeMap<(i32, i64), usize>>> = Arc::default();

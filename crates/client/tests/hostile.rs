@@ -16,31 +16,20 @@ use thalweg::{
 };
 use thalweg::{Fault, PartitionErrorKind};
 use thalweg_testkit::TestBroker;
+use thalweg_testkit::crash::Random;
 use thalweg_wire::ApiKey;
 use thalweg_wire::messages::create_topics_request::CreatableTopic;
 use thalweg_wire::messages::{
     CreateTopicsRequest, FetchResponse, OffsetCommitResponse, ProduceResponse,
 };
 
-async fn patiently<T>(future: impl Future<Output = T>) -> T {
+async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(90), future).await.expect("too slow")
-}
-
-/// A small generator, so that a run can be had again.
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
 }
 
 /// Spoils one answer of `one_in`, in every way that a frame can be spoiled, and counts the ways.
 fn rough(seed: u64, one_in: u64, ways: Arc<[AtomicUsize; 7]>) -> impl FnMut(&Answer<'_>) -> Fate {
-    let mut rng = Rng(seed);
+    let mut rng = Random::new(seed);
     move |answer| {
         let frame = answer.frame;
         if rng.below(one_in) > 0 {
@@ -145,7 +134,7 @@ async fn a_reader_gets_every_record_once_whatever_happens_to_frames() {
     let mut next = [0; 2];
     while next != [150; 2] {
         // What goes wrong with connections is nobody's business who only reads.
-        for record in &patiently(consumer.poll(20)).await.unwrap() {
+        for record in &in_time(consumer.poll(20)).await.unwrap() {
             let at = &mut next[record.partition() as usize];
             assert_eq!(record.offset(), *at);
             assert_eq!(record.value(), Some(values[*at as usize].as_bytes()));
@@ -171,14 +160,14 @@ async fn what_a_producer_was_told_is_true_whatever_happens_to_frames() {
             value: Some(value.as_bytes()),
             ..ProducerRecord::default()
         };
-        deliveries.push((at, patiently(producer.send(record)).await.unwrap()));
+        deliveries.push((at, in_time(producer.send(record)).await.unwrap()));
         if at % 2 == 0 {
-            patiently(producer.flush()).await.unwrap();
+            in_time(producer.flush()).await.unwrap();
         }
     }
     let mut told: BTreeMap<(i32, i64), String> = BTreeMap::new();
     for (at, delivery) in deliveries {
-        let place = patiently(delivery).await.unwrap();
+        let place = in_time(delivery).await.unwrap();
         // An answer that was lost may leave the offset unknown, where the record is there already.
         if place.offset >= 0 {
             told.insert((place.partition, place.offset), at.to_string());
@@ -190,7 +179,7 @@ async fn what_a_producer_was_told_is_true_whatever_happens_to_frames() {
     consumer.assign([(tp(0), None), (tp(1), None)]).unwrap();
     let mut next = [0; 2];
     while next != [100; 2] {
-        for record in &patiently(consumer.poll(500)).await.unwrap() {
+        for record in &in_time(consumer.poll(500)).await.unwrap() {
             let at = record.partition() as usize;
             let value = (2 * next[at] + at as i64).to_string();
             assert_eq!((record.offset(), record.value()), (next[at], Some(value.as_bytes())));
@@ -218,7 +207,7 @@ async fn a_member_misses_nothing_whatever_happens_to_frames() {
     consumer.subscribe(["t"]).unwrap();
     let mut seen: BTreeSet<(i32, i64)> = BTreeSet::new();
     while seen.len() < 80 || ways.iter().map(|way| way.load(Ordering::SeqCst)).sum::<usize>() < 12 {
-        let polled = patiently(consumer.poll_timeout(20, Duration::from_millis(100))).await;
+        let polled = in_time(consumer.poll_timeout(20, Duration::from_millis(100))).await;
         for record in &polled.unwrap() {
             seen.insert((record.partition(), record.offset()));
         }
@@ -231,10 +220,10 @@ async fn a_member_misses_nothing_whatever_happens_to_frames() {
         }
         consumer.committed(&[tp(0), tp(1)]).await.unwrap()
     };
-    for (partition, found) in patiently(committed).await {
+    for (partition, found) in in_time(committed).await {
         assert_eq!(found.map(|found| found.position.offset), Some(40), "{partition}");
     }
-    drop(patiently(consumer.close(Duration::from_secs(5))).await);
+    drop(in_time(consumer.close(Duration::from_secs(5))).await);
 }
 
 /// Spoils the answer that brings the first records of partition 0, in a way of its own.
@@ -319,7 +308,7 @@ async fn batches_that_are_broken_are_errors_that_say_where() {
         let first_bad = i64::from(at == 2);
         let (mut seen, mut errors) = (Vec::new(), 0);
         while (seen.len() as i64) < 2 + first_bad || errors == 0 {
-            match patiently(consumer.poll(1)).await {
+            match in_time(consumer.poll(1)).await {
                 Ok(records) => seen.extend(records.iter().map(|r| (r.partition(), r.offset()))),
                 Err(Error::Partition(error)) => {
                     assert!(is_expected(&error.kind), "way {at}: {error}");
@@ -338,7 +327,7 @@ async fn batches_that_are_broken_are_errors_that_say_where() {
         consumer.seek(&tp(0), Position::at(0));
         let mut left = Vec::new();
         while left.len() < 2 {
-            match patiently(consumer.poll(9)).await {
+            match in_time(consumer.poll(9)).await {
                 Ok(records) => left.extend(records.iter().map(|r| (r.partition(), r.offset()))),
                 // It was said already.
                 Err(Error::Partition(error)) => assert_eq!(error.partition, tp(0), "way {at}"),
@@ -389,7 +378,7 @@ async fn whatever_code_a_fetch_is_answered_with_the_reader_goes_on_or_says_why()
             consumer.assign(all).unwrap();
             let mut seen: BTreeSet<TopicPartition> = BTreeSet::new();
             while seen.len() < 2 {
-                match patiently(consumer.poll(9)).await {
+                match in_time(consumer.poll(9)).await {
                     Ok(records) => {
                         for record in &records {
                             assert!(seen.insert(record.topic_partition().clone()), "{what}: twice");
@@ -434,7 +423,7 @@ async fn whatever_code_a_record_is_answered_with_its_fate_is_known() {
         });
         let producer = Producer::new(cluster.clone(), settings()).unwrap();
         let record = ProducerRecord { topic: "t", value: Some(b"v"), ..ProducerRecord::default() };
-        let fate = patiently(patiently(producer.send(record)).await.unwrap()).await;
+        let fate = in_time(in_time(producer.send(record)).await.unwrap()).await;
         match fate {
             Ok(_) => delivered += 1,
             Err(error) => {
@@ -450,11 +439,11 @@ async fn whatever_code_a_record_is_answered_with_its_fate_is_known() {
         }
         // The next one is written, or it is said that this producer has come to its end.
         let record = ProducerRecord { topic: "t", value: Some(b"w"), ..ProducerRecord::default() };
-        match patiently(producer.send(record)).await {
-            Ok(delivery) => drop(patiently(delivery).await),
+        match in_time(producer.send(record)).await {
+            Ok(delivery) => drop(in_time(delivery).await),
             Err(error) => assert!(!error.to_string().is_empty()),
         }
-        patiently(producer.close(Duration::from_secs(5))).await;
+        in_time(producer.close(Duration::from_secs(5))).await;
     }
     assert!(failed > 20 && delivered > 10, "{failed} failed, {delivered} delivered");
 }
@@ -484,9 +473,9 @@ async fn a_commit_that_is_tried_again_overwrites_no_newer_one() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    patiently(refused).await;
-    patiently(consumer.commit_offsets([(tp(0), Position::at(2))])).await.unwrap();
-    patiently(older).await.unwrap().unwrap();
-    let committed = patiently(consumer.committed(&[tp(0)])).await.unwrap();
+    in_time(refused).await;
+    in_time(consumer.commit_offsets([(tp(0), Position::at(2))])).await.unwrap();
+    in_time(older).await.unwrap().unwrap();
+    let committed = in_time(consumer.committed(&[tp(0)])).await.unwrap();
     assert_eq!(committed[0].1.as_ref().map(|found| found.position.offset), Some(2));
 }

@@ -151,7 +151,7 @@ impl Side {
 
     async fn create(&self, topics: &[(&str, i32)]) {
         let new = topics.iter().map(|(name, count)| NewTopic::new(*name).with_partitions(*count));
-        let created = self.admin.create_topics(new.collect(), Mode::Apply).await;
+        let created = self.admin.create_topics(new, Mode::Apply).await;
         assert!(created.values().all(Result::is_ok), "{created:?}");
     }
 

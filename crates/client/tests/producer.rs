@@ -290,14 +290,14 @@ async fn a_topic_that_does_not_exist() {
     let error = soon(producer.send(record("nowhere", b"v"))).await.unwrap_err();
     assert!(began.elapsed() >= Duration::from_millis(400), "it may still come");
     let code = Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
-    assert_eq!(error.kind, ProduceErrorKind::UnknownTopic { code, trouble: None });
+    assert_eq!(error.kind, ProduceErrorKind::UnknownTopic { code, cause: None });
     assert!(error.is_retriable());
     assert!(error.to_string().starts_with("nowhere: "), "{error}");
     // One whose name is impossible is not waited for.
     let began = Instant::now();
     let error = soon(producer.send(record("no where", b"v"))).await.unwrap_err();
     let code = Some(ErrorCode::INVALID_TOPIC_EXCEPTION);
-    assert_eq!(error.kind, ProduceErrorKind::UnknownTopic { code, trouble: None });
+    assert_eq!(error.kind, ProduceErrorKind::UnknownTopic { code, cause: None });
     assert!(!error.is_retriable() && began.elapsed() < Duration::from_secs(10));
     // One that comes meanwhile is.
     let sending = tokio::spawn({

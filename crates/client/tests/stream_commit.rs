@@ -237,10 +237,10 @@ async fn a_flow_keeps_the_order_and_passes_on_what_came_along() {
     // Room for a few records only.
     let producer = producer(&bench, 4_000).await;
     let envelopes = futures_util::stream::iter((0..300u32).map(|number| {
-        let record = |at: u32| OwnedProducerRecord {
-            partition: Some((at % 3) as i32),
-            headers: vec![("n".into(), None)],
-            ..OwnedProducerRecord::new("out", number.to_string()).with_key("k")
+        let record = |at: u32| {
+            let record = OwnedProducerRecord::new("out").with_partition((at % 3) as i32);
+            let record = record.with_key("k").with_value(number.to_string());
+            record.with_headers([("n".into(), None)])
         };
         Ok::<_, Error>(match number % 3 {
             0 => Envelope::single(record(0), number),
@@ -290,7 +290,7 @@ async fn a_flow_that_is_left_alone_holds_up_no_other() {
         .with_linger(Duration::from_millis(100));
     let producer = Producer::new(cluster(&bench).await, config).unwrap();
     let records = |count: u32| {
-        let record = |number| (OwnedProducerRecord::new("t", "v".repeat(1_000)), number);
+        let record = |number| (OwnedProducerRecord::new("t").with_value("v".repeat(1_000)), number);
         futures_util::stream::iter((0..count).map(move |number| Ok::<_, Error>(record(number))))
     };
     let settings = ProducerSettings::default();
@@ -324,8 +324,8 @@ async fn a_flow_ends_at_the_first_record_that_fails() {
     let producer = producer(&bench, 100_000).await;
     let records = futures_util::stream::iter((0..10).map(|number| {
         // There is no such partition.
-        let partition = Some(if number == 4 { 9 } else { 0 });
-        let record = OwnedProducerRecord { partition, ..OwnedProducerRecord::new("t", "v") };
+        let record = OwnedProducerRecord::new("t").with_value("v");
+        let record = record.with_partition(if number == 4 { 9 } else { 0 });
         Ok::<_, Error>((record, number))
     }));
     let flow = stream::producer_flow(&producer, ProducerSettings::default(), records);
@@ -348,7 +348,7 @@ async fn records_go_from_topic_to_topic_and_are_committed_then() {
     let control = source.control();
     let envelopes = source.map_ok(|message| match message.record.value_bytes() {
         Some(value) if value != "drop" => {
-            Envelope::single(OwnedProducerRecord::new("out", value), message.offset)
+            Envelope::single(OwnedProducerRecord::new("out").with_value(value), message.offset)
         }
         _ => Envelope::pass_through(message.offset),
     });
@@ -378,7 +378,8 @@ async fn records_go_from_topic_to_topic_and_are_committed_then() {
     let control = source.control();
     let envelopes = source.map_ok(|message| {
         let partition = (message.record.value() == Some(b"bad")).then_some(77);
-        let record = OwnedProducerRecord { partition, ..OwnedProducerRecord::new("out", "x") };
+        let record =
+            OwnedProducerRecord { partition, ..OwnedProducerRecord::new("out").with_value("x") };
         Envelope::single(record, message.offset)
     });
     let sink = stream::committable_sink(&producer, ProducerSettings::default(), settings(1, LONG));
@@ -393,7 +394,7 @@ async fn a_sink_takes_records_and_tells_when_they_are_there() {
     let bench = Bench::with(1).await;
     let producer = producer(&bench, 3_000).await;
     let mut sink = stream::plain_sink(&producer, ProducerSettings::default().with_parallelism(3));
-    let records = (0..100).map(|_| Ok(OwnedProducerRecord::new("t", "value")));
+    let records = (0..100).map(|_| Ok(OwnedProducerRecord::new("t").with_value("value")));
     soon(sink.send_all(&mut futures_util::stream::iter(records))).await.unwrap();
     assert_eq!(producer.counts().records, 100);
     let client = stream::MetadataClient::create(cluster(&bench).await, earliest()).unwrap();
@@ -402,9 +403,9 @@ async fn a_sink_takes_records_and_tells_when_they_are_there() {
     assert_eq!(soon(client.partitions_for("t")).await.unwrap(), [0]);
     assert_eq!(soon(client.list_topics()).await.unwrap()["t"], [0]);
     assert!(matches!(soon(client.partitions_for("none")).await, Err(Error::Topic { .. })));
-    let no_such = OwnedProducerRecord { partition: Some(5), ..OwnedProducerRecord::new("t", "") };
+    let no_such = OwnedProducerRecord::new("t").with_partition(5).with_value("");
     assert!(soon(sink.send(no_such)).await.is_err());
-    let again = soon(sink.send(OwnedProducerRecord::new("t", "value"))).await;
+    let again = soon(sink.send(OwnedProducerRecord::new("t").with_value("value"))).await;
     assert!(matches!(again, Err(Error::Produce(_))), "after an error it takes nothing");
 }
 
@@ -471,7 +472,7 @@ async fn members_come_and_go_and_every_record_is_processed_and_committed() {
     assert_eq!(committed(&bench, 4).await, [160; 4]);
     let processed = ledger.processed.lock().unwrap();
     assert_eq!(processed.len(), total);
-    // Every hand-over was in time, so that nobody had to read anything again.
+    // Every revocation was in time, so that nobody had to read anything again.
     let twice: Vec<_> = processed.iter().filter(|(_, times)| **times > 1).collect();
     assert!(twice.is_empty(), "{twice:?}");
 }

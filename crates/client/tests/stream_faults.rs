@@ -80,7 +80,7 @@ impl Proxy {
     }
 }
 
-async fn patiently<T>(future: impl Future<Output = T>) -> T {
+async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), future).await.expect("too slow")
 }
 
@@ -131,7 +131,7 @@ async fn every_record_is_worked_on_and_committed_whatever_breaks() {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        patiently(async {
+        in_time(async {
             while seen.lock().unwrap().len() < 1_800 {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
@@ -140,12 +140,12 @@ async fn every_record_is_worked_on_and_committed_whatever_breaks() {
         proxy.is_rough.store(false, Ordering::SeqCst);
         for (control, running) in members {
             let drained = control.drain_and_shutdown(running, Duration::from_secs(30));
-            patiently(drained).await.expect("in time").unwrap();
+            in_time(drained).await.expect("in time").unwrap();
         }
         let config = grouped().with_group_id("g");
         let client = stream::MetadataClient::create(proxy.cluster().await, config).unwrap();
         let partitions: Vec<TopicPartition> = (0..3).map(support::tp).collect();
-        let found = patiently(client.committed(&partitions)).await.unwrap();
+        let found = in_time(client.committed(&partitions)).await.unwrap();
         let offsets: Vec<_> = found.iter().map(|(_, found)| found.as_ref().unwrap()).collect();
         assert!(offsets.iter().all(|found| found.position.offset == 600), "{offsets:?}");
         let seen = seen.lock().unwrap();
@@ -175,7 +175,7 @@ async fn a_copy_is_whole_and_in_order_whatever_breaks() {
     let envelopes = source.and_then(|message| async move {
         tokio::time::sleep(Duration::from_millis(3)).await;
         let text = message.record.offset().to_string();
-        Ok(Envelope::single(OwnedProducerRecord::new("out", text), message.offset))
+        Ok(Envelope::single(OwnedProducerRecord::new("out").with_value(text), message.offset))
     });
     let committer = CommitterSettings::default()
         .with_max_batch(25)
@@ -186,7 +186,7 @@ async fn a_copy_is_whole_and_in_order_whatever_breaks() {
         committer,
     );
     let running = tokio::spawn(envelopes.forward(sink));
-    patiently(async {
+    in_time(async {
         while producer.counts().records < 400 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
@@ -194,11 +194,11 @@ async fn a_copy_is_whole_and_in_order_whatever_breaks() {
     .await;
     proxy.is_rough.store(false, Ordering::SeqCst);
     let drained = control.drain_and_shutdown(running, Duration::from_secs(30));
-    patiently(drained).await.expect("in time").unwrap().unwrap();
-    assert_eq!(patiently(committed(&bench, 1)).await, [400]);
+    in_time(drained).await.expect("in time").unwrap().unwrap();
+    assert_eq!(in_time(committed(&bench, 1)).await, [400]);
     let by_hand = Subscription::assignment_with_offset([(TopicPartition::new("out", 0), 0)]);
     let log = stream::plain_source(&cluster, grouped(), by_hand).unwrap();
-    let copied: Vec<i64> = patiently(
+    let copied: Vec<i64> = in_time(
         log.take(400)
             .map(|record| {
                 String::from_utf8_lossy(record.unwrap().value().unwrap()).parse::<i64>().unwrap()

@@ -13,6 +13,7 @@ use thalweg::stream::{
 };
 use thalweg::{Assignor, Cluster, Error, GroupProtocol, GroupStatus, Options};
 use thalweg_records::Compression;
+use thalweg_testkit::crash::Random;
 
 const LIMIT: Duration = Duration::from_secs(10);
 const LONG: Duration = Duration::from_secs(3_600);
@@ -94,7 +95,9 @@ async fn a_stream_is_begun_again_after_a_pause() {
         }
     };
     let source = stream::with_backoff(settings, begin, |error| error.is_some());
+    let control = source.control();
     let all: Vec<Result<i64, String>> = soon(source.collect()).await;
+    assert_eq!(control.restarts(), 3, "also once the source is gone");
     let worked: Vec<i64> = all.iter().filter_map(|item| item.as_ref().ok().copied()).collect();
     assert_eq!(worked, (0..12).collect::<Vec<_>>(), "each once, in order");
     // Three restarts were all there may be.
@@ -230,14 +233,15 @@ async fn ends_are_bounded_whatever_the_application_holds() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hand_over_does_not_wait_longer_than_set() {
+async fn a_revocation_does_not_wait_longer_than_set() {
     let bench = Bench::with(1).await;
     bench.produce(0, &["a", "b"], Compression::None).await;
     let cluster = cluster(&bench).await;
     let protocol = GroupProtocol::Classic { assignors: vec![Assignor::Range] };
     let config = grouped().with_group_protocol(protocol);
-    let hand_over_max = Duration::from_millis(300);
-    let settings = ConsumerSettings::from(config.clone()).with_hand_over_max(hand_over_max);
+    let revocation_timeout = Duration::from_millis(300);
+    let settings =
+        ConsumerSettings::from(config.clone()).with_revocation_timeout(revocation_timeout);
     let mut first = stream::committable_partitioned_source(&cluster, settings, topic()).unwrap();
     let (_, mut stream) = soon(first.next()).await.unwrap().unwrap();
     let message = soon(stream.next()).await.unwrap().unwrap();
@@ -260,20 +264,9 @@ async fn a_hand_over_does_not_wait_longer_than_set() {
     assert_eq!(soon(stream.next()).await.unwrap().unwrap().record.offset(), 0);
 }
 
-/// Deterministic chance.
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
-}
-
 /// Reads with one member, now and then dropping a stream, a future or a whole source; every offset
 /// is acknowledged after its record was worked on, or not at all.
-async fn work<St>(stream: &mut St, rng: &mut Rng, worked: &Mutex<Vec<(i32, i64)>>) -> bool
+async fn work<St>(stream: &mut St, rng: &mut Random, worked: &Mutex<Vec<(i32, i64)>>) -> bool
 where
     St: Stream<Item = Result<stream::CommittableMessage, Error>> + Unpin,
 {
@@ -320,7 +313,7 @@ async fn whatever_is_dropped_no_record_is_lost() {
             let (worked, config) = (Arc::clone(&worked), config.clone());
             let cluster = cluster(&bench).await;
             members.push(tokio::spawn(async move {
-                let mut rng = Rng(seed as u64 * 31 + member + 1);
+                let mut rng = Random::new(seed as u64 * 31 + member + 1);
                 loop {
                     let opened =
                         stream::committable_partitioned_source(&cluster, config.clone(), topic());

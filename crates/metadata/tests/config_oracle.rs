@@ -6,7 +6,8 @@
 
 use crate::support;
 
-use support::{Numbers, ask, base64, class_path, text_from_base64};
+use support::random::Random;
+use support::{ask, base64, class_path, text_from_base64};
 use thalweg_metadata::config::broker::Mode;
 use thalweg_metadata::config::synonyms::{broker_synonyms, group_synonym, topic_synonyms};
 use thalweg_metadata::config::{
@@ -106,7 +107,7 @@ fn every_config_is_as_in_kafka() {
 }
 
 /// Values worth trying for a config.
-fn values(key: &ConfigKey, numbers: &mut Numbers) -> Vec<String> {
+fn values(key: &ConfigKey, numbers: &mut Random) -> Vec<String> {
     let mut values: Vec<String> = match key.config_type {
         ConfigType::Boolean => {
             ["true", "false", " True\t", "FALSE", "", "1", "yes", "truely", "t r u e"]
@@ -323,7 +324,7 @@ fn values(key: &ConfigKey, numbers: &mut Numbers) -> Vec<String> {
 #[test]
 fn values_get_kafkas_verdict() {
     let Some(class_path) = class_path() else { return };
-    let mut numbers = Numbers(1);
+    let mut numbers = Random(1);
     let mut questions = Vec::new();
     let mut ours = Vec::new();
     for (scope, registry) in scopes() {
@@ -608,7 +609,7 @@ fn described(config: &BrokerConfig) -> Vec<String> {
 #[test]
 fn broker_files_get_kafkas_verdict() {
     let Some(class_path) = class_path() else { return };
-    let mut numbers = Numbers(2);
+    let mut numbers = Random(2);
     let mut files: Vec<Properties> = Vec::new();
     let change = |props: &mut Properties, changes: &[(&str, &str)]| {
         for (name, value) in changes {
@@ -667,7 +668,7 @@ fn broker_files_get_kafkas_verdict() {
 fn changes_get_kafkas_verdict() {
     let Some(class_path) = class_path() else { return };
     let broker = BrokerConfig::new(base(), Mode::Kafka).expect("a broker config");
-    let mut numbers = Numbers(3);
+    let mut numbers = Random(3);
     let mut questions = Vec::new();
     let mut ours: Vec<(String, bool)> = Vec::new();
     let mut ask_about = |words: &[&str], verdict: bool| {
@@ -687,7 +688,7 @@ fn changes_get_kafkas_verdict() {
             let value = numbers.next();
             let value = match key.default_value() {
                 Some(default) if value.is_multiple_of(3) => default.to_text(),
-                _ => numbers.pick(&values(key, &mut Numbers(value))).clone(),
+                _ => numbers.pick(&values(key, &mut Random(value))).clone(),
             };
             configs.insert(key.name.to_owned(), value);
         }
@@ -776,7 +777,7 @@ fn changes_get_kafkas_verdict() {
 #[test]
 fn properties_are_read_as_java_reads_them() {
     let Some(class_path) = class_path() else { return };
-    let mut numbers = Numbers(4);
+    let mut numbers = Random(4);
     let pieces = [
         "a",
         "b.c",

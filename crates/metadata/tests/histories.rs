@@ -10,8 +10,8 @@ use crate::support;
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use support::Numbers;
 use support::fixtures::{Fake, topic};
+use support::random::Random;
 use thalweg_metadata::MetadataImage;
 use thalweg_metadata::bootstrap::{activation_records, bootstrap_records, snapshot_batches};
 use thalweg_metadata::config::BrokerConfig;
@@ -42,13 +42,13 @@ struct World {
     offset: i64,
 }
 
-fn brokers(n: &mut Numbers) -> Vec<i32> {
+fn brokers(n: &mut Random) -> Vec<i32> {
     let mut all = vec![1, 2, 3, 4];
     let count = 1 + n.below(3);
     (0..count).map(|_| all.remove(n.below(all.len()))).collect()
 }
 
-fn name(n: &mut Numbers) -> String {
+fn name(n: &mut Random) -> String {
     format!("t{}", n.below(6))
 }
 
@@ -99,7 +99,7 @@ impl World {
     }
 
     /// Decides and returns the records.
-    fn decide(&mut self, kind: u8, n: &mut Numbers) -> Vec<MetadataRecord> {
+    fn decide(&mut self, kind: u8, n: &mut Random) -> Vec<MetadataRecord> {
         let context = Context { image: &self.image, config: &self.config };
         match kind % 15 {
             0 => {
@@ -123,7 +123,7 @@ impl World {
             }
             1 | 2 => {
                 let fake = &self.fakes[n.below(self.fakes.len())];
-                let some = |n: &mut Numbers, often: usize| -> Vec<Uuid> {
+                let some = |n: &mut Random, often: usize| -> Vec<Uuid> {
                     let directories = fake.directories.iter().copied();
                     directories.filter(|_| n.below(often) == 0).collect()
                 };
@@ -317,7 +317,7 @@ impl World {
     }
 
     /// Records that only others write: they are kept, whatever they mean.
-    fn foreign(&self, n: &mut Numbers) -> MetadataRecord {
+    fn foreign(&self, n: &mut Random) -> MetadataRecord {
         let id = Uuid::from_u128(5 << 64 | n.below(4) as u128);
         match n.below(6) {
             0 if self.image.acls.contains_key(&id) => {
@@ -470,7 +470,7 @@ fn read(bytes: &[u8]) -> Batch {
 }
 
 /// The history as a log, cut at random places, some of it in transactions, of which some fail.
-fn check_log(world: &World, n: &mut Numbers) {
+fn check_log(world: &World, n: &mut Random) {
     let mut loader = Loader::new(MetadataImage::empty());
     let mut offset = 0;
     let mut load = |loader: &mut Loader, records: &[MetadataRecord]| {
@@ -534,14 +534,14 @@ fn run(steps: &[Step]) -> World {
     let mut world = World::new();
     let mut earlier = world.image.clone();
     for (at, (kind, seed)) in steps.iter().enumerate() {
-        let records = world.decide(*kind, &mut Numbers(*seed));
+        let records = world.decide(*kind, &mut Random(*seed));
         world.append(records);
         if at == steps.len() / 2 {
             earlier = world.image.clone();
         }
     }
     check_snapshot(&world, &earlier);
-    check_log(&world, &mut Numbers(steps.len() as u64));
+    check_log(&world, &mut Random(steps.len() as u64));
     world
 }
 
@@ -561,7 +561,7 @@ proptest! {
 /// That histories are not all dull.
 #[test]
 fn much_happens() {
-    let mut n = Numbers(1);
+    let mut n = Random(1);
     let mut kinds = BTreeSet::new();
     let (mut topics, mut leaderless, mut moving) = (0, 0, 0);
     for _ in 0..30 {

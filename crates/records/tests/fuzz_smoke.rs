@@ -7,7 +7,8 @@ mod bodies;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use crate::oracle::cases::{self, Random};
+use crate::oracle::cases;
+use crate::random::Random;
 
 type Body = fn(&[u8]);
 const BODIES: [(&str, Body); 3] = [

@@ -26,7 +26,7 @@ async fn broker(topics: &[(&str, i32)]) -> (TestBroker, Cluster) {
     let cluster = Cluster::connect(&broker.bootstrap(), Options::default()).await.unwrap();
     let admin = Admin::new(cluster.clone(), AdminConfig::default());
     let wanted = topics.iter().map(|(name, count)| NewTopic::new(*name).with_partitions(*count));
-    for (name, result) in soon(admin.create_topics(wanted.collect(), Mode::Apply)).await {
+    for (name, result) in soon(admin.create_topics(wanted, Mode::Apply)).await {
         assert!(result.is_ok(), "{name}: {result:?}");
     }
     (broker, cluster)

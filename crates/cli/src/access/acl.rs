@@ -352,23 +352,18 @@ impl FilterArgs {
             Pattern::Literal => AclPatternFilter::Only(AclPattern::Literal),
             Pattern::Prefixed => AclPatternFilter::Only(AclPattern::Prefixed),
         };
-        let of_all = AclFilter {
-            pattern,
-            principal: self.principal,
-            host: self.host,
-            operation: self.operation,
-            permission,
-            ..AclFilter::default()
-        };
+        let of_all = AclFilter::default()
+            .with_pattern(pattern)
+            .with_principal(self.principal)
+            .with_host(self.host)
+            .with_operation(self.operation)
+            .with_permission(permission);
         let resources = self.resources.all();
         if resources.is_empty() {
             return vec![of_all];
         }
-        let filter = |(resource, name)| AclFilter {
-            resource: Some(resource),
-            name: Some(name),
-            ..of_all.clone()
-        };
+        let filter =
+            |(resource, name)| of_all.clone().with_resource(Some(resource)).with_name(Some(name));
         resources.into_iter().map(filter).collect()
     }
 }
@@ -488,10 +483,7 @@ fn report(
         value["error"] = json!(failure);
         all.push(value);
     }
-    if session.json() {
-        session.out.json(&Value::Array(all))?;
-    }
-    tally.conclude(session.out)
+    session.conclude(tally, all)
 }
 
 async fn delete(

@@ -193,10 +193,7 @@ async fn alter(
         }
         all.push(json!({"entity": entity, "altered": is_done && is_real, "error": failure}));
     }
-    if session.json() {
-        session.out.json(&Value::Array(all))?;
-    }
-    tally.conclude(session.out)
+    session.conclude(tally, all)
 }
 
 #[cfg(test)]

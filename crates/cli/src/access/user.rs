@@ -194,8 +194,5 @@ async fn alter(
         }
         all.push(json!({"user": user, "error": failure}));
     }
-    if session.json() {
-        session.out.json(&Value::Array(all))?;
-    }
-    tally.conclude(session.out)
+    session.conclude(tally, all)
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use serde_json::Value;
 use thalweg::admin::{Admin, AdminConfig, AdminError};
 
 use super::args::{ClientArgs, ClientConfig};
@@ -33,6 +34,15 @@ impl CommandContext {
     /// Whether JSON is wanted.
     pub fn json(&self) -> bool {
         self.config.json
+    }
+
+    /// Ends a command that was about several things: writes what is to be said of each, where JSON is
+    /// wanted, and says what failed.
+    pub fn conclude(mut self, tally: Tally, all: Vec<Value>) -> Result<(), CliError> {
+        if self.json() {
+            self.out.json(&Value::Array(all))?;
+        }
+        tally.conclude(self.out)
     }
 }
 

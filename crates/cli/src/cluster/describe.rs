@@ -155,15 +155,13 @@ pub(super) async fn update(mut session: CommandContext, args: UpdateArgs) -> Res
         (true, false) => UpgradeType::SafeDowngrade,
         (false, false) => UpgradeType::Upgrade,
     };
-    let updates = args.features.iter().map(|(name, level)| FeatureUpdate {
-        name: name.clone(),
-        level: *level,
-        upgrade,
-    });
+    let update =
+        |(name, level): &(String, i16)| FeatureUpdate::new(name, *level).with_upgrade(upgrade);
+    let updates = args.features.iter().map(update);
     let mode = if args.validate_only { Mode::ValidateOnly } else { Mode::Apply };
     let mut tally = Tally::default();
     let mut all = Vec::new();
-    for (name, result) in session.admin.update_features(updates.collect(), mode).await {
+    for (name, result) in session.admin.update_features(updates, mode).await {
         let failure = result.as_ref().err().map(ToString::to_string);
         let is_done = tally.take(format!("feature {name}"), result).is_some();
         if is_done && !session.json() {
@@ -172,10 +170,7 @@ pub(super) async fn update(mut session: CommandContext, args: UpdateArgs) -> Res
         }
         all.push(json!({"feature": name, "ok": is_done, "error": failure}));
     }
-    if session.json() {
-        session.out.json(&Value::Array(all))?;
-    }
-    tally.conclude(session.out)
+    session.conclude(tally, all)
 }
 
 pub(super) async fn quorum(mut session: CommandContext) -> Result<(), CliError> {

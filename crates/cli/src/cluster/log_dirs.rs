@@ -138,7 +138,7 @@ pub(super) async fn move_replica(
     mut session: CommandContext,
     args: MoveArgs,
 ) -> Result<(), CliError> {
-    let one = ReplicaMove { broker: args.broker, partition: args.partition, path: args.directory };
+    let one = ReplicaMove::new(args.broker, args.partition, args.directory);
     let mut tally = Tally::default();
     for (one, result) in session.admin.alter_replica_log_dirs([one]).await {
         let failure = result.as_ref().err().map(ToString::to_string);

@@ -71,10 +71,7 @@ pub(super) async fn reassign(client: &ClientArgs, args: ReassignArgs) -> Result<
             "error": failure,
         }));
     }
-    if session.json() {
-        session.out.json(&Value::Array(all))?;
-    }
-    tally.conclude(session.out)
+    session.conclude(tally, all)
 }
 
 /// Who has the partitions now, as far as that can be found out: what is wrong with the others is
@@ -240,10 +237,7 @@ pub(super) async fn elect(mut session: CommandContext, args: ElectArgs) -> Resul
             "error": failure.filter(|_| outcome == "failed"),
         }));
     }
-    if session.json() {
-        session.out.json(&Value::Array(all))?;
-    }
-    tally.conclude(session.out)
+    session.conclude(tally, all)
 }
 
 #[cfg(test)]

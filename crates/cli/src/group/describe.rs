@@ -105,10 +105,7 @@ pub(super) async fn run(client: &ClientArgs, args: DescribeArgs) -> Result<(), C
             show_offsets(&mut session, &rows)?;
         }
     }
-    if session.json() {
-        session.out.json(&Value::Array(all))?;
-    }
-    tally.conclude(session.out)
+    session.conclude(tally, all)
 }
 
 /// Where the partitions end that groups committed to, or that members have.
@@ -120,7 +117,7 @@ async fn ends_of(
 ) -> BTreeMap<TopicPartition, Result<i64, String>> {
     let committed = offsets.values().flat_map(|offsets| offsets.keys());
     let assigned = groups.iter().flat_map(|g| g.members.iter().flat_map(|m| &m.assignment));
-    let wanted = committed.chain(assigned).map(|p| (p.clone(), OffsetSpec::Latest)).collect();
+    let wanted = committed.chain(assigned).map(|p| (p.clone(), OffsetSpec::Latest));
     let found = session.admin.list_offsets(wanted, IsolationLevel::ReadUncommitted).await;
     let ends = found.into_iter().map(|(partition, result)| {
         let end = result.map(|found| found.offset).map_err(|error| {

@@ -124,7 +124,10 @@ async fn list(client: &ClientArgs, args: ListArgs) -> Result<(), CliError> {
     let patterns = Patterns::names(&args.names, &args.regex)?;
     let mut session = CommandContext::open(client).await?;
     let is_filtered = !(args.state.is_empty() && args.kind.is_empty() && args.protocol.is_empty());
-    let filter = GroupFilter { states: args.state, kinds: args.kind, protocols: args.protocol };
+    let filter = GroupFilter::default()
+        .with_states(args.state)
+        .with_kinds(args.kind)
+        .with_protocols(args.protocol);
     let (mut groups, failed) = session.admin.list_groups(&filter).await?;
     groups.retain(|group| patterns.is_empty() || patterns.matches(&group.id));
     let missing =
@@ -237,10 +240,7 @@ async fn delete(client: &ClientArgs, args: DeleteArgs) -> Result<(), CliError> {
         }
         all.push(value);
     }
-    if session.json() {
-        session.out.json(&Value::Array(all))?;
-    }
-    tally.conclude(session.out)
+    session.conclude(tally, all)
 }
 
 async fn remove(client: &ClientArgs, args: RemoveArgs) -> Result<(), CliError> {
@@ -278,8 +278,5 @@ async fn remove(client: &ClientArgs, args: RemoveArgs) -> Result<(), CliError> {
         }
         all.push(json!({"member": id, "removed": removed, "error": failure}));
     }
-    if session.json() {
-        session.out.json(&Value::Array(all))?;
-    }
-    tally.conclude(session.out)
+    session.conclude(tally, all)
 }

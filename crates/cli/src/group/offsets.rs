@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 use thalweg::TopicPartition;
 use thalweg::admin::{GroupOffsets, TopicRef};
 
@@ -113,8 +113,5 @@ pub(super) async fn delete(client: &ClientArgs, args: DeleteOffsetsArgs) -> Resu
             "error": failure,
         }));
     }
-    if session.json() {
-        session.out.json(&Value::Array(all))?;
-    }
-    tally.conclude(session.out)
+    session.conclude(tally, all)
 }

@@ -111,7 +111,7 @@ pub(super) async fn run(client: &ClientArgs, args: ResetArgs) -> Result<(), CliE
             let offset = CommittedOffset { position: Position::at(*offset), metadata: None };
             (partition.clone(), offset)
         });
-        let results = session.admin.alter_group_offsets(&args.group, offsets.collect()).await;
+        let results = session.admin.alter_group_offsets(&args.group, offsets).await;
         for (partition, result) in results {
             if tally.take(&partition, result).is_none() {
                 applied.remove(&partition);

@@ -98,10 +98,7 @@ async fn delete_records(args: DeleteArgs) -> Result<(), CliError> {
             "error": failure,
         }));
     }
-    if session.json() {
-        session.out.json(&Value::Array(all))?;
-    }
-    tally.conclude(session.out)
+    session.conclude(tally, all)
 }
 
 /// Reads `{"version":1,"partitions":[{"topic":"t","partition":0,"offset":7}]}`.

@@ -104,10 +104,7 @@ pub(super) async fn run(client: &ClientArgs, args: DescribeArgs) -> Result<(), C
         }
         show(&mut session, &topic, &extra, args.offsets)?;
     }
-    if session.json() {
-        session.out.json(&Value::Array(all))?;
-    }
-    tally.conclude(session.out)
+    session.conclude(tally, all)
 }
 
 async fn extras(
@@ -140,7 +137,7 @@ async fn extras(
         .flat_map(|t| t.partitions.iter().map(|p| TopicPartition::new(&*t.name, p.index)))
         .collect();
     for (spec, is_end) in [(OffsetSpec::Earliest, false), (OffsetSpec::Latest, true)] {
-        let wanted = partitions.iter().map(|partition| (partition.clone(), spec)).collect();
+        let wanted = partitions.iter().map(|partition| (partition.clone(), spec));
         let found = session.admin.list_offsets(wanted, IsolationLevel::ReadUncommitted).await;
         for (partition, result) in found {
             let extra = extras.entry(partition.topic.to_string()).or_default();

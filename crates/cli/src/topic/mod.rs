@@ -250,16 +250,17 @@ async fn create(client: &ClientArgs, args: CreateArgs) -> Result<(), CliError> {
     if let Some(Assignment(partitions)) = args.replica_assignment {
         assignment.extend((0..).zip(partitions));
     }
-    let topics = args.names.iter().map(|name| NewTopic {
-        name: name.clone(),
-        partitions: args.partitions,
-        replication_factor: args.replication_factor,
-        assignment: assignment.clone(),
-        configs: configs.clone(),
+    let topics = args.names.iter().map(|name| {
+        let mut topic = NewTopic::new(name);
+        topic.partitions = args.partitions;
+        topic.replication_factor = args.replication_factor;
+        topic.assignment.clone_from(&assignment);
+        topic.configs.clone_from(&configs);
+        topic
     });
     let mode = if args.validate_only { Mode::ValidateOnly } else { Mode::Apply };
     let mut session = CommandContext::open(client).await?;
-    let results = session.admin.create_topics(topics.collect(), mode).await;
+    let results = session.admin.create_topics(topics, mode).await;
     let mut tally = Tally::default();
     let mut all = Vec::new();
     for (name, result) in results {
@@ -296,10 +297,7 @@ async fn create(client: &ClientArgs, args: CreateArgs) -> Result<(), CliError> {
             "replicas": created.replication_factor,
         }));
     }
-    if session.json() {
-        session.out.json(&Value::Array(all))?;
-    }
-    tally.conclude(session.out)
+    session.conclude(tally, all)
 }
 
 /// The names that are meant, of the topics there are. What the cluster uses itself is meant where
@@ -335,12 +333,12 @@ async fn alter(client: &ClientArgs, args: AlterArgs) -> Result<(), CliError> {
     let mut all = Vec::new();
     if let Some(total) = args.partitions {
         let assignments = args.replica_assignment.map(|Assignment(partitions)| partitions);
-        let more = names.iter().map(|name| NewPartitions {
-            topic: name.clone(),
-            total,
-            assignments: assignments.clone(),
+        let more = names.iter().map(|name| {
+            let mut more = NewPartitions::new(name, total);
+            more.assignments.clone_from(&assignments);
+            more
         });
-        let results = session.admin.create_partitions(more.collect(), mode).await;
+        let results = session.admin.create_partitions(more, mode).await;
         for (name, result) in results {
             let failure = result.as_ref().err().map(ToString::to_string);
             let altered = tally.take(format!("topic {name}"), result).is_some();
@@ -375,10 +373,7 @@ async fn alter(client: &ClientArgs, args: AlterArgs) -> Result<(), CliError> {
             }));
         }
     }
-    if session.json() {
-        session.out.json(&Value::Array(all))?;
-    }
-    tally.conclude(session.out)
+    session.conclude(tally, all)
 }
 
 async fn delete(client: &ClientArgs, args: DeleteArgs) -> Result<(), CliError> {
@@ -424,10 +419,7 @@ async fn delete(client: &ClientArgs, args: DeleteArgs) -> Result<(), CliError> {
         }
         all.push(value);
     }
-    if session.json() {
-        session.out.json(&Value::Array(all))?;
-    }
-    tally.conclude(session.out)
+    session.conclude(tally, all)
 }
 
 async fn producers(mut session: CommandContext, args: ProducersArgs) -> Result<(), CliError> {

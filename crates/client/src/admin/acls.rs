@@ -7,6 +7,7 @@ use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::attempt::{Answers, for_all};
 use super::{Admin, AdminError, AdminFuture, Results};
+use crate::setters::setters;
 
 macro_rules! codes {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $code:literal,)* }) => {
@@ -123,6 +124,7 @@ pub struct AclBinding {
 
 /// Which bindings are meant; all by default.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[non_exhaustive]
 pub struct AclFilter {
     /// On this.
     pub resource: Option<AclResource>,
@@ -151,6 +153,18 @@ pub enum AclPatternFilter {
     Match,
     /// In this way.
     Only(AclPattern),
+}
+
+setters! {
+    AclFilter {
+        resource: Option<AclResource> => with_resource,
+        name: Option<String> => with_name,
+        pattern: AclPatternFilter => with_pattern,
+        principal: Option<String> => with_principal,
+        host: Option<String> => with_host,
+        operation: Option<AclOperation> => with_operation,
+        permission: Option<AclPermission> => with_permission,
+    }
 }
 
 impl AclFilter {

@@ -19,6 +19,7 @@ const METADATA_TOPIC: &str = "__cluster_metadata";
 
 /// A cluster and its brokers.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct ClusterDescription {
     /// Its id.
     pub id: String,
@@ -30,6 +31,7 @@ pub struct ClusterDescription {
 
 /// A broker.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct BrokerDescription {
     /// Its id.
     pub id: i32,
@@ -45,6 +47,7 @@ pub struct BrokerDescription {
 
 /// What a broker speaks.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct BrokerVersions {
     /// Where it listens.
     pub address: String,
@@ -54,6 +57,7 @@ pub struct BrokerVersions {
 
 /// The features of a cluster, as one broker knows them.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Features {
     /// The levels in use, which the whole cluster keeps to, and what the broker could do.
     pub features: BTreeMap<String, FeatureRange>,
@@ -63,6 +67,7 @@ pub struct Features {
 
 /// Levels of a feature.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct FeatureRange {
     /// The level in use.
     pub level: Option<i16>,
@@ -86,6 +91,7 @@ pub enum UpgradeType {
 
 /// A feature's new level.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct FeatureUpdate {
     /// The feature.
     pub name: String,
@@ -95,8 +101,23 @@ pub struct FeatureUpdate {
     pub upgrade: UpgradeType,
 }
 
+impl FeatureUpdate {
+    /// An upgrade of a feature to this level.
+    pub fn new(name: impl Into<String>, level: i16) -> FeatureUpdate {
+        FeatureUpdate { name: name.into(), level, upgrade: UpgradeType::Upgrade }
+    }
+
+    /// Sets [`Self::upgrade`].
+    #[must_use]
+    pub fn with_upgrade(mut self, upgrade: UpgradeType) -> FeatureUpdate {
+        self.upgrade = upgrade;
+        self
+    }
+}
+
 /// The controllers' quorum.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct QuorumDescription {
     /// The active controller.
     pub leader: i32,
@@ -114,6 +135,7 @@ pub struct QuorumDescription {
 
 /// One who has the metadata log.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct QuorumReplica {
     /// Its id.
     pub id: i32,
@@ -129,6 +151,7 @@ pub struct QuorumReplica {
 
 /// Where a voter listens.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct QuorumNode {
     /// Its id.
     pub id: i32,
@@ -247,10 +270,17 @@ impl Admin {
     /// Changes levels of features: all that is asked for or nothing, since Kafka 4.0.
     pub fn update_features(
         &self,
-        updates: Vec<FeatureUpdate>,
+        updates: impl IntoIterator<Item = FeatureUpdate>,
         mode: Mode,
     ) -> AdminFuture<'_, Results<String, ()>> {
-        Box::pin(self.update_features_inner(updates, mode))
+        fn boxed(
+            admin: &Admin,
+            updates: Vec<FeatureUpdate>,
+            mode: Mode,
+        ) -> AdminFuture<'_, Results<String, ()>> {
+            Box::pin(admin.update_features_inner(updates, mode))
+        }
+        boxed(self, updates.into_iter().collect(), mode)
     }
 
     async fn update_features_inner(

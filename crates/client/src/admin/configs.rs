@@ -17,6 +17,7 @@ use thalweg_wire::{ApiKey, Request};
 use super::attempt::{Answers, at_least, for_all, join};
 use super::{Admin, AdminError, AdminFuture, Mode, Results};
 use crate::error::Error;
+use crate::setters::setters;
 
 /// What has configs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -248,6 +249,7 @@ impl ConfigKind {
 
 /// A config and its value.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct ConfigEntry {
     /// Its name.
     pub name: String,
@@ -269,6 +271,7 @@ pub struct ConfigEntry {
 
 /// Another place that a value could come from.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct ConfigSynonym {
     /// The name there.
     pub name: String,
@@ -280,6 +283,7 @@ pub struct ConfigSynonym {
 
 /// What to tell of configs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct ConfigDetails {
     /// These alone; all without.
     pub names: Option<Vec<String>>,
@@ -287,6 +291,25 @@ pub struct ConfigDetails {
     pub synonyms: bool,
     /// With what they do.
     pub documentation: bool,
+}
+
+setters! {
+    ConfigDetails {
+        synonyms: bool => with_synonyms,
+        documentation: bool => with_documentation,
+    }
+}
+
+impl ConfigDetails {
+    /// Sets [`Self::names`]: these configs alone.
+    #[must_use]
+    pub fn with_names<N: Into<String>>(
+        mut self,
+        names: impl IntoIterator<Item = N>,
+    ) -> ConfigDetails {
+        self.names = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
 }
 
 /// A change of one config.
@@ -326,6 +349,16 @@ impl ConfigChange {
     /// Takes it away again.
     pub fn delete(name: impl Into<String>) -> ConfigChange {
         ConfigChange::new(name, ConfigOperation::Delete)
+    }
+
+    /// Adds to a list.
+    pub fn append(name: impl Into<String>, value: impl Into<String>) -> ConfigChange {
+        ConfigChange::new(name, ConfigOperation::Append(value.into()))
+    }
+
+    /// Takes out of a list.
+    pub fn subtract(name: impl Into<String>, value: impl Into<String>) -> ConfigChange {
+        ConfigChange::new(name, ConfigOperation::Subtract(value.into()))
     }
 
     fn into_request(self) -> AlterableConfig {

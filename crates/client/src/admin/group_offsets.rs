@@ -24,9 +24,9 @@ pub type GroupOffsets = Results<TopicPartition, CommittedOffset>;
 
 impl Admin {
     /// Everything that groups committed. A group that is not there has committed nothing.
-    pub fn list_group_offsets(
+    pub fn list_group_offsets<G: Into<String>>(
         &self,
-        groups: impl IntoIterator<Item = String>,
+        groups: impl IntoIterator<Item = G>,
     ) -> AdminFuture<'_, Results<String, GroupOffsets>> {
         fn boxed(
             admin: &Admin,
@@ -34,7 +34,7 @@ impl Admin {
         ) -> AdminFuture<'_, Results<String, GroupOffsets>> {
             Box::pin(admin.list_group_offsets_inner(groups))
         }
-        boxed(self, groups.into_iter().collect())
+        boxed(self, groups.into_iter().map(Into::into).collect())
     }
 
     async fn list_group_offsets_inner(&self, groups: Vec<String>) -> Results<String, GroupOffsets> {
@@ -112,9 +112,16 @@ impl Admin {
     pub fn alter_group_offsets<'a>(
         &'a self,
         group: &'a str,
-        offsets: BTreeMap<TopicPartition, CommittedOffset>,
+        offsets: impl IntoIterator<Item = (TopicPartition, CommittedOffset)>,
     ) -> AdminFuture<'a, Results<TopicPartition, ()>> {
-        Box::pin(self.alter_group_offsets_inner(group, offsets))
+        fn boxed<'a>(
+            admin: &'a Admin,
+            group: &'a str,
+            offsets: BTreeMap<TopicPartition, CommittedOffset>,
+        ) -> AdminFuture<'a, Results<TopicPartition, ()>> {
+            Box::pin(admin.alter_group_offsets_inner(group, offsets))
+        }
+        boxed(self, group, offsets.into_iter().collect())
     }
 
     async fn alter_group_offsets_inner(

@@ -21,12 +21,14 @@ use crate::core::group::protocol;
 use crate::core::metadata::Broker;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
+use crate::setters::setters;
 
 /// Protocol of groups whose members are consumers.
 const CONSUMER_PROTOCOL: &str = "consumer";
 
 /// Which groups to list; all by default.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct GroupFilter {
     /// In one of these states: `Stable`, `Empty`, ... Needs brokers from 2.6 on.
     pub states: Vec<String>,
@@ -37,8 +39,17 @@ pub struct GroupFilter {
     pub protocols: Vec<String>,
 }
 
+setters! {
+    GroupFilter {
+        states: Vec<String> => with_states,
+        kinds: Vec<String> => with_kinds,
+        protocols: Vec<String> => with_protocols,
+    }
+}
+
 /// A group in a list.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct GroupListing {
     /// Its id.
     pub id: String,
@@ -74,6 +85,7 @@ impl GroupKind {
 
 /// A group with its members.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct GroupDescription {
     /// Its id.
     pub id: String,
@@ -97,6 +109,7 @@ pub struct GroupDescription {
 
 /// A member of a group.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct GroupMember {
     /// Its id.
     pub id: String,
@@ -203,9 +216,9 @@ impl Admin {
 
     /// Groups with their members, classic ones and those of KIP-848. One that is not there is an
     /// error; brokers before 4.1 say that it is `Dead` instead.
-    pub fn describe_groups(
+    pub fn describe_groups<G: Into<String>>(
         &self,
-        groups: impl IntoIterator<Item = String>,
+        groups: impl IntoIterator<Item = G>,
     ) -> AdminFuture<'_, Results<String, GroupDescription>> {
         fn boxed(
             admin: &Admin,
@@ -213,7 +226,7 @@ impl Admin {
         ) -> AdminFuture<'_, Results<String, GroupDescription>> {
             Box::pin(admin.describe_groups_inner(groups))
         }
-        boxed(self, groups.into_iter().collect())
+        boxed(self, groups.into_iter().map(Into::into).collect())
     }
 
     async fn describe_groups_inner(
@@ -280,14 +293,14 @@ impl Admin {
     }
 
     /// Deletes groups without members, and their offsets.
-    pub fn delete_groups(
+    pub fn delete_groups<G: Into<String>>(
         &self,
-        groups: impl IntoIterator<Item = String>,
+        groups: impl IntoIterator<Item = G>,
     ) -> AdminFuture<'_, Results<String, ()>> {
         fn boxed(admin: &Admin, groups: Vec<String>) -> AdminFuture<'_, Results<String, ()>> {
             Box::pin(admin.delete_groups_inner(groups))
         }
-        boxed(self, groups.into_iter().collect())
+        boxed(self, groups.into_iter().map(Into::into).collect())
     }
 
     async fn delete_groups_inner(&self, groups: Vec<String>) -> Results<String, ()> {

@@ -16,6 +16,7 @@ use crate::core::partition::TopicPartition;
 
 /// A log directory of a broker.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LogDir {
     /// Its path there.
     pub path: String,
@@ -33,6 +34,7 @@ pub struct LogDir {
 
 /// A replica in a log directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct LogDirReplica {
     /// Bytes of its segments.
     pub size: i64,
@@ -44,6 +46,7 @@ pub struct LogDirReplica {
 
 /// A replica that is to go to another directory of its broker.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
 pub struct ReplicaMove {
     /// The broker.
     pub broker: i32,
@@ -51,6 +54,13 @@ pub struct ReplicaMove {
     pub partition: TopicPartition,
     /// The directory.
     pub path: String,
+}
+
+impl ReplicaMove {
+    /// A broker's replica of a partition, to a log directory of that broker.
+    pub fn new(broker: i32, partition: TopicPartition, path: impl Into<String>) -> ReplicaMove {
+        ReplicaMove { broker, partition, path: path.into() }
+    }
 }
 
 impl Admin {

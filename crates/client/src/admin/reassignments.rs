@@ -20,6 +20,7 @@ use crate::core::partition::TopicPartition;
 
 /// A reassignment under way.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Reassignment {
     /// All brokers that have the partition now, or are to have it.
     pub replicas: Vec<i32>,
@@ -44,9 +45,15 @@ impl Admin {
     /// way. It is accepted, not done, when this returns.
     pub fn alter_partition_reassignments(
         &self,
-        targets: BTreeMap<TopicPartition, Option<Vec<i32>>>,
+        targets: impl IntoIterator<Item = (TopicPartition, Option<Vec<i32>>)>,
     ) -> AdminFuture<'_, Results<TopicPartition, ()>> {
-        Box::pin(self.alter_partition_reassignments_inner(targets))
+        fn boxed(
+            admin: &Admin,
+            targets: BTreeMap<TopicPartition, Option<Vec<i32>>>,
+        ) -> AdminFuture<'_, Results<TopicPartition, ()>> {
+            Box::pin(admin.alter_partition_reassignments_inner(targets))
+        }
+        boxed(self, targets.into_iter().collect())
     }
 
     async fn alter_partition_reassignments_inner(

@@ -49,6 +49,7 @@ impl OffsetSpec {
 
 /// Someone who produces to a partition with sequence numbers.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct ProducerState {
     /// The producer's id.
     pub id: i64,
@@ -69,10 +70,17 @@ impl Admin {
     /// is settled. Where no record is as late as a timestamp, the offset is -1.
     pub fn list_offsets(
         &self,
-        wanted: BTreeMap<TopicPartition, OffsetSpec>,
+        wanted: impl IntoIterator<Item = (TopicPartition, OffsetSpec)>,
         isolation: IsolationLevel,
     ) -> AdminFuture<'_, Results<TopicPartition, FoundOffset>> {
-        Box::pin(self.list_offsets_inner(wanted, isolation))
+        fn boxed(
+            admin: &Admin,
+            wanted: BTreeMap<TopicPartition, OffsetSpec>,
+            isolation: IsolationLevel,
+        ) -> AdminFuture<'_, Results<TopicPartition, FoundOffset>> {
+            Box::pin(admin.list_offsets_inner(wanted, isolation))
+        }
+        boxed(self, wanted.into_iter().collect(), isolation)
     }
 
     async fn list_offsets_inner(
@@ -153,9 +161,15 @@ impl Admin {
     /// first offset that is left.
     pub fn delete_records(
         &self,
-        before: BTreeMap<TopicPartition, i64>,
+        before: impl IntoIterator<Item = (TopicPartition, i64)>,
     ) -> AdminFuture<'_, Results<TopicPartition, i64>> {
-        Box::pin(self.delete_records_inner(before))
+        fn boxed(
+            admin: &Admin,
+            before: BTreeMap<TopicPartition, i64>,
+        ) -> AdminFuture<'_, Results<TopicPartition, i64>> {
+            Box::pin(admin.delete_records_inner(before))
+        }
+        boxed(self, before.into_iter().collect())
     }
 
     async fn delete_records_inner(

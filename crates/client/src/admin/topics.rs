@@ -32,6 +32,7 @@ const DESCRIBE_PARTITIONS: i32 = 2_000;
 
 /// A topic to make.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct NewTopic {
     /// Its name.
     pub name: String,
@@ -58,24 +59,28 @@ impl NewTopic {
     }
 
     /// With so many partitions.
+    #[must_use]
     pub fn with_partitions(mut self, partitions: i32) -> NewTopic {
         self.partitions = Some(partitions);
         self
     }
 
     /// With so many replicas of each.
+    #[must_use]
     pub fn with_replication_factor(mut self, factor: i16) -> NewTopic {
         self.replication_factor = Some(factor);
         self
     }
 
     /// With these brokers for a partition.
+    #[must_use]
     pub fn with_assignment(mut self, partition: i32, brokers: impl Into<Vec<i32>>) -> NewTopic {
         self.assignment.insert(partition, brokers.into());
         self
     }
 
     /// With a config.
+    #[must_use]
     pub fn with_config(mut self, name: impl Into<String>, value: impl Into<String>) -> NewTopic {
         self.configs.insert(name.into(), value.into());
         self
@@ -106,6 +111,7 @@ impl NewTopic {
 
 /// A topic that was made, or would have been.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct CreatedTopic {
     /// Its id; zero from brokers before 2.8, and where it was only validated.
     pub id: Uuid,
@@ -149,6 +155,7 @@ impl std::fmt::Display for TopicRef {
 
 /// A topic in a list.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct TopicListing {
     /// Its name.
     pub name: String,
@@ -160,6 +167,7 @@ pub struct TopicListing {
 
 /// A topic with its partitions.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct TopicDescription {
     /// Its name.
     pub name: String,
@@ -173,6 +181,7 @@ pub struct TopicDescription {
 
 /// A partition.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct PartitionDescription {
     /// Its index.
     pub index: i32,
@@ -194,6 +203,7 @@ pub struct PartitionDescription {
 
 /// A topic that is to have more partitions.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct NewPartitions {
     /// The topic.
     pub topic: String,
@@ -203,14 +213,35 @@ pub struct NewPartitions {
     pub assignments: Option<Vec<Vec<i32>>>,
 }
 
+impl NewPartitions {
+    /// So many partitions in the end, the new ones where the controller puts them.
+    pub fn new(topic: impl Into<String>, total: i32) -> NewPartitions {
+        NewPartitions { topic: topic.into(), total, assignments: None }
+    }
+
+    /// Sets [`Self::assignments`]: the brokers of each new partition, in order.
+    #[must_use]
+    pub fn with_assignments(mut self, assignments: impl Into<Vec<Vec<i32>>>) -> NewPartitions {
+        self.assignments = Some(assignments.into());
+        self
+    }
+}
+
 impl Admin {
     /// Makes topics. That a topic is made does not mean that each broker knows already.
     pub fn create_topics(
         &self,
-        topics: Vec<NewTopic>,
+        topics: impl IntoIterator<Item = NewTopic>,
         mode: Mode,
     ) -> AdminFuture<'_, Results<String, CreatedTopic>> {
-        Box::pin(self.create_topics_inner(topics, mode))
+        fn boxed(
+            admin: &Admin,
+            topics: Vec<NewTopic>,
+            mode: Mode,
+        ) -> AdminFuture<'_, Results<String, CreatedTopic>> {
+            Box::pin(admin.create_topics_inner(topics, mode))
+        }
+        boxed(self, topics.into_iter().collect(), mode)
     }
 
     async fn create_topics_inner(
@@ -411,10 +442,17 @@ impl Admin {
     /// Gives topics more partitions. Keys go elsewhere from then on.
     pub fn create_partitions(
         &self,
-        topics: Vec<NewPartitions>,
+        topics: impl IntoIterator<Item = NewPartitions>,
         mode: Mode,
     ) -> AdminFuture<'_, Results<String, ()>> {
-        Box::pin(self.create_partitions_inner(topics, mode))
+        fn boxed(
+            admin: &Admin,
+            topics: Vec<NewPartitions>,
+            mode: Mode,
+        ) -> AdminFuture<'_, Results<String, ()>> {
+            Box::pin(admin.create_partitions_inner(topics, mode))
+        }
+        boxed(self, topics.into_iter().collect(), mode)
     }
 
     async fn create_partitions_inner(

@@ -54,6 +54,7 @@ impl std::fmt::Debug for ScramChange {
 
 /// A password that a user has, without the password.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct ScramCredential {
     /// For which mechanism; none for one that this does not know.
     pub mechanism: Option<Mechanism>,

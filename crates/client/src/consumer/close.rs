@@ -164,7 +164,7 @@ impl Consumer {
 
     /// Stops whatever runs.
     pub(super) fn end(&mut self) {
-        self.lookups.iter().for_each(JoinHandle::abort);
+        self.tasks.iter().for_each(JoinHandle::abort);
         if let Some(membership) = self.membership.take() {
             membership.abort();
         }

@@ -25,8 +25,8 @@ pub(super) struct Group {
     pub events: VecDeque<Event>,
     /// The application is in a poll.
     pub in_poll: bool,
-    pub hand_over: Option<HandOver>,
-    hand_overs: u64,
+    pub revocation: Option<Revocation>,
+    revocations: u64,
     /// What is committed, as far as this consumer knows.
     pub committed: BTreeMap<TopicPartition, Position>,
     /// By which commit, of all that were begun.
@@ -52,7 +52,7 @@ pub(super) struct InFlightRequest {
 }
 
 /// Partitions that are being given up.
-pub(super) struct HandOver {
+pub(super) struct Revocation {
     /// Tells it from those before and after it.
     pub number: u64,
     pub partitions: Vec<TopicPartition>,
@@ -80,8 +80,8 @@ impl Group {
             listener: None,
             events: VecDeque::new(),
             in_poll: false,
-            hand_over: None,
-            hand_overs: 0,
+            revocation: None,
+            revocations: 0,
             committed: BTreeMap::new(),
             committed_by: BTreeMap::new(),
             commits: 0,
@@ -96,8 +96,8 @@ impl Group {
     pub fn forget_membership(&mut self) {
         let (id, instance) = (Arc::clone(&self.id), self.instance.take());
         let (wake, listener) = (Arc::clone(&self.wake), self.listener.take());
-        let (hand_overs, commits) = (self.hand_overs, self.commits);
-        *self = Group { wake, listener, hand_overs, commits, ..Group::new(id, instance) };
+        let (revocations, commits) = (self.revocations, self.commits);
+        *self = Group { wake, listener, revocations, commits, ..Group::new(id, instance) };
     }
 
     /// Notes that records were handed out that can no longer be committed.
@@ -157,28 +157,28 @@ impl Group {
         }
         if self.listener.is_none() {
             self.events.clear();
-            self.finish_hand_over();
+            self.finish_revocation();
         }
     }
 
     /// The application is done with the partitions that are being given up.
-    pub fn finish_hand_over(&mut self) {
-        if let Some(hand_over) = &mut self.hand_over
-            && !hand_over.is_done
+    pub fn finish_revocation(&mut self) {
+        if let Some(revocation) = &mut self.revocation
+            && !revocation.is_done
         {
-            hand_over.is_done = true;
+            revocation.is_done = true;
             self.wake.notify_one();
         }
     }
 
-    /// A hand-over is over, unless something else ended it before.
-    pub fn handed_over(&mut self, fetcher: &mut Fetcher, number: u64, now_ms: u64) {
+    /// A revocation is over, unless something else ended it before.
+    pub fn revoked(&mut self, fetcher: &mut Fetcher, number: u64, now_ms: u64) {
         // One that was overtaken by a loss must not end the one that followed.
-        let is_this = |now: &mut HandOver| now.number == number;
-        let Some(hand_over) = self.hand_over.take_if(is_this) else { return };
+        let is_this = |now: &mut Revocation| now.number == number;
+        let Some(revocation) = self.revocation.take_if(is_this) else { return };
         // What comes back with the next assignment is not fetched again.
         let may_get_back = self.member.as_ref().is_some_and(Member::may_get_back);
-        for partition in &hand_over.partitions {
+        for partition in &revocation.partitions {
             if may_get_back {
                 fetcher.park(partition);
             } else {
@@ -223,12 +223,12 @@ impl Group {
                         let partitions = partitions.clone();
                         self.events.push_back(Event::Revoked { partitions, deadline_ms });
                     }
-                    self.hand_overs += 1;
-                    let number = self.hand_overs;
-                    self.hand_over = Some(HandOver { number, partitions, is_done });
+                    self.revocations += 1;
+                    let number = self.revocations;
+                    self.revocation = Some(Revocation { number, partitions, is_done });
                 }
                 Action::Assign { added, all } => {
-                    // What is not among them any more is being handed over, or is lost.
+                    // What is not among them any more is being revoked, or is lost.
                     for partition in all {
                         fetcher.add_committed(partition);
                     }
@@ -247,7 +247,7 @@ impl Group {
                         fetcher.remove(partition);
                         self.committed.remove(partition);
                     }
-                    self.hand_over = None;
+                    self.revocation = None;
                     self.events.retain(|event| !matches!(event, Event::Revoked { .. }));
                     if self.listener.is_some() {
                         self.events.push_back(Event::Lost(partitions));
@@ -274,7 +274,7 @@ impl Group {
             Event::Assigned(partitions) => {
                 // What is on its way out already stays held: it was taken away before anybody
                 // came to hear that it was given.
-                let leaving = self.hand_over.as_ref().map(|now| &now.partitions[..]);
+                let leaving = self.revocation.as_ref().map(|now| &now.partitions[..]);
                 let leaving = leaving.unwrap_or_default();
                 for partition in partitions.iter().filter(|given| !leaving.contains(given)) {
                     fetcher.unhold(partition);
@@ -282,9 +282,9 @@ impl Group {
             }
             Event::Revoked { partitions, .. } => {
                 let is_this =
-                    self.hand_over.as_ref().is_some_and(|now| now.partitions == *partitions);
+                    self.revocation.as_ref().is_some_and(|now| now.partitions == *partitions);
                 if is_this {
-                    self.finish_hand_over();
+                    self.finish_revocation();
                 }
             }
             Event::Lost(_) => {}
@@ -328,18 +328,18 @@ mod tests {
         let assigned = Event::Assigned(given.to_vec());
         let revoked = Event::Revoked { partitions: leaving.clone(), deadline_ms: 1_000 };
         group.events.extend([assigned.clone(), revoked.clone()]);
-        group.hand_over = Some(HandOver { number: 1, partitions: leaving, is_done: false });
+        group.revocation = Some(Revocation { number: 1, partitions: leaving, is_done: false });
         let held = |fetcher: &Fetcher| {
             let is_held = |(partition, status): (TopicPartition, PartitionStatus)| {
-                (status == PartitionStatus::HandingOver).then_some(partition.partition)
+                (status == PartitionStatus::Revoking).then_some(partition.partition)
             };
             fetcher.statuses().into_iter().filter_map(is_held).collect::<Vec<_>>()
         };
         group.heard(&mut fetcher, &assigned);
         assert_eq!(held(&fetcher), [0]);
         group.heard(&mut fetcher, &revoked);
-        assert_eq!(held(&fetcher), [0], "until it is handed over");
-        assert!(group.hand_over.is_some_and(|hand_over| hand_over.is_done));
+        assert_eq!(held(&fetcher), [0], "until it is revoked");
+        assert!(group.revocation.is_some_and(|revocation| revocation.is_done));
         assert!(group.events.is_empty());
     }
 }

@@ -107,11 +107,12 @@ impl ConsumerHandle {
     ///
     /// # Errors
     /// The same.
-    pub async fn committed(
+    pub async fn committed<'a>(
         &self,
-        partitions: &[TopicPartition],
+        partitions: impl IntoIterator<Item = &'a TopicPartition>,
     ) -> Result<Vec<(TopicPartition, Option<CommittedOffset>)>, Error> {
-        commit::committed(&self.shared, partitions).await
+        let partitions: Vec<TopicPartition> = partitions.into_iter().cloned().collect();
+        commit::committed(&self.shared, &partitions).await
     }
 
     /// Ends the poll under way, or the next one, with [`Error::Wakeup`], once.
@@ -226,30 +227,30 @@ impl ConsumerHandle {
     ///
     /// # Errors
     /// The same.
-    pub async fn beginning_offsets(
+    pub async fn beginning_offsets<'a>(
         &self,
-        partitions: &[TopicPartition],
+        partitions: impl IntoIterator<Item = &'a TopicPartition>,
     ) -> Result<Vec<(TopicPartition, i64)>, Error> {
-        self.ends(partitions, offsets::EARLIEST).await
+        let wanted = partitions.into_iter().map(|known| (known.clone(), offsets::EARLIEST));
+        self.ends(wanted.collect()).await
     }
 
     /// As [`Consumer::end_offsets`](super::Consumer::end_offsets).
     ///
     /// # Errors
     /// The same.
-    pub async fn end_offsets(
+    pub async fn end_offsets<'a>(
         &self,
-        partitions: &[TopicPartition],
+        partitions: impl IntoIterator<Item = &'a TopicPartition>,
     ) -> Result<Vec<(TopicPartition, i64)>, Error> {
-        self.ends(partitions, offsets::LATEST).await
+        let wanted = partitions.into_iter().map(|known| (known.clone(), offsets::LATEST));
+        self.ends(wanted.collect()).await
     }
 
     async fn ends(
         &self,
-        partitions: &[TopicPartition],
-        which: i64,
+        wanted: Vec<(TopicPartition, i64)>,
     ) -> Result<Vec<(TopicPartition, i64)>, Error> {
-        let wanted = partitions.iter().map(|partition| (partition.clone(), which)).collect();
         let found = self.look_up(wanted).await?;
         Ok(found.into_iter().map(|(partition, found)| (partition, found.offset)).collect())
     }
@@ -325,7 +326,7 @@ impl ConsumerHandle {
             let has_been_read = matches!(
                 status,
                 PartitionStatus::Failed(_)
-                    | PartitionStatus::HandingOver
+                    | PartitionStatus::Revoking
                     | PartitionStatus::Paused { .. }
                     | PartitionStatus::Buffered { .. }
             );

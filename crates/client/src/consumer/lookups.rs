@@ -8,8 +8,9 @@ use thalweg_wire::ErrorCode;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::shared::{DISTRUST_PAUSE, Shared};
+use super::shared::Shared;
 use super::{ConsumerConfig, commit, membership};
+use crate::backoff::AUTHENTICATION_BACKOFF;
 use crate::core::fetch::{OffsetReset, PartitionErrorKind};
 use crate::core::group::{GroupProtocol, SubscribedTopics};
 use crate::core::metadata::Metadata;
@@ -26,8 +27,8 @@ enum Left {
     Nothing,
     /// Something has to be tried again.
     Again,
-    /// The same, but not soon: the cluster and this client do not trust each other.
-    Distrust,
+    /// The same, but not soon: authentication failed.
+    AuthenticationFailed,
 }
 
 impl Left {
@@ -80,9 +81,9 @@ pub(super) async fn run(shared: Weak<Shared>, lookup: Arc<Notify>) {
                 let again = asked.again_at(&strong.config);
                 if commits { again.min(next_commit) } else { again }
             }
-            Left::Distrust => {
+            Left::AuthenticationFailed => {
                 drop(strong);
-                tokio::time::sleep(DISTRUST_PAUSE).await;
+                tokio::time::sleep(AUTHENTICATION_BACKOFF).await;
                 continue;
             }
             Left::Again => {
@@ -114,11 +115,11 @@ async fn find_committed(shared: &Arc<Shared>) -> Left {
         Ok(Ok(is_known)) => Left::unless(is_known),
         Ok(Err(error)) => {
             tracing::debug!(%error, "committed offsets could not be looked up");
-            let is_distrust = error.is_authentication();
+            let is_refused = error.is_authentication();
             if !error.is_retriable() {
                 shared.fail(error);
             }
-            if is_distrust { Left::Distrust } else { Left::Again }
+            if is_refused { Left::AuthenticationFailed } else { Left::Again }
         }
         Err(_) => Left::Again,
     }
@@ -129,7 +130,7 @@ pub(super) async fn watch_room(shared: Weak<Shared>, room: Arc<Notify>) {
     loop {
         room.notified().await;
         let Some(shared) = shared.upgrade() else { return };
-        shared.with(|state| state.fetcher.kick_all());
+        shared.with(|state| state.fetcher.wake_all());
     }
 }
 
@@ -224,7 +225,7 @@ async fn refresh(
                 return (Left::Again, false);
             }
             shared.fail(error);
-            (Left::Distrust, false)
+            (Left::AuthenticationFailed, false)
         }
     }
 }
@@ -290,7 +291,7 @@ async fn resolve(shared: &Arc<Shared>) -> Left {
             }
             Err(LookupError::Unreachable(error)) if error.is_authentication() => {
                 shared.fail(error);
-                left = Left::Distrust;
+                left = Left::AuthenticationFailed;
             }
             Err(why) => {
                 tracing::debug!(%partition, %why, "an offset could not be looked up");

@@ -11,7 +11,8 @@ use tokio::time::Instant;
 
 use super::commit;
 use super::group::{InFlightRequest, Task};
-use super::shared::{DISTRUST_PAUSE, Shared};
+use super::shared::Shared;
+use crate::backoff::AUTHENTICATION_BACKOFF;
 use crate::connection::Connection;
 use crate::coordinator::{self, CommittedOffset};
 use crate::core::group::{Action, GroupRequest, GroupResponse, RequestFailure, RequestId};
@@ -25,36 +26,35 @@ enum Outcome {
     Metadata,
     /// Whether everything is known now.
     Committed(Result<bool, Error>),
-    /// The hand-over of this number is over.
-    HandedOver(u64),
+    /// The revocation of this number is over.
+    Revoked(u64),
     AutoCommitted,
 }
 
 /// The connection to the coordinator: one of its own, because a join holds up what is behind it.
-type Line = Arc<tokio::sync::Mutex<Option<(i32, Connection)>>>;
+type CoordinatorConnection = Arc<tokio::sync::Mutex<Option<(i32, Connection)>>>;
 
 /// Runs until the member is out of its group or the consumer is gone.
 pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
     let mut running: JoinSet<Outcome> = JoinSet::new();
-    let line = Line::default();
+    let to_coordinator = CoordinatorConnection::default();
     let Some(interval) = shared.upgrade().map(|shared| shared.config.auto_commit_interval) else {
         return;
     };
     let interval = interval.max(Duration::from_millis(1));
     let mut next_commit = Instant::now() + interval;
-    let mut is_handing_over = false;
+    let mut is_revoking = false;
     let mut is_committing = false;
-    // Times in a row that not all of what is committed could be looked up.
-    let mut unknown = 0;
+    let mut lookup_failures = 0;
     loop {
         let Some(strong) = shared.upgrade() else { return };
-        let deadline = advance(&strong, &line, &mut running);
-        if !is_handing_over && let Some((number, partitions)) = handed_over(&strong) {
-            is_handing_over = true;
+        let deadline = advance(&strong, &to_coordinator, &mut running);
+        if !is_revoking && let Some((number, partitions)) = finished_revocation(&strong) {
+            is_revoking = true;
             let shared = Arc::clone(&strong);
             running.spawn(async move {
                 commit_acknowledged(&shared, &partitions).await;
-                Outcome::HandedOver(number)
+                Outcome::Revoked(number)
             });
         }
         if strong.config.auto_commit && !is_committing && Instant::now() >= next_commit {
@@ -84,13 +84,13 @@ pub(super) async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
         let Some(strong) = shared.upgrade() else { return };
         match outcome {
             None => {}
-            Some(Outcome::HandedOver(number)) => {
-                is_handing_over = false;
+            Some(Outcome::Revoked(number)) => {
+                is_revoking = false;
                 let now = strong.now_ms();
-                strong.with_group(|group, fetcher| group.handed_over(fetcher, number, now));
+                strong.with_group(|group, fetcher| group.revoked(fetcher, number, now));
             }
             Some(Outcome::AutoCommitted) => is_committing = false,
-            Some(outcome) => take_in(&strong, outcome, &mut running, &mut unknown),
+            Some(outcome) => take_in(&strong, outcome, &mut running, &mut lookup_failures),
         }
     }
 }
@@ -103,15 +103,19 @@ async fn until_then(at: Option<Instant>) {
 }
 
 /// Partitions that the application is done with, when there are such.
-fn handed_over(shared: &Arc<Shared>) -> Option<(u64, Vec<TopicPartition>)> {
+fn finished_revocation(shared: &Arc<Shared>) -> Option<(u64, Vec<TopicPartition>)> {
     shared.with_group(|group, _| {
-        let hand_over = group.hand_over.as_ref().filter(|hand_over| hand_over.is_done)?;
-        Some((hand_over.number, hand_over.partitions.clone()))
+        let revocation = group.revocation.as_ref().filter(|revocation| revocation.is_done)?;
+        Some((revocation.number, revocation.partitions.clone()))
     })?
 }
 
 /// Lets the member go on; gives when it wants to next.
-fn advance(shared: &Arc<Shared>, line: &Line, running: &mut JoinSet<Outcome>) -> Option<u64> {
+fn advance(
+    shared: &Arc<Shared>,
+    to_coordinator: &CoordinatorConnection,
+    running: &mut JoinSet<Outcome>,
+) -> Option<u64> {
     let now = shared.now_ms();
     let (tasks, deadline, has_events) = shared.with(|state| {
         // Nothing is taken on any more.
@@ -131,17 +135,24 @@ fn advance(shared: &Arc<Shared>, line: &Line, running: &mut JoinSet<Outcome>) ->
     }
     for task in tasks {
         match task {
-            Task::Ask(action) => ask(shared, action, line, running),
-            Task::LookUpCommitted => look_up_committed(shared, running, Duration::ZERO),
+            Task::Ask(action) => ask(shared, action, to_coordinator, running),
+            Task::LookUpCommitted => {
+                look_up_committed(shared, running, Duration::ZERO);
+            }
             Task::Fail(error) => shared.fail(Error::Membership(Box::new(error))),
         }
     }
     deadline
 }
 
-fn ask(shared: &Arc<Shared>, action: Action, line: &Line, running: &mut JoinSet<Outcome>) {
+fn ask(
+    shared: &Arc<Shared>,
+    action: Action,
+    to_coordinator: &CoordinatorConnection,
+    running: &mut JoinSet<Outcome>,
+) {
     let shared = Arc::clone(shared);
-    let line = Arc::clone(line);
+    let to_coordinator = Arc::clone(to_coordinator);
     match action {
         Action::FindCoordinator => {
             running.spawn(async move {
@@ -155,7 +166,7 @@ fn ask(shared: &Arc<Shared>, action: Action, line: &Line, running: &mut JoinSet<
                     && error.is_authentication()
                 {
                     shared.fail(error.clone());
-                    tokio::time::sleep(DISTRUST_PAUSE).await;
+                    tokio::time::sleep(AUTHENTICATION_BACKOFF).await;
                 }
                 Outcome::Coordinator(found)
             });
@@ -164,13 +175,13 @@ fn ask(shared: &Arc<Shared>, action: Action, line: &Line, running: &mut JoinSet<
             running.spawn(async move {
                 let _in_flight = InFlight::new(&shared, api_of(&request), Some(coordinator));
                 let timeout = Duration::from_millis(timeout_ms);
-                let sent = send(&shared, &line, coordinator, &request, timeout).await;
+                let sent = send(&shared, &to_coordinator, coordinator, &request, timeout).await;
                 if let Err(error) = &sent
                     && error.is_authentication()
-                    && !is_farewell(&request)
+                    && !is_leave(&request)
                 {
                     shared.fail(error.clone());
-                    tokio::time::sleep(DISTRUST_PAUSE).await;
+                    tokio::time::sleep(AUTHENTICATION_BACKOFF).await;
                 }
                 Outcome::Response(id, sent.map_err(lost))
             });
@@ -226,23 +237,23 @@ fn api_of(request: &GroupRequest) -> ApiKey {
 
 async fn send(
     shared: &Shared,
-    line: &Line,
+    to_coordinator: &CoordinatorConnection,
     coordinator: i32,
     request: &GroupRequest,
     timeout: Duration,
 ) -> Result<GroupResponse, Error> {
-    let connection = if is_farewell(request) {
+    let connection = if is_leave(request) {
         // Not behind a join that the coordinator holds back for somebody else.
         shared.cluster.broker(coordinator).await?
     } else {
-        let mut line = line.lock().await;
-        match &*line {
+        let mut kept = to_coordinator.lock().await;
+        match &*kept {
             Some((id, connection)) if *id == coordinator && connection.over().is_none() => {
                 connection.clone()
             }
             _ => {
                 let opened = shared.cluster.open(coordinator).await?;
-                *line = Some((coordinator, opened.clone()));
+                *kept = Some((coordinator, opened.clone()));
                 opened
             }
         }
@@ -261,8 +272,8 @@ async fn send(
     }
 }
 
-/// Whether a request says goodbye: nobody waits for another attempt at that.
-fn is_farewell(request: &GroupRequest) -> bool {
+/// Whether a request leaves the group: it is not tried again.
+fn is_leave(request: &GroupRequest) -> bool {
     match request {
         GroupRequest::Leave(_) => true,
         GroupRequest::ConsumerHeartbeat(heartbeat) => heartbeat.member_epoch < 0,
@@ -282,23 +293,31 @@ fn lost(error: Error) -> RequestFailure {
     }
 }
 
-/// Looks up what is committed for the partitions of which that is not known.
-fn look_up_committed(shared: &Arc<Shared>, running: &mut JoinSet<Outcome>, after: Duration) {
+/// Looks up what is committed for the partitions of which that is not known; says whether there are
+/// such.
+fn look_up_committed(
+    shared: &Arc<Shared>,
+    running: &mut JoinSet<Outcome>,
+    after: Duration,
+) -> bool {
     if shared.lock().fetcher.without_committed().is_empty() {
-        return;
+        return false;
     }
     let shared = Arc::clone(shared);
     running.spawn(async move {
         tokio::time::sleep(after).await;
         Outcome::Committed(commit::settle(&shared).await)
     });
+    true
 }
 
+/// Takes in what came of something that ran. `lookup_failures` counts the times in a row that not all
+/// of what is committed could be looked up.
 fn take_in(
     shared: &Arc<Shared>,
     outcome: Outcome,
     running: &mut JoinSet<Outcome>,
-    unknown: &mut u32,
+    lookup_failures: &mut u32,
 ) {
     let now = shared.now_ms();
     let member = |act: &mut dyn FnMut(&mut crate::core::group::Member)| {
@@ -335,27 +354,25 @@ fn take_in(
         }
         // What was assigned meanwhile is looked up now, what was not answered after a pause: a
         // member that is on its way to another generation asks again then.
-        Outcome::Committed(Ok(true)) => {
-            *unknown = 0;
-            look_up_committed(shared, running, Duration::ZERO);
-        }
-        Outcome::Committed(Ok(false)) => {
-            *unknown = unknown.saturating_add(1);
-            look_up_committed(shared, running, shared.config.backoff(*unknown));
-        }
-        Outcome::Committed(Err(error)) => {
-            *unknown = unknown.saturating_add(1);
-            let pause = match error.is_authentication() {
-                true => DISTRUST_PAUSE,
-                false => shared.config.backoff(*unknown),
+        Outcome::Committed(result) => {
+            let is_known = matches!(result, Ok(true));
+            *lookup_failures = if is_known { 0 } else { lookup_failures.saturating_add(1) };
+            let pause = match &result {
+                Ok(true) => Duration::ZERO,
+                Err(error) if error.is_authentication() => AUTHENTICATION_BACKOFF,
+                Ok(false) | Err(_) => shared.config.backoff(*lookup_failures),
             };
+            if !look_up_committed(shared, running, pause) {
+                // What could not be looked up is not assigned any more.
+                *lookup_failures = 0;
+            }
+            let Err(error) = result else { return };
             tracing::debug!(%error, "committed offsets could not be looked up");
-            look_up_committed(shared, running, pause);
             if !error.is_retriable() && !commit::is_passing(&error) {
                 shared.fail(error);
             }
         }
-        Outcome::HandedOver(_) | Outcome::AutoCommitted => {}
+        Outcome::Revoked(_) | Outcome::AutoCommitted => {}
     }
 }
 
@@ -401,4 +418,29 @@ pub(super) async fn commit_acknowledged(
     let is_committed = failed.is_none();
     shared.with_group(|group, _| group.commit_error = failed);
     is_committed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::metadata::Metadata;
+    use crate::{Cluster, Consumer, ConsumerConfig};
+
+    #[tokio::test]
+    async fn lookups_that_are_not_needed_any_more_delay_no_later_one() {
+        let config = ConsumerConfig::default().with_group_id("g");
+        let cluster = Cluster::detached(Metadata::default());
+        let consumer = Consumer::new(cluster, config).unwrap();
+        let shared = Arc::clone(&consumer.shared);
+        let partition = TopicPartition::new("t", 0);
+        let mut running = JoinSet::new();
+        let mut failures = 2;
+        shared.with(|state| state.fetcher.add_committed(partition.clone()));
+        take_in(&shared, Outcome::Committed(Ok(false)), &mut running, &mut failures);
+        assert_eq!((failures, running.len()), (3, 1), "it is looked up again");
+        // It is revoked before the answer comes.
+        shared.with(|state| state.fetcher.remove(&partition));
+        take_in(&shared, Outcome::Committed(Ok(false)), &mut running, &mut failures);
+        assert_eq!((failures, running.len()), (0, 1), "there is nothing to look up");
+    }
 }

@@ -89,7 +89,8 @@ use shared::Shared;
 /// ```
 pub struct Consumer {
     shared: Arc<Shared>,
-    lookups: [JoinHandle<()>; 2],
+    /// What goes on besides fetching and membership.
+    tasks: [JoinHandle<()>; 2],
     membership: Option<JoinHandle<()>>,
     /// The listener at work, which a poll that was dropped left in the middle.
     hearing: Option<Exclusive<Hearing>>,
@@ -115,11 +116,11 @@ impl Consumer {
         let fetcher = Fetcher::new(settings, budget);
         let loan = fetcher.loan();
         let shared = Arc::new(Shared::new(cluster, config, fetcher, Arc::clone(&lookup)));
-        let lookups = [
+        let tasks = [
             tokio::spawn(lookups::run(Arc::downgrade(&shared), lookup)),
             tokio::spawn(lookups::watch_room(Arc::downgrade(&shared), room)),
         ];
-        Ok(Consumer { shared, lookups, membership: None, hearing: None, loan, looked_ms: None })
+        Ok(Consumer { shared, tasks, membership: None, hearing: None, loan, looked_ms: None })
     }
 
     /// Reads exactly these partitions from now on, each from the position given or, without one,

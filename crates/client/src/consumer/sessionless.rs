@@ -9,8 +9,9 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::shared::{DISTRUST_PAUSE, Shared};
+use super::shared::Shared;
 use super::source::{FetchConnection, rest};
+use crate::backoff::AUTHENTICATION_BACKOFF;
 use crate::error::Error;
 use crate::options::bounded;
 
@@ -69,7 +70,7 @@ async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Notify>, idle: Duratio
                 tracing::debug!(broker, %error, "a fetch without a session failed");
                 shared.with(|state| state.fetcher.sessionless_failed(broker));
                 let pause = match error.is_authentication() {
-                    true => DISTRUST_PAUSE,
+                    true => AUTHENTICATION_BACKOFF,
                     false => shared.config.backoff(failures),
                 };
                 drop(shared);

@@ -22,10 +22,6 @@ use crate::core::group::SubscribedTopics;
 use crate::core::metadata::Broker;
 use crate::error::Error;
 
-/// Pause before a broker is asked again that does not trust this client, or the other way round. A
-/// short one would help nobody - somebody has to change a setting - and look like an attack.
-pub(super) const DISTRUST_PAUSE: Duration = crate::backoff::AUTHENTICATION_BACKOFF;
-
 /// Errors that wait for a poll at most.
 const ERRORS_MAX: usize = 16;
 
@@ -207,14 +203,14 @@ impl Shared {
         if !state.fetcher.has_signals() {
             return result;
         }
-        let kicks = state.fetcher.take_kicks();
+        let brokers = state.fetcher.take_brokers_to_wake();
         let late = state.fetcher.take_late();
         let wakers = state.fetcher.take_wakers();
         drop(state);
         for waker in wakers {
             waker.wake();
         }
-        self.kick(kicks, late);
+        self.wake_sources(brokers, late);
         result
     }
 
@@ -262,7 +258,7 @@ impl Shared {
         self.runtime.spawn(task);
     }
 
-    fn kick(self: &Arc<Self>, brokers: Vec<i32>, late: Vec<i32>) {
+    fn wake_sources(self: &Arc<Self>, brokers: Vec<i32>, late: Vec<i32>) {
         if brokers.is_empty() && late.is_empty() {
             return;
         }

@@ -12,8 +12,9 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::receiver::Receiver;
 use super::sessionless::SessionlessFetch;
-use super::shared::{DISTRUST_PAUSE, Shared, Wake};
+use super::shared::{Shared, Wake};
 use crate::auth::{self, Ask, SaslSession};
+use crate::backoff::AUTHENTICATION_BACKOFF;
 use crate::core::ApiVersions;
 use crate::core::fetch::{Accepted, Budget, Planned};
 use crate::core::pipeline::{self, Pipeline};
@@ -77,7 +78,7 @@ pub(super) async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Wake>) {
                 let pause = match error.is_authentication() {
                     true => {
                         shared.fail(error);
-                        DISTRUST_PAUSE
+                        AUTHENTICATION_BACKOFF
                     }
                     false => shared.config.backoff(failures),
                 };

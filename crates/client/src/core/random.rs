@@ -13,3 +13,16 @@ impl Random {
         z ^ (z >> 31)
     }
 }
+
+#[cfg(test)]
+impl Random {
+    /// A number below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end.max(1)
+    }
+
+    /// True one time in `n`.
+    pub fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}

@@ -19,7 +19,7 @@ use crate::auth::{self, Ask, SaslSession};
 use crate::backoff::AUTHENTICATION_BACKOFF;
 use crate::core::ApiVersions;
 use crate::core::pipeline::{self, Pipeline};
-use crate::core::produce::{Acks, Sealer, Shipment};
+use crate::core::produce::{Acks, OutgoingRequest, Sealer};
 use crate::error::Error;
 use crate::options::bounded;
 use crate::raw::{Parts, RawConnection, RawReceiver, RawSender};
@@ -89,8 +89,8 @@ pub(super) async fn run(shared: Arc<Shared>, broker: i32, wake: Arc<Notify>) {
                 tracing::debug!(broker, %error, "producing failed");
                 // The batches in it are sent again, and may need another header.
                 buffers.frame.clear();
-                let trouble: Arc<str> = error.to_string().into();
-                shared.with(|state| state.sender.disconnected(broker, trouble, shared.now_ms()));
+                let cause: Arc<str> = error.to_string().into();
+                shared.with(|state| state.sender.disconnected(broker, cause, shared.now_ms()));
                 if error.is_authentication() {
                     tracing::error!(broker, %error, "this producer is refused");
                     tokio::time::sleep(AUTHENTICATION_BACKOFF).await;
@@ -130,12 +130,12 @@ async fn serve(
             continue;
         }
         let now = shared.now_ms();
-        let (shipment, until) = shared.with(|state| match state.sender.drain(broker, now) {
-            Some(shipment) => (Some(shipment), None),
+        let (outgoing, until) = shared.with(|state| match state.sender.drain(broker, now) {
+            Some(outgoing) => (Some(outgoing), None),
             None => (None, state.sender.sleep(broker, now)),
         });
-        match shipment {
-            Some(shipment) => connection.ship(shared, shipment, buffers).await?,
+        match outgoing {
+            Some(outgoing) => connection.ship(shared, outgoing, buffers).await?,
             None => {
                 let until = until.map(|ms| shared.instant_of(ms).into());
                 if !connection.wait(shared, wake, until).await? {
@@ -169,27 +169,27 @@ impl ProduceConnection {
     async fn ship(
         &mut self,
         shared: &Arc<Shared>,
-        mut shipment: Shipment,
+        mut outgoing: OutgoingRequest,
         buffers: &mut Buffers,
     ) -> Result<(), Error> {
         let mut sealed = 0;
-        while let Some(bytes) = shipment.seal_next(&mut buffers.sealer) {
+        while let Some(bytes) = outgoing.seal_next(&mut buffers.sealer) {
             sealed += bytes;
             if sealed >= SEAL_AT_ONCE {
                 sealed = 0;
                 tokio::task::yield_now().await;
             }
         }
-        shared.with(|state| state.sender.lodge(&shipment));
+        shared.with(|state| state.sender.keep_sealed(&outgoing));
         let options = shared.cluster.options();
         let ProduceConnection { sender, answers, .. } = self;
         let (version, frame) = (answers.version, &mut buffers.frame);
         let timeout_ms = i32::try_from(options.request_timeout.as_millis()).unwrap_or(i32::MAX);
-        shipment.encode(frame, version, &options.client_id, timeout_ms).map_err(|source| {
+        outgoing.encode(frame, version, &options.client_id, timeout_ms).map_err(|source| {
             let (addr, api) = (Arc::clone(&answers.addr), ApiKey::PRODUCE);
             Error::Encode { addr, api, version, source }
         })?;
-        let is_answered = shipment.is_answered();
+        let is_answered = outgoing.is_answered();
         answers.used_at = Instant::now();
         let correlation_id = if is_answered {
             answers.sent.push_back(answers.used_at);
@@ -198,7 +198,7 @@ impl ProduceConnection {
             answers.pipeline.unanswered()
         };
         pipeline::set_correlation_id(frame.inline_mut(), correlation_id);
-        drop(shipment);
+        drop(outgoing);
         {
             let write = sender.send_segments(frame);
             tokio::pin!(write);
@@ -228,7 +228,7 @@ impl ProduceConnection {
         Ok(())
     }
 
-    /// Waits for an answer, a kick, or `until`. Says whether the connection can still be used.
+    /// Waits for an answer, a wake-up, or `until`. Says whether the connection can still be used.
     async fn wait(
         &mut self,
         shared: &Arc<Shared>,

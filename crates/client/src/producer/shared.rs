@@ -127,12 +127,12 @@ impl Shared {
             self.lookup.notify_one();
             self.watch.notify_one();
         }
-        for broker in signals.kicks {
-            self.kick(broker);
+        for broker in signals.brokers_to_wake {
+            self.wake_connection(broker);
         }
     }
 
-    fn kick(self: &Arc<Self>, broker: i32) {
+    fn wake_connection(self: &Arc<Self>, broker: i32) {
         let mut tasks = self.tasks();
         if tasks.is_over {
             return;

@@ -22,21 +22,69 @@ pub struct OwnedProducerRecord {
     pub value: Option<Bytes>,
     /// Headers, in order.
     pub headers: Vec<(Bytes, Option<Bytes>)>,
-    /// Milliseconds since 1970; without one the time at which the record is handed over.
+    /// Milliseconds since 1970; without one the time at which the record is sent.
     pub timestamp: Option<i64>,
 }
 
 impl OwnedProducerRecord {
-    /// A record with a value and nothing else.
-    pub fn new(topic: impl Into<Arc<str>>, value: impl Into<Bytes>) -> OwnedProducerRecord {
-        let value = Some(value.into());
-        OwnedProducerRecord { topic: topic.into(), value, ..OwnedProducerRecord::default() }
+    /// A record without key, value and headers.
+    pub fn new(topic: impl Into<Arc<str>>) -> OwnedProducerRecord {
+        OwnedProducerRecord { topic: topic.into(), ..OwnedProducerRecord::default() }
+    }
+
+    /// The same for a partition.
+    #[must_use]
+    pub fn with_partition(mut self, partition: i32) -> OwnedProducerRecord {
+        self.partition = Some(partition);
+        self
     }
 
     /// The same with a key.
+    #[must_use]
     pub fn with_key(mut self, key: impl Into<Bytes>) -> OwnedProducerRecord {
         self.key = Some(key.into());
         self
+    }
+
+    /// The same with a value.
+    #[must_use]
+    pub fn with_value(mut self, value: impl Into<Bytes>) -> OwnedProducerRecord {
+        self.value = Some(value.into());
+        self
+    }
+
+    /// The same with headers, in order.
+    #[must_use]
+    pub fn with_headers(
+        mut self,
+        headers: impl IntoIterator<Item = (Bytes, Option<Bytes>)>,
+    ) -> OwnedProducerRecord {
+        self.headers = headers.into_iter().collect();
+        self
+    }
+
+    /// The same with a time, in milliseconds since 1970.
+    #[must_use]
+    pub fn with_timestamp(mut self, timestamp: i64) -> OwnedProducerRecord {
+        self.timestamp = Some(timestamp);
+        self
+    }
+}
+
+/// A copy of the record's bytes.
+impl From<ProducerRecord<'_>> for OwnedProducerRecord {
+    fn from(record: ProducerRecord<'_>) -> OwnedProducerRecord {
+        let copied = |bytes: Option<&[u8]>| bytes.map(Bytes::copy_from_slice);
+        let headers =
+            record.headers.map(|header| (Bytes::copy_from_slice(header.key), copied(header.value)));
+        OwnedProducerRecord {
+            topic: record.topic.into(),
+            partition: record.partition,
+            key: copied(record.key),
+            value: copied(record.value),
+            headers: headers.collect(),
+            timestamp: record.timestamp,
+        }
     }
 }
 
@@ -102,4 +150,32 @@ pub struct Results<P> {
     pub metadata: SmallVec<[RecordMetadata; 1]>,
     /// What came with them.
     pub pass_through: P,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::headers::Header;
+
+    #[test]
+    fn owned_and_borrowed_records_are_built_alike() {
+        let headers = [Header::from(("h", "1"))];
+        let borrowed = ProducerRecord::new("t")
+            .with_partition(3)
+            .with_key("k")
+            .with_value("v")
+            .with_headers(&headers)
+            .with_timestamp(7);
+        let owned = OwnedProducerRecord::new("t")
+            .with_partition(3)
+            .with_key("k")
+            .with_value("v")
+            .with_headers([("h".into(), Some("1".into()))])
+            .with_timestamp(7);
+        assert_eq!(owned.as_producer_record(), borrowed);
+        assert_eq!(OwnedProducerRecord::from(borrowed), owned);
+        let empty = OwnedProducerRecord::new("t");
+        assert_eq!(empty.as_producer_record(), ProducerRecord::new("t"));
+        assert_eq!(OwnedProducerRecord::from(ProducerRecord::new("t")), empty);
+    }
 }

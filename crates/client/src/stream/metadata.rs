@@ -73,9 +73,9 @@ impl MetadataClient {
     ///
     /// # Errors
     /// As [`Consumer::offsets_for_times`].
-    pub async fn beginning_offsets(
+    pub async fn beginning_offsets<'a>(
         &self,
-        partitions: &[TopicPartition],
+        partitions: impl IntoIterator<Item = &'a TopicPartition>,
     ) -> Result<Vec<(TopicPartition, i64)>, Error> {
         self.handle.beginning_offsets(partitions).await
     }
@@ -84,9 +84,9 @@ impl MetadataClient {
     ///
     /// # Errors
     /// As [`Consumer::offsets_for_times`].
-    pub async fn end_offsets(
+    pub async fn end_offsets<'a>(
         &self,
-        partitions: &[TopicPartition],
+        partitions: impl IntoIterator<Item = &'a TopicPartition>,
     ) -> Result<Vec<(TopicPartition, i64)>, Error> {
         self.handle.end_offsets(partitions).await
     }
@@ -108,9 +108,9 @@ impl MetadataClient {
     ///
     /// # Errors
     /// [`Error::Group`] when the coordinator refuses; [`Error::Config`] without a group.
-    pub async fn committed(
+    pub async fn committed<'a>(
         &self,
-        partitions: &[TopicPartition],
+        partitions: impl IntoIterator<Item = &'a TopicPartition>,
     ) -> Result<Vec<(TopicPartition, Option<CommittedOffset>)>, Error> {
         self.handle.committed(partitions).await
     }

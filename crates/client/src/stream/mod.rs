@@ -22,13 +22,13 @@
 //! A task looks after the consumer behind a source for as long as the source lives. As with
 //! Alpakka, whose stage goes on polling while it is back-pressured, a member stays in its group
 //! however long the application takes for a record: `max.poll.interval.ms` is no limit on that,
-//! only on how long partitions may take to be handed over. An application that is stuck is not
+//! only on how long a revocation may take. An application that is stuck is not
 //! noticed by its group; what takes too long has to be bounded by the application itself.
 //!
-//! # Handing partitions over
+//! # Revoked partitions
 //! When a partition is to be given up its records are not handed out any more, and its stream, if it
 //! has one of its own, ends. Then the group waits until every [`CommittableOffset`] of it was
-//! acknowledged or dropped, for [`ConsumerSettings::hand_over_max`] at most; what was acknowledged
+//! acknowledged or dropped, for [`ConsumerSettings::revocation_timeout`] at most; what was acknowledged
 //! is committed, and only then the partition goes to somebody else. So nothing is read twice as
 //! long as the application is in time.
 //!
@@ -67,7 +67,7 @@
 //! | `MetadataClient` | [`MetadataClient`] |
 //! | `RestartSource.onFailuresWithBackoff`, `RestartSettings` | [`with_backoff`], [`RestartSettings`], [`RestartControl`] |
 //! | `mapAsync` per partition or key (`groupBy`) | [`map_ordered_by`] |
-//! | `stop-timeout`, `wait-close-partition` | [`ConsumerSettings::stop_timeout`], [`ConsumerSettings::hand_over_max`] |
+//! | `stop-timeout`, `wait-close-partition` | [`ConsumerSettings::stop_timeout`], [`ConsumerSettings::revocation_timeout`] |
 //! | `Transactional.source`, `sink` | not yet |
 //!
 //! # Examples

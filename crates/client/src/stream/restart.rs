@@ -110,7 +110,6 @@ where
         is_worth_it,
         state: State::Idle,
         progress: None,
-        restarts: 0,
         control: RestartControl::default(),
     }
 }
@@ -129,6 +128,8 @@ struct Shared {
     current: Option<Control>,
     /// Whoever waits for the source to be begun, or for a pause to be over.
     waker: Option<Waker>,
+    /// See [`RestartControl::restarts`].
+    restarts: usize,
 }
 
 impl RestartControl {
@@ -148,6 +149,12 @@ impl RestartControl {
     /// The control of the source at work, or of the last one.
     pub fn current(&self) -> Option<Control> {
         self.lock().current.clone()
+    }
+
+    /// Times that the stream was begun again since it last recovered. Also after its end, and while
+    /// something else reads it.
+    pub fn restarts(&self) -> usize {
+        self.lock().restarts
     }
 
     /// Begins nothing again, ends the pause, and [stops](Control::stop) the source at work.
@@ -226,6 +233,7 @@ impl fmt::Debug for RestartControl {
         f.debug_struct("RestartControl")
             .field("is_stopped", &shared.is_stopped)
             .field("current", &shared.current)
+            .field("restarts", &shared.restarts)
             .finish_non_exhaustive()
     }
 }
@@ -238,7 +246,6 @@ pub struct RestartSource<F, Fut, St, W> {
     state: State<Fut, St>,
     /// When the stream at work handed something out for the first time.
     progress: Option<Instant>,
-    restarts: usize,
     control: RestartControl,
 }
 
@@ -251,9 +258,9 @@ enum State<Fut, St> {
 }
 
 impl<F, Fut, St, W> RestartSource<F, Fut, St, W> {
-    /// Times that the stream was begun again since it last recovered.
+    /// As [`RestartControl::restarts`].
     pub fn restarts(&self) -> usize {
-        self.restarts
+        self.control.restarts()
     }
 
     /// Stops and ends it, from wherever.
@@ -266,14 +273,20 @@ impl<F, Fut, St, W> RestartSource<F, Fut, St, W> {
         let RestartSettings { min_backoff, max_backoff, random_factor, .. } = self.settings;
         let recovered_after = self.settings.max_restarts_within.unwrap_or(min_backoff);
         let recovered_after = options::bounded(recovered_after);
-        if self.progress.take().is_some_and(|since| since.elapsed() >= recovered_after) {
-            self.restarts = 0;
-        }
-        if self.settings.max_restarts.is_some_and(|max| self.restarts >= max) {
-            return None;
-        }
-        self.restarts = self.restarts.saturating_add(1);
-        let failures = u32::try_from(self.restarts).unwrap_or(u32::MAX);
+        let has_recovered =
+            self.progress.take().is_some_and(|since| since.elapsed() >= recovered_after);
+        let restarts = {
+            let mut shared = self.control.lock();
+            if has_recovered {
+                shared.restarts = 0;
+            }
+            if self.settings.max_restarts.is_some_and(|max| shared.restarts >= max) {
+                return None;
+            }
+            shared.restarts = shared.restarts.saturating_add(1);
+            shared.restarts
+        };
+        let failures = u32::try_from(restarts).unwrap_or(u32::MAX);
         let pause = backoff::pause_without_chance(min_backoff, max_backoff, failures);
         let draw = backoff::random() as f64 / u64::MAX as f64;
         let factor = if random_factor.is_finite() { random_factor.clamp(0.0, 10.0) } else { 0.0 };
@@ -342,6 +355,6 @@ where
 
 impl<F, Fut, St, W> fmt::Debug for RestartSource<F, Fut, St, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RestartSource").field("restarts", &self.restarts).finish_non_exhaustive()
+        f.debug_struct("RestartSource").field("restarts", &self.restarts()).finish_non_exhaustive()
     }
 }

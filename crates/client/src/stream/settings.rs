@@ -30,7 +30,7 @@ pub struct ConsumerSettings {
     /// How long a partition that is to be given up waits for what is in the application's hands,
     /// within the time that the group lets it; 30 s. The other partitions go on meanwhile, as far
     /// as the group's protocol lets them.
-    pub hand_over_max: Duration,
+    pub revocation_timeout: Duration,
     /// The same when the source was dropped (Alpakka's `stop-timeout`), and for leaving the group;
     /// 30 s.
     pub stop_timeout: Duration,
@@ -39,7 +39,7 @@ pub struct ConsumerSettings {
 setters! {
     ConsumerSettings {
         consumer: ConsumerConfig => with_consumer,
-        hand_over_max: Duration => with_hand_over_max,
+        revocation_timeout: Duration => with_revocation_timeout,
         stop_timeout: Duration => with_stop_timeout,
     }
 }
@@ -54,7 +54,7 @@ impl From<ConsumerConfig> for ConsumerSettings {
     fn from(consumer: ConsumerConfig) -> ConsumerSettings {
         ConsumerSettings {
             consumer,
-            hand_over_max: Duration::from_secs(30),
+            revocation_timeout: Duration::from_secs(30),
             stop_timeout: Duration::from_secs(30),
         }
     }

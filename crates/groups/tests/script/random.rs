@@ -1,12 +1,16 @@
 //! Random operations that make sense often enough to get somewhere.
 
+#[path = "../../../wire/tests/common/random.rs"]
+mod numbers;
+
 use thalweg_groups::{ClassicGroup, ClassicGroupState};
 
 use super::{Names, World};
+use numbers::Random;
 
 /// A stream of operations that is the same for the same seed and the same course of events.
 pub struct Generator {
-    state: u64,
+    random: Random,
     /// What each member said last, by its full id.
     said: Vec<(String, String)>,
 }
@@ -18,17 +22,12 @@ const PROTOCOLS: &[&str] = &["range", "roundrobin", "sticky"];
 
 impl Generator {
     pub fn new(seed: u64) -> Generator {
-        Generator { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, said: Vec::new() }
+        Generator { random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1), said: Vec::new() }
     }
 
     /// A number below `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        // SplitMix64.
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
+        self.random.next() % bound
     }
 
     fn chance(&mut self, percent: u64) -> bool {

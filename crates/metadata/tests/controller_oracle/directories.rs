@@ -15,7 +15,8 @@ use thalweg_wire::messages::*;
 use super::SETTINGS;
 use crate::support::fixtures::{Fake, topic, with_configs};
 use crate::support::kafka::{Kafka, Log, batch_length};
-use crate::support::{Numbers, class_path, scratch};
+use crate::support::random::Random;
+use crate::support::{class_path, scratch};
 
 #[test]
 fn directories_go_from_us_to_kafka() {
@@ -115,7 +116,7 @@ fn directories_go_from_us_to_kafka() {
         ],
         ..Default::default()
     };
-    let mut numbers = Numbers(9);
+    let mut numbers = Random(9);
     let created = controller::create_topics(&context, &request, &mut || numbers.next());
     assert_eq!(created.records.len(), 6);
     append(&created.records);

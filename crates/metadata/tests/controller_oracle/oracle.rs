@@ -23,7 +23,8 @@ use update_features_request::FeatureUpdateKey;
 
 use crate::support::fixtures::Fake;
 use crate::support::kafka::{CLUSTER_ID, Kafka, Log, settings};
-use crate::support::{Numbers, base64, from_base64};
+use crate::support::random::Random;
+use crate::support::{base64, from_base64};
 
 /// The node that is asked: a running one, or what one said.
 enum Side {
@@ -208,7 +209,7 @@ impl Oracle {
     pub fn create_topics(&mut self, topics: Vec<CreatableTopic>, validate_only: bool) {
         let request =
             CreateTopicsRequest { topics, timeout_ms: 10_000, validate_only, ..Default::default() };
-        let mut numbers = Numbers(self.log.next_offset() as u64);
+        let mut numbers = Random(self.log.next_offset() as u64);
         self.compare(
             self.broker_port,
             &request,

@@ -8,6 +8,8 @@ pub mod fixtures;
 pub mod kafka;
 #[path = "../../../testkit/src/ports.rs"]
 mod ports;
+#[path = "../../../wire/tests/common/random.rs"]
+pub mod random;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -100,25 +102,4 @@ pub fn from_base64(text: &str) -> Vec<u8> {
 /// The text behind base64.
 pub fn text_from_base64(text: &str) -> String {
     String::from_utf8(from_base64(text)).expect("UTF-8")
-}
-
-/// A small generator of numbers, the same in every run.
-pub struct Numbers(pub u64);
-
-impl Numbers {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-
-    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[self.below(from.len())]
-    }
 }

@@ -7,6 +7,8 @@ use thalweg_records::validate::{BrokerCompression, Origin, ValidationConfig};
 use thalweg_records::{Compression, TimestampType};
 use thalweg_wire::varint;
 
+use crate::random::Random;
+
 pub struct Case {
     pub name: String,
     pub bytes: Vec<u8>,
@@ -268,23 +270,6 @@ fn bodies_of_three() -> Vec<(String, Vec<u8>)> {
     add("zeros", vec![0; 100]);
     add("0xff", vec![0xff; 100]);
     all
-}
-
-/// A way to change one thing at random.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        // SplitMix64: all that is asked of it is the same cases in every run.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
 }
 
 /// Larger good batches.

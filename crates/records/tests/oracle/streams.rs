@@ -6,7 +6,8 @@ use thalweg_records::codec::CompressionSpec;
 use thalweg_records::validate::BrokerCompression;
 use twox_hash::XxHash32;
 
-use super::cases::{CODECS, Case, Random, case, compress, header};
+use super::cases::{CODECS, Case, case, compress, header};
+use crate::random::Random;
 
 const COUNT: i32 = 4;
 

@@ -1,4 +1,8 @@
-//! A small generator of reproducible random numbers (splitmix64).
+//! A small generator of reproducible random numbers (splitmix64). Tests of other crates include this
+//! file; those that may use `thalweg-log` or `thalweg-testkit` have `crash::Random`.
+
+// Each test binary uses its own part of this.
+#![allow(dead_code)]
 
 /// Its state is its seed.
 #[derive(Clone, Debug)]
@@ -18,6 +22,12 @@ impl Random {
         (self.next() % bound.max(1) as u64) as usize
     }
 
+    /// One of them.
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len())]
+    }
+
+    /// True in so many cases of a hundred.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }

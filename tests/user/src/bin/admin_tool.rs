@@ -84,7 +84,7 @@ async fn run(args: Vec<String>) -> Result<(), ToolError> {
             let firsts = offsets(&admin, partitions, OffsetSpec::Earliest).await?;
             let at = |offset| CommittedOffset { position: Position::at(offset), metadata: None };
             let firsts = firsts.into_iter().map(|(partition, first)| (partition, at(first)));
-            let rewound = all(admin.alter_group_offsets(group, firsts.collect()).await)?;
+            let rewound = all(admin.alter_group_offsets(group, firsts).await)?;
             println!("{} partitions", rewound.len());
         }
         ["delete", topic] => {
@@ -120,7 +120,7 @@ async fn offsets(
     partitions: impl IntoIterator<Item = TopicPartition>,
     which: OffsetSpec,
 ) -> Result<Vec<(TopicPartition, i64)>, ToolError> {
-    let wanted = partitions.into_iter().map(|partition| (partition, which)).collect();
+    let wanted = partitions.into_iter().map(|partition| (partition, which));
     let found = all(admin.list_offsets(wanted, IsolationLevel::ReadUncommitted).await)?;
     Ok(found.into_iter().map(|(partition, found)| (partition, found.offset)).collect())
 }

@@ -41,8 +41,9 @@ impl EtlError {
 
 /// The records that a line becomes.
 fn words(line: &str, to: &str) -> Vec<OwnedProducerRecord> {
-    let word =
-        |word: &str| OwnedProducerRecord::new(to, word.to_uppercase()).with_key(word.to_owned());
+    let word = |word: &str| {
+        OwnedProducerRecord::new(to).with_key(word.to_owned()).with_value(word.to_uppercase())
+    };
     line.split_whitespace().map(word).collect()
 }
 

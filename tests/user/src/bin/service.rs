@@ -79,7 +79,7 @@ async fn work(number: usize, records: Records, handle: ConsumerHandle) -> Result
         let order: u64 = String::from_utf8_lossy(record.value().unwrap_or_default()).parse()?;
         println!("{number} {order}");
     }
-    let done = records.by_partition().into_iter().filter_map(|(partition, records)| {
+    let done = records.by_partition().filter_map(|(partition, records)| {
         let last = records.last()?;
         Some((partition.clone(), Position::at(last.offset() + 1)))
     });

@@ -56,7 +56,7 @@ pub struct Accepted {
 }
 
 /// What an answer says of one partition.
-pub(super) struct Part<'a> {
+struct Part<'a> {
     pub data: &'a PartitionDataView<'a>,
     /// What it answers.
     pub asked: Option<RequestedPartition>,
@@ -67,7 +67,7 @@ pub(super) struct Part<'a> {
 }
 
 /// Whether an answer's end points can be used.
-pub(super) fn endpoint(node: NodeEndpointView<'_>) -> Option<Endpoint> {
+fn endpoint(node: NodeEndpointView<'_>) -> Option<Endpoint> {
     let port = u16::try_from(node.port).ok()?;
     let (host, rack) = (node.host.to_owned(), node.rack.map(str::to_owned));
     Some(Endpoint { id: node.node_id, host, port, rack })
@@ -83,17 +83,12 @@ impl Fetcher {
         version: i16,
         now_ms: u64,
     ) -> Result<Accepted, DecodeError> {
-        self.counts.bytes += body.len() as u64;
-        let frame = Arc::new(Frame { len: body.len(), buffered: AtomicUsize::new(0) });
-        let mut accepted = Accepted::default();
-        // In two walks: nothing of an answer that breaks off is used.
-        let response = FetchResponseView::parse(&mut Reader::new(body), version)?;
-        accepted.throttle_ms = u64::try_from(response.throttle_time_ms).unwrap_or(0);
+        let (response, mut accepted) = self.read_answer(body, version)?;
         if let Some(source) = self.sources.get_mut(&broker) {
             source.in_flight = false;
             source.rounds += 1;
             // Whoever was told may have been too late to look.
-            source.sessionless.forget_kick();
+            source.sessionless.forget_wake();
             source.window.answered(body.len(), now_ms);
             match response.error_code {
                 ErrorCode::NONE => source.session.answered(response.session_id),
@@ -107,28 +102,56 @@ impl Fetcher {
                     if !is_lost {
                         self.put_off(broker, now_ms);
                     }
-                    self.kick(broker);
+                    self.wake(broker);
                     return Ok(accepted);
                 }
             }
         }
+        let asked = |fetcher: &Fetcher, slot| fetcher.told(broker, slot);
+        self.accept_partitions(response, (body, version), asked, now_ms, &mut accepted);
+        self.wake(broker);
+        Ok(accepted)
+    }
+
+    /// Reads an answer, of which nothing is used if it breaks off: its partitions are walked over a
+    /// second time.
+    pub(super) fn read_answer<'a>(
+        &mut self,
+        body: &'a Bytes,
+        version: i16,
+    ) -> Result<(FetchResponseView<'a>, Accepted), DecodeError> {
+        self.counts.bytes += body.len() as u64;
+        let response = FetchResponseView::parse(&mut Reader::new(body), version)?;
+        let throttle_ms = u64::try_from(response.throttle_time_ms).unwrap_or(0);
+        Ok((response, Accepted { throttle_ms, ..Accepted::default() }))
+    }
+
+    /// Takes in what an answer without an error says of partitions. `asked` knows what was asked of
+    /// each.
+    pub(super) fn accept_partitions(
+        &mut self,
+        response: FetchResponseView<'_>,
+        (body, version): (&Bytes, i16),
+        asked: impl Fn(&Fetcher, Slot) -> Option<RequestedPartition>,
+        now_ms: u64,
+        accepted: &mut Accepted,
+    ) {
+        let frame = Arc::new(Frame { len: body.len(), buffered: AtomicUsize::new(0) });
         accepted.endpoints.extend(response.node_endpoints.into_iter().filter_map(endpoint));
         for topic in response.responses {
             for data in topic.partitions {
                 // One that was given up meanwhile is not there.
                 let slot = self.slot_of(&topic, data.partition_index, version);
                 let Some(slot) = slot else { continue };
-                let asked = self.told(broker, slot);
+                let asked = asked(self, slot);
                 let part = Part { data: &data, asked, body, frame: &frame, now_ms };
-                self.accept_partition(slot, &part, &mut accepted);
+                self.accept_partition(slot, &part, accepted);
             }
         }
-        self.kick(broker);
-        Ok(accepted)
     }
 
     /// The partition that a part of an answer is about.
-    pub(super) fn slot_of(
+    fn slot_of(
         &self,
         topic: &FetchableTopicResponseView<'_>,
         index: i32,
@@ -145,7 +168,7 @@ impl Fetcher {
         if let Some(source) = self.sources.get_mut(&broker) {
             source.in_flight = false;
             source.session.reset();
-            source.sessionless.forget_kick();
+            source.sessionless.forget_wake();
         }
         self.put_off(broker, now_ms);
     }
@@ -177,12 +200,7 @@ impl Fetcher {
         self.sources.get(&broker)?.session.told(&cursor.partition).copied()
     }
 
-    pub(super) fn accept_partition(
-        &mut self,
-        slot: Slot,
-        part: &Part<'_>,
-        accepted: &mut Accepted,
-    ) {
+    fn accept_partition(&mut self, slot: Slot, part: &Part<'_>, accepted: &mut Accepted) {
         let &Part { data, asked, body, frame, now_ms } = part;
         let Some(cursor) = self.cursors[slot as usize].as_mut() else { return };
         // It may have been sought elsewhere meanwhile. If it was paused, what comes is kept.

@@ -1,5 +1,6 @@
 //! One partition that is being read.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -31,9 +32,10 @@ pub(super) struct Cursor {
     /// The next record to hand out, once that is known.
     position: Position,
     is_placed: bool,
-    /// Behind the last record that was handed out since it was placed. `position` may be further on:
-    /// behind markers of transactions, and offsets that no record has any more.
-    handed_to: Option<i64>,
+    /// From the first record that was handed out since it was placed to behind the last one, as far
+    /// as the log still has them. `position` may be further on: behind markers of transactions, and
+    /// offsets that no record has any more.
+    handed_out: Option<Range<i64>>,
     /// Where it stood before the take of this number handed something out: that is not
     /// acknowledged before the next one.
     before_take: (u64, Position),
@@ -85,7 +87,7 @@ impl Cursor {
             phase: Phase::Fetching,
             position: Position::at(-1),
             is_placed: false,
-            handed_to: None,
+            handed_out: None,
             before_take: (0, Position::at(0)),
             fetch_at: Position::at(0),
             buffer: Buffer::default(),
@@ -128,15 +130,17 @@ impl Cursor {
         }
     }
 
-    /// The offset behind the last record that was handed out, if any was since it was placed.
+    /// The offset behind the last record that was handed out, if any was since it was placed that the
+    /// log still has.
     pub fn handed_out(&self) -> Option<i64> {
-        self.position().and(self.handed_to)
+        self.position()?;
+        self.handed_out.as_ref().map(|offsets| offsets.end)
     }
 
     /// Starts anew at `to`, whatever is buffered.
     pub fn move_to(&mut self, to: Position) {
         self.before_take.0 = 0;
-        self.handed_to = None;
+        self.handed_out = None;
         self.restart(to);
     }
 
@@ -164,7 +168,9 @@ impl Cursor {
         if self.before_take.1.offset > to.offset {
             self.before_take.1 = to;
         }
-        self.handed_to = self.handed_to.map(|end| end.min(to.offset));
+        // What the log has lost is not handed out to anybody again.
+        let left = self.handed_out.take().map(|offsets| offsets.start..offsets.end.min(to.offset));
+        self.handed_out = left.filter(|offsets| !offsets.is_empty());
         self.restart(to);
     }
 
@@ -189,7 +195,7 @@ impl Cursor {
         }
         self.buffer.rewind_open();
         self.before_take.0 = 0;
-        self.handed_to = None;
+        self.handed_out = None;
         // The epoch goes with what comes next, which is known here.
         self.position = to;
         self.is_placed = true;
@@ -301,7 +307,7 @@ impl Cursor {
         let leader_epoch = self.position.leader_epoch;
         self.before_take = (number, Position { offset: before, leader_epoch });
         self.position.offset = next;
-        self.handed_to = Some(next);
+        self.note_handed_out(next, || before);
     }
 
     /// The next records, `max` at most, for take `number`.
@@ -315,10 +321,19 @@ impl Cursor {
             self.before_take = (number, self.position);
         }
         let next = self.buffer.next(&self.partition, &mut self.position, max, decoding)?;
-        if let Next::Chunk { end, .. } = &next {
-            self.handed_to = Some(*end);
+        if let Next::Chunk { chunk, end } = &next {
+            self.note_handed_out(*end, || chunk.first_offset());
         }
         Ok(next)
+    }
+
+    /// Records were handed out up to `end`.
+    #[inline]
+    fn note_handed_out(&mut self, end: i64, first_offset: impl FnOnce() -> i64) {
+        match &mut self.handed_out {
+            Some(offsets) => offsets.end = end,
+            none => *none = Some(first_offset()..end),
+        }
     }
 }
 

@@ -166,7 +166,7 @@ struct Source {
     session: FetchSession,
     in_flight: bool,
     /// The broker's task was told that there may be something, and has not looked yet.
-    kicked: bool,
+    woken: bool,
     window: Window,
     /// Answers so far.
     rounds: u64,
@@ -224,7 +224,7 @@ pub struct Fetcher {
     /// Partitions that wait, by the time they wait for.
     delayed: BTreeSet<(u64, Slot)>,
     /// Brokers for which there may be something to do.
-    kicks: Vec<i32>,
+    brokers_to_wake: Vec<i32>,
     /// Brokers that should be asked while they still owe an answer.
     late: Vec<i32>,
     reading: ReadMode,
@@ -277,7 +277,7 @@ impl Fetcher {
             has_failed: false,
             dirty: Vec::new(),
             delayed: BTreeSet::new(),
-            kicks: Vec::new(),
+            brokers_to_wake: Vec::new(),
             late: Vec::new(),
             reading: ReadMode::Polls,
             wakers: Vec::new(),
@@ -405,7 +405,7 @@ impl Fetcher {
     }
 
     /// The offset behind the last record that was handed out of a partition, if any was since it was
-    /// placed.
+    /// placed that the log still has: what a truncation took away can be committed by nobody.
     pub fn handed_out(&self, partition: &TopicPartition) -> Option<i64> {
         self.cursor(partition)?.handed_out()
     }
@@ -713,8 +713,8 @@ impl Fetcher {
     }
 
     /// Brokers for which [`Self::plan`] may have a request now.
-    pub fn take_kicks(&mut self) -> Vec<i32> {
-        std::mem::take(&mut self.kicks)
+    pub fn take_brokers_to_wake(&mut self) -> Vec<i32> {
+        std::mem::take(&mut self.brokers_to_wake)
     }
 
     /// Those to be woken, who waited in `take_from`.
@@ -722,16 +722,16 @@ impl Fetcher {
         std::mem::take(&mut self.wakers)
     }
 
-    /// Whether [`Self::take_kicks`], [`Self::take_wakers`] or [`Self::take_late`] has something.
+    /// Whether [`Self::take_brokers_to_wake`], [`Self::take_wakers`] or [`Self::take_late`] has something.
     pub fn has_signals(&self) -> bool {
-        !self.kicks.is_empty() || !self.wakers.is_empty() || !self.late.is_empty()
+        !self.brokers_to_wake.is_empty() || !self.wakers.is_empty() || !self.late.is_empty()
     }
 
     /// There is room in the budget again.
-    pub fn kick_all(&mut self) {
+    pub fn wake_all(&mut self) {
         let ids: Vec<i32> = self.sources.keys().copied().collect();
         for id in ids {
-            self.kick(id);
+            self.wake(id);
         }
     }
 
@@ -770,7 +770,7 @@ impl Fetcher {
     /// A partition has failed: somebody has to hear of it.
     fn note_failed(&mut self, slot: Slot) {
         if self.reading == ReadMode::Partitions {
-            self.wake(slot);
+            self.wake_reader(slot);
         } else {
             self.failed.push_back(slot);
         }
@@ -779,7 +779,7 @@ impl Fetcher {
     /// A partition has something to hand out.
     fn note_ready(&mut self, slot: Slot) {
         if self.reading == ReadMode::Partitions {
-            return self.wake(slot);
+            return self.wake_reader(slot);
         }
         if let Some(cursor) = self.cursors[slot as usize].as_mut()
             && !cursor.queued
@@ -789,7 +789,7 @@ impl Fetcher {
         }
     }
 
-    fn wake(&mut self, slot: Slot) {
+    fn wake_reader(&mut self, slot: Slot) {
         let cursor = self.cursors[slot as usize].as_mut();
         self.wakers.extend(cursor.and_then(|cursor| cursor.waker.take()));
     }
@@ -826,7 +826,7 @@ impl Fetcher {
             self.dirty.push(slot);
         }
         if let Some(broker) = cursor.broker() {
-            self.kick(broker);
+            self.wake(broker);
             self.note_late(broker, slot);
         }
     }
@@ -841,11 +841,11 @@ impl Fetcher {
         }
     }
 
-    fn kick(&mut self, broker: i32) {
+    fn wake(&mut self, broker: i32) {
         let source = self.sources.entry(broker).or_default();
-        if !source.kicked && !source.in_flight {
-            source.kicked = true;
-            self.kicks.push(broker);
+        if !source.woken && !source.in_flight {
+            source.woken = true;
+            self.brokers_to_wake.push(broker);
         }
     }
 

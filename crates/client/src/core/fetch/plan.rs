@@ -25,8 +25,8 @@ pub struct Planned {
 
 impl Fetcher {
     /// Writes the next request to `broker` into `frame`; its correlation id is still 0. `None`
-    /// when nothing is wanted of it now, or the budget has no room: then [`Self::take_kicks`] or
-    /// [`Self::next_retry`] say when to ask again.
+    /// when nothing is wanted of it now, or the budget has no room: then
+    /// [`Self::take_brokers_to_wake`] or [`Self::next_retry`] say when to ask again.
     pub fn plan(
         &mut self,
         broker: i32,
@@ -44,8 +44,6 @@ impl Fetcher {
         let Some(reservation) = self.reserve(broker, partitions) else { return Ok(None) };
         let settings = &self.settings;
         let Some(source) = self.sources.get_mut(&broker) else { return Ok(None) };
-        pipeline::begin_request(frame, ApiKey::FETCH, version, client_id)?;
-        let (named, forgotten) = source.session.changes();
         let request = FetchRequestRef {
             max_wait_ms: settings.max_wait_ms,
             min_bytes: settings.min_bytes,
@@ -53,8 +51,7 @@ impl Fetcher {
             session_epoch: source.session.epoch,
             ..settings.request(reservation.bytes())
         };
-        write(request, named, forgotten, version, frame)?;
-        frame.end_frame()?;
+        write(request, source.session.changes(), (version, client_id), frame)?;
         source.session.sent();
         source.in_flight = true;
         source.window.asked(reservation.bytes(), now_ms);
@@ -72,9 +69,9 @@ impl Fetcher {
     /// A broker's task looks: what is told from here on it has to be told of.
     fn heard(&mut self, broker: i32) {
         if let Some(source) = self.sources.get_mut(&broker)
-            && std::mem::take(&mut source.kicked)
+            && std::mem::take(&mut source.woken)
         {
-            self.kicks.retain(|kicked| *kicked != broker);
+            self.brokers_to_wake.retain(|woken| *woken != broker);
         }
     }
 
@@ -134,7 +131,7 @@ impl Fetcher {
         };
         cursor.source = Some(broker);
         self.sources.entry(broker).or_default().session.set(&cursor.partition, Some(asked));
-        self.kick(broker);
+        self.wake(broker);
     }
 
     /// Reserves what the next answer of a broker about so many partitions may bring.
@@ -185,14 +182,15 @@ impl FetchSettings {
     }
 }
 
-/// Writes the request's body. Both lists come sorted by topic, so that each topic is one piece.
+/// Writes a request; its correlation id is still 0. What it names and what it has forgotten come sorted
+/// by topic, so that each topic is one piece.
 pub(super) fn write(
     request: FetchRequestRef<'_>,
-    named: &ByPartition<RequestedPartition>,
-    forgotten: &ByPartition<Uuid>,
-    version: i16,
+    (named, forgotten): (&ByPartition<RequestedPartition>, &ByPartition<Uuid>),
+    (version, client_id): (i16, &str),
     frame: &mut Writer,
 ) -> Encoded {
+    pipeline::begin_request(frame, ApiKey::FETCH, version, client_id)?;
     let mut partitions = Vec::with_capacity(named.len());
     let mut pieces: Vec<(&str, Uuid, std::ops::Range<usize>)> = Vec::new();
     for (partition, asked) in named {
@@ -232,7 +230,8 @@ pub(super) fn write(
         })
         .collect();
     let request = FetchRequestRef { topics: &topics, forgotten_topics_data: &forgotten, ..request };
-    request.encode(frame, version)
+    request.encode(frame, version)?;
+    frame.end_frame()
 }
 
 /// Adds item `at` to the last piece, or begins another.

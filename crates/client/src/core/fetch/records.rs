@@ -45,6 +45,12 @@ impl Chunk {
         self.batch.bytes.get(self.start..self.end).unwrap_or_default()
     }
 
+    /// The offset of the first of them.
+    pub fn first_offset(&self) -> i64 {
+        let first = self.batch.context.step(self.bytes());
+        first.map_or(self.batch.context.base_offset, |(offset, _)| offset)
+    }
+
     /// The same records with bytes of their own.
     pub fn moved_to(&self, bytes: Bytes) -> Chunk {
         let Batch { partition, context, leader_epoch, .. } = &*self.batch;

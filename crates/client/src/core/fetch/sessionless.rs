@@ -13,20 +13,16 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use bytes::Bytes;
 use thalweg_wire::messages::fetch_request::FetchRequestRef;
-use thalweg_wire::messages::fetch_response::FetchResponseView;
-use thalweg_wire::{ApiKey, DecodeError, EncodeError, ErrorCode, Reader, Writer};
+use thalweg_wire::{DecodeError, EncodeError, ErrorCode, Writer};
 
-use super::accept::{Accepted, Part, endpoint};
-use super::buffer::Frame;
+use super::accept::Accepted;
 use super::cursor::Cursor;
 use super::plan::{Planned, write};
 use super::session::{ByPartition, RequestedPartition};
 use super::{Fetcher, Slot, Source};
-use crate::core::pipeline;
 
 /// The epoch of a request that belongs to no session.
 const NO_SESSION: i32 = -1;
@@ -36,14 +32,14 @@ const NO_SESSION: i32 = -1;
 pub(super) struct Sessionless {
     in_flight: bool,
     /// Somebody was told that there may be something, and has not looked yet.
-    kicked: bool,
+    woken: bool,
     asked: ByPartition<RequestedPartition>,
 }
 
 impl Sessionless {
     /// The next one that wants something says so again.
-    pub fn forget_kick(&mut self) {
-        self.kicked = false;
+    pub fn forget_wake(&mut self) {
+        self.woken = false;
     }
 }
 
@@ -51,7 +47,7 @@ impl Fetcher {
     /// Notes that a partition wants something of a broker that does not answer just now.
     pub(super) fn note_late(&mut self, broker: i32, slot: Slot) {
         let Some(source) = self.sources.get(&broker) else { return };
-        if !source.in_flight || source.sessionless.in_flight || source.sessionless.kicked {
+        if !source.in_flight || source.sessionless.in_flight || source.sessionless.woken {
             return;
         }
         let Some(cursor) = self.cursors[slot as usize].as_ref() else { return };
@@ -59,7 +55,7 @@ impl Fetcher {
             && cursor.is_hungry(self.ask)
             && let Some(source) = self.sources.get_mut(&broker)
         {
-            source.sessionless.kicked = true;
+            source.sessionless.woken = true;
             self.late.push(broker);
         }
     }
@@ -82,7 +78,7 @@ impl Fetcher {
     ) -> Result<Option<Planned>, EncodeError> {
         self.settle(now_ms);
         let Some(source) = self.sources.get_mut(&broker) else { return Ok(None) };
-        source.sessionless.kicked = false;
+        source.sessionless.woken = false;
         if !source.in_flight || source.sessionless.in_flight {
             return Ok(None);
         }
@@ -99,7 +95,6 @@ impl Fetcher {
             return Ok(None);
         }
         let Some(reservation) = self.reserve(broker, asked.len()) else { return Ok(None) };
-        pipeline::begin_request(frame, ApiKey::FETCH, version, client_id)?;
         let request = FetchRequestRef {
             max_wait_ms: 0,
             min_bytes: 0,
@@ -107,8 +102,7 @@ impl Fetcher {
             session_epoch: NO_SESSION,
             ..self.settings.request(reservation.bytes())
         };
-        write(request, &asked, &ByPartition::new(), version, frame)?;
-        frame.end_frame()?;
+        write(request, (&asked, &ByPartition::new()), (version, client_id), frame)?;
         let Some(source) = self.sources.get_mut(&broker) else { return Ok(None) };
         for partition in asked.keys() {
             source.session.set(partition, None);
@@ -133,25 +127,14 @@ impl Fetcher {
         version: i16,
         now_ms: u64,
     ) -> Result<Accepted, DecodeError> {
-        self.counts.bytes += body.len() as u64;
-        let frame = Arc::new(Frame { len: body.len(), buffered: AtomicUsize::new(0) });
-        let mut accepted = Accepted::default();
-        // In two walks: nothing of an answer that breaks off is used.
-        let response = FetchResponseView::parse(&mut Reader::new(body), version)?;
-        accepted.throttle_ms = u64::try_from(response.throttle_time_ms).unwrap_or(0);
+        let (response, mut accepted) = self.read_answer(body, version)?;
         let asked = self.end_sessionless(broker);
         if response.error_code == ErrorCode::NONE {
-            accepted.endpoints.extend(response.node_endpoints.into_iter().filter_map(endpoint));
-            for topic in response.responses {
-                for data in topic.partitions {
-                    let slot = self.slot_of(&topic, data.partition_index, version);
-                    let Some(slot) = slot else { continue };
-                    let cursor = self.cursors[slot as usize].as_ref();
-                    let asked = cursor.and_then(|cursor| asked.get(&cursor.partition)).copied();
-                    let part = Part { data: &data, asked, body, frame: &frame, now_ms };
-                    self.accept_partition(slot, &part, &mut accepted);
-                }
-            }
+            let asked = |fetcher: &Fetcher, slot: Slot| {
+                let cursor = fetcher.cursors[slot as usize].as_ref()?;
+                asked.get(&cursor.partition).copied()
+            };
+            self.accept_partitions(response, (body, version), asked, now_ms, &mut accepted);
         }
         self.go_on(broker, &asked);
         Ok(accepted)
@@ -163,7 +146,7 @@ impl Fetcher {
         if let Some(source) = self.sources.get_mut(&broker) {
             // A connection that broke off may have been an old one, and is tried again. Where none
             // came about nobody insists before the session's next answer.
-            source.sessionless.kicked = asked.is_empty();
+            source.sessionless.woken = asked.is_empty();
         }
         self.go_on(broker, &asked);
     }
@@ -190,7 +173,7 @@ impl Fetcher {
         // Others may have come to want something meanwhile.
         if let Some(source) = self.sources.get_mut(&broker)
             && source.in_flight
-            && !mem::replace(&mut source.sessionless.kicked, true)
+            && !mem::replace(&mut source.sessionless.woken, true)
         {
             self.late.push(broker);
         }

@@ -12,8 +12,8 @@ use crate::core::partition::TopicPartition;
 pub enum PartitionStatus {
     /// It cannot be read; somebody has to move it.
     Failed(PartitionErrorKind),
-    /// It is being given up.
-    HandingOver,
+    /// It is being revoked.
+    Revoking,
     /// It is paused, with so many bytes buffered.
     Paused {
         /// Bytes.
@@ -49,7 +49,7 @@ impl fmt::Display for PartitionStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PartitionStatus::Failed(kind) => write!(f, "failed: {kind}"),
-            PartitionStatus::HandingOver => f.write_str("being given up"),
+            PartitionStatus::Revoking => f.write_str("being revoked"),
             PartitionStatus::Paused { buffered } => {
                 write!(f, "paused, {buffered} bytes buffered")
             }
@@ -89,7 +89,7 @@ impl Fetcher {
                 let bytes = cursor.buffer.left();
                 let status = match &cursor.phase {
                     Phase::Failed(kind) => PartitionStatus::Failed(kind.clone()),
-                    _ if cursor.held => PartitionStatus::HandingOver,
+                    _ if cursor.held => PartitionStatus::Revoking,
                     _ if cursor.paused => PartitionStatus::Paused { buffered: bytes },
                     Phase::Committed => PartitionStatus::WaitingForCommitted,
                     // Its leader is who would be asked.

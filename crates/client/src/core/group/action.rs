@@ -59,7 +59,7 @@ pub enum Action {
         all: Vec<TopicPartition>,
     },
     /// Partitions that others may have already: nothing of them may be delivered or committed. Ends
-    /// a hand-over of them.
+    /// a revocation of them.
     Lost {
         /// Which; also those that are being revoked.
         partitions: Vec<TopicPartition>,

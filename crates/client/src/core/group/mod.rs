@@ -211,9 +211,9 @@ impl Member {
         either!(self, member => member.on_response(id, result, now_ms));
     }
 
-    /// The application has handed over what the last [`Action::Revoke`] asked for, and what it
+    /// The application has given up what the last [`Action::Revoke`] asked for, and what it
     /// acknowledged is committed. Not to be called when they were [`Action::Lost`] meanwhile: that
-    /// ended the hand-over.
+    /// ended the revocation.
     pub fn revoked(&mut self, now_ms: u64) {
         either!(self, member => member.revoked(now_ms));
     }
@@ -243,7 +243,7 @@ impl Member {
         }
     }
 
-    /// Goes, after a hand-over of what the member has, and tells the group what `on_leave` says.
+    /// Goes, after a revocation of what the member has, and tells the group what `on_leave` says.
     pub fn leave(&mut self, on_leave: OnLeave, now_ms: u64) {
         either!(self, member => member.leave(on_leave, now_ms));
     }

@@ -1,11 +1,11 @@
-//! Partitions that the application has been asked to hand over.
+//! Partitions that are being revoked.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use super::action::Action;
 use crate::core::partition::TopicPartition;
 
-/// A hand-over under way.
+/// A revocation under way.
 #[derive(Debug)]
 pub(super) struct Revocation {
     pub(super) partitions: BTreeSet<TopicPartition>,

@@ -53,9 +53,9 @@ pub enum GroupError {
     /// No assignor is set.
     #[error("a classic group needs at least one assignor")]
     NoAssignor,
-    /// The application has not handed partitions over in time.
-    #[error("{partitions} partitions were not handed over in time and are lost")]
-    HandOverTimeout {
+    /// The application has not given partitions up in time.
+    #[error("{partitions} partitions were not given up in time and are lost")]
+    RevocationTimeout {
         /// How many.
         partitions: usize,
     },
@@ -84,7 +84,7 @@ pub enum GroupStatus {
     Syncing,
     /// The coordinator wants it to have other partitions than it has.
     Reconciling,
-    /// The application has not handed over partitions yet.
+    /// The application has not given up partitions yet.
     Revoking {
         /// How many.
         partitions: usize,
@@ -121,7 +121,7 @@ impl fmt::Display for GroupStatus {
             GroupStatus::Syncing => f.write_str("waiting for the group leader's assignment"),
             GroupStatus::Reconciling => f.write_str("taking over the coordinator's assignment"),
             GroupStatus::Revoking { partitions, .. } => {
-                write!(f, "waiting for the application to hand over {partitions} partitions")
+                write!(f, "waiting for the application to give up {partitions} partitions")
             }
             GroupStatus::Stable { partitions } => {
                 write!(f, "member of the group with {partitions} partitions")

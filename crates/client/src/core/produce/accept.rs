@@ -37,11 +37,11 @@ impl Sender {
         // In two walks: nothing of an answer that breaks off is used.
         let response = ProduceResponseView::parse(&mut Reader::new(body), version)?;
         let mut accepted = Accepted::default();
-        let Some(outbox) = self.outboxes.get_mut(&broker) else { return Ok(accepted) };
-        let mut request = outbox.requests.pop_front().unwrap_or_default();
-        outbox.trouble = None;
+        let Some(broker_queue) = self.broker_queues.get_mut(&broker) else { return Ok(accepted) };
+        let mut request = broker_queue.requests.pop_front().unwrap_or_default();
+        broker_queue.cause = None;
         let throttle_ms = u64::try_from(response.throttle_time_ms).unwrap_or(0);
-        outbox.throttled_until_ms = outbox.throttled_until_ms.max(now_ms + throttle_ms);
+        broker_queue.throttled_until_ms = broker_queue.throttled_until_ms.max(now_ms + throttle_ms);
         for node in response.node_endpoints {
             let Ok(port) = u16::try_from(node.port) else { continue };
             let (host, rack) = (node.host.to_owned(), node.rack.map(str::to_owned));
@@ -84,8 +84,8 @@ impl Sender {
 
     /// A request was sent whose answer nobody waits for (`acks` 0).
     pub fn written(&mut self, broker: i32, now_ms: u64) {
-        let Some(outbox) = self.outboxes.get_mut(&broker) else { return };
-        for (slot, key) in outbox.requests.pop_front().unwrap_or_default() {
+        let Some(broker_queue) = self.broker_queues.get_mut(&broker) else { return };
+        for (slot, key) in broker_queue.requests.pop_front().unwrap_or_default() {
             if let Some(batch) = self.partitions[slot as usize].landed(key) {
                 self.acknowledge(slot, batch, -1, -1);
                 self.reschedule(slot, now_ms);
@@ -94,13 +94,13 @@ impl Sender {
     }
 
     /// The connection to a broker is gone, or never came about.
-    /// `trouble` says why.
-    pub fn disconnected(&mut self, broker: i32, trouble: Arc<str>, now_ms: u64) {
+    /// `cause` says why.
+    pub fn disconnected(&mut self, broker: i32, cause: Arc<str>, now_ms: u64) {
         self.wants_metadata = true;
         self.lookup = true;
-        let Some(outbox) = self.outboxes.get_mut(&broker) else { return };
-        outbox.trouble = Some(trouble);
-        for (slot, key) in std::mem::take(&mut outbox.requests).into_iter().flatten() {
+        let Some(broker_queue) = self.broker_queues.get_mut(&broker) else { return };
+        broker_queue.cause = Some(cause);
+        for (slot, key) in std::mem::take(&mut broker_queue.requests).into_iter().flatten() {
             if let Some(batch) = self.partitions[slot as usize].landed(key) {
                 self.retry(slot, batch, ErrorCode::NETWORK_EXCEPTION, now_ms);
                 self.reschedule(slot, now_ms);
@@ -207,8 +207,8 @@ impl Sender {
         batch.last_error = Some(code);
         let is_over = batch.attempts > self.settings.retries || batch.outcome.is_settled();
         if is_over {
-            let trouble = self.trouble_of(slot);
-            let kind = expired(&batch, trouble, now_ms);
+            let cause = self.cause_of(slot);
+            let kind = expired(&batch, cause, now_ms);
             return self.abandon(slot, batch, kind, Vec::new());
         }
         let pause_ms = self.backoff_ms(batch.attempts);
@@ -270,14 +270,14 @@ impl Sender {
     pub fn expire(&mut self, now_ms: u64) -> bool {
         for slot in 0..self.partitions.len() as Slot {
             let after_ms = self.settings.delivery_timeout_ms;
-            let trouble = self.trouble_of(slot);
+            let cause = self.cause_of(slot);
             let is_old = |batch: &Batch| now_ms.saturating_sub(batch.created_ms) >= after_ms;
             let partition = &mut self.partitions[slot as usize];
             // What is under way stays until its fate is known, but nobody waits any longer.
             for batch in partition.in_flight.iter().filter(|batch| is_old(batch)) {
                 let failure = super::outcome::Failure {
                     partition: Arc::clone(&partition.name),
-                    kind: expired(batch, trouble.clone(), now_ms),
+                    kind: expired(batch, cause.clone(), now_ms),
                     records: Vec::new(),
                 };
                 batch.outcome.settle(Settled::Failed(failure), &mut self.wakers);
@@ -286,7 +286,7 @@ impl Sender {
             while let Some(batch) = self.partitions[slot as usize].queue.pop_front_if(|b| is_old(b))
             {
                 has_expired = true;
-                let kind = expired(&batch, trouble.clone(), now_ms);
+                let kind = expired(&batch, cause.clone(), now_ms);
                 self.abandon(slot, batch, kind, Vec::new());
             }
             if has_expired {
@@ -298,20 +298,20 @@ impl Sender {
     }
 
     /// What keeps a partition's batches from being acknowledged, as far as is known.
-    fn trouble_of(&self, slot: Slot) -> Option<Arc<str>> {
+    fn cause_of(&self, slot: Slot) -> Option<Arc<str>> {
         match self.partitions[slot as usize].leader {
-            Some(leader) => self.outboxes.get(&leader.id)?.trouble.clone(),
-            None => self.trouble.clone(),
+            Some(leader) => self.broker_queues.get(&leader.id)?.cause.clone(),
+            None => self.cause.clone(),
         }
     }
 }
 
-fn expired(batch: &Batch, trouble: Option<Arc<str>>, now_ms: u64) -> ProduceErrorKind {
+fn expired(batch: &Batch, cause: Option<Arc<str>>, now_ms: u64) -> ProduceErrorKind {
     ProduceErrorKind::Expired {
         after_ms: now_ms.saturating_sub(batch.created_ms),
         attempts: batch.attempts,
         last: batch.last_error,
-        trouble,
+        cause,
     }
 }
 

@@ -169,9 +169,9 @@ impl Sender {
 
     /// Sends what lingers: somebody waits for room, and nothing else makes any.
     fn hurry(&mut self, now_ms: u64) {
-        let brokers: Vec<i32> = self.outboxes.keys().copied().collect();
+        let brokers: Vec<i32> = self.broker_queues.keys().copied().collect();
         for broker in brokers {
-            let waiting = self.outboxes.get(&broker).map(|outbox| &outbox.waiting);
+            let waiting = self.broker_queues.get(&broker).map(|broker_queue| &broker_queue.waiting);
             let slots: Vec<Slot> = waiting.into_iter().flatten().map(|&(_, slot)| slot).collect();
             for slot in slots {
                 self.close_last(slot, now_ms);
@@ -212,8 +212,8 @@ impl Sender {
                 self.fail(slot as Slot, batch, kind.clone(), Vec::new());
             }
         }
-        for outbox in self.outboxes.values_mut() {
-            for request in &mut outbox.requests {
+        for broker_queue in self.broker_queues.values_mut() {
+            for request in &mut broker_queue.requests {
                 request.clear();
             }
         }
@@ -247,7 +247,7 @@ impl Sender {
         let kind = match refused {
             Refused::Full => ProduceErrorKind::Full { waited_ms: 0 },
             Refused::UnknownTopic => {
-                ProduceErrorKind::UnknownTopic { code: None, trouble: self.trouble.clone() }
+                ProduceErrorKind::UnknownTopic { code: None, cause: self.cause.clone() }
             }
             Refused::NoSuchPartition(count) => ProduceErrorKind::NoSuchPartition { count },
             Refused::For(kind) => kind,

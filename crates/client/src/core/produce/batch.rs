@@ -47,7 +47,7 @@ pub struct ProducerRecord<'a> {
     pub value: Option<&'a [u8]>,
     /// Headers, in order.
     pub headers: Headers<'a>,
-    /// Milliseconds since 1970; without one the time at which the record is handed over.
+    /// Milliseconds since 1970; without one the time at which the record is sent.
     pub timestamp: Option<i64>,
 }
 

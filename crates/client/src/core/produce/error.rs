@@ -63,12 +63,12 @@ pub enum ProduceErrorKind {
         count: usize,
     },
     /// Nothing is known of the topic: it does not exist, or nobody could be asked in time.
-    #[error("nothing is known of the topic{}{}", because(*.code), saying(.trouble))]
+    #[error("nothing is known of the topic{}{}", because(*.code), saying(.cause))]
     UnknownTopic {
         /// What the broker says of it.
         code: Option<ErrorCode>,
         /// Why nobody could be asked.
-        trouble: Option<Arc<str>>,
+        cause: Option<Arc<str>>,
     },
     /// As much as fits `buffer.memory` waits to be acknowledged, and did so for `max.block.ms`.
     #[error("no room in buffer.memory within {waited_ms} ms")]
@@ -80,7 +80,7 @@ pub enum ProduceErrorKind {
     #[error(
         "not acknowledged within {after_ms} ms, sent {attempts} times{}{}",
         because(*.last),
-        saying(.trouble)
+        saying(.cause)
     )]
     Expired {
         /// Milliseconds since its batch was begun.
@@ -90,7 +90,7 @@ pub enum ProduceErrorKind {
         /// What a broker said last.
         last: Option<ErrorCode>,
         /// Why its broker, or any, cannot be reached.
-        trouble: Option<Arc<str>>,
+        cause: Option<Arc<str>>,
     },
     /// The broker refuses.
     #[error("the broker answers {}{}", code_name(*.code), saying(.message))]

@@ -50,11 +50,11 @@ pub use batch::{AsProducerRecord, ProducerRecord, Sealer};
 pub use error::{ProduceError, ProduceErrorKind};
 pub use memory::Memory;
 pub use outcome::{RecordMetadata, Ticket};
-pub use sender::Shipment;
+pub use sender::OutgoingRequest;
 
 use crate::core::random::Random;
 use partition::Partition;
-use schedule::Outbox;
+use schedule::BrokerQueue;
 use topics::Topic;
 
 /// Who has to have a record before it is acknowledged (`acks`).
@@ -165,7 +165,7 @@ pub struct Sender {
     partitions: Vec<Partition>,
     /// Places in `partitions` that nobody has.
     free: Vec<Slot>,
-    outboxes: HashMap<i32, Outbox>,
+    broker_queues: HashMap<i32, BrokerQueue>,
     next_batch: u64,
     random: Random,
     /// Id and first epoch that partitions begin with.
@@ -173,11 +173,11 @@ pub struct Sender {
     /// Why there will never be a producer id.
     over: Option<ProduceErrorKind>,
     /// Why metadata could not be asked for the last time.
-    trouble: Option<Arc<str>>,
+    cause: Option<Arc<str>>,
     /// Batches taken in and not settled.
     outstanding: usize,
     /// Brokers for which there may be something to do.
-    kicks: Vec<i32>,
+    brokers_to_wake: Vec<i32>,
     /// Who is to be told of settled batches.
     wakers: Vec<Waker>,
     /// Whoever looks after metadata, producer id and time is to be woken.
@@ -201,19 +201,19 @@ impl Sender {
             last_topic: 0,
             partitions: Vec::new(),
             free: Vec::new(),
-            outboxes: HashMap::new(),
+            broker_queues: HashMap::new(),
             next_batch: 0,
             random: Random(seed),
             producer_id: None,
             over: None,
             outstanding: 0,
-            kicks: Vec::new(),
+            brokers_to_wake: Vec::new(),
             wakers: Vec::new(),
             lookup: false,
             wants_metadata: false,
             wants_producer_id: false,
             is_unwatched: true,
-            trouble: None,
+            cause: None,
             counts: ProduceCounts::default(),
         }
     }
@@ -253,14 +253,14 @@ impl Sender {
 
     /// Whether somebody has to hear of something; see [`Self::take_signals`].
     pub fn has_signals(&self) -> bool {
-        self.lookup || !self.kicks.is_empty() || !self.wakers.is_empty()
+        self.lookup || !self.brokers_to_wake.is_empty() || !self.wakers.is_empty()
     }
 
     /// Takes whom to wake: brokers' tasks, those who wait for batches, and whether there is
     /// something to look after.
     pub fn take_signals(&mut self) -> Signals {
         Signals {
-            kicks: std::mem::take(&mut self.kicks),
+            brokers_to_wake: std::mem::take(&mut self.brokers_to_wake),
             wakers: std::mem::take(&mut self.wakers),
             lookup: std::mem::take(&mut self.lookup),
         }
@@ -278,8 +278,8 @@ impl Sender {
     }
 
     /// Takes over that nobody could be asked for metadata.
-    pub fn metadata_failed(&mut self, trouble: Arc<str>) {
-        self.trouble = Some(trouble);
+    pub fn metadata_failed(&mut self, cause: Arc<str>) {
+        self.cause = Some(cause);
         self.wants_metadata = true;
         self.lookup = true;
     }
@@ -301,7 +301,7 @@ impl Sender {
 #[derive(Debug, Default)]
 pub struct Signals {
     /// Brokers for which there may be something to do.
-    pub kicks: Vec<i32>,
+    pub brokers_to_wake: Vec<i32>,
     /// Those who wait for batches that are settled now.
     pub wakers: Vec<Waker>,
     /// There is something to look after: metadata, a producer id, or time.

@@ -1,6 +1,6 @@
 //! Whose turn it is at which broker, and when.
 //!
-//! A partition stands in one place: nowhere, in the row of those whose turn it is, or among those
+//! A partition stands in one place: nowhere, ready, which is in a queue by turns, or among those
 //! that wait for a time (`linger.ms`, `retry.backoff.ms`). Whatever changes a partition ends with
 //! [`Sender::reschedule`].
 
@@ -15,26 +15,26 @@ use super::{Sender, Slot};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
     Nowhere,
-    /// In a broker's row. An entry there that this does not point to is void.
-    Row(i32),
+    /// Ready to be sent to a broker. An entry there that this does not point to is void.
+    Ready(i32),
     /// Among those that wait, until then.
     Waiting(i32, u64),
 }
 
 /// What goes to one broker.
 #[derive(Debug)]
-pub(super) struct Outbox {
+pub(super) struct BrokerQueue {
     /// Partitions whose turn it is, the one that waited longest first.
-    pub row: VecDeque<Slot>,
+    pub ready: VecDeque<Slot>,
     pub waiting: BTreeSet<(u64, Slot)>,
     /// Requests sent and not answered, in order, with what each contains.
     pub requests: VecDeque<Vec<(Slot, BatchKey)>>,
     /// The broker asked to be left alone until then (KIP-219).
     pub throttled_until_ms: u64,
-    /// Until when the broker's task sleeps, should nobody kick it; 0 while it does not.
+    /// Until when the broker's task sleeps, should nobody wake it; 0 while it does not.
     pub sleeps_until_ms: u64,
     /// Why the last connection ended, while no other has brought an answer.
-    pub trouble: Option<Arc<str>>,
+    pub cause: Option<Arc<str>>,
 }
 
 impl Sender {
@@ -53,7 +53,7 @@ impl Sender {
         let partition = &mut self.partitions[slot as usize];
         let turn = partition.turn(&rules, now_ms);
         let place = match (partition.leader, turn) {
-            (Some(leader), Turn::Now) => Place::Row(leader.id),
+            (Some(leader), Turn::Now) => Place::Ready(leader.id),
             (Some(leader), Turn::At(due)) => Place::Waiting(leader.id, due),
             _ => Place::Nowhere,
         };
@@ -74,19 +74,19 @@ impl Sender {
             return;
         }
         if let Place::Waiting(broker, due) = before
-            && let Some(outbox) = self.outboxes.get_mut(&broker)
+            && let Some(broker_queue) = self.broker_queues.get_mut(&broker)
         {
-            outbox.waiting.remove(&(due, slot));
+            broker_queue.waiting.remove(&(due, slot));
         }
         match place {
             Place::Nowhere => {}
-            Place::Row(broker) => {
-                self.outboxes.entry(broker).or_default().row.push_back(slot);
-                self.kick(broker, now_ms);
+            Place::Ready(broker) => {
+                self.broker_queues.entry(broker).or_default().ready.push_back(slot);
+                self.wake(broker, now_ms);
             }
             Place::Waiting(broker, due) => {
-                self.outboxes.entry(broker).or_default().waiting.insert((due, slot));
-                self.kick(broker, due);
+                self.broker_queues.entry(broker).or_default().waiting.insert((due, slot));
+                self.wake(broker, due);
             }
         }
     }
@@ -98,13 +98,13 @@ impl Sender {
     }
 
     /// Wakes a broker's task, should it sleep beyond `due`.
-    fn kick(&mut self, broker: i32, due_ms: u64) {
+    fn wake(&mut self, broker: i32, due_ms: u64) {
         let max_in_flight = self.settings.max_in_flight;
-        let outbox = self.outboxes.entry(broker).or_default();
+        let broker_queue = self.broker_queues.entry(broker).or_default();
         // With as many requests under way as may be, the next answer comes first.
-        if outbox.sleeps_until_ms > due_ms && outbox.requests.len() < max_in_flight {
-            outbox.sleeps_until_ms = 0;
-            self.kicks.push(broker);
+        if broker_queue.sleeps_until_ms > due_ms && broker_queue.requests.len() < max_in_flight {
+            broker_queue.sleeps_until_ms = 0;
+            self.brokers_to_wake.push(broker);
         }
     }
 
@@ -113,26 +113,26 @@ impl Sender {
         self.partitions.iter().any(|known| known.leader.is_none() && !known.queue.is_empty())
     }
 
-    /// Moves those whose time has come into the row.
+    /// Makes those ready whose time has come.
     pub(super) fn wake_due(&mut self, broker: i32, now_ms: u64) {
         loop {
-            let Some(outbox) = self.outboxes.get_mut(&broker) else { return };
-            let Some(&(due, slot)) = outbox.waiting.first() else { return };
+            let Some(broker_queue) = self.broker_queues.get_mut(&broker) else { return };
+            let Some(&(due, slot)) = broker_queue.waiting.first() else { return };
             if due > now_ms {
                 return;
             }
-            outbox.waiting.pop_first();
+            broker_queue.waiting.pop_first();
             self.partitions[slot as usize].place = Place::Nowhere;
             self.reschedule(slot, now_ms);
         }
     }
 
-    /// The next partition of a broker's row.
-    pub(super) fn next_in_row(&mut self, broker: i32) -> Option<Slot> {
-        let row = &mut self.outboxes.get_mut(&broker)?.row;
-        while let Some(slot) = row.pop_front() {
+    /// The next partition that is ready for a broker.
+    pub(super) fn next_ready(&mut self, broker: i32) -> Option<Slot> {
+        let ready = &mut self.broker_queues.get_mut(&broker)?.ready;
+        while let Some(slot) = ready.pop_front() {
             let place = &mut self.partitions[slot as usize].place;
-            if *place == Place::Row(broker) {
+            if *place == Place::Ready(broker) {
                 *place = Place::Nowhere;
                 return Some(slot);
             }
@@ -140,52 +140,54 @@ impl Sender {
         None
     }
 
-    /// Gives back what [`Self::next_in_row`] gave: it goes first next time.
-    pub(super) fn back_in_row(&mut self, broker: i32, slot: Slot) {
-        self.partitions[slot as usize].place = Place::Row(broker);
-        if let Some(outbox) = self.outboxes.get_mut(&broker) {
-            outbox.row.push_front(slot);
+    /// Gives back what [`Self::next_ready`] gave: it goes first next time.
+    pub(super) fn put_back_ready(&mut self, broker: i32, slot: Slot) {
+        self.partitions[slot as usize].place = Place::Ready(broker);
+        if let Some(broker_queue) = self.broker_queues.get_mut(&broker) {
+            broker_queue.ready.push_front(slot);
         }
     }
 
-    /// When a broker's task should come back if nobody kicks it; it may sleep until then. `None`
+    /// When a broker's task should come back if nobody wakes it; it may sleep until then. `None`
     /// when there is nothing to wait for.
     pub fn sleep(&mut self, broker: i32, now_ms: u64) -> Option<u64> {
         let max_in_flight = self.settings.max_in_flight;
-        let outbox = self.outboxes.entry(broker).or_default();
-        outbox.sleeps_until_ms = u64::MAX;
-        if outbox.requests.len() >= max_in_flight {
+        let broker_queue = self.broker_queues.entry(broker).or_default();
+        broker_queue.sleeps_until_ms = u64::MAX;
+        if broker_queue.requests.len() >= max_in_flight {
             return None;
         }
-        let due = match (outbox.row.is_empty(), outbox.waiting.first()) {
-            // Entries may be void; then the next look empties the row.
+        let due = match (broker_queue.ready.is_empty(), broker_queue.waiting.first()) {
+            // Entries may be void; then the next look removes them.
             (false, _) => now_ms,
             (true, Some(&(due, _))) => due,
             (true, None) => return None,
         };
-        let due = due.max(outbox.throttled_until_ms);
-        outbox.sleeps_until_ms = due.max(1);
+        let due = due.max(broker_queue.throttled_until_ms);
+        broker_queue.sleeps_until_ms = due.max(1);
         Some(due)
     }
 
     /// Whether there is anything that goes to a broker, now or later.
     pub fn has_work(&self, broker: i32) -> bool {
-        self.outboxes.get(&broker).is_some_and(|outbox| {
-            !outbox.row.is_empty() || !outbox.waiting.is_empty() || !outbox.requests.is_empty()
+        self.broker_queues.get(&broker).is_some_and(|broker_queue| {
+            !broker_queue.ready.is_empty()
+                || !broker_queue.waiting.is_empty()
+                || !broker_queue.requests.is_empty()
         })
     }
 }
 
-impl Default for Outbox {
-    fn default() -> Outbox {
-        Outbox {
-            row: VecDeque::new(),
+impl Default for BrokerQueue {
+    fn default() -> BrokerQueue {
+        BrokerQueue {
+            ready: VecDeque::new(),
             waiting: BTreeSet::new(),
             requests: VecDeque::new(),
             throttled_until_ms: 0,
-            // Nobody is there yet: the first kick makes somebody.
+            // Nobody is there yet: the first wake-up makes somebody.
             sleeps_until_ms: u64::MAX,
-            trouble: None,
+            cause: None,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Taking batches out: one request with many partitions per broker.
 //!
-//! A request goes through three hands. [`Sender::drain`] decides what is in it, under the lock;
-//! [`Shipment::seal_next`] compresses and computes checksums, and [`Shipment::encode`] writes the
-//! frame, without it; [`Sender::lodge`] keeps what was sealed for the case that it has to be sent
-//! again.
+//! A request is made in three steps. [`Sender::drain`] decides what is in it, under the lock;
+//! [`OutgoingRequest::seal_next`] compresses and computes checksums, and [`OutgoingRequest::encode`]
+//! writes the frame, without it; [`Sender::keep_sealed`] keeps what was sealed for the case that it has
+//! to be sent again.
 
 use std::mem;
 use std::sync::Arc;
@@ -27,16 +27,16 @@ const REQUEST_OVERHEAD: usize = 100;
 
 /// A request to be sent to one broker.
 #[derive(Debug)]
-pub struct Shipment {
+pub struct OutgoingRequest {
     acks: Acks,
-    parcels: Vec<Parcel>,
-    /// Parcels in front of this one are sealed.
+    parts: Vec<RequestPart>,
+    /// Parts in front of this one are sealed.
     sealed: usize,
 }
 
 /// One partition's part of a request: one batch, as Kafka's brokers demand.
 #[derive(Debug)]
-struct Parcel {
+struct RequestPart {
     slot: Slot,
     key: BatchKey,
     topic_id: Uuid,
@@ -47,18 +47,18 @@ struct Parcel {
 impl Sender {
     /// Takes what is to be sent to a broker now; `None` when there is nothing, or as many requests
     /// as may be are under way.
-    pub fn drain(&mut self, broker: i32, now_ms: u64) -> Option<Shipment> {
-        let outbox = self.outboxes.get_mut(&broker)?;
-        outbox.sleeps_until_ms = 0;
-        let is_full = outbox.requests.len() >= self.settings.max_in_flight;
-        if is_full || now_ms < outbox.throttled_until_ms {
+    pub fn drain(&mut self, broker: i32, now_ms: u64) -> Option<OutgoingRequest> {
+        let broker_queue = self.broker_queues.get_mut(&broker)?;
+        broker_queue.sleeps_until_ms = 0;
+        let is_full = broker_queue.requests.len() >= self.settings.max_in_flight;
+        if is_full || now_ms < broker_queue.throttled_until_ms {
             return None;
         }
         self.wake_due(broker, now_ms);
         let rules = self.rules();
-        let mut parcels: Vec<Parcel> = Vec::new();
+        let mut parts: Vec<RequestPart> = Vec::new();
         let mut size = REQUEST_OVERHEAD;
-        while let Some(slot) = self.next_in_row(broker) {
+        while let Some(slot) = self.next_ready(broker) {
             let partition = &self.partitions[slot as usize];
             let leads = partition.leader.is_some_and(|leader| leader.id == broker);
             if !leads || partition.turn(&rules, now_ms) != Turn::Now {
@@ -66,27 +66,27 @@ impl Sender {
                 continue;
             }
             let len = self.expected_len(slot);
-            if !parcels.is_empty() && size + len > self.settings.max_request_size {
-                self.back_in_row(broker, slot);
+            if !parts.is_empty() && size + len > self.settings.max_request_size {
+                self.put_back_ready(broker, slot);
                 break;
             }
             size += len;
-            parcels.extend(self.dispatch(slot, broker));
+            parts.extend(self.dispatch(slot, broker));
         }
-        if parcels.is_empty() {
+        if parts.is_empty() {
             return None;
         }
-        for parcel in &parcels {
+        for part in &parts {
             // Its next batch goes with the next request.
-            self.reschedule(parcel.slot, now_ms);
+            self.reschedule(part.slot, now_ms);
         }
         // Topics stand together in a request.
-        parcels.sort_unstable_by(|a, b| a.partition.cmp(&b.partition));
-        let request = parcels.iter().map(|parcel| (parcel.slot, parcel.key)).collect();
-        self.outboxes.get_mut(&broker)?.requests.push_back(request);
+        parts.sort_unstable_by(|a, b| a.partition.cmp(&b.partition));
+        let request = parts.iter().map(|part| (part.slot, part.key)).collect();
+        self.broker_queues.get_mut(&broker)?.requests.push_back(request);
         self.counts.requests += 1;
-        self.counts.batches += parcels.len() as u64;
-        Some(Shipment { acks: self.settings.acks, parcels, sealed: 0 })
+        self.counts.batches += parts.len() as u64;
+        Some(OutgoingRequest { acks: self.settings.acks, parts, sealed: 0 })
     }
 
     /// Bytes that the first batch of a partition's queue will take in a request.
@@ -101,7 +101,7 @@ impl Sender {
     }
 
     /// Takes the first batch of a partition's queue out.
-    fn dispatch(&mut self, slot: Slot, broker: i32) -> Option<Parcel> {
+    fn dispatch(&mut self, slot: Slot, broker: i32) -> Option<RequestPart> {
         let compression = self.settings.compression;
         let partition = &mut self.partitions[slot as usize];
         if self.settings.is_idempotent {
@@ -117,7 +117,7 @@ impl Sender {
         let mut batch = partition.queue.pop_front()?;
         batch.attempts += 1;
         self.counts.retries += u64::from(batch.attempts > 1);
-        let parcel = Parcel {
+        let part = RequestPart {
             slot,
             key: batch.key,
             topic_id: self.topics[partition.topic].id,
@@ -126,16 +126,16 @@ impl Sender {
         };
         partition.sent_to = broker;
         partition.in_flight.push_back(batch);
-        Some(parcel)
+        Some(part)
     }
 
     /// Keeps what was sealed.
-    pub fn lodge(&mut self, shipment: &Shipment) {
-        for parcel in &shipment.parcels {
-            let Contents::Sealed { bytes, raw_len } = &parcel.contents else { continue };
+    pub fn keep_sealed(&mut self, outgoing: &OutgoingRequest) {
+        for part in &outgoing.parts {
+            let Contents::Sealed { bytes, raw_len } = &part.contents else { continue };
             self.counts.batch_bytes += bytes.len() as u64;
-            let partition = &mut self.partitions[parcel.slot as usize];
-            if let Some(batch) = partition.in_flight_mut(parcel.key) {
+            let partition = &mut self.partitions[part.slot as usize];
+            if let Some(batch) = partition.in_flight_mut(part.key) {
                 batch.keep(bytes.clone());
             }
             self.topics[partition.topic].learn_ratio(*raw_len, bytes.len());
@@ -143,11 +143,11 @@ impl Sender {
     }
 }
 
-impl Shipment {
+impl OutgoingRequest {
     #[cfg(test)]
     /// Partitions in it.
     pub fn partitions(&self) -> usize {
-        self.parcels.len()
+        self.parts.len()
     }
 
     /// Whether the broker answers it.
@@ -157,11 +157,11 @@ impl Shipment {
 
     /// Seals one batch; gives its bytes before compression, and `None` when all are sealed.
     pub fn seal_next(&mut self, sealer: &mut Sealer) -> Option<usize> {
-        let parcel = self.parcels.get_mut(self.sealed)?;
+        let part = self.parts.get_mut(self.sealed)?;
         self.sealed += 1;
         let lent = Contents::Sealed { bytes: Bytes::new(), raw_len: 0 };
         let mut len = 0;
-        parcel.contents = match mem::replace(&mut parcel.contents, lent) {
+        part.contents = match mem::replace(&mut part.contents, lent) {
             Contents::Raw(raw) => {
                 len = raw.len();
                 Contents::Sealed { bytes: sealer.seal(raw), raw_len: len }
@@ -179,21 +179,21 @@ impl Shipment {
         client_id: &str,
         timeout_ms: i32,
     ) -> Result<(), EncodeError> {
-        debug_assert_eq!(self.sealed, self.parcels.len());
-        let data_of = |parcel: &Parcel| {
-            let records = match &parcel.contents {
+        debug_assert_eq!(self.sealed, self.parts.len());
+        let data_of = |part: &RequestPart| {
+            let records = match &part.contents {
                 Contents::Sealed { bytes, .. } => RecordsRef::Shared(bytes.clone()),
                 Contents::Raw(_) => RecordsRef::Null,
             };
-            PartitionProduceDataRef { index: parcel.partition.partition, records }
+            PartitionProduceDataRef { index: part.partition.partition, records }
         };
-        let data: Vec<PartitionProduceDataRef<'_>> = self.parcels.iter().map(data_of).collect();
+        let data: Vec<PartitionProduceDataRef<'_>> = self.parts.iter().map(data_of).collect();
         let mut left = &data[..];
         let mut topic_data: Vec<TopicProduceDataRef<'_>> = Vec::new();
-        for parcels in self.parcels.chunk_by(|a, b| a.partition.topic == b.partition.topic) {
-            let (partition_data, others) = left.split_at(parcels.len().min(left.len()));
+        for parts in self.parts.chunk_by(|a, b| a.partition.topic == b.partition.topic) {
+            let (partition_data, others) = left.split_at(parts.len().min(left.len()));
             left = others;
-            let Some(first) = parcels.first() else { continue };
+            let Some(first) = parts.first() else { continue };
             topic_data.push(TopicProduceDataRef {
                 name: &first.partition.topic,
                 topic_id: first.topic_id,

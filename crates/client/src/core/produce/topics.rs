@@ -103,7 +103,7 @@ impl Sender {
                 });
             }
         }
-        self.trouble = None;
+        self.cause = None;
         // What is gone and has nothing to be sent is looked up again by the next record for it.
         self.forget_topics(|topic| !metadata.topics.contains_key(&*topic.name));
         for at in 0..self.topics.len() {

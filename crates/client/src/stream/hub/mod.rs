@@ -29,7 +29,7 @@ use crate::options;
 use commits::{Commits, Outcome};
 use rebalance::Listener;
 
-/// Of the time for a hand-over what is kept for the commit at its end.
+/// Of the time for a revocation what is kept for the commit at its end.
 const COMMIT_SHARE: u32 = 5;
 
 pub(super) struct Hub {
@@ -37,7 +37,7 @@ pub(super) struct Hub {
     pub has_group: bool,
     /// How often what plain sources handed out is committed.
     pub auto_commit: Option<Duration>,
-    hand_over_max: Duration,
+    revocation_timeout: Duration,
     stop_timeout: Duration,
     offsets: Option<Arc<dyn ManualOffsets>>,
     state: Mutex<State>,
@@ -83,7 +83,7 @@ impl Hub {
             handle: consumer.handle(),
             has_group: settings.consumer.group_id.is_some(),
             auto_commit,
-            hand_over_max: options::bounded(settings.hand_over_max),
+            revocation_timeout: options::bounded(settings.revocation_timeout),
             stop_timeout: options::bounded(settings.stop_timeout),
             offsets,
             state: Mutex::default(),

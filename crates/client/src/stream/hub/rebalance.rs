@@ -13,7 +13,7 @@ use crate::stream::assigned::AssignedPartition;
 
 impl Hub {
     /// Gives partitions up: waits for what is in the application's hands, then commits.
-    async fn hand_over(self: &Arc<Self>, rebalance: &Rebalance) {
+    async fn revoke(self: &Arc<Self>, rebalance: &Rebalance) {
         let assignments = self.end_assignments(rebalance.partitions());
         tokio::select! {
             () = self.settle_and_commit(&assignments, rebalance) => {}
@@ -30,7 +30,7 @@ impl Hub {
         let now = Instant::now();
         let deadline = rebalance.deadline().map_or(now, Instant::from);
         let left = deadline.saturating_duration_since(now);
-        let settle_by = now + (left - left / COMMIT_SHARE).min(self.hand_over_max);
+        let settle_by = now + (left - left / COMMIT_SHARE).min(self.revocation_timeout);
         let settled = async {
             for assignment in assignments {
                 assignment.settled().await;
@@ -108,7 +108,7 @@ impl RebalanceListener for Listener {
     fn revoked<'a>(&'a self, rebalance: &'a Rebalance) -> ListenerFuture<'a> {
         Box::pin(async {
             if let Some(hub) = self.hub.upgrade() {
-                hub.hand_over(rebalance).await;
+                hub.revoke(rebalance).await;
             }
         })
     }
@@ -120,7 +120,7 @@ impl RebalanceListener for Listener {
                 hub.close_assignments(&assignments);
                 if let Some(offsets) = &hub.offsets {
                     let hook = offsets.revoked(rebalance.partitions());
-                    if timeout(hub.hand_over_max, hook).await.is_err() {
+                    if timeout(hub.revocation_timeout, hook).await.is_err() {
                         tracing::warn!("the hook for lost partitions took too long");
                     }
                 }

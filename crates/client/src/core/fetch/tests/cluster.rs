@@ -17,23 +17,6 @@ use super::super::*;
 pub(super) const VERSION: i16 = 17;
 pub(super) const TOPIC_ID: Uuid = Uuid::from_u128(4711);
 
-/// A small generator, so that a seed says everything.
-pub(super) struct Rng(pub(super) u64);
-
-impl Rng {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(super) fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-}
-
 /// Brokers with logs in memory.
 #[derive(Default)]
 pub(super) struct Cluster {
@@ -290,8 +273,8 @@ pub(super) fn fetcher(settings: FetchSettings, budget: usize) -> Fetcher {
 pub(super) fn pump(fetcher: &mut Fetcher, cluster: &mut Cluster, now: u64) -> usize {
     let mut sent = 0;
     fetcher.settle(now);
-    fetcher.kick_all();
-    for broker in fetcher.take_kicks() {
+    fetcher.wake_all();
+    for broker in fetcher.take_brokers_to_wake() {
         let mut frame = Writer::new();
         let planned = fetcher.plan(broker, now, VERSION, "test", &mut frame).unwrap();
         let Some(mut planned) = planned else { continue };

@@ -2,14 +2,12 @@
 
 use thalweg_records::Compression;
 use thalweg_records::builder::BatchOptions;
-use thalweg_wire::messages::FetchResponse;
-use thalweg_wire::messages::fetch_response::{
-    EpochEndOffset, FetchableTopicResponse, PartitionData,
-};
+use thalweg_wire::messages::fetch_response::{EpochEndOffset, PartitionData};
 use thalweg_wire::{ErrorCode, Writer};
 
 use super::super::*;
 use super::cluster::*;
+use super::{answer_of, diverge};
 
 /// A partition whose offset is being looked up, with two records kept, and a request for those
 /// behind them that is answered with `part` meanwhile. Gives the fetcher as that leaves it.
@@ -28,15 +26,7 @@ fn answered_late(cluster: &mut Cluster, was_committed: bool, part: PartitionData
         fetcher.resolve_committed(&tp(0), None);
     }
     cluster.answer(1, &frame.to_vec());
-    let body = encode(&FetchResponse {
-        session_id: 2,
-        responses: vec![FetchableTopicResponse {
-            topic_id: TOPIC_ID,
-            partitions: vec![part],
-            ..Default::default()
-        }],
-        ..FetchResponse::default()
-    });
+    let body = answer_of(part);
     let accepted = fetcher.accept(1, &body, VERSION, 0).unwrap();
     drop((planned, body));
     assert!(!accepted.has_errors && !accepted.has_unresolved, "{accepted:?}");
@@ -126,4 +116,22 @@ fn only_records_that_were_handed_out_are_said_to_be() {
     pump(&mut fetcher, &mut cluster, 0);
     assert_eq!(take(&mut fetcher, 9).len(), 0);
     assert_eq!((fetcher.handed_out(&tp(0)), stands_at(&fetcher)), (None, Some(5)));
+}
+
+#[test]
+fn records_that_a_truncation_took_away_are_not_said_to_be_handed_out() {
+    for (agrees_to, handed_out) in [(0, None), (1, None), (2, Some(2)), (3, Some(3))] {
+        let mut cluster = Cluster::with(1, 1);
+        let log = cluster.logs.get_mut(&0).unwrap();
+        log.append(&["a", "b", "c"], BatchOptions::default(), Compression::None);
+        let mut fetcher = fetcher(FetchSettings::default(), 1 << 20);
+        fetcher.add(tp(0), Some(Position::at(1)));
+        fetcher.update_leaders(&cluster.metadata());
+        pump(&mut fetcher, &mut cluster, 0);
+        // Two takes: the first record counts, not that of the last take.
+        assert_eq!((take(&mut fetcher, 1).len(), take(&mut fetcher, 9).len()), (1, 1));
+        diverge(&mut fetcher, agrees_to);
+        assert_eq!(fetcher.position(&tp(0)).map(|position| position.offset), Some(agrees_to));
+        assert_eq!(fetcher.handed_out(&tp(0)), handed_out, "the log agrees up to {agrees_to}");
+    }
 }

@@ -5,6 +5,7 @@ mod kept;
 mod loan;
 mod seeds;
 
+use bytes::Bytes;
 use thalweg_records::Compression;
 use thalweg_records::builder::BatchOptions;
 use thalweg_wire::messages::FetchResponse;
@@ -205,7 +206,7 @@ fn a_partition_that_is_refused_again_and_again_is_asked_for_less_and_less() {
 }
 
 #[test]
-fn what_is_resumed_while_a_request_is_held_back_is_asked_for_aside() {
+fn what_is_resumed_while_a_request_is_held_back_is_asked_for_without_a_session() {
     let mut cluster = Cluster::with(2, 1);
     let mut fetcher = fetcher(FetchSettings::default(), 1 << 20);
     for index in [0, 1] {
@@ -357,6 +358,29 @@ fn offsets_out_of_range_go_by_the_reset_policy() {
     }
 }
 
+/// Answers the fetch of partition 0 that is due with that its log goes only so far.
+fn diverge(fetcher: &mut Fetcher, end_offset: i64) {
+    let mut frame = Writer::new();
+    let _planned = fetcher.plan(1, 0, VERSION, "test", &mut frame).unwrap().unwrap();
+    let diverging_epoch = EpochEndOffset { epoch: 0, end_offset, ..Default::default() };
+    fetcher
+        .accept(1, &answer_of(PartitionData { diverging_epoch, ..Default::default() }), VERSION, 0)
+        .unwrap();
+}
+
+/// An answer about partition 0 alone.
+fn answer_of(part: PartitionData) -> Bytes {
+    encode(&FetchResponse {
+        session_id: 2,
+        responses: vec![FetchableTopicResponse {
+            topic_id: TOPIC_ID,
+            partitions: vec![part],
+            ..Default::default()
+        }],
+        ..FetchResponse::default()
+    })
+}
+
 #[test]
 fn a_truncated_log_is_gone_back_to_where_it_agrees() {
     let mut cluster = Cluster::with(1, 1);
@@ -370,22 +394,7 @@ fn a_truncated_log_is_gone_back_to_where_it_agrees() {
     fetcher.update_leaders(&cluster.metadata());
     pump(&mut fetcher, &mut cluster, 0);
     assert_eq!(take(&mut fetcher, 9).len(), 3);
-    let mut frame = Writer::new();
-    let _planned = fetcher.plan(1, 0, VERSION, "test", &mut frame).unwrap().unwrap();
-    let diverging = PartitionData {
-        diverging_epoch: EpochEndOffset { epoch: 0, end_offset: 1, ..Default::default() },
-        ..PartitionData::default()
-    };
-    let body = encode(&FetchResponse {
-        session_id: 2,
-        responses: vec![FetchableTopicResponse {
-            topic_id: TOPIC_ID,
-            partitions: vec![diverging],
-            ..Default::default()
-        }],
-        ..FetchResponse::default()
-    });
-    fetcher.accept(1, &body, VERSION, 0).unwrap();
+    diverge(&mut fetcher, 1);
     assert_eq!(fetcher.position(&tp(0)), Some(Position { offset: 1, leader_epoch: 0 }));
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Flights(pub(super) Vec<Flight>, BTreeSet<i32>);
 
 pub(super) struct Flight {
     broker: i32,
-    is_aside: bool,
+    is_sessionless: bool,
     body: Bytes,
     _room: Planned,
 }
@@ -25,16 +25,16 @@ impl Flights {
     /// Asks every broker that owes no answer.
     pub(super) fn send(&mut self, fetcher: &mut Fetcher, cluster: &mut Cluster, now: u64) {
         fetcher.settle(now);
-        fetcher.kick_all();
-        for broker in fetcher.take_kicks() {
-            if self.0.iter().any(|flight| flight.broker == broker && !flight.is_aside) {
+        fetcher.wake_all();
+        for broker in fetcher.take_brokers_to_wake() {
+            if self.0.iter().any(|flight| flight.broker == broker && !flight.is_sessionless) {
                 continue;
             }
             let mut frame = Writer::new();
             let planned = fetcher.plan(broker, now, VERSION, "test", &mut frame).unwrap();
             let Some(planned) = planned else { continue };
             let body = cluster.answer(broker, &frame.to_vec());
-            self.0.push(Flight { broker, is_aside: false, body, _room: planned });
+            self.0.push(Flight { broker, is_sessionless: false, body, _room: planned });
         }
     }
 
@@ -55,7 +55,7 @@ impl Flights {
             let Some(planned) = planned else { continue };
             assert!(is_late, "nobody was told that broker {broker} is to be asked");
             let body = cluster.answer(broker, &frame.to_vec());
-            self.0.push(Flight { broker, is_aside: true, body, _room: planned });
+            self.0.push(Flight { broker, is_sessionless: true, body, _room: planned });
         }
     }
 
@@ -69,12 +69,12 @@ impl Flights {
             _ => return,
         };
         let body = fetcher.budget().share(flight.body.to_vec());
-        if !flight.is_aside {
+        if !flight.is_sessionless {
             // Whoever was told has no request any more that is held back, and forgets it.
             self.1.extend(fetcher.take_late());
             self.1.remove(&flight.broker);
         }
-        match (flight.is_aside, lost) {
+        match (flight.is_sessionless, lost) {
             (false, true) => fetcher.disconnected(flight.broker, now),
             (true, true) => fetcher.sessionless_failed(flight.broker),
             (false, false) => {
@@ -101,7 +101,7 @@ pub(super) fn poll(fetcher: &mut Fetcher, loan: &mut Loan, max: usize) -> Record
 
 /// Pauses, resumes, seeks in the buffer, takes, appends and moves of leaders in every order.
 fn run_seed(seed: u64) -> FetchCounts {
-    let mut rng = Rng(seed);
+    let mut rng = Random(seed);
     let partitions = 1 + rng.below(6) as i32;
     let mut cluster = Cluster::with(partitions, 2);
     let budget_bytes = 8 << 10;
@@ -248,7 +248,7 @@ impl std::task::Wake for Woken {
 /// Takes of single partitions, in every order; the first of them is hardly ever read, and a few
 /// of its records are held all the time.
 fn run_seed_apart(seed: u64) {
-    let mut rng = Rng(seed);
+    let mut rng = Random(seed);
     let partitions = 2 + rng.below(8) as usize;
     let mut cluster = Cluster::with(partitions as i32, 2);
     let settings = FetchSettings { partition_max_bytes: 700, ..FetchSettings::default() };

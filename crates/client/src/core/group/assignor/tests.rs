@@ -1,26 +1,7 @@
 //! What every assignor has to keep, on examples and on random groups.
 
 use super::*;
-
-/// Numbers that look random and are the same for a seed.
-pub(crate) struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.next() % end.max(1)
-    }
-
-    pub fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-}
+use crate::core::random::Random;
 
 const ASSIGNOR_SEEDS: u64 = 120;
 

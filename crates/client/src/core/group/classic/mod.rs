@@ -32,7 +32,7 @@ use leader::{Candidate, Leader};
 /// Where a member stands.
 #[derive(Debug)]
 enum State {
-    /// To join, once partitions are handed over and the coordinator is known.
+    /// To join, once partitions are revoked and the coordinator is known.
     Unjoined,
     /// JoinGroup is under way.
     Joining(RequestId),
@@ -359,7 +359,7 @@ impl ClassicMember {
     }
 
     /// Whether the group is to be told that this member goes.
-    fn says_goodbye(&self) -> bool {
+    fn sends_leave(&self) -> bool {
         let is_static = self.settings.instance_id.is_some();
         match self.on_leave {
             // Not its own choice: the application does not poll.
@@ -409,7 +409,7 @@ impl ClassicMember {
             self.owned.retain(|partition| !late.partitions.contains(partition));
             let partitions = late.partitions.len();
             self.events.push_back(Action::Lost { partitions: listed(&late.partitions) });
-            self.warn(GroupError::HandOverTimeout { partitions });
+            self.warn(GroupError::RevocationTimeout { partitions });
         }
         if self.poll.is_over(now_ms) && self.minds_polling() {
             self.give_up_polling();

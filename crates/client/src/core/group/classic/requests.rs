@@ -116,7 +116,7 @@ impl ClassicMember {
     }
 
     pub(super) fn leave_request(&mut self) -> Option<(RequestId, Action)> {
-        if !self.says_goodbye() || self.member_id.is_empty() {
+        if !self.sends_leave() || self.member_id.is_empty() {
             return None;
         }
         let reason = match self.is_leaving {

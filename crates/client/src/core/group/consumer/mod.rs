@@ -6,7 +6,7 @@
 //! partition to another member only after that.
 //!
 //! Invariant: what a heartbeat says the member has is what the application has; a partition is
-//! left out only after it was handed over or lost.
+//! left out only after it was revoked or lost.
 
 mod heartbeat;
 mod reconcile;
@@ -63,7 +63,7 @@ pub struct ConsumerMember {
     state: State,
     /// What the coordinator wants it to have; `None` before it said so.
     target: Option<Partitions>,
-    /// What it has, also while it is being handed over.
+    /// What it has, also while it is being revoked.
     owned: Partitions,
     /// Something happened that reconciling has to look at.
     is_dirty: bool,
@@ -317,7 +317,7 @@ impl ConsumerMember {
             let partitions = late.partitions.len();
             self.events.push_back(Action::Lost { partitions: listed(&late.partitions) });
             self.let_go(&late.partitions);
-            self.warn(GroupError::HandOverTimeout { partitions });
+            self.warn(GroupError::RevocationTimeout { partitions });
         }
         if self.poll.is_over(now_ms) && self.minds_polling() {
             // The application is stuck: others shall have its partitions.

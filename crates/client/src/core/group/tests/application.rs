@@ -9,8 +9,8 @@ use crate::core::partition::TopicPartition;
 #[derive(Debug, Default)]
 pub(super) struct Application {
     pub owned: BTreeSet<TopicPartition>,
-    /// To be handed over; nothing of these is delivered.
-    pub handing_over: BTreeSet<TopicPartition>,
+    /// To be given up; nothing of these is delivered.
+    pub revoking: BTreeSet<TopicPartition>,
     pub deadline_ms: u64,
 }
 
@@ -24,35 +24,34 @@ impl Application {
                     assert!(all.contains(partition), "{partition} is added and not there");
                     assert!(self.owned.insert(partition.clone()), "{partition} is added twice");
                 }
-                let kept: BTreeSet<_> =
-                    self.owned.difference(&self.handing_over).cloned().collect();
+                let kept: BTreeSet<_> = self.owned.difference(&self.revoking).cloned().collect();
                 assert_eq!(all, kept, "the application has something else");
             }
             Action::Revoke { partitions, deadline_ms } => {
-                assert!(self.handing_over.is_empty(), "one hand-over at a time");
+                assert!(self.revoking.is_empty(), "one revocation at a time");
                 assert!(!partitions.is_empty());
                 assert!(
                     member.identity().is_some(),
                     "what was acknowledged could not be committed"
                 );
-                self.handing_over = partitions.iter().cloned().collect();
+                self.revoking = partitions.iter().cloned().collect();
                 self.deadline_ms = *deadline_ms;
-                assert!(self.handing_over.is_subset(&self.owned), "revoked what it does not have");
+                assert!(self.revoking.is_subset(&self.owned), "revoked what it does not have");
             }
             Action::Lost { partitions } => {
                 for partition in partitions {
                     assert!(self.owned.remove(partition), "{partition} is lost and was not there");
-                    self.handing_over.remove(partition);
+                    self.revoking.remove(partition);
                 }
             }
             _ => {}
         }
     }
 
-    /// What was to be handed over is committed and gone.
-    pub fn hand_over(&mut self) {
-        self.owned.retain(|partition| !self.handing_over.contains(partition));
-        self.handing_over.clear();
+    /// What was to be given up is committed and gone.
+    pub fn revoke(&mut self) {
+        self.owned.retain(|partition| !self.revoking.contains(partition));
+        self.revoking.clear();
     }
 
     /// What must hold after the member said everything it has to say.

@@ -202,7 +202,7 @@ fn a_cooperative_member_gives_up_only_what_moves_and_joins_again() {
 }
 
 #[test]
-fn what_is_not_handed_over_in_time_is_lost() {
+fn what_is_not_given_up_in_time_is_lost() {
     let mut script = Script::new(Assignor::Range);
     script.round(1, Assignor::Range, &[("t", 0)]);
     script.expect_assign(&[("t", 0)], &[("t", 0)]);
@@ -211,7 +211,7 @@ fn what_is_not_handed_over_in_time_is_lost() {
     script.now_ms = deadline_ms;
     script.member.polled(deadline_ms);
     script.expect_lost(&[("t", 0)]);
-    let warning = GroupError::HandOverTimeout { partitions: 1 };
+    let warning = GroupError::RevocationTimeout { partitions: 1 };
     assert_eq!(script.action(), Action::Warn(warning));
     // Too late to matter.
     script.member.revoked(script.now_ms);
@@ -234,7 +234,7 @@ fn a_member_that_the_group_forgot_loses_everything_and_starts_over() {
 }
 
 #[test]
-fn a_hand_over_ends_when_the_group_forgets_the_member() {
+fn a_revocation_ends_when_the_group_forgets_the_member() {
     let mut script = Script::new(Assignor::Range);
     script.round(1, Assignor::Range, &[("t", 0)]);
     script.expect_assign(&[("t", 0)], &[("t", 0)]);

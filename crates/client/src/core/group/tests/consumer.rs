@@ -184,7 +184,7 @@ fn what_is_to_be_given_up_is_kept_until_the_application_is_done() {
 }
 
 #[test]
-fn a_target_that_changes_during_a_hand_over_is_taken_from_there() {
+fn a_target_that_changes_during_a_revocation_is_taken_from_there() {
     let mut script = Script::settled();
     script.now_ms = 5_000;
     let (id, _) = script.heartbeat();

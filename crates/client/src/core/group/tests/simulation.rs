@@ -7,13 +7,13 @@ use std::sync::Arc;
 use thalweg_wire::ErrorCode;
 
 use super::super::assignor::Assignor;
-use super::super::assignor::tests::Random;
 use super::super::{
     Action, GroupError, GroupRequest, GroupResponse, GroupSettings, GroupStatus, Member, OnLeave,
     RequestFailure, RequestId, SubscribedTopics,
 };
 use super::application::Application;
 use super::metadata;
+use crate::core::random::Random;
 
 const CHAOS_MS: u64 = 80_000;
 const SETTLING_MS: u64 = 60_000;
@@ -42,7 +42,7 @@ enum Event {
     Arrives(ClientId, RequestId, GroupRequest, bool),
     Answered(ClientId, RequestId, Result<GroupResponse, RequestFailure>),
     Found(ClientId, bool),
-    HandedOver(ClientId, u64),
+    Revoked(ClientId, u64),
     Metadata(ClientId),
 }
 
@@ -55,7 +55,7 @@ struct Client {
     last_arrival_ms: u64,
     /// Polls again only then.
     stuck_until_ms: u64,
-    hand_overs: u64,
+    revocations: u64,
 }
 
 pub(super) struct World<C> {
@@ -163,7 +163,7 @@ impl<C: Coordinator> World<C> {
             instance_id,
             last_arrival_ms: 0,
             stuck_until_ms: 0,
-            hand_overs: 0,
+            revocations: 0,
         };
         self.clients.insert(id, Box::new(client));
         if self.random.one_in(2) {
@@ -224,11 +224,11 @@ impl<C: Coordinator> World<C> {
             }
             Action::Revoke { partitions, deadline_ms } => {
                 self.note(|| format!("{id} revokes {partitions:?} until {deadline_ms}"));
-                client.hand_overs += 1;
+                client.revocations += 1;
                 let long_ms = 2 * u64::from(REBALANCE_TIMEOUT_MS);
                 let slow = !self.is_calm && self.random.one_in(12);
                 let takes_ms = self.random.below(if slow { long_ms } else { 500 });
-                let done = Event::HandedOver(id, client.hand_overs);
+                let done = Event::Revoked(id, client.revocations);
                 self.schedule(self.now_ms + takes_ms, done);
             }
             Action::Assign { all, .. } => {
@@ -237,8 +237,8 @@ impl<C: Coordinator> World<C> {
             }
             Action::Lost { partitions } => {
                 self.note(|| format!("{id} lost {partitions:?}"));
-                if client.application.handing_over.is_empty() {
-                    client.hand_overs += 1; // What was under way is over.
+                if client.application.revoking.is_empty() {
+                    client.revocations += 1; // What was under way is over.
                 }
             }
             Action::Warn(error) => self.note(|| format!("{id} warns: {error}")),
@@ -282,10 +282,10 @@ impl<C: Coordinator> World<C> {
                 }
                 Some(id)
             }
-            Event::HandedOver(id, number) => {
+            Event::Revoked(id, number) => {
                 let client = self.clients.get_mut(&id)?;
-                if client.hand_overs == number && !client.application.handing_over.is_empty() {
-                    client.application.hand_over();
+                if client.revocations == number && !client.application.revoking.is_empty() {
+                    client.application.revoke();
                     client.member.revoked(now_ms);
                 }
                 Some(id)

@@ -6,20 +6,9 @@ use super::super::*;
 use super::cluster::*;
 use thalweg_wire::ErrorCode;
 
-struct Rng(Random);
-
-impl Rng {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0.next() % n
-    }
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-}
-
 /// What may go wrong.
 #[derive(Clone, Copy)]
-struct Weather {
+struct Faults {
     /// One batch in so many is refused, or appended and not acknowledged.
     errors: u64,
     /// One step in so many breaks a connection.
@@ -32,7 +21,7 @@ struct Weather {
     fatal: u64,
 }
 
-const CALM: Weather = Weather {
+const NO_FAULTS: Faults = Faults {
     errors: u64::MAX,
     breaks: u64::MAX,
     moves: u64::MAX,
@@ -41,7 +30,7 @@ const CALM: Weather = Weather {
     fatal: u64::MAX,
 };
 
-fn fate(rng: &mut Rng, weather: &Weather, batch: &BatchView<'_>) -> Fate {
+fn fate(rng: &mut Random, faults: &Faults, batch: &BatchView<'_>) -> Fate {
     const REFUSED: [ErrorCode; 4] = [
         ErrorCode::NOT_ENOUGH_REPLICAS,
         ErrorCode::KAFKA_STORAGE_ERROR,
@@ -51,10 +40,10 @@ fn fate(rng: &mut Rng, weather: &Weather, batch: &BatchView<'_>) -> Fate {
     const APPENDED: [ErrorCode; 2] =
         [ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode::REQUEST_TIMED_OUT];
     // A broker that refuses a record refuses it always.
-    if u64::from(murmur2::murmur2(batch.payload()) as u32).is_multiple_of(weather.fatal) {
+    if u64::from(murmur2::murmur2(batch.payload()) as u32).is_multiple_of(faults.fatal) {
         return Fate::Refused(ErrorCode::INVALID_RECORD);
     }
-    if !rng.one_in(weather.errors) {
+    if !rng.one_in(faults.errors) {
         return Fate::Fine;
     }
     match rng.below(6) {
@@ -63,15 +52,15 @@ fn fate(rng: &mut Rng, weather: &Weather, batch: &BatchView<'_>) -> Fate {
     }
 }
 
-fn run(seed: u64, weather: Weather) -> ProduceCounts {
-    let mut rng = Rng(Random(seed));
+fn run(seed: u64, faults: Faults) -> ProduceCounts {
+    let mut rng = Random(seed);
     let codec = [Compression::None, Compression::Lz4, Compression::Zstd][rng.below(3) as usize];
     let settings = ProduceSettings {
         batch_size: 400,
         linger_ms: rng.below(8),
         max_request_size: 1_500,
         compression: CompressionSpec::new(codec),
-        delivery_timeout_ms: weather.delivery_timeout_ms,
+        delivery_timeout_ms: faults.delivery_timeout_ms,
         max_in_flight: 1 + rng.below(5) as usize,
         retry_backoff_ms: 3,
         retry_backoff_max_ms: 15,
@@ -80,7 +69,7 @@ fn run(seed: u64, weather: Weather) -> ProduceCounts {
     let limit = 6_000;
     let (partitions, brokers) = (1 + rng.below(5) as i32, 1 + rng.below(3) as i32);
     let mut sim = Sim::new(settings, limit, partitions, brokers);
-    sim.max_message_bytes = weather.max_message_bytes;
+    sim.max_message_bytes = faults.max_message_bytes;
     sim.version = 12 + rng.below(2) as i16;
     sim.knows_hints = rng.one_in(2);
     let mut sent = Vec::new();
@@ -106,13 +95,13 @@ fn run(seed: u64, weather: Weather) -> ProduceCounts {
             0 => {
                 sim.turn(broker);
             }
-            1 => sim.process(broker, &mut |batch| fate(&mut rng, &weather, batch)),
+            1 => sim.process(broker, &mut |batch| fate(&mut rng, &faults, batch)),
             2 => {
                 sim.deliver(broker);
             }
             _ => sim.now += rng.below(6),
         }
-        if rng.one_in(weather.breaks) {
+        if rng.one_in(faults.breaks) {
             sim.disconnect(broker);
         }
         if !sim.zombies.is_empty() && rng.one_in(20) {
@@ -121,9 +110,9 @@ fn run(seed: u64, weather: Weather) -> ProduceCounts {
             let of = sim.zombies[at].0;
             let first = sim.zombies.iter().position(|(broker, _)| *broker == of).unwrap();
             let (broker, request) = sim.zombies.remove(first);
-            sim.answer(broker, &request, &mut |batch| fate(&mut rng, &weather, batch));
+            sim.answer(broker, &request, &mut |batch| fate(&mut rng, &faults, batch));
         }
-        if rng.one_in(weather.moves) {
+        if rng.one_in(faults.moves) {
             let log = sim.logs.get_mut(&(rng.below(partitions as u64) as i32)).unwrap();
             log.leader = 1 + rng.below(brokers as u64) as i32;
             log.epoch += 1;
@@ -137,7 +126,7 @@ fn run(seed: u64, weather: Weather) -> ProduceCounts {
     }
     assert!(sent.len() > 100, "seed {seed}: {} sent, {full} refused", sent.len());
     sim.settle(100_000);
-    check(seed, &mut sim, sent, weather);
+    check(seed, &mut sim, sent, faults);
     let forced = if sim.sender.counts().splits > 0 { 1_500 } else { 0 };
     let peak = sim.sender.memory().peak();
     assert!(peak <= limit + forced, "seed {seed}: a peak of {peak} bytes");
@@ -145,9 +134,9 @@ fn run(seed: u64, weather: Weather) -> ProduceCounts {
     sim.sender.counts()
 }
 
-fn check(seed: u64, sim: &mut Sim, sent: Vec<(Option<i32>, Ticket)>, weather: Weather) {
+fn check(seed: u64, sim: &mut Sim, sent: Vec<(Option<i32>, Ticket)>, faults: Faults) {
     assert_eq!(sim.sender.outstanding(), 0, "seed {seed}: something is stuck");
-    let loses = weather.fatal < u64::MAX || weather.delivery_timeout_ms < 1 << 40;
+    let loses = faults.fatal < u64::MAX || faults.delivery_timeout_ms < 1 << 40;
     let mut places = vec![None; sent.len()];
     for (&index, log) in &sim.logs {
         let mut last = None;
@@ -175,10 +164,10 @@ fn check(seed: u64, sim: &mut Sim, sent: Vec<(Option<i32>, Ticket)>, weather: We
 }
 
 /// The counts of all seeds, and how many there were; nothing for one alone.
-fn runs(family: &str, usual: u64, share: u64, weather: Weather) -> Option<(ProduceCounts, u64)> {
+fn runs(family: &str, usual: u64, share: u64, faults: Faults) -> Option<(ProduceCounts, u64)> {
     let mut all = ProduceCounts::default();
     let ran = crate::core::seeds::run(family, usual, share, |seed| {
-        let counts = run(seed, weather);
+        let counts = run(seed, faults);
         all.retries += counts.retries;
         all.splits += counts.splits;
         all.epoch_bumps += counts.epoch_bumps;
@@ -188,14 +177,14 @@ fn runs(family: &str, usual: u64, share: u64, weather: Weather) -> Option<(Produ
 
 #[test]
 fn in_calm_weather_nothing_is_repeated() {
-    let Some((counts, _)) = runs("produce: calm", 8, 2, CALM) else { return };
+    let Some((counts, _)) = runs("produce: calm", 8, 2, NO_FAULTS) else { return };
     assert_eq!((counts.retries, counts.splits, counts.epoch_bumps), (0, 0, 0));
 }
 
 #[test]
 fn errors_and_lost_answers() {
     let Some((counts, ran)) =
-        runs("produce: errors", 20, 7, Weather { errors: 6, breaks: 60, ..CALM })
+        runs("produce: errors", 20, 7, Faults { errors: 6, breaks: 60, ..NO_FAULTS })
     else {
         return;
     };
@@ -209,7 +198,7 @@ fn leaders_move() {
         "produce: leaders move",
         20,
         7,
-        Weather { errors: 20, breaks: 150, moves: 40, ..CALM },
+        Faults { errors: 20, breaks: 150, moves: 40, ..NO_FAULTS },
     ) else {
         return;
     };
@@ -218,14 +207,14 @@ fn leaders_move() {
 
 #[test]
 fn batches_that_are_too_large_become_two() {
-    let weather = Weather { errors: 30, breaks: 200, max_message_bytes: 260, ..CALM };
-    let Some((counts, ran)) = runs("produce: splits", 15, 7, weather) else { return };
+    let faults = Faults { errors: 30, breaks: 200, max_message_bytes: 260, ..NO_FAULTS };
+    let Some((counts, ran)) = runs("produce: splits", 15, 7, faults) else { return };
     assert!(counts.splits > 13 * ran, "{counts:?}");
 }
 
 #[test]
 fn what_is_given_up_leaves_no_gap_and_no_double() {
-    let weather = Weather {
+    let faults = Faults {
         errors: 8,
         breaks: 80,
         moves: 80,
@@ -233,6 +222,6 @@ fn what_is_given_up_leaves_no_gap_and_no_double() {
         fatal: 15,
         max_message_bytes: 300,
     };
-    let Some((counts, ran)) = runs("produce: given up", 20, 7, weather) else { return };
+    let Some((counts, ran)) = runs("produce: given up", 20, 7, faults) else { return };
     assert!(counts.epoch_bumps > 5 * ran, "{counts:?}");
 }

@@ -1,6 +1,6 @@
 //! Brokers with logs in memory that check sequences as Kafka's do, and a driver that does with a
-//! sender what the tasks of a producer do: it drains when it is kicked or when time has come, and
-//! never otherwise, so that a kick that is missing shows.
+//! sender what the tasks of a producer do: it drains when it is woken or when time has come, and
+//! never otherwise, so that a wake-up that is missing shows.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::task::{Context, Poll, Waker};
@@ -96,7 +96,7 @@ pub enum Fate {
 /// A broker's task and connection.
 #[derive(Default)]
 pub struct Line {
-    /// `None` while awake; `Some(None)` asleep until it is kicked.
+    /// `None` while awake; `Some(None)` asleep until it is woken.
     asleep: Option<Option<u64>>,
     pub requests: VecDeque<Vec<u8>>,
     pub answers: VecDeque<Vec<u8>>,
@@ -174,10 +174,10 @@ impl Sim {
         self.sender.append(&record, 1_000, || now)
     }
 
-    /// Looks up what is wanted, and hands kicks out.
+    /// Looks up what is wanted, and hands wake-ups out.
     pub fn signals(&mut self) {
         let signals = self.sender.take_signals();
-        for broker in signals.kicks {
+        for broker in signals.brokers_to_wake {
             let line = self.lines.get_mut(&broker).unwrap();
             line.has_task = true;
             line.asleep = None;
@@ -198,21 +198,21 @@ impl Sim {
         if !line.has_task || sleeps {
             return false;
         }
-        let Some(mut shipment) = self.sender.drain(broker, now) else {
+        let Some(mut outgoing) = self.sender.drain(broker, now) else {
             line.asleep = Some(self.sender.sleep(broker, now));
             assert_ne!(line.asleep, Some(Some(now)), "nothing to do is not due now");
             return false;
         };
-        while shipment.seal_next(&mut self.sealer).is_some() {}
-        self.sender.lodge(&shipment);
+        while outgoing.seal_next(&mut self.sealer).is_some() {}
+        self.sender.keep_sealed(&outgoing);
         let mut frame = Writer::new();
-        shipment.encode(&mut frame, self.version, "me", 30_000).unwrap();
+        outgoing.encode(&mut frame, self.version, "me", 30_000).unwrap();
         let settings = &self.sender.settings;
         // With compression it is an estimate.
         let is_exact = settings.compression == CompressionSpec::NONE;
         let fits = frame.len() <= settings.max_request_size + 200;
-        assert!(fits || !is_exact || shipment.partitions() == 1, "{} bytes", frame.len());
-        let is_answered = shipment.is_answered();
+        assert!(fits || !is_exact || outgoing.partitions() == 1, "{} bytes", frame.len());
+        let is_answered = outgoing.is_answered();
         line.requests.push_back(frame.to_vec());
         if !is_answered {
             self.sender.written(broker, now);

@@ -445,8 +445,8 @@ fn topics_of_the_same_name_are_told_apart() {
     sim.sender.update_metadata(&metadata, [], sim.now);
     sim.send(Some(0), b"b").unwrap();
     let now = sim.now;
-    let shipment = sim.sender.drain(1, now).expect("something to send");
-    assert_eq!(shipment.partitions(), 1);
+    let outgoing = sim.sender.drain(1, now).expect("something to send");
+    assert_eq!(outgoing.partitions(), 1);
     assert_eq!(sim.sender.counts().epoch_bumps, 1, "sequences begin anew");
 }
 
