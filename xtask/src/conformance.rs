@@ -349,7 +349,7 @@ fn kill(tools: &Tools, plan: &Plan, target: Target, scratch: &Path, tally: &Mute
     let data = scratch.join("killed");
     let start = match target {
         Target::Thalweg => thalweg_command(plan, address, &data),
-        Target::Kafka => match prepare_kafka(tools, address, &data) {
+        Target::Kafka => match prepare_kafka(tools, address, &data, &SETTINGS) {
             Ok(command) => command,
             Err(why) => return record(tally, "kill.start", Some(&why), target),
         },
@@ -433,7 +433,7 @@ fn wait_for(child: &mut Child) -> Result<std::process::ExitStatus, String> {
 }
 
 /// Kills whatever is left of a group of processes.
-fn kill_group(group: u32) {
+pub fn kill_group(group: u32) {
     let _ = Command::new("kill")
         .args(["-KILL", "--", &format!("-{group}")])
         .stderr(Stdio::null())
@@ -490,7 +490,7 @@ impl Broker {
     fn start(tools: &Tools, plan: &Plan, target: Target, data: &Path) -> Result<Self, String> {
         let address = free_address();
         let mut command = match target {
-            Target::Kafka => prepare_kafka(tools, address, data)?,
+            Target::Kafka => prepare_kafka(tools, address, data, &SETTINGS)?,
             Target::Thalweg => thalweg_command(plan, address, data),
         };
         let log = data.with_extension("log");
@@ -552,21 +552,24 @@ impl Drop for Broker {
     }
 }
 
-/// Whether a broker answers an ApiVersions request there.
-fn answers(address: SocketAddr) -> bool {
-    let ask = || -> std::io::Result<()> {
+/// Whether a broker serves there: it answers a Metadata request, and is not fenced any more.
+pub fn answers(address: SocketAddr) -> bool {
+    let ask = || -> std::io::Result<bool> {
         let wait = Duration::from_millis(500);
         let mut stream = TcpStream::connect_timeout(&address, wait)?;
         stream.set_read_timeout(Some(wait))?;
-        // Size, key 18, version 0, correlation id, no client id.
-        stream.write_all(&[0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 0xff, 0xff])?;
-        stream.read_exact(&mut [0; 4])
+        // Size, key 3, version 1, correlation id, no client id, no topics.
+        stream.write_all(&[0, 0, 0, 14, 0, 3, 0, 1, 0, 0, 0, 1, 0xff, 0xff, 0, 0, 0, 0])?;
+        // Size, correlation id, number of brokers.
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer)?;
+        Ok(answer[8..] != [0; 4])
     };
-    ask().is_ok()
+    ask().unwrap_or(false)
 }
 
 /// Where a broker is to listen that must be told.
-fn free_address() -> SocketAddr {
+pub fn free_address() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, ports::free()))
 }
 
@@ -580,7 +583,12 @@ fn thalweg_command(plan: &Plan, address: SocketAddr, data: &Path) -> Command {
 }
 
 /// Formats a directory for Kafka with everything on one node; gives the command that starts it.
-fn prepare_kafka(tools: &Tools, address: SocketAddr, data: &Path) -> Result<Command, String> {
+pub fn prepare_kafka(
+    tools: &Tools,
+    address: SocketAddr,
+    data: &Path,
+    settings: &[(&str, &str)],
+) -> Result<Command, String> {
     let controller = free_address();
     let mut text = format!(
         "process.roles=broker,controller\n\
@@ -595,7 +603,7 @@ fn prepare_kafka(tools: &Tools, address: SocketAddr, data: &Path) -> Result<Comm
          share.coordinator.state.topic.min.isr=1\n",
         data.display()
     );
-    for (name, value) in SETTINGS {
+    for (name, value) in settings {
         text.push_str(&format!("{name}={value}\n"));
     }
     let config = data.with_extension("properties");

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::Value;
 use thalweg_testkit::kafka::Kafka;
+use thalweg_testkit::oracle::Program;
 
 const THALWEG: &str = env!("CARGO_BIN_EXE_thalweg");
 const SCRAM: &str = "org.apache.kafka.common.security.scram.ScramLoginModule required";
@@ -139,10 +140,9 @@ fn who_may_do_what_and_how_much() {
     assert_eq!((&all[0]["pattern"], &all[0]["operation"]), (&"Prefixed".into(), &"Write".into()));
     let about = ok(&["acl", "list", "--topic", "audit-log", "--pattern", "match"]);
     assert!(about.contains("audit-") && about.lines().count() == 2, "{about}");
-    let mut tool = kafka.java();
-    tool.args(["org.apache.kafka.tools.AclCommand", "--bootstrap-server", &bootstrap]);
-    let theirs = tool.args(["--list", "--principal", "User:alice"]).output().unwrap().stdout;
-    let theirs = String::from_utf8(theirs).unwrap();
+    let tool = Program::class("org.apache.kafka.tools.AclCommand");
+    let tool = tool.args(["--bootstrap-server", &bootstrap, "--list", "--principal", "User:alice"]);
+    let theirs = tool.succeed();
     for part in ["operation=READ", "operation=DESCRIBE", "resourceType=GROUP, name=g"] {
         assert!(theirs.contains(part), "{theirs}");
     }
