@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use crate::cases::{self, Cases};
 use crate::differences::{self, Accepted, Transcript};
 use crate::kills;
+use crate::limited::Limited;
 use crate::ports;
 use crate::setup::Tools;
 
@@ -28,6 +29,8 @@ const SETTINGS: [(&str, &str); 3] = [
 const SUITE_SECONDS_MAX: u64 = 600;
 /// How long a suite's program may live once its output has ended.
 const EXIT_SECONDS_MAX: u64 = 30;
+/// How long Kafka may take to format a directory.
+const FORMAT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Which broker is under test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -613,13 +616,22 @@ pub fn prepare_kafka(
         .args(["-Xmx128m", "-cp", &jars, "kafka.tools.StorageTool", "format", "--standalone"])
         .args(["-t", "thalwegTestClusterAAAA", "-c"])
         .arg(&config)
-        .output()
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
         .map_err(|e| format!("java cannot be started: {e}"))?;
+    let limited = Limited::new(&format, FORMAT_TIMEOUT);
+    let format = format.wait_with_output().map_err(|e| format!("java: {e}"))?;
+    drop(limited);
     if !format.status.success() {
-        return Err(format!("format: {}", String::from_utf8_lossy(&format.stderr)));
+        let said = String::from_utf8_lossy(&format.stderr);
+        return Err(format!("format ended with {}: {said}", format.status));
     }
     let mut command = Command::new("java");
-    command.args(["-Xms512m", "-Xmx512m", "-cp", &jars, "kafka.Kafka"]).arg(&config);
+    // It lives for minutes: thorough compilation would take more time than it saves.
+    command.args(["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms512m", "-Xmx512m"]);
+    command.args(["-cp", &jars, "kafka.Kafka"]).arg(&config);
     Ok(command)
 }
 

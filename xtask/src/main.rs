@@ -8,6 +8,7 @@ mod differences;
 #[path = "../../crates/testkit/src/jvm.rs"]
 mod jvm;
 mod kills;
+mod limited;
 mod nextest;
 #[path = "../../crates/testkit/src/ports.rs"]
 mod ports;

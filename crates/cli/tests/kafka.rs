@@ -5,6 +5,8 @@
 //! variable there is nothing to do, and the test says so.
 #![cfg(feature = "tls")]
 
+use crate::limited::{self, Limited};
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -73,7 +75,7 @@ fn property_files_lead_through_tls_and_sasl() {
     let run = |file: &str, args: &[&str]| {
         let mut command = Command::new(THALWEG);
         command.args(args).args(["--command-config", file]).env_remove("THALWEG_BOOTSTRAP");
-        let output = command.output().unwrap();
+        let output = limited::output(&mut command);
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
     };
@@ -115,6 +117,7 @@ fn who_may_do_what_and_how_much() {
         command.args(args).args(["--bootstrap-server", &bootstrap]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
+        let _limited = Limited::new(&child);
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
