@@ -28,6 +28,8 @@ from ports import free_address
 from suite import check, eventually, same
 
 KAFKA, THALWEG = "kafka", "thalweg"
+# How long one of Kafka's tools may run.
+TOOL_SECONDS_MAX = 120
 JAVA = ["java", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp"]
 SETTINGS = """\
 process.roles=broker,controller
@@ -75,7 +77,7 @@ class House:
         """What Kafka needs before its first start; Thalweg does that by itself."""
         command = [*JAVA, self.jars, "kafka.tools.StorageTool", "format", "--standalone"]
         command += ["-t", "thalwegTestClusterAAAA", "-c", str(self.config)]
-        subprocess.run(command, check=True, stdout=self.log, stderr=self.log)
+        subprocess.run(command, check=True, stdout=self.log, stderr=self.log, timeout=TOOL_SECONDS_MAX)
 
     def start(self, who):
         self.who = who
@@ -106,7 +108,10 @@ class House:
         shown = []
 
         def listed():
-            shown[:] = subprocess.run(command, capture_output=True, check=True, text=True, stdin=subprocess.DEVNULL).stdout.split()
+            done = subprocess.run(
+                command, capture_output=True, check=True, text=True, stdin=subprocess.DEVNULL, timeout=TOOL_SECONDS_MAX
+            )
+            shown[:] = done.stdout.split()
             return bool(shown)
 
         # The shell does not always wait until it has read the file.
@@ -116,7 +121,7 @@ class House:
     def dump(self, prefix):
         """Kafka's DumpLogSegments opens every file; its verdicts are printed."""
         command = [*JAVA, f"{self.classes}:{self.jars}", "thalweg.conformance.DirectoryCheck", str(self.data)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=self.log, text=True)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=self.log, text=True, timeout=TOOL_SECONDS_MAX)
         lines = [line.replace(" directory.", f" {prefix}.directory-", 1) for line in done.stdout.splitlines()]
         check(lines, f"DirectoryCheck ended with {done.returncode} and said nothing")
         print("\n".join(lines), flush=True)

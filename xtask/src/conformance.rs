@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use crate::cases::{self, Cases};
 use crate::differences::{self, Accepted, Transcript};
 use crate::kills;
+use crate::limited::Limited;
 use crate::ports;
 use crate::setup::Tools;
 
@@ -28,6 +29,8 @@ const SETTINGS: [(&str, &str); 3] = [
 const SUITE_SECONDS_MAX: u64 = 600;
 /// How long a suite's program may live once its output has ended.
 const EXIT_SECONDS_MAX: u64 = 30;
+/// How long Kafka may take to format a directory.
+const FORMAT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Which broker is under test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -231,7 +234,12 @@ impl Plan {
         match suite {
             // Whatever ran, the broker under the suites must have lived; single suites have none.
             "broker" => JAVA.iter().chain(&OTHERS).any(|name| self.wants(target, name)),
-            "kill" | "kills" | "handover" | "directory" => self.wants(target, suite),
+            "kill" => {
+                // The list has the rounds of the longest form.
+                let round = name.strip_prefix("round-").and_then(|number| number.parse().ok());
+                self.wants(target, suite) && round.is_none_or(|round: u32| round <= self.kill_rounds)
+            }
+            "kills" | "handover" | "directory" => self.wants(target, suite),
             _ => self.wants(target, suite) && java.unwrap_or(name).contains(&self.case),
         }
     }
@@ -349,7 +357,7 @@ fn kill(tools: &Tools, plan: &Plan, target: Target, scratch: &Path, tally: &Mute
     let data = scratch.join("killed");
     let start = match target {
         Target::Thalweg => thalweg_command(plan, address, &data),
-        Target::Kafka => match prepare_kafka(tools, address, &data) {
+        Target::Kafka => match prepare_kafka(tools, address, &data, &SETTINGS) {
             Ok(command) => command,
             Err(why) => return record(tally, "kill.start", Some(&why), target),
         },
@@ -433,7 +441,7 @@ fn wait_for(child: &mut Child) -> Result<std::process::ExitStatus, String> {
 }
 
 /// Kills whatever is left of a group of processes.
-fn kill_group(group: u32) {
+pub fn kill_group(group: u32) {
     let _ = Command::new("kill")
         .args(["-KILL", "--", &format!("-{group}")])
         .stderr(Stdio::null())
@@ -490,7 +498,7 @@ impl Broker {
     fn start(tools: &Tools, plan: &Plan, target: Target, data: &Path) -> Result<Self, String> {
         let address = free_address();
         let mut command = match target {
-            Target::Kafka => prepare_kafka(tools, address, data)?,
+            Target::Kafka => prepare_kafka(tools, address, data, &SETTINGS)?,
             Target::Thalweg => thalweg_command(plan, address, data),
         };
         let log = data.with_extension("log");
@@ -552,21 +560,24 @@ impl Drop for Broker {
     }
 }
 
-/// Whether a broker answers an ApiVersions request there.
-fn answers(address: SocketAddr) -> bool {
-    let ask = || -> std::io::Result<()> {
+/// Whether a broker serves there: it answers a Metadata request, and is not fenced any more.
+pub fn answers(address: SocketAddr) -> bool {
+    let ask = || -> std::io::Result<bool> {
         let wait = Duration::from_millis(500);
         let mut stream = TcpStream::connect_timeout(&address, wait)?;
         stream.set_read_timeout(Some(wait))?;
-        // Size, key 18, version 0, correlation id, no client id.
-        stream.write_all(&[0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 0xff, 0xff])?;
-        stream.read_exact(&mut [0; 4])
+        // Size, key 3, version 1, correlation id, no client id, no topics.
+        stream.write_all(&[0, 0, 0, 14, 0, 3, 0, 1, 0, 0, 0, 1, 0xff, 0xff, 0, 0, 0, 0])?;
+        // Size, correlation id, number of brokers.
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer)?;
+        Ok(answer[8..] != [0; 4])
     };
-    ask().is_ok()
+    ask().unwrap_or(false)
 }
 
 /// Where a broker is to listen that must be told.
-fn free_address() -> SocketAddr {
+pub fn free_address() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, ports::free()))
 }
 
@@ -580,7 +591,12 @@ fn thalweg_command(plan: &Plan, address: SocketAddr, data: &Path) -> Command {
 }
 
 /// Formats a directory for Kafka with everything on one node; gives the command that starts it.
-fn prepare_kafka(tools: &Tools, address: SocketAddr, data: &Path) -> Result<Command, String> {
+pub fn prepare_kafka(
+    tools: &Tools,
+    address: SocketAddr,
+    data: &Path,
+    settings: &[(&str, &str)],
+) -> Result<Command, String> {
     let controller = free_address();
     let mut text = format!(
         "process.roles=broker,controller\n\
@@ -595,7 +611,7 @@ fn prepare_kafka(tools: &Tools, address: SocketAddr, data: &Path) -> Result<Comm
          share.coordinator.state.topic.min.isr=1\n",
         data.display()
     );
-    for (name, value) in SETTINGS {
+    for (name, value) in settings {
         text.push_str(&format!("{name}={value}\n"));
     }
     let config = data.with_extension("properties");
@@ -605,13 +621,22 @@ fn prepare_kafka(tools: &Tools, address: SocketAddr, data: &Path) -> Result<Comm
         .args(["-Xmx128m", "-cp", &jars, "kafka.tools.StorageTool", "format", "--standalone"])
         .args(["-t", "thalwegTestClusterAAAA", "-c"])
         .arg(&config)
-        .output()
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
         .map_err(|e| format!("java cannot be started: {e}"))?;
+    let limited = Limited::new(&format, FORMAT_TIMEOUT);
+    let format = format.wait_with_output().map_err(|e| format!("java: {e}"))?;
+    drop(limited);
     if !format.status.success() {
-        return Err(format!("format: {}", String::from_utf8_lossy(&format.stderr)));
+        let said = String::from_utf8_lossy(&format.stderr);
+        return Err(format!("format ended with {}: {said}", format.status));
     }
     let mut command = Command::new("java");
-    command.args(["-Xms512m", "-Xmx512m", "-cp", &jars, "kafka.Kafka"]).arg(&config);
+    // It lives for minutes: thorough compilation would take more time than it saves.
+    command.args(["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms512m", "-Xmx512m"]);
+    command.args(["-cp", &jars, "kafka.Kafka"]).arg(&config);
     Ok(command)
 }
 

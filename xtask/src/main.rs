@@ -5,12 +5,16 @@ mod codegen;
 mod conformance;
 mod cores;
 mod differences;
+#[path = "../../crates/testkit/src/jvm.rs"]
+mod jvm;
 mod kills;
+mod limited;
 mod nextest;
 #[path = "../../crates/testkit/src/ports.rs"]
 mod ports;
 mod schemas;
 mod setup;
+mod shared;
 mod soak;
 mod test;
 mod tidy;

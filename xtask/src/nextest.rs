@@ -31,12 +31,11 @@ pub fn build(tools: &Tools) -> Result<PathBuf, String> {
     Ok(tools.root.join("target").join(PROFILE).join("thalweg"))
 }
 
-/// Runs all tests.
-pub fn run(tools: &Tools, seed: u64) -> Result<Report, String> {
+/// Runs all tests, with variables in their environment.
+pub fn run(tools: &Tools, variables: &[(&str, &str)]) -> Result<Report, String> {
     let path = tools.root.join("target/nextest/ci/junit.xml");
     setup::remove_file(&path)?;
-    let seed = seed.to_string();
-    let ended = call(tools, &["--profile", "ci"], &[("THALWEG_SEED_BASE", &seed)]);
+    let ended = call(tools, &["--profile", "ci"], variables);
     // Without a report nothing ran, and the exit code says why.
     let Ok(text) = fs::read_to_string(&path) else {
         return Err(ended.err().unwrap_or_else(|| format!("no report at {}", path.display())));

@@ -10,6 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::jvm::JARS;
+
 /// Version of Apache Kafka that everything is compared with.
 pub const KAFKA_VERSION: &str = "4.3.0";
 
@@ -192,7 +194,7 @@ fn nextest(root: &Path) -> Result<PathBuf, String> {
 /// What every call of Cargo gets: how many compilers, and where Kafka's jars are.
 pub fn cargo_environment(command: &mut Command, tools: &Tools) {
     command.current_dir(&tools.root);
-    command.env("CARGO_BUILD_JOBS", BUILD_JOBS).env("THALWEG_KAFKA_JARS", &tools.jars);
+    command.env("CARGO_BUILD_JOBS", BUILD_JOBS).env(JARS, &tools.jars);
 }
 
 fn classes(root: &Path, jars: &Path) -> Result<PathBuf, String> {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::limited::Limited;
 use crate::ports;
 
 /// Compression, ratio and size of the records of each load.
@@ -29,6 +30,10 @@ const LOAD_SECONDS: u32 = 8;
 const SHORT_LOAD_SECONDS: u32 = 3;
 /// Records per second of one load.
 const RATE: u32 = 20_000;
+/// How long the broker may take to start, to stop and to answer, with all that was ever written.
+const BROKER_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long a load may take that reads all of that.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(600);
 /// Times that one process writes all loads; once in the short form.
 const PASSES: usize = 4;
 /// Rounds after which the broker is taken to be warm.
@@ -159,6 +164,7 @@ impl Broker {
             .spawn()
             .map_err(|e| format!("{}: {e}", binary.display()))?;
         let out = child.stdout.take().ok_or("no output")?;
+        let _limited = Limited::new(&child, BROKER_TIMEOUT);
         let mut line = String::new();
         BufReader::new(out).read_line(&mut line).map_err(|e| e.to_string())?;
         let bootstrap = line
@@ -249,6 +255,7 @@ impl Broker {
 
     fn metric(&self, name: &str) -> Result<u64, String> {
         let mut stream = TcpStream::connect(&self.metrics).map_err(|e| e.to_string())?;
+        stream.set_read_timeout(Some(BROKER_TIMEOUT)).map_err(|e| e.to_string())?;
         let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         stream.write_all(request.as_bytes()).map_err(|e| e.to_string())?;
         let mut page = String::new();
@@ -266,6 +273,7 @@ impl Broker {
             let id = self.child.id().to_string();
             let _ = Command::new("kill").args(["-TERM", &id]).status();
         }
+        let _limited = Limited::new(&self.child, BROKER_TIMEOUT);
         let status = self.child.wait().map_err(|e| e.to_string())?;
         if !kill && !status.success() {
             return Err(format!("the broker stopped with {status}"));
@@ -284,6 +292,7 @@ impl Drop for Broker {
 
 /// The records of a bench run that ended without errors.
 fn report(child: Child) -> Result<u64, String> {
+    let _limited = Limited::new(&child, LOAD_TIMEOUT);
     let output = child.wait_with_output().map_err(|e| e.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);
     let json: Value = serde_json::from_str(text.trim()).map_err(|e| format!("{e}: {text:?}"))?;

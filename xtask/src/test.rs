@@ -10,6 +10,7 @@ use crate::cores;
 use crate::kills;
 use crate::nextest;
 use crate::setup::{self, Tools};
+use crate::shared::Shared;
 use crate::soak;
 use crate::tidy;
 
@@ -119,9 +120,17 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
         Ok(())
     });
     steps.run("tests", || {
-        let report = nextest::run(&tools, seed)?;
+        let mut shared = Shared::start(&tools)?;
+        let mut variables = vec![("THALWEG_SEED_BASE", seed.to_string())];
+        variables.extend(shared.variables());
+        let variables: Vec<_> =
+            variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let report = nextest::run(&tools, &variables)?;
         let failed = report.failed.len();
         count.add(report.passed, report.failed, report.skipped);
+        if let Some(why) = shared.ended() {
+            return Err(why);
+        }
         if failed == 0 { Ok(()) } else { Err(format!("{failed} tests failed")) }
     });
     steps.run("doc tests", || {

@@ -1,6 +1,8 @@
 //! The commands that administer a cluster, run against the broker in this process: what they print,
 //! what they say on stderr, and how they end.
 
+use crate::limited::{self, Limited};
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -58,7 +60,7 @@ impl Bench {
     fn run(&self, args: &[&str]) -> Ended {
         let mut command = Command::new(THALWEG);
         command.args(args).env("THALWEG_BOOTSTRAP", self.broker.bootstrap());
-        Ended::of(command.output().unwrap())
+        Ended::of(limited::output(&mut command))
     }
 
     #[track_caller]
@@ -392,7 +394,7 @@ async fn files() {
     let dump = |path: &Path, args: &[&str]| {
         let mut command = Command::new(THALWEG);
         command.args(["log", "dump"]).arg(path).args(args);
-        Ended::of(command.output().unwrap())
+        Ended::of(limited::output(&mut command))
     };
     let lines = |out: &str| -> Vec<Value> {
         out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -475,7 +477,7 @@ async fn files() {
 fn options_and_files_of_properties() {
     let run = |args: &[&str]| {
         let mut command = Command::new(THALWEG);
-        Ended::of(command.args(args).env_remove("THALWEG_BOOTSTRAP").output().unwrap())
+        Ended::of(limited::output(command.args(args).env_remove("THALWEG_BOOTSTRAP")))
     };
     let nobody = ["topic", "list", "-b", "127.0.0.1:1", "--timeout", "2"];
     run(&nobody).fails(1, "cannot connect to 127.0.0.1:1");
@@ -568,7 +570,7 @@ fn what_makes_no_sense_is_said_before_anybody_is_asked() {
         let mut command = Command::new(THALWEG);
         // Nobody listens there: who asks first hears that, and nothing else.
         command.args(*words).args(["-b", "127.0.0.1:1", "--timeout", "2"]).stdin(Stdio::null());
-        Ended::of(command.output().unwrap()).fails(2, says);
+        Ended::of(limited::output(&mut command)).fails(2, says);
     }
     std::fs::remove_dir_all(&dir).unwrap();
 }
@@ -580,6 +582,7 @@ async fn output_that_nobody_reads_ends_a_command_without_a_word() {
     command.args(["cluster", "brokers"]).env("THALWEG_BOOTSTRAP", bench.broker.bootstrap());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
+    let _limited = Limited::new(&child);
     let ended = Ended::of(child.wait_with_output().unwrap());
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
     bench.broker.shut_down().await;

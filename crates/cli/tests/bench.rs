@@ -1,5 +1,7 @@
 //! `thalweg bench` against its own floor: counts add up, broken data is found, exit codes say so.
 
+use crate::limited::{self, Limited};
+
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -24,6 +26,7 @@ impl Floor {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
+        let _limited = Limited::new(&child);
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("ready ").unwrap().to_owned();
@@ -31,11 +34,9 @@ impl Floor {
     }
 
     fn bench(&self, command: &str, options: &[&str]) -> Output {
-        Command::new(THALWEG)
-            .args(["bench", command, "--bootstrap", &self.address, "--json", "--topic", "t"])
-            .args(options)
-            .output()
-            .unwrap()
+        let mut bench = Command::new(THALWEG);
+        bench.args(["bench", command, "--bootstrap", &self.address, "--json", "--topic", "t"]);
+        limited::output(bench.args(options))
     }
 
     /// Runs a command that must end well; returns its report.
@@ -181,10 +182,9 @@ fn what_cannot_be_is_said_with_an_exit_code() {
     }
     let small = floor.bench("produce", &["--record-size", "7"]);
     assert_eq!(small.status.code(), Some(3), "{small:?}");
-    let nobody = Command::new(THALWEG)
-        .args(["bench", "produce", "--bootstrap", "127.0.0.1:1", "--records", "1"])
-        .output()
-        .unwrap();
+    let mut nobody = Command::new(THALWEG);
+    nobody.args(["bench", "produce", "--bootstrap", "127.0.0.1:1", "--records", "1"]);
+    let nobody = limited::output(&mut nobody);
     assert_eq!(nobody.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&nobody.stderr).contains("127.0.0.1:1"), "{nobody:?}");
 }

@@ -5,6 +5,8 @@
 //! variable there is nothing to do, and the test says so.
 #![cfg(feature = "tls")]
 
+use crate::limited::{self, Limited};
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,6 +14,7 @@ use std::process::{Command, Stdio};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::Value;
 use thalweg_testkit::kafka::Kafka;
+use thalweg_testkit::oracle::Program;
 
 const THALWEG: &str = env!("CARGO_BIN_EXE_thalweg");
 const SCRAM: &str = "org.apache.kafka.common.security.scram.ScramLoginModule required";
@@ -72,7 +75,7 @@ fn property_files_lead_through_tls_and_sasl() {
     let run = |file: &str, args: &[&str]| {
         let mut command = Command::new(THALWEG);
         command.args(args).args(["--command-config", file]).env_remove("THALWEG_BOOTSTRAP");
-        let output = command.output().unwrap();
+        let output = limited::output(&mut command);
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
     };
@@ -114,6 +117,7 @@ fn who_may_do_what_and_how_much() {
         command.args(args).args(["--bootstrap-server", &bootstrap]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
+        let _limited = Limited::new(&child);
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -139,10 +143,9 @@ fn who_may_do_what_and_how_much() {
     assert_eq!((&all[0]["pattern"], &all[0]["operation"]), (&"Prefixed".into(), &"Write".into()));
     let about = ok(&["acl", "list", "--topic", "audit-log", "--pattern", "match"]);
     assert!(about.contains("audit-") && about.lines().count() == 2, "{about}");
-    let mut tool = kafka.java();
-    tool.args(["org.apache.kafka.tools.AclCommand", "--bootstrap-server", &bootstrap]);
-    let theirs = tool.args(["--list", "--principal", "User:alice"]).output().unwrap().stdout;
-    let theirs = String::from_utf8(theirs).unwrap();
+    let tool = Program::class("org.apache.kafka.tools.AclCommand");
+    let tool = tool.args(["--bootstrap-server", &bootstrap, "--list", "--principal", "User:alice"]);
+    let theirs = tool.succeed();
     for part in ["operation=READ", "operation=DESCRIBE", "resourceType=GROUP, name=g"] {
         assert!(theirs.contains(part), "{theirs}");
     }

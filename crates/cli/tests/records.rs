@@ -33,6 +33,7 @@ impl Broker {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
+        let _limited = Limited::new(&child);
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.split("PLAINTEXT://").nth(1).unwrap().split(' ').next().unwrap();
@@ -54,6 +55,7 @@ impl Broker {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
+        let _limited = Limited::new(&child);
         let mut stdin = child.stdin.take().unwrap();
         let bytes = input.as_bytes().to_vec();
         // It may end without reading all of it.
@@ -261,19 +263,21 @@ fn what_is_typed_is_sent_at_once() {
     let broker = Broker::start("typed");
     let mut producer =
         broker.command(&["produce", "t", "-p", "0"]).stdin(Stdio::piped()).spawn().unwrap();
+    let _limited = Limited::new(&producer);
     let mut stdin = producer.stdin.take().unwrap();
     stdin.write_all(b"first\n").unwrap();
     let mut consumer = broker.command(&["consume", "t", "-p", "0", "-o", "beginning"]);
     consumer.stdout(Stdio::piped()).stderr(Stdio::null());
     // The topic is made by the first record.
     let begun = Instant::now();
-    let (mut child, mut lines) = loop {
+    let (mut child, mut lines, _limit) = loop {
         let mut child = consumer.spawn().unwrap();
+        let limit = Limited::new(&child);
         let mut lines = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         lines.read_line(&mut line).unwrap();
         if line == "first\n" {
-            break (child, lines);
+            break (child, lines, limit);
         }
         child.wait().unwrap();
         assert!(begun.elapsed() < Duration::from_secs(60), "'{line}'");
@@ -313,10 +317,9 @@ fn what_cannot_be_done_is_said() {
         assert_eq!(code, expected, "{words:?}: {said}");
         assert!(said.contains(text), "{words:?}: {said}");
     }
-    let unreachable = Command::new(THALWEG)
-        .args(["consume", "t", "-e", "-b", "127.0.0.1:1", "--timeout", "2"])
-        .output()
-        .unwrap();
+    let mut unreachable = Command::new(THALWEG);
+    unreachable.args(["consume", "t", "-e", "-b", "127.0.0.1:1", "--timeout", "2"]);
+    let unreachable = limited::output(&mut unreachable);
     assert_eq!(unreachable.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&unreachable.stderr).contains("127.0.0.1:1"));
 }

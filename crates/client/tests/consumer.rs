@@ -28,6 +28,12 @@ async fn read(consumer: &mut Consumer, count: usize) -> Vec<(i32, i64, String)> 
     all
 }
 
+async fn until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_record_of_every_codec_comes_once_and_in_order() {
     let bench = Bench::with(3).await;
@@ -74,16 +80,12 @@ async fn it_begins_where_it_is_told_to() {
     consumer.seek_to_beginning([&tp(0)]);
     assert_eq!(read(&mut consumer, 1).await, [(0, 0, "a".to_owned())]);
     consumer.seek_to_end([&tp(0)]);
-    while consumer.position(&tp(0)).is_none() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    soon(until(|| consumer.position(&tp(0)).is_some())).await;
     assert_eq!(consumer.position(&tp(0)).map(|position| position.offset), Some(3));
     // Without a position: at the end, as Kafka's default says.
     let mut latest = bench.consumer(ConsumerConfig::default()).await;
     latest.assign([(tp(0), None)]).unwrap();
-    while latest.position(&tp(0)).is_none() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    soon(until(|| latest.position(&tp(0)).is_some())).await;
     bench.produce(0, &["d"], Compression::None).await;
     assert_eq!(read(&mut latest, 1).await, [(0, 3, "d".to_owned())]);
     // With nowhere to begin it is an error that says so.
@@ -287,9 +289,7 @@ async fn what_is_resumed_does_not_wait_for_what_the_broker_holds_back() {
     consumer.pause([&tp(1)]);
     consumer.pause([&tp(2)]);
     // Until the broker holds a request for the one that is not paused.
-    while consumer.counts().requests == 0 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    soon(until(|| consumer.counts().requests > 0)).await;
     for _ in 0..3 {
         for partition in [1, 2] {
             bench.produce(partition, &["x"], Compression::None).await;

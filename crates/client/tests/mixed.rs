@@ -24,7 +24,7 @@ use thalweg::{
     TopicPartition,
 };
 use thalweg_testkit::TestBroker;
-use thalweg_testkit::kafka::Kafka;
+use thalweg_testkit::kafka::Shared;
 use traffic::{Book, Reader, Writer, partitions, until};
 
 /// Groups at once.
@@ -32,7 +32,7 @@ const AT_ONCE: usize = 3;
 /// Records of each partition that are read between any two things that happen.
 const BETWEEN: i64 = 20;
 const OURS: &str = "thalweg";
-/// Settings of both kinds of brokers: members hear of a rebalance soon.
+/// Settings of Thalweg's broker, as the shared Kafka has them: members hear of a rebalance soon.
 const CONFIGS: [(&str, &str); 3] = [
     ("group.consumer.min.heartbeat.interval.ms", "100"),
     ("group.consumer.heartbeat.interval.ms", "200"),
@@ -119,6 +119,11 @@ struct Side {
     admin: Admin,
 }
 
+/// A group's name, and part of its topics': Kafka is shared with other tests.
+fn group(name: &str) -> String {
+    format!("mixed-{}-{name}", std::process::id())
+}
+
 impl Side {
     async fn new(name: &'static str, bootstrap: String) -> Side {
         let cluster = Cluster::connect(&bootstrap, Options::default()).await.unwrap();
@@ -156,7 +161,7 @@ impl Side {
     }
 
     async fn run(&self, java: &Java, case: Case) {
-        let group = format!("{}-{}", case.name, case.other.name());
+        let group = group(&format!("{}-{}", case.name, case.other.name()));
         let (three, two) = (format!("a-{group}"), format!("b-{group}"));
         let topics = [(&*three, 3), (&*two, 2)];
         self.create(&topics).await;
@@ -238,16 +243,14 @@ impl Side {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_record_is_read_by_one_of_them_once() {
-    let Some(mut builder) = Kafka::builder() else { return };
+    let Some(kafka) = tokio::task::block_in_place(Shared::get) else { return };
     let mut ours = TestBroker::builder();
     for (name, value) in CONFIGS {
-        builder = builder.config(name, value);
         ours = ours.config(name, value);
     }
     let ours = ours.start().await;
-    let kafka = tokio::task::block_in_place(|| builder.start());
     let java = Java::start(&kafka);
-    let theirs = &Side::new("kafka", kafka.bootstrap(Kafka::INTERNAL)).await;
+    let theirs = &Side::new("kafka", kafka.bootstrap().to_owned()).await;
     let ours_side = &Side::new("thalweg", ours.bootstrap()).await;
     // To look into one of them.
     let only = std::env::var("THALWEG_MIXED").unwrap_or_default();

@@ -3,6 +3,8 @@
 
 mod in_flight;
 mod kafka_oracle;
+#[path = "../../testkit/src/oracle.rs"]
+mod oracle;
 mod random;
 mod script;
 mod scripts;

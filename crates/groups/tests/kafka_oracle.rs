@@ -13,8 +13,8 @@ use crate::script;
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use crate::oracle::{self, Input, Output, Program};
 use script::random::Generator;
 use script::{Names, World};
 use thalweg_groups::GroupConfig;
@@ -30,43 +30,17 @@ const DIFFERENCES: &[(&str, &str, &str)] = &[(
 const NOT_FOR_KAFKA: &[&str] = &["static_members_without_timeout.txt"];
 
 struct Kafka {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    input: Input,
+    output: BufReader<Output>,
 }
 
 impl Kafka {
     fn start() -> Option<Kafka> {
-        let Some(jars) = std::env::var_os("THALWEG_KAFKA_JARS") else {
-            eprintln!("skipped: THALWEG_KAFKA_JARS is not set");
-            return None;
-        };
-        let jars = PathBuf::from(jars).join("*");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/GroupOracle.java");
-        // One folder per process: two tests of this program may compile at the same time.
-        let classes = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("group-oracle-{:?}", std::thread::current().id()));
-        let compiled = Command::new("javac")
-            .args(["-nowarn", "-Xlint:none", "-cp"])
-            .arg(&jars)
-            .arg("-d")
-            .arg(&classes)
-            .arg(&source)
-            .status()
-            .expect("javac starts");
-        assert!(compiled.success(), "the oracle does not compile");
-        let class_path = std::env::join_paths([classes, jars]).expect("a class path");
-        let mut child = Command::new("java")
-            .args(["-Xmx512m", "-cp"])
-            .arg(class_path)
-            .arg("org.apache.kafka.coordinator.group.GroupOracle")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("java starts");
-        let input = child.stdin.take().expect("a pipe");
-        let output = BufReader::new(child.stdout.take().expect("a pipe"));
-        Some(Kafka { child, input, output })
+        oracle::jars()?;
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/GroupOracle.java");
+        let class = "org.apache.kafka.coordinator.group.GroupOracle";
+        let (input, output) = Program::source(source, class).start();
+        Some(Kafka { input, output: BufReader::new(output) })
     }
 
     fn run(&mut self, op: &str) -> Vec<String> {
@@ -84,9 +58,10 @@ impl Kafka {
         }
     }
 
-    fn end(mut self) {
+    fn end(self) {
         drop(self.input);
-        assert!(self.child.wait().expect("java ends").success(), "the oracle failed");
+        let done = self.output.into_inner().finish();
+        assert_eq!(done.status, 0, "the oracle failed: {}", done.errors);
     }
 }
 

@@ -10,6 +10,8 @@ mod hanging;
 mod kafka;
 mod manager;
 mod model;
+#[path = "../../testkit/src/oracle.rs"]
+mod oracle;
 mod recovery;
 mod roles;
 mod syncs;

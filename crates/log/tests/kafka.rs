@@ -6,42 +6,18 @@
 use crate::common;
 
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
+use crate::oracle::{self, Program};
 use common::*;
 use thalweg_log::testing::{BatchSpec, TempDir};
 use thalweg_log::{AppendContext, Isolation, Log, LogConfig, LogManager, ReadRequest, RecordScan};
 use thalweg_records::{BatchView, Decompressor, RecordReader};
 
-fn jars() -> Option<String> {
-    match std::env::var("THALWEG_KAFKA_JARS") {
-        Ok(jars) => Some(format!("{jars}/*")),
-        Err(_) => {
-            println!("skipped: THALWEG_KAFKA_JARS is not set");
-            None
-        }
-    }
-}
-
-fn oracle(jars: &str, args: &[&str]) -> Command {
+fn log_oracle(args: &[&str]) -> Program {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/LogOracle.java");
-    let mut java = Command::new("java");
-    java.args(["-XX:TieredStopAtLevel=1", "-cp", jars, source]).args(args);
-    if args.len() == 3 {
-        java.arg(start_ms().to_string());
-    }
-    java.stderr(Stdio::piped()).stdout(Stdio::piped());
-    java
-}
-
-fn run(mut command: Command) -> String {
-    let output = command.output().expect("java runs");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {text}{errors}");
-    text
+    Program::source(source, "LogOracle").args(args).arg(start_ms())
 }
 
 /// Around which the records' timestamps lie. Kafka forgets producers by the clock.
@@ -175,7 +151,7 @@ fn assert_same(kafka: &str, ours: &str) {
 }
 
 /// Every file of a partition through DumpLogSegments.
-fn dump(jars: &str, partition: &Path) {
+fn dump(partition: &Path) {
     let mut names: Vec<String> = std::fs::read_dir(partition)
         .unwrap()
         .map(|entry| entry.unwrap().path().to_string_lossy().into_owned())
@@ -188,22 +164,18 @@ fn dump(jars: &str, partition: &Path) {
     names.sort();
     assert!(names.len() > 5, "{names:?}");
     for mode in [&["--deep-iteration"][..], &["--verify-index-only"], &["--index-sanity-check"]] {
-        let mut command = Command::new("java");
-        command
-            .args(["-XX:TieredStopAtLevel=1", "-cp", jars])
-            .arg("org.apache.kafka.tools.DumpLogSegments")
-            .args(mode)
-            .args(["--files", &names.join(",")]);
-        let output = command.output().expect("java runs");
-        let out = String::from_utf8_lossy(&output.stdout);
-        let err: String = String::from_utf8_lossy(&output.stderr)
+        let dump = Program::class("org.apache.kafka.tools.DumpLogSegments").args(mode);
+        let done = dump.args(["--files", &names.join(",")]).run();
+        let out = done.output;
+        let err: String = done
+            .errors
             .lines()
             .filter(|line| !line.contains("SLF4J") && !line.contains("StatusLogger"))
             // A file that begins above 0 has a first offset that "does not follow" -1.
             .filter(|line| !line.contains("Non-consecutive") && !line.contains("-1 is followed by"))
             .collect::<Vec<_>>()
             .join("\n");
-        assert!(output.status.success() && err.is_empty(), "{mode:?}: {err}");
+        assert!(done.status == 0 && err.is_empty(), "{mode:?}: {err}");
         for complaint in ["invalid bytes", "isvalid: false", "Mismatch", "Corrupt"] {
             assert!(!out.contains(complaint), "{mode:?}: {complaint} in {out}");
         }
@@ -258,7 +230,9 @@ fn open_forever(dir: &Path) -> LogManager {
 
 #[test]
 fn kafka_finds_nothing_wrong_with_ours_and_reads_the_same() {
-    let Some(jars) = jars() else { return };
+    if oracle::jars().is_none() {
+        return;
+    }
     for clean in [true, false] {
         let dir = TempDir::new();
         let logs = open_forever(dir.path());
@@ -271,10 +245,10 @@ fn kafka_finds_nothing_wrong_with_ours_and_reads_the_same() {
         let partition = dir.path().join("t-0");
         if clean {
             logs.shut_down(5, 2_000);
-            dump(&jars, &partition);
+            dump(&partition);
         }
         drop((log, logs));
-        let kafka = run(oracle(&jars, &["describe", partition.to_str().unwrap(), mode]));
+        let kafka = log_oracle(&["describe", partition.to_str().unwrap(), mode]).succeed();
         assert_same(&kafka, &ours);
         // Kafka has appended and closed; back to us.
         std::fs::remove_file(dir.path().join(".kafka_cleanshutdown")).ok();
@@ -291,18 +265,20 @@ fn kafka_finds_nothing_wrong_with_ours_and_reads_the_same() {
             for line in ours.lines().filter(|line| line.starts_with("batch")) {
                 assert!(again.contains(line), "{line}");
             }
-            dump(&jars, &partition);
+            dump(&partition);
         }
     }
 }
 
 #[test]
 fn kafkas_directories_are_served_and_recovered() {
-    let Some(jars) = jars() else { return };
+    if oracle::jars().is_none() {
+        return;
+    }
     for mode in ["clean", "crash"] {
         let dir = TempDir::new();
         let partition = dir.path().join("t-0");
-        let kafka = run(oracle(&jars, &["write", partition.to_str().unwrap(), mode]));
+        let kafka = log_oracle(&["write", partition.to_str().unwrap(), mode]).succeed();
         if mode == "clean" {
             std::fs::write(dir.path().join(".kafka_cleanshutdown"), "{}").unwrap();
         }
@@ -329,32 +305,33 @@ fn kafkas_directories_are_served_and_recovered() {
         log.advance_high_watermark(i64::MAX);
         let ours = describe(&log);
         logs.shut_down(1, 2_000);
-        dump(&jars, &partition);
+        dump(&partition);
         drop((log, logs));
-        let kafka = run(oracle(&jars, &["describe", partition.to_str().unwrap(), "clean"]));
+        let kafka = log_oracle(&["describe", partition.to_str().unwrap(), "clean"]).succeed();
         assert_same(&kafka, &ours);
     }
 }
 
 #[test]
 fn java_and_we_keep_each_other_out() {
-    let Some(jars) = jars() else { return };
+    if oracle::jars().is_none() {
+        return;
+    }
     let dir = TempDir::new();
     let (logs, _) = open(&dir, LogConfig::default());
     let lock = dir.path().join(".lock");
     let lock = lock.to_str().unwrap();
-    assert_eq!(run(oracle(&jars, &["lock", lock])).trim(), "taken");
+    assert_eq!(log_oracle(&["lock", lock]).succeed().trim(), "taken");
     drop(logs);
-    assert_eq!(run(oracle(&jars, &["lock", lock])).trim(), "free");
-    let mut java = oracle(&jars, &["hold", lock]).stdin(Stdio::piped()).spawn().unwrap();
+    assert_eq!(log_oracle(&["lock", lock]).succeed().trim(), "free");
+    let (input, output) = log_oracle(&["hold", lock]).start();
+    let mut output = BufReader::new(output);
     let mut line = String::new();
-    BufReader::new(java.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    output.read_line(&mut line).unwrap();
     assert_eq!(line.trim(), "held");
     let error = LogManager::open(config(&[dir.path()], LogConfig::default())).unwrap_err();
     assert!(error.to_string().contains("another process"), "{error}");
-    let mut stdin = java.stdin.take().unwrap();
-    stdin.flush().unwrap();
-    drop(stdin);
-    assert!(java.wait().unwrap().success());
+    drop(input);
+    assert_eq!(output.into_inner().finish().status, 0);
     open(&dir, LogConfig::default());
 }

@@ -7,7 +7,7 @@
 use crate::support;
 
 use support::random::Random;
-use support::{ask, base64, class_path, text_from_base64};
+use support::{ask, base64, oracle, text_from_base64};
 use thalweg_metadata::config::broker::Mode;
 use thalweg_metadata::config::synonyms::{broker_synonyms, group_synonym, topic_synonyms};
 use thalweg_metadata::config::{
@@ -85,8 +85,10 @@ fn facts(scope: &str, key: &ConfigKey) -> String {
 
 #[test]
 fn every_config_is_as_in_kafka() {
-    let Some(class_path) = class_path() else { return };
-    let answers = ask(&class_path, "Configs.java", &[question(&["facts"])]);
+    if oracle::jars().is_none() {
+        return;
+    }
+    let answers = ask("Configs", &[question(&["facts"])]);
     let (verdict, kafkas) = answer(&answers[0]);
     assert!(verdict, "{kafkas:?}");
     let ours: Vec<String> = scopes()
@@ -323,7 +325,9 @@ fn values(key: &ConfigKey, numbers: &mut Random) -> Vec<String> {
 
 #[test]
 fn values_get_kafkas_verdict() {
-    let Some(class_path) = class_path() else { return };
+    if oracle::jars().is_none() {
+        return;
+    }
     let mut numbers = Random(1);
     let mut questions = Vec::new();
     let mut ours = Vec::new();
@@ -336,7 +340,7 @@ fn values_get_kafkas_verdict() {
             }
         }
     }
-    let answers = ask(&class_path, "Configs.java", &questions);
+    let answers = ask("Configs", &questions);
     let mut accepted = 0;
     let mut wrong = Vec::new();
     for ((scope, key, value, verdict), line) in ours.iter().zip(&answers) {
@@ -608,7 +612,9 @@ fn described(config: &BrokerConfig) -> Vec<String> {
 
 #[test]
 fn broker_files_get_kafkas_verdict() {
-    let Some(class_path) = class_path() else { return };
+    if oracle::jars().is_none() {
+        return;
+    }
     let mut numbers = Random(2);
     let mut files: Vec<Properties> = Vec::new();
     let change = |props: &mut Properties, changes: &[(&str, &str)]| {
@@ -639,7 +645,7 @@ fn broker_files_get_kafkas_verdict() {
             question(&words)
         })
         .collect();
-    let answers = ask(&class_path, "Configs.java", &questions);
+    let answers = ask("Configs", &questions);
     let (mut accepted, mut wrong) = (0, Vec::new());
     for (props, line) in files.iter().zip(&answers) {
         let (ok, words) = answer(line);
@@ -666,7 +672,9 @@ fn broker_files_get_kafkas_verdict() {
 
 #[test]
 fn changes_get_kafkas_verdict() {
-    let Some(class_path) = class_path() else { return };
+    if oracle::jars().is_none() {
+        return;
+    }
     let broker = BrokerConfig::new(base(), Mode::Kafka).expect("a broker config");
     let mut numbers = Random(3);
     let mut questions = Vec::new();
@@ -755,7 +763,7 @@ fn changes_get_kafkas_verdict() {
     ] {
         ask_about(&["name", name], check_topic_name(name).is_ok());
     }
-    let answers = ask(&class_path, "Configs.java", &questions);
+    let answers = ask("Configs", &questions);
     let (mut accepted, mut wrong) = (0, Vec::new());
     for ((asked, verdict), line) in ours.iter().zip(&answers) {
         let (ok, words) = answer(line);
@@ -776,7 +784,9 @@ fn changes_get_kafkas_verdict() {
 
 #[test]
 fn properties_are_read_as_java_reads_them() {
-    let Some(class_path) = class_path() else { return };
+    if oracle::jars().is_none() {
+        return;
+    }
     let mut numbers = Random(4);
     let pieces = [
         "a",
@@ -815,7 +825,7 @@ fn properties_are_read_as_java_reads_them() {
         texts.push((0..numbers.below(14)).map(|_| *numbers.pick(&pieces)).collect());
     }
     let questions: Vec<String> = texts.iter().map(|text| question(&["properties", text])).collect();
-    let answers = ask(&class_path, "Configs.java", &questions);
+    let answers = ask("Configs", &questions);
     let mut wrong = Vec::new();
     for (text, line) in texts.iter().zip(&answers) {
         let (ok, words) = answer(line);

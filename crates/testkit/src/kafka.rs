@@ -14,7 +14,7 @@
 //!
 //! Everything listens on 127.0.0.1 at ports of its own, keeps its data in a directory of its own,
 //! and is killed and removed on drop. A test that needs several things of a Kafka should ask all of
-//! one: a start takes seconds.
+//! one: a start takes seconds. One that only needs some Kafka to talk to takes [`Shared`].
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -28,16 +28,19 @@ use std::time::{Duration, Instant};
 use thalweg_wire::messages::{MetadataRequest, MetadataResponse};
 use thalweg_wire::{ApiKey, Message, Reader, Writer};
 
+use super::oracle::{self, Program};
 use super::{Data, ports, scratch};
 
-/// Names the directory with Kafka's jars.
-const JARS: &str = "THALWEG_KAFKA_JARS";
 /// How long a start may take, on a machine that has other things to do.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 const HOST: &str = "127.0.0.1";
 const CONTROLLER: &str = "CONTROLLER";
 const CLUSTER_ID: &str = "thalwegTestClusterAAAA";
 const METADATA_VERSION: i16 = 12;
+/// Where the node listens that was started for all tests.
+const SHARED: &str = "THALWEG_KAFKA";
+/// What the shared node is told beside what every node is; xtask starts it with the same.
+const SHARED_SETTINGS: &str = include_str!("shared.properties");
 
 /// How to start Kafka.
 #[derive(Debug)]
@@ -63,6 +66,51 @@ pub struct Kafka {
     data: Data,
 }
 
+/// A node that other tests talk to at the same time: the one that xtask started, whose address is in
+/// `THALWEG_KAFKA`, or without that one of this process's own.
+///
+/// Topics and groups must have names that no other test has, and no other run of the same test. Who
+/// changes the broker, stops it, or counts all topics or groups that there are, starts a [`Kafka`].
+#[derive(Debug)]
+pub struct Shared {
+    bootstrap: String,
+    _own: Option<Kafka>,
+}
+
+impl Shared {
+    /// Finds it, or starts it; `None`, with a word about it, where there are no jars.
+    ///
+    /// # Panics
+    /// If the node that was started for all does not answer, or no other one can be started.
+    pub fn get() -> Option<Shared> {
+        let builder = Kafka::builder()?;
+        let Ok(bootstrap) = std::env::var(SHARED) else {
+            let settings = SHARED_SETTINGS.lines().filter_map(|line| line.split_once('='));
+            let set = |builder: Builder, (name, value): (&str, &str)| builder.config(name, value);
+            let own = settings.fold(builder, set).start();
+            return Some(Shared { bootstrap: own.bootstrap(Kafka::INTERNAL), _own: Some(own) });
+        };
+        let answers = brokers(&bootstrap).is_some_and(|count| count > 0);
+        assert!(answers, "the Kafka at {SHARED}={bootstrap} does not answer");
+        Some(Shared { bootstrap, _own: None })
+    }
+
+    /// Its `bootstrap.servers`.
+    pub fn bootstrap(&self) -> &str {
+        &self.bootstrap
+    }
+
+    /// A Java virtual machine with the classes of Kafka, of its clients too; nothing says yet what
+    /// it runs. It is for what has to die or to keep time; all else is an [`oracle`]'s.
+    ///
+    /// # Panics
+    /// If the jars are gone.
+    pub fn java(&self) -> Command {
+        let jars = oracle::jars().expect("the jars are still there");
+        java(&jars.join("*").display().to_string(), "256m")
+    }
+}
+
 #[derive(Debug)]
 struct Node {
     config: PathBuf,
@@ -81,18 +129,8 @@ impl Kafka {
     /// # Panics
     /// If the variable names something else than a directory with Kafka's jars.
     pub fn builder() -> Option<Builder> {
-        let Some(folder) = std::env::var_os(JARS) else {
-            eprintln!("skipped: {JARS} is not set");
-            return None;
-        };
-        let folder = PathBuf::from(folder);
-        let is_kafka = std::fs::read_dir(&folder)
-            .unwrap_or_else(|error| panic!("{JARS}={}: {error}", folder.display()))
-            .filter_map(Result::ok)
-            .any(|entry| entry.file_name().to_string_lossy().starts_with("kafka-server-"));
-        assert!(is_kafka, "{JARS}={} has no jars of Kafka", folder.display());
         Some(Builder {
-            class_path: folder.join("*").display().to_string(),
+            class_path: oracle::jars()?.join("*").display().to_string(),
             nodes: 1,
             listeners: vec![(Kafka::INTERNAL.to_owned(), "PLAINTEXT".to_owned())],
             configs: Vec::new(),
@@ -134,12 +172,6 @@ impl Kafka {
         &self.data.path
     }
 
-    /// A Java virtual machine with the classes of Kafka, of its clients too; nothing says yet what
-    /// it runs.
-    pub fn java(&self) -> Command {
-        java(&self.class_path, "256m")
-    }
-
     /// Kills a node, as `kill -9` does.
     pub fn kill(&mut self, node: usize) {
         self.nodes[node].kill();
@@ -161,7 +193,7 @@ impl Kafka {
         let began = Instant::now();
         let running = self.nodes.iter().filter(|node| node.child.is_some()).count();
         for node in self.nodes.iter_mut().filter(|node| node.child.is_some()) {
-            while brokers(node.ports[0]).unwrap_or(0) < running {
+            while brokers(&format!("{HOST}:{}", node.ports[0])).unwrap_or(0) < running {
                 if let Some(status) = node.child.as_mut().and_then(|child| child.try_wait().ok()?) {
                     panic!("Kafka ended with {status}: {}", node.said());
                 }
@@ -237,13 +269,8 @@ impl Builder {
             let ports = ports[node][..per_node - 1].to_vec();
             kafka.nodes.push(Node { config, output, ports, child: None });
         }
-        // All at once: most of the time is the virtual machine's own.
-        let formatting: Vec<Child> =
-            kafka.nodes.iter().map(|node| self.format(&node.config)).collect();
-        for child in formatting {
-            let done = child.wait_with_output().expect("kafka-storage");
-            let said = String::from_utf8_lossy(&done.stderr);
-            assert!(done.status.success(), "kafka-storage ended with {}: {said}", done.status);
+        for node in &kafka.nodes {
+            self.format(&node.config);
         }
         for node in &mut kafka.nodes {
             node.start(&self.class_path);
@@ -252,14 +279,13 @@ impl Builder {
         kafka
     }
 
-    fn format(&self, config: &Path) -> Child {
-        let mut command = java(&self.class_path, "128m");
-        command.arg("kafka.tools.StorageTool").args(["format", "-t", CLUSTER_ID, "-c"]);
-        command.arg(config);
+    fn format(&self, config: &Path) {
+        let format = Program::class("kafka.tools.StorageTool").args(["format", "-t", CLUSTER_ID]);
+        let mut format = format.arg("-c").arg(config.display());
         for user in &self.scram {
-            command.args(["--add-scram", user]);
+            format = format.args(["--add-scram", user]);
         }
-        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("java starts")
+        format.succeed();
     }
 
     /// The `server.properties` of a node. `ports` holds, for each node, those of its listeners and,
@@ -356,9 +382,9 @@ fn java(class_path: &str, heap: &str) -> Command {
     command
 }
 
-/// How many brokers the one on this port knows; `None` while it does not answer.
-fn brokers(port: u16) -> Option<usize> {
-    let mut stream = TcpStream::connect((HOST, port)).ok()?;
+/// How many brokers the one at this address knows; `None` while it does not answer.
+fn brokers(address: &str) -> Option<usize> {
+    let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
     let mut w = Writer::new();
     w.begin_frame();

@@ -33,6 +33,7 @@ pub use thalweg_broker::disk::{TempDir, crash};
 
 pub mod faults;
 pub mod kafka;
+pub mod oracle;
 mod ports;
 
 /// A broker for one test.

@@ -118,6 +118,17 @@ async fn send_without_answer(connection: &Connection, request: &ProduceRequest) 
     connection.send_unanswered(frame, ApiKey::PRODUCE, version).await.unwrap();
 }
 
+/// Waits until a text is among the metrics.
+async fn until_shown(broker: &TestBroker, text: &str) {
+    let shown = async {
+        while !broker.metrics_text().contains(text) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let shown = tokio::time::timeout(Duration::from_secs(60), shown).await;
+    shown.unwrap_or_else(|_| panic!("{text} is not shown"));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_producer_sent_is_what_a_consumer_gets() {
     let session = begin(TestBroker::start().await).await;
@@ -185,9 +196,7 @@ async fn a_client_that_goes_away_while_its_fetch_waits_is_noticed() {
         };
         let parked = if ahead { 2 } else { 1 };
         let parked = format!("thalweg_fetches_parked_total {parked}");
-        while !session.broker.metrics_text().contains(&parked) {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until_shown(&session.broker, &parked).await;
         if ahead {
             // Another request behind the one that waits.
             let next = other.clone();
@@ -216,9 +225,7 @@ async fn a_long_poll_is_answered_with_all_that_one_request_brought() {
     let wanted = fetch(topic, &all, 1, 60_000);
     let poll = tokio::spawn(async move { other.send(&wanted).await.unwrap() });
     let parked = "thalweg_fetches_parked_total 1";
-    while !session.broker.metrics_text().contains(parked) {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until_shown(&session.broker, parked).await;
     let mut request = produce(topic, 0, -1, batch(&["x"], None));
     let parts = &mut request.topic_data[0].partition_data;
     for partition in 1..PARTITIONS {
@@ -443,7 +450,9 @@ async fn offsets_are_compressed_as_configured() {
             _ => topic_id(&session.connection, "t").await,
         };
         let mut committed = commit(&session.connection, topic, offset).await;
+        let deadline = std::time::Instant::now() + Duration::from_secs(60);
         while committed == ErrorCode::COORDINATOR_LOAD_IN_PROGRESS {
+            assert!(std::time::Instant::now() < deadline, "the coordinator does not load");
             tokio::task::yield_now().await;
             committed = commit(&session.connection, topic, offset).await;
         }

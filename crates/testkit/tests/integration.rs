@@ -8,6 +8,7 @@ mod dynamic_configs;
 mod faults;
 mod memory;
 mod metadata_dir;
+mod oracle;
 mod periodic;
 mod stalls;
 mod support;

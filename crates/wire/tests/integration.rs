@@ -6,3 +6,5 @@ mod fuzz_smoke;
 #[cfg(feature = "json")]
 mod java_oracle;
 mod java_tables;
+#[path = "../../testkit/src/oracle.rs"]
+mod oracle;

@@ -5,11 +5,10 @@
 //! and `THALWEG_ORACLE_CASES` (per message and version) widen the search.
 
 use crate::common;
+use crate::oracle::{self, Program};
 
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read};
-use std::path::Path;
-use std::process::{Command, Stdio};
 
 use bytes::Bytes;
 use common::forms;
@@ -185,25 +184,13 @@ fn difference_in_own_version(case: &Case) -> Option<String> {
 
 #[test]
 fn every_message_and_version_is_as_kafka_reads_and_writes_it() {
-    let Some(jars) = std::env::var_os("THALWEG_KAFKA_JARS") else {
-        eprintln!("skipped: THALWEG_KAFKA_JARS names no folder with Kafka's jars");
-        return;
-    };
+    let Some(jars) = oracle::jars() else { return };
     let setting = |name: &str, or: &str| std::env::var(name).unwrap_or_else(|_| or.into());
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/WireOracle.java");
-    let mut class_path = jars.clone();
-    class_path.push("/*");
-    let mut child = Command::new("java")
-        .arg("-cp")
-        .arg(class_path)
-        .arg(program)
-        .arg(&jars)
-        .arg(setting("THALWEG_SEED_BASE", "1"))
-        .arg(setting("THALWEG_ORACLE_CASES", "24"))
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("java starts");
-    let output = BufReader::with_capacity(1 << 20, child.stdout.take().expect("a pipe"));
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/WireOracle.java");
+    let program = Program::source(source, "WireOracle").arg(jars.display());
+    let program = program.arg(setting("THALWEG_SEED_BASE", "1"));
+    let (_, output) = program.arg(setting("THALWEG_ORACLE_CASES", "24")).start();
+    let mut output = BufReader::with_capacity(1 << 20, output);
 
     let mut covered = BTreeSet::new();
     let mut failed = BTreeSet::new();
@@ -211,7 +198,7 @@ fn every_message_and_version_is_as_kafka_reads_and_writes_it() {
     let mut refs = 0u32;
     let mut refused = 0u32;
     let mut count = 0u32;
-    for case in (Cases { input: output, count: 0 }) {
+    for case in (Cases { input: &mut output, count: 0 }) {
         count += 1;
         if is_filled(&case) {
             covered.insert((case.name.clone(), case.version));
@@ -226,7 +213,8 @@ fn every_message_and_version_is_as_kafka_reads_and_writes_it() {
             eprintln!("{} v{}: {what:.800}", case.name, case.version);
         }
     }
-    assert!(child.wait().expect("java ends").success(), "the oracle failed");
+    let done = output.into_inner().finish();
+    assert_eq!(done.status, 0, "the oracle failed: {}", done.errors);
 
     let all: BTreeSet<(String, i16)> = MESSAGES
         .iter()

@@ -2,27 +2,18 @@
 //! `THALWEG_KAFKA_JARS` names the folder with Kafka 4.3.0's jars.
 
 use std::fmt::Write as _;
-use std::path::Path;
-use std::process::Command;
 
+use crate::oracle::{self, Program};
 use thalweg_wire::ErrorCode;
 use thalweg_wire::api::APIS;
 
 #[test]
 fn apis_and_error_codes_are_kafkas() {
-    let Some(mut class_path) = std::env::var_os("THALWEG_KAFKA_JARS") else {
-        eprintln!("skipped: THALWEG_KAFKA_JARS names no folder with Kafka's jars");
+    if oracle::jars().is_none() {
         return;
-    };
-    class_path.push("/*");
-    let output = Command::new("java")
-        .arg("-cp")
-        .arg(class_path)
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/TablesOracle.java"))
-        .output()
-        .expect("java starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let kafka = String::from_utf8(output.stdout).expect("the oracle's text");
+    }
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/TablesOracle.java");
+    let kafka = Program::source(source, "TablesOracle").succeed();
 
     let mut ours = String::new();
     for api in APIS {

@@ -18,6 +18,7 @@ use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduce
 use thalweg_wire::messages::{CreateTopicsRequest, ProduceRequest};
 use thalweg_wire::{ErrorCode, Uuid};
 
+use crate::limited::Limited;
 use crate::records::THALWEG;
 
 /// A directory that goes when it is dropped.
@@ -57,6 +58,7 @@ impl Broker {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
+        let _limited = Limited::new(&child);
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let after = |mark: &str| {

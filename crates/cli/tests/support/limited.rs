@@ -1,6 +1,6 @@
 //! Commands that end, one way or another.
 
-use std::process::Child;
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -25,4 +25,12 @@ impl Limited {
         });
         Limited(alive)
     }
+}
+
+/// Runs a command without input to its end.
+pub fn output(command: &mut Command) -> Output {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let _limited = Limited::new(&child);
+    child.wait_with_output().unwrap()
 }

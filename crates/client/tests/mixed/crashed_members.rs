@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use thalweg::admin::{ConfigChange, ConfigResource, Mode};
 use thalweg::{Consumer, ConsumerConfig, GroupProtocol, OffsetReset, TopicPartition};
-use thalweg_testkit::kafka::Kafka;
+use thalweg_testkit::kafka::Shared;
 
 use super::members::{Java, Member, Other};
 use super::traffic::{Book, Reader, Writer, partitions};
@@ -16,7 +16,7 @@ const SHORT: Duration = Duration::from_secs(6);
 /// One that nobody sees the end of.
 const LONG: Duration = Duration::from_secs(45);
 
-pub async fn run(kafka: &Kafka, java: &Java, theirs: &Side, ours: &Side) {
+pub async fn run(kafka: &Shared, java: &Java, theirs: &Side, ours: &Side) {
     let modern = GroupProtocol::Consumer { server_assignor: None };
     for (side, protocol) in
         [(theirs, GroupProtocol::default()), (ours, GroupProtocol::default()), (theirs, modern)]
@@ -47,7 +47,8 @@ impl Scene<'_> {
     }
 
     fn group(&self, what: &str) -> String {
-        format!("{what}-{}", if self.is_classic() { "classic" } else { "KIP-848" })
+        let kind = if self.is_classic() { "classic" } else { "KIP-848" };
+        super::group(&format!("{what}-{kind}"))
     }
 
     /// Makes the topics of a group, and writes to them from now on.
@@ -117,7 +118,7 @@ impl Scene<'_> {
 
     /// A process is killed, then one of this client's members is gone without a word: each time
     /// the other one gets all of its partitions, and reads on behind what was committed.
-    async fn deaths(&self, kafka: &Kafka, java: &Java) {
+    async fn deaths(&self, kafka: &Shared, java: &Java) {
         let group = self.group("deaths");
         let Traffic { names: [three, two], all, book, writer } = self.traffic(&group).await;
         let topics = [(&*three, 3), (&*two, 2)];

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use thalweg::TopicPartition;
-use thalweg_testkit::kafka::Kafka;
+use thalweg_testkit::kafka::Shared;
 
 use super::traffic::{Book, until};
 
@@ -48,7 +48,7 @@ pub struct Java {
 }
 
 impl Java {
-    pub fn start(kafka: &Kafka) -> Java {
+    pub fn start(kafka: &Shared) -> Java {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mixed/Members.java");
         let mut command = kafka.java();
         command.arg(source).stdin(Stdio::piped()).stdout(Stdio::piped());

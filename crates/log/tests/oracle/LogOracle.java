@@ -32,19 +32,32 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 /**
  * Kafka's own log, for comparison.
  *
- * write DIR clean|crash START    fills a partition directory and describes it; a crash leaves it open
+ * write DIR clean|crash START fills a partition directory and describes it; a crash leaves it open
  * describe DIR clean|crash START loads a partition directory as after a clean stop or a crash, describes it, appends one
  *                          batch and closes it; START is a recent time, because Kafka forgets producers by the clock
- * lock FILE                says whether Java gets the lock on a file
- * hold FILE                takes the lock on a file and keeps it until its input ends
+ * lock FILE START          says whether Java gets the lock on a file
+ * hold FILE START          takes the lock on a file and keeps it until its input ends
  */
 public class LogOracle {
-    private static long startMs;
+    private final KafkaScheduler scheduler = new KafkaScheduler(1);
+    private final long startMs;
+
+    private LogOracle(long startMs) {
+        this.startMs = startMs;
+    }
 
     public static void main(String[] args) throws Exception {
-        if (args.length > 3) {
-            startMs = Long.parseLong(args[3]);
+        LogOracle oracle = new LogOracle(Long.parseLong(args[args.length - 1]));
+        oracle.scheduler.startup();
+        try {
+            oracle.run(args);
+        } finally {
+            // Of what a log left to it for later nothing may happen to the files now.
+            oracle.scheduler.shutdown();
         }
+    }
+
+    private void run(String[] args) throws Exception {
         switch (args[0]) {
             case "write" -> write(new File(args[1]), args[2].equals("clean"));
             case "describe" -> {
@@ -68,7 +81,6 @@ public class LogOracle {
             }
             default -> throw new IllegalArgumentException(args[0]);
         }
-        Runtime.getRuntime().halt(0);
     }
 
     private static FileChannel channel(String path) throws IOException {
@@ -76,22 +88,20 @@ public class LogOracle {
             StandardOpenOption.WRITE);
     }
 
-    private static UnifiedLog open(File dir, boolean clean) throws Exception {
+    private UnifiedLog open(File dir, boolean clean) throws Exception {
         Properties props = new Properties();
         props.put("internal.segment.bytes", "6000");
         props.put("index.interval.bytes", "300");
-        KafkaScheduler scheduler = new KafkaScheduler(1);
-        scheduler.startup();
         return UnifiedLog.create(dir, new LogConfig(props), 0L, 0L, scheduler, new BrokerTopicStats(), Time.SYSTEM,
             900_000, new ProducerStateManagerConfig(Integer.MAX_VALUE, false), 600_000,
             new LogDirFailureChannel(1), clean, Optional.empty());
     }
 
-    private static MemoryRecords batch(Compression compression, int count, long timestamp) {
+    private MemoryRecords batch(Compression compression, int count, long timestamp) {
         return MemoryRecords.withRecords(compression, records(count, timestamp));
     }
 
-    private static SimpleRecord[] records(int count, long timestamp) {
+    private SimpleRecord[] records(int count, long timestamp) {
         SimpleRecord[] records = new SimpleRecord[count];
         for (int i = 0; i < count; i++) {
             long at = timestamp + (i * 7L) % 5;
@@ -100,7 +110,7 @@ public class LogOracle {
         return records;
     }
 
-    private static void write(File dir, boolean clean) throws Exception {
+    private void write(File dir, boolean clean) throws Exception {
         UnifiedLog log = open(dir, true);
         Compression[] codecs = {
             Compression.NONE, Compression.gzip().build(), Compression.snappy().build(), Compression.lz4().build(),
@@ -135,20 +145,20 @@ public class LogOracle {
         }
     }
 
-    private static void transaction(UnifiedLog log, long id, Compression codec, long timestamp, int epoch)
+    private void transaction(UnifiedLog log, long id, Compression codec, long timestamp, int epoch)
             throws IOException {
         log.appendAsLeader(MemoryRecords.withTransactionalRecords(codec, id, (short) 0, 0, records(2, timestamp)), epoch);
         log.appendAsLeader(batch(codec, 1, timestamp), epoch);
         log.appendAsLeader(MemoryRecords.withTransactionalRecords(codec, id, (short) 0, 2, records(1, timestamp)), epoch);
     }
 
-    private static void marker(UnifiedLog log, long id, ControlRecordType type, int epoch) {
+    private void marker(UnifiedLog log, long id, ControlRecordType type, int epoch) {
         log.appendAsLeader(MemoryRecords.withEndTransactionMarker(startMs, id, (short) 0,
             new EndTransactionMarker(type, 4)), epoch, AppendOrigin.COORDINATOR, RequestLocal.noCaching(), VerificationGuard.SENTINEL,
             (short) 0);
     }
 
-    private static void describe(UnifiedLog log) throws Exception {
+    private void describe(UnifiedLog log) throws Exception {
         log.updateHighWatermark(log.logEndOffset());
         System.out.println("offsets " + log.logStartOffset() + " " + log.logEndOffset() + " " + log.lastStableOffset());
         List<Long> bases = new ArrayList<>();

@@ -29,13 +29,16 @@ import org.apache.kafka.storage.internals.log.LogConfig;
 public class Configs {
     static final Map<String, Map<String, ConfigDef.ConfigKey>> SCOPES = new LinkedHashMap<>();
 
-    public static void main(String[] args) throws Exception {
-        PrintStream out = new PrintStream(System.out, false, "UTF-8");
+    static {
         SCOPES.put("topic", LogConfig.configKeys());
         SCOPES.put("broker", AbstractKafkaConfig.CONFIG_DEF.configKeys());
         SCOPES.put("broker-dynamic", QuotaConfig.brokerQuotaConfigs().configKeys());
         SCOPES.put("group", GroupConfig.CONFIG_DEF.configKeys());
         SCOPES.put("client-metrics", ClientMetricsConfigs.configDef().configKeys());
+    }
+
+    public static void main(String[] args) throws Exception {
+        PrintStream out = new PrintStream(System.out, false, "UTF-8");
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, "UTF-8"));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             List<String> words = new ArrayList<>();

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use super::oracle::Program;
 use thalweg_metadata::config::broker::Mode;
 use thalweg_metadata::config::{BrokerConfig, Properties, dynamic, properties};
 use thalweg_metadata::image::{ConfigResource, Loader, MetadataImage};
@@ -25,6 +26,8 @@ pub struct Kafka {
     pub cluster_id: String,
     pub props: Properties,
     class_path: String,
+    /// What is in its file.
+    text: String,
     child: Option<Child>,
     connections: RefCell<BTreeMap<u16, TcpStream>>,
 }
@@ -56,34 +59,30 @@ impl Kafka {
             cluster_id: CLUSTER_ID.into(),
             props: properties::parse(text.as_bytes()).expect("properties"),
             class_path: class_path.to_owned(),
+            text,
             child: None,
             connections: RefCell::default(),
         }
     }
 
-    fn java(&self, main: &str, args: &[&str]) -> Command {
-        let mut command = Command::new("java");
-        command.args(["-Xmx256m", "-cp", &self.class_path, main]).args(args);
-        command.current_dir(&self.directory);
-        command
-    }
-
     /// Formats as `StorageTool format --standalone` does.
     pub fn format(&self) {
-        let file = self.directory.join("server.properties").display().to_string();
-        let args = ["format", "--standalone", "-t", &self.cluster_id, "-c", &file];
-        let output = self.java("kafka.tools.StorageTool", &args).output().expect("java");
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "format failed: {text}");
+        let text =
+            self.text.replace("log.dirs=", &format!("log.dirs={}/", self.directory.display()));
+        // The tool runs in another directory than the node.
+        let file = self.directory.join("format.properties");
+        std::fs::write(&file, text).expect("a file");
+        let format = Program::class("kafka.tools.StorageTool").args(["format", "--standalone"]);
+        format.args(["-t", &self.cluster_id, "-c"]).arg(file.display()).succeed();
     }
 
     /// Starts it; ready is it later.
     pub fn start(&mut self) {
-        let file = self.directory.join("server.properties").display().to_string();
         let output = std::fs::File::create(self.directory.join("out.txt")).expect("a file");
         let errors = output.try_clone().expect("a file");
-        let child = self
-            .java("kafka.Kafka", &[&file])
+        let child = Command::new("java")
+            .args(["-Xmx256m", "-cp", &self.class_path, "kafka.Kafka", "server.properties"])
+            .current_dir(&self.directory)
             .stdin(Stdio::null())
             .stdout(output)
             .stderr(errors)
@@ -95,13 +94,7 @@ impl Kafka {
     /// Runs one of Kafka's tools against it, gives what it writes.
     pub fn tool(&self, main: &str, args: &[&str]) -> String {
         let server = format!("127.0.0.1:{}", self.broker_port);
-        let mut all = vec!["--bootstrap-server", &server];
-        all.extend(args);
-        let output = self.java(main, &all).output().expect("java");
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{main} {args:?} failed: {text}\n{errors}");
-        text
+        Program::class(main).args(["--bootstrap-server", &server]).args(args).succeed()
     }
 
     pub fn log_path(&self) -> PathBuf {

@@ -6,31 +6,21 @@
 
 pub mod fixtures;
 pub mod kafka;
+#[path = "../../../testkit/src/oracle.rs"]
+pub mod oracle;
 #[path = "../../../testkit/src/ports.rs"]
 mod ports;
 #[path = "../../../wire/tests/common/random.rs"]
 pub mod random;
 
-use std::io::Write;
+use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
-/// The class path, or `None`, with a word about it, if there is none.
+use oracle::Program;
+
+/// The class path of a node, or `None`, with a word about it, if there is none.
 pub fn class_path() -> Option<String> {
-    match std::env::var("THALWEG_KAFKA_JARS") {
-        Ok(folder) => {
-            let found = std::fs::read_dir(&folder)
-                .unwrap_or_else(|error| panic!("THALWEG_KAFKA_JARS={folder}: {error}"))
-                .filter_map(Result::ok)
-                .any(|entry| entry.file_name().to_string_lossy().starts_with("kafka-server-"));
-            assert!(found, "THALWEG_KAFKA_JARS={folder} has no jars of Kafka");
-            Some(format!("{folder}/*"))
-        }
-        Err(_) => {
-            eprintln!("skipped: THALWEG_KAFKA_JARS is not set");
-            None
-        }
-    }
+    oracle::jars().map(|folder| folder.join("*").display().to_string())
 }
 
 /// A directory of its own for this run of a test.
@@ -43,24 +33,17 @@ pub fn scratch(name: &str) -> PathBuf {
 }
 
 /// Runs a Java program of `tests/oracle` on lines, gives the lines it writes.
-pub fn ask(class_path: &str, program: &str, lines: &[String]) -> Vec<String> {
-    let source = format!("{}/tests/oracle/{program}", env!("CARGO_MANIFEST_DIR"));
-    let mut child = Command::new("java")
-        .args(["-cp", class_path, &source])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("java");
-    let mut stdin = child.stdin.take().expect("stdin");
-    let input = lines.join("\n") + "\n";
-    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
-    let output = child.wait_with_output().expect("java's output");
+pub fn ask(program: &str, lines: &[String]) -> Vec<String> {
+    let source = format!("{}/tests/oracle/{program}.java", env!("CARGO_MANIFEST_DIR"));
+    let (mut input, output) = Program::source(source, program).start();
+    let lines_in = lines.join("\n") + "\n";
+    // Dropped at the end, it ends the program's input.
+    let writer = std::thread::spawn(move || input.write_all(lines_in.as_bytes()));
+    let done = output.finish();
+    let errors = done.errors;
+    assert_eq!(done.status, 0, "{program} failed: {errors}");
     writer.join().expect("the writer").expect("java reads its input");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program} failed: {errors}");
-    let text = String::from_utf8(output.stdout).expect("UTF-8");
-    let answers: Vec<String> = text.lines().map(str::to_owned).collect();
+    let answers: Vec<String> = done.output.lines().map(str::to_owned).collect();
     assert_eq!(answers.len(), lines.len(), "answers of {program}: {errors}");
     answers
 }
