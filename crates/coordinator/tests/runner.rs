@@ -11,7 +11,7 @@ use thalweg_wire::ErrorCode;
 #[derive(Default)]
 struct Adder {
     sum: i64,
-    undo: UndoLog<i64>,
+    undo: UndoLog<(), i64>,
     parked: Vec<(i64, Token)>,
     resumed: Vec<Result<(), ErrorCode>>,
 }
@@ -86,7 +86,7 @@ impl Shard for Adder {
                 out.then = Some(number);
                 Reply::AfterCommit(Ok(number))
             }
-            Ask::Sum => Reply::Now(Ok(self.undo.iter().next().copied().unwrap_or(self.sum))),
+            Ask::Sum => Reply::Now(Ok(self.undo.committed(&()).copied().unwrap_or(self.sum))),
             Ask::StableSum => Reply::AfterCommit(Ok(self.sum)),
             Ask::Reach(sum) => {
                 self.parked.push((sum, token));
@@ -105,7 +105,7 @@ impl Shard for Adder {
     }
 
     fn replay(&mut self, at: Position, _: Now, record: &Number) {
-        self.undo.push(at.offset, self.sum);
+        self.undo.push(at.offset, (), self.sum);
         self.sum += record.0;
     }
 
@@ -131,7 +131,7 @@ impl Shard for Adder {
     }
 
     fn revert(&mut self, offset: i64, _: ErrorCode, _: Now, _: &mut Outcome<Self>) {
-        while let Some(sum) = self.undo.pop_from(offset) {
+        while let Some(((), sum)) = self.undo.pop_from(offset) {
             self.sum = sum;
         }
     }

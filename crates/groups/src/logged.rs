@@ -54,12 +54,6 @@ pub type GroupEntry = Option<Arc<GroupMetadataValue>>;
 
 type PartitionKey = (Arc<str>, Arc<str>, i32);
 
-enum Undo {
-    Group { group: Arc<str>, previous: Option<GroupEntry> },
-    Offset { key: PartitionKey, previous: Option<CommittedOffset> },
-    Pending { producer_id: i64, key: PartitionKey, previous: Option<CommittedOffset> },
-}
-
 /// What a replayed or reverted record did to a group's existence.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Existence {
@@ -79,13 +73,19 @@ pub struct Logged {
     /// The producers of `pending` by partition.
     open: BTreeMap<PartitionKey, BTreeSet<i64>>,
     offset_count: usize,
-    undo: UndoLog<Undo>,
+    /// Of `groups`, of `offsets` and of `pending` what is not committed yet. No two of them hold the
+    /// same, so each is reverted by itself.
+    group_undo: UndoLog<Arc<str>, Option<GroupEntry>>,
+    offset_undo: UndoLog<PartitionKey, Option<CommittedOffset>>,
+    pending_undo: UndoLog<(i64, PartitionKey), Option<CommittedOffset>>,
 }
 
 impl Logged {
     /// From now on changes can be reverted.
     pub(crate) fn start_recording(&mut self) {
-        self.undo.start();
+        self.group_undo.start();
+        self.offset_undo.start();
+        self.pending_undo.start();
     }
 
     /// Applies a record.
@@ -142,24 +142,22 @@ impl Logged {
 
     /// Everything below `offset` is committed.
     pub(crate) fn commit(&mut self, offset: i64) {
-        self.undo.forget_below(offset);
+        self.group_undo.forget_below(offset);
+        self.offset_undo.forget_below(offset);
+        self.pending_undo.forget_below(offset);
     }
 
     /// Takes back the records at and above `offset`.
     pub(crate) fn revert(&mut self, offset: i64) -> Vec<Existence> {
+        while let Some((key, previous)) = self.offset_undo.pop_from(offset) {
+            self.put_offset(key, previous);
+        }
+        while let Some(((producer_id, key), previous)) = self.pending_undo.pop_from(offset) {
+            self.put_pending(producer_id, key, previous);
+        }
         let mut changes = Vec::new();
-        while let Some(undo) = self.undo.pop_from(offset) {
-            match undo {
-                Undo::Group { group, previous } => {
-                    changes.extend(self.put_group(group, previous).1)
-                }
-                Undo::Offset { key, previous } => {
-                    self.put_offset(key, previous);
-                }
-                Undo::Pending { producer_id, key, previous } => {
-                    self.put_pending(producer_id, key, previous);
-                }
-            }
+        while let Some((group, previous)) = self.group_undo.pop_from(offset) {
+            changes.extend(self.put_group(group, previous).1);
         }
         changes
     }
@@ -171,7 +169,7 @@ impl Logged {
         entry: Option<GroupEntry>,
     ) -> Option<Existence> {
         let (previous, existence) = self.put_group(group.clone(), entry);
-        self.undo.push(offset, Undo::Group { group, previous });
+        self.group_undo.push(offset, group, previous);
         existence
     }
 
@@ -195,7 +193,7 @@ impl Logged {
 
     fn set_offset(&mut self, offset: i64, key: PartitionKey, value: Option<CommittedOffset>) {
         let previous = self.put_offset(key.clone(), value);
-        self.undo.push(offset, Undo::Offset { key, previous });
+        self.offset_undo.push(offset, key, previous);
     }
 
     fn put_offset(
@@ -230,7 +228,7 @@ impl Logged {
         value: Option<CommittedOffset>,
     ) -> Option<CommittedOffset> {
         let previous = self.put_pending(producer_id, key.clone(), value);
-        self.undo.push(offset, Undo::Pending { producer_id, key, previous: previous.clone() });
+        self.pending_undo.push(offset, (producer_id, key), previous.clone());
         previous
     }
 
@@ -292,23 +290,21 @@ impl Logged {
 
     /// A group as of the last commit.
     pub fn committed_group(&self, group: &str) -> Option<&GroupEntry> {
-        let changed = self.undo.iter().find_map(|undo| match undo {
-            Undo::Group { group: name, previous } if &**name == group => Some(previous.as_ref()),
-            _ => None,
-        });
-        changed.unwrap_or_else(|| self.groups.get(group))
+        let now = self.groups.get(group);
+        if self.group_undo.is_empty() {
+            return now;
+        }
+        self.group_undo.committed(&self.name_of(group)).map_or(now, Option::as_ref)
     }
 
     /// Ids of the groups as of the last commit.
     pub fn committed_groups(&self) -> BTreeSet<Arc<str>> {
         let mut groups: BTreeSet<Arc<str>> = self.groups.keys().cloned().collect();
-        for undo in self.undo.iter().rev() {
-            if let Undo::Group { group, previous } = undo {
-                if previous.is_some() {
-                    groups.insert(group.clone());
-                } else {
-                    groups.remove(group);
-                }
+        for (group, committed) in self.group_undo.committed_in(..) {
+            if committed.is_some() {
+                groups.insert(group.clone());
+            } else {
+                groups.remove(group);
             }
         }
         groups
@@ -331,15 +327,13 @@ impl Logged {
         topic: &str,
         partition: i32,
     ) -> Option<&CommittedOffset> {
-        let changed = self.undo.iter().find_map(|undo| match undo {
-            Undo::Offset { key, previous }
-                if &*key.0 == group && &*key.1 == topic && key.2 == partition =>
-            {
-                Some(previous.as_ref())
-            }
-            _ => None,
-        });
-        changed.unwrap_or_else(|| self.offset(group, topic, partition))
+        let now = self.offset(group, topic, partition);
+        if self.offset_undo.is_empty() {
+            return now;
+        }
+        let group = self.name_of(group);
+        let topic = self.topic_of(&group, topic);
+        self.offset_undo.committed(&(group, topic, partition)).map_or(now, Option::as_ref)
     }
 
     /// All offsets of a group as of the last commit, by topic and partition.
@@ -352,15 +346,13 @@ impl Logged {
             topics
                 .insert(topic, partitions.iter().map(|(index, offset)| (*index, offset)).collect());
         }
-        for undo in self.undo.iter().rev() {
-            let Undo::Offset { key, previous } = undo else { continue };
-            if &*key.0 != group {
-                continue;
-            }
-            let partitions = topics.entry(&key.1).or_default();
-            match previous {
-                Some(offset) => partitions.insert(key.2, offset),
-                None => partitions.remove(&key.2),
+        let in_flight = self.offset_undo.committed_in(first_key(group)..);
+        for ((_, topic, partition), committed) in in_flight.take_while(|(key, _)| *key.0 == *group)
+        {
+            let partitions = topics.entry(topic).or_default();
+            match committed {
+                Some(offset) => partitions.insert(*partition, offset),
+                None => partitions.remove(partition),
             };
         }
         topics.retain(|_, partitions| !partitions.is_empty());
@@ -374,7 +366,7 @@ impl Logged {
 
     /// The partitions of a group that transactions hold offsets of.
     pub fn pending_of(&self, group: &str) -> impl Iterator<Item = (&Arc<str>, i32)> {
-        let from: PartitionKey = (group.into(), "".into(), i32::MIN);
+        let from = first_key(group);
         let group = from.0.clone();
         self.open
             .range(from..)
@@ -399,6 +391,11 @@ impl Logged {
     pub fn offset_count(&self) -> usize {
         self.offset_count
     }
+}
+
+/// Where a group's partitions begin.
+fn first_key(group: &str) -> PartitionKey {
+    (group.into(), "".into(), i32::MIN)
 }
 
 /// Equality of what the log says; what is in flight does not count.

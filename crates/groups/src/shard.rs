@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use thalweg_coordinator::{Account, Now, Outcome, Position, Reply, Shard, Token, append_error};
+use thalweg_coordinator::{Account, Now, Outcome, Position, Reply, Shard, Token, UndoLog, append_error};
 use thalweg_wire::messages::describe_groups_response::DescribedGroup;
 use thalweg_wire::messages::{
     HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest,
@@ -60,8 +60,8 @@ pub struct GroupShard {
     account: Arc<Account>,
     logged: Logged,
     live: BTreeMap<Arc<str>, ClassicGroup>,
-    /// Groups whose end is written and not committed, with the offset of their tombstone.
-    ending: Vec<(i64, ClassicGroup)>,
+    /// Groups whose end is written and not committed.
+    ending: UndoLog<Arc<str>, ClassicGroup>,
     counters: GroupCounters,
     loading: bool,
 }
@@ -81,7 +81,7 @@ impl GroupShard {
             account,
             logged: Logged::default(),
             live: BTreeMap::new(),
-            ending: Vec::new(),
+            ending: UndoLog::default(),
             counters: GroupCounters::default(),
             loading: true,
         }
@@ -224,8 +224,7 @@ impl GroupShard {
     /// A group that exists as of the last commit. Its state is the live one, as in Kafka.
     fn committed_group(&self, group_id: &str) -> Option<&ClassicGroup> {
         self.logged.committed_group(group_id)?;
-        let ending = || self.ending.iter().map(|(_, group)| group).find(|g| **g.id() == *group_id);
-        self.live.get(group_id).or_else(ending)
+        self.live.get(group_id).or_else(|| self.ending.committed(&group_id.into()))
     }
 
     fn describe(&self, context: &RequestContext, group_ids: &[String]) -> GroupResponse {
@@ -426,7 +425,7 @@ impl Shard for GroupShard {
             Some(Existence::Vanished(id)) => {
                 // Sessions of members that were to come back with an id end without effect.
                 if let Some(group) = self.live.remove(&id) {
-                    self.ending.push((at.offset, group));
+                    self.ending.push(at.offset, id, group);
                 }
             }
             _ => {}
@@ -456,6 +455,7 @@ impl Shard for GroupShard {
     fn loaded(&mut self, now: Now, out: &mut Out) {
         self.loading = false;
         self.logged.start_recording();
+        self.ending.start();
         let ids: Vec<Arc<str>> = self.logged.groups().map(|(id, _)| id.clone()).collect();
         for id in ids {
             self.appear(id.clone(), now);
@@ -480,18 +480,18 @@ impl Shard for GroupShard {
 
     fn commit(&mut self, offset: i64) {
         self.logged.commit(offset);
-        self.ending.retain(|(at, _)| *at >= offset);
+        self.ending.forget_below(offset);
     }
 
     fn revert(&mut self, offset: i64, error: ErrorCode, now: Now, out: &mut Out) {
         for existence in self.logged.revert(offset) {
             match existence {
                 Existence::Appeared(id) => {
-                    // Taken back newest first, so it is the last one of that name.
-                    match self.ending.iter().rposition(|(_, group)| *group.id() == id) {
-                        Some(last) => {
-                            let (_, group) = self.ending.remove(last);
-                            self.live.insert(id, group);
+                    // Both are taken back newest first, so it is the group of that name.
+                    match self.ending.pop_from(offset) {
+                        Some((ended, group)) => {
+                            debug_assert_eq!(ended, id);
+                            self.live.insert(ended, group);
                         }
                         None => self.appear(id, now),
                     }
