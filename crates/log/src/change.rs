@@ -191,6 +191,10 @@ impl Log {
         mut goes: impl FnMut(&Segment, Option<&Arc<Segment>>, i64) -> std::io::Result<bool>,
     ) -> Result<usize, StorageError> {
         let _change = self.lock_change();
+        // It was closed while the right to change it was waited for.
+        if self.is_closed() {
+            return Ok(0);
+        }
         let dir = &self.home.dir;
         let segments = self.segments();
         let (high_watermark, log_start) = (self.high_watermark(), self.log_start_offset());

@@ -363,3 +363,25 @@ fn a_closed_log_deletes_no_records() {
     assert!(matches!(log.delete_records(1), Err(ReadError::Closed { .. })));
     assert_eq!(log.log_start_offset(), 0);
 }
+
+/// What a clean stop has written down is not changed by whoever still waited to do so.
+#[test]
+fn retention_that_waited_for_the_close_removes_nothing() {
+    let dir = TempDir::new();
+    let (hook, _logs, log) = with_meanwhile(&dir);
+    append(&log, BatchSpec::new(0, 2));
+    log.roll(1_000).unwrap();
+    append(&log, BatchSpec::new(0, 2));
+    log.delete_records(2).unwrap();
+    let retention = Arc::new(Mutex::new(None));
+    let (other, begun) = (log.clone(), retention.clone());
+    hook.set(DiskOp::Sync, "00000000000000000002.log", move || {
+        *begun.lock() = Some(std::thread::spawn(move || other.delete_old_segments(1_000)));
+        // Long enough to have come to where it has to wait.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    });
+    log.close_cleanly(1_000).unwrap();
+    let retention = retention.lock().take().expect("the close flushes the file");
+    assert_eq!(retention.join().unwrap().unwrap(), 0);
+    assert_eq!(log.segment_base_offsets(), [0, 2]);
+}
