@@ -13,6 +13,7 @@ use thalweg_metadata::controller::Decision;
 use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::Uuid;
 use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
 
 use crate::allowed::Connections;
 use crate::api::ApiTable;
@@ -25,7 +26,7 @@ use crate::kraft::{Controller, ControllerError};
 use crate::loggers::LogLevels;
 use crate::metrics::Metrics;
 use crate::net::budget::Budget;
-use crate::pool::DiskReads;
+use crate::pool::{CHANGES_PER_DIR, DirPools, READS_PER_DIR};
 use crate::producer_ids::ProducerIds;
 use crate::random::Random;
 use crate::settings::Settings;
@@ -52,7 +53,9 @@ pub(crate) struct Broker {
     pub(crate) fetch_budget: Arc<Budget>,
     pub(crate) connections: Arc<Connections>,
     pub(crate) sessions: Mutex<SessionCache>,
-    pub(crate) disk_reads: DiskReads,
+    pub(crate) disk_reads: DirPools,
+    /// Beside the reads: a flush that hangs stops no read.
+    pub(crate) disk_changes: DirPools,
     pub(crate) logs: LogManager,
     pub(crate) groups: Groups,
     pub(crate) controller: Controller,
@@ -60,7 +63,8 @@ pub(crate) struct Broker {
     pub(crate) directories: Directories,
     pub(crate) auto_topics: AutoTopics,
     pub(crate) log_levels: Option<Arc<dyn LogLevels>>,
-    /// Set once, when the broker has to stop.
+    /// Set once, when the broker has to stop: whatever runs beside requests ends with it
+    /// ([`Self::spawn_until_stopped`]), listeners and housekeeping alike.
     pub(crate) shutdown: watch::Sender<bool>,
     /// Set when connections that are still there are closed, whatever they wait for. Each of them
     /// holds a receiver until it is closed.
@@ -76,7 +80,7 @@ pub(crate) struct Broker {
     /// which of these are new: they are made, where others would have to be found.
     pub(crate) unopened: Mutex<BTreeMap<Uuid, BTreeSet<i32>>>,
     /// There are some.
-    pub(crate) unopened_added: Arc<Notify>,
+    pub(crate) unopened_added: Notify,
     connection_ids: AtomicU64,
 }
 
@@ -93,6 +97,7 @@ pub(crate) struct Parts {
     pub(crate) connections: Arc<Connections>,
     pub(crate) config: BrokerConfig,
     pub(crate) image: MetadataImage,
+    pub(crate) fetch_memory: usize,
     pub(crate) log_levels: Option<Arc<dyn LogLevels>>,
 }
 
@@ -109,12 +114,13 @@ impl Broker {
             apis: ApiTable::new(),
             metrics: Metrics::new(),
             request_budget: Budget::new(crate::settings::request_memory(&parts.config)),
-            fetch_budget: Budget::new(crate::settings::fetch_memory()),
+            fetch_budget: Budget::new(parts.fetch_memory),
             connections: parts.connections,
             sessions: Mutex::new(SessionCache::new(
                 usize::try_from(parts.config.fetch_session_slots()).unwrap_or(0),
             )),
-            disk_reads: DiskReads::new(parts.logs.dirs()),
+            disk_reads: DirPools::new(parts.logs.dirs(), READS_PER_DIR),
+            disk_changes: DirPools::new(parts.logs.dirs(), CHANGES_PER_DIR),
             logs: parts.logs,
             groups: parts.groups,
             controller: parts.controller,
@@ -130,7 +136,7 @@ impl Broker {
             image: ArcSwap::from_pointee(parts.image),
             topics: ArcSwap::default(),
             unopened: Mutex::default(),
-            unopened_added: Arc::default(),
+            unopened_added: Notify::new(),
             connection_ids: AtomicU64::new(0),
         })
     }
@@ -212,6 +218,21 @@ impl Broker {
     /// Whether the broker stops: who waits for something is answered with what there is.
     pub(crate) fn is_stopping(&self) -> bool {
         *self.shutdown.borrow()
+    }
+
+    /// Does `work` on a task of its own until the broker stops. What is on a thread that may wait then
+    /// is not waited for, and done to its end.
+    pub(crate) fn spawn_until_stopped(
+        &self,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> JoinHandle<()> {
+        let mut shutdown = self.shutdown.subscribe();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = work => {}
+                _ = shutdown.wait_for(|stop| *stop) => {}
+            }
+        })
     }
 
     /// Has everything answered that waits, and waits until that is done, but not for ever.

@@ -6,8 +6,7 @@
 //! the controller looks for the partitions of a lost directory by their assignment.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use thalweg_metadata::controller;
@@ -25,9 +24,6 @@ use crate::registration;
 /// Partitions per request, as Kafka's brokers send them.
 const ASSIGNMENTS_PER_REQUEST: usize = 2_250;
 
-/// How often the reporting task sees whether the broker is still there.
-const LOOK_AROUND: Duration = Duration::from_secs(60);
-
 /// Topic and partition, and the directory it lies in.
 type Assignments = BTreeMap<(Uuid, i32), Uuid>;
 
@@ -35,7 +31,7 @@ type Assignments = BTreeMap<(Uuid, i32), Uuid>;
 #[derive(Debug, Default)]
 pub(crate) struct Directories {
     assignments: Mutex<Assignments>,
-    changed: Arc<Notify>,
+    changed: Notify,
 }
 
 impl Directories {
@@ -64,18 +60,10 @@ impl Directories {
     }
 }
 
-/// Reports what is noted, until the broker is gone.
-pub(crate) async fn report(broker: Weak<Broker>) {
-    let Some(changed) = broker.upgrade().map(|b| Arc::clone(&b.directories.changed)) else {
-        return;
-    };
+/// Reports what is noted, for as long as it is polled.
+pub(crate) async fn report(broker: Arc<Broker>) {
     loop {
-        // The broker itself is not held while nothing happens, so that it can go.
-        let noted = tokio::time::timeout(LOOK_AROUND, changed.notified()).await;
-        let Some(broker) = broker.upgrade() else { return };
-        if noted.is_err() {
-            continue;
-        }
+        broker.directories.changed.notified().await;
         loop {
             let taken = broker.directories.take();
             if taken.is_empty() {
@@ -167,7 +155,7 @@ fn request_of(broker_id: i32, assignments: &Assignments) -> AssignReplicasToDirs
 }
 
 async fn report_offline(broker: &Arc<Broker>) {
-    if broker.logs.dirs().iter().all(|dir| dir.check().is_ok()) || *broker.shutdown.borrow() {
+    if broker.logs.dirs().iter().all(|dir| dir.check().is_ok()) || broker.is_stopping() {
         return;
     }
     // What cannot be written must not be answered for: the groups look for their coordinator again.

@@ -44,33 +44,52 @@ impl BlockingExecutor {
     }
 }
 
-impl Jobs {
+/// One of the threads that run jobs, from when it is asked for.
+struct Runner {
+    jobs: Arc<Mutex<Jobs>>,
+    /// Its place is given back.
+    is_done: bool,
+}
+
+impl Runner {
     /// The next job, or the runner's place given back: in one step, so that none is left behind.
     fn next(&mut self) -> Option<Box<dyn FnOnce() + Send>> {
-        let next = self.waiting.pop_front();
-        self.running -= usize::from(next.is_none());
+        let mut jobs = self.jobs.lock();
+        let next = jobs.waiting.pop_front();
+        if next.is_none() {
+            jobs.running -= 1;
+            self.is_done = true;
+        }
         next
+    }
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        // There was no thread for it, or it ended in the middle of a job.
+        if !self.is_done {
+            self.jobs.lock().running -= 1;
+        }
     }
 }
 
 impl Executor for BlockingExecutor {
     fn run(&self, job: Box<dyn FnOnce() + Send>) {
         let mut jobs = self.jobs.lock();
+        // Where there is no thread for a runner, the next one does it.
+        jobs.waiting.push_back(job);
         if jobs.running >= JOBS_PER_DIR {
-            jobs.waiting.push_back(job);
             return;
         }
         jobs.running += 1;
         drop(jobs);
-        let jobs = Arc::clone(&self.jobs);
+        let mut runner = Runner { jobs: Arc::clone(&self.jobs), is_done: false };
         self.runtime.spawn_blocking(move || {
-            let mut next = Some(job);
-            while let Some(job) = next {
+            while let Some(job) = runner.next() {
                 // A job that panics must not take those that wait with it.
                 if std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).is_err() {
                     tracing::error!("a roll or flush panicked");
                 }
-                next = jobs.lock().next();
             }
         });
     }
@@ -125,23 +144,18 @@ fn every_after(
     interval: impl Fn(&Broker) -> i64 + Send + 'static,
     work: impl Fn(&Broker) + Send + Sync + 'static,
 ) -> JoinHandle<()> {
-    let broker = Arc::downgrade(broker);
-    let work = Arc::new(work);
-    tokio::spawn(async move {
-        let mut delay = Some(delay);
+    let (served, work) = (Arc::clone(broker), Arc::new(work));
+    broker.spawn_until_stopped(async move {
+        let mut pause = delay;
         loop {
-            let pause = match broker.upgrade() {
-                Some(broker) => delay.take().unwrap_or_else(|| interval(&broker)),
-                None => return,
-            };
             tokio::time::sleep(Duration::from_millis(u64::try_from(pause).unwrap_or(1).max(1)))
                 .await;
             let _turn = turn.lock().await;
-            let Some(broker) = broker.upgrade() else { return };
-            let work = Arc::clone(&work);
+            let (broker, work) = (Arc::clone(&served), Arc::clone(&work));
             if tokio::task::spawn_blocking(move || work(&broker)).await.is_err() {
                 tracing::error!("housekeeping panicked; it goes on with the next turn");
             }
+            pause = interval(&served);
         }
     })
 }
@@ -186,29 +200,23 @@ const METADATA_TIDY_MS: i64 = 60_000;
 
 /// Partitions that could not be opened are tried again after this.
 const OPEN_AGAIN: Duration = Duration::from_secs(1);
-/// How often whoever opens them sees whether the broker is still there.
-const LOOK_AROUND: Duration = Duration::from_secs(60);
 
 /// Flushes are looked for at least this often, whatever the scheduler's interval says.
 const FLUSH_MS_MAX: i64 = 2_000;
 
-/// Opens what could not be opened for lack of descriptors or memory, until the broker is gone.
-async fn open_again(broker: Weak<Broker>) {
-    let Some(added) = broker.upgrade().map(|b| Arc::clone(&b.unopened_added)) else { return };
+/// Opens what could not be opened for lack of descriptors or memory, for as long as it is polled.
+async fn open_again(broker: Arc<Broker>) {
     loop {
-        // The broker itself is not held while nothing happens, so that it can go.
-        let is_added = tokio::time::timeout(LOOK_AROUND, added.notified()).await.is_ok();
-        if is_added {
-            tokio::time::sleep(OPEN_AGAIN).await;
-        }
-        let Some(broker) = broker.upgrade() else { return };
-        if is_added && tokio::task::spawn_blocking(move || broker.open_missing()).await.is_err() {
+        broker.unopened_added.notified().await;
+        tokio::time::sleep(OPEN_AGAIN).await;
+        let broker = Arc::clone(&broker);
+        if tokio::task::spawn_blocking(move || broker.open_missing()).await.is_err() {
             tracing::error!("opening partitions panicked");
         }
     }
 }
 
-/// Starts everything that runs by the clock.
+/// Starts everything that runs by the clock, until the broker stops.
 pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
     // `log.initial.task.delay.ms`: a start has better things to do.
     let delay = broker.settings().initial_task_delay_ms();
@@ -218,9 +226,9 @@ pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
     };
     let tidy = |b: &Broker| b.controller.tidy(b);
     let tasks = vec![
-        tokio::spawn(crate::directories::report(Arc::downgrade(broker))),
+        broker.spawn_until_stopped(crate::directories::report(Arc::clone(broker))),
         every_after(tidy_interval(broker), broker, Arc::default(), tidy_interval, tidy),
-        tokio::spawn(open_again(Arc::downgrade(broker))),
+        broker.spawn_until_stopped(open_again(Arc::clone(broker))),
     ];
     let dirs = broker.logs.all_dirs().map(|dir| (Arc::clone(dir), Arc::default())).collect();
     let mut all = Dirs { broker, dirs, tasks };
@@ -264,4 +272,67 @@ pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
         },
     );
     all.tasks
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
+
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_secs(20);
+
+    /// However many jobs panic, those behind them run, and as many at a time as before.
+    #[tokio::test]
+    async fn jobs_that_panic_take_no_place_with_them() {
+        let executor = BlockingExecutor::new();
+        for _ in 0..2 * JOBS_PER_DIR {
+            executor.run(Box::new(|| panic!("as the test wants it")));
+        }
+        let (done, is_done) = mpsc::channel();
+        let together = Arc::new(std::sync::Barrier::new(JOBS_PER_DIR));
+        for _ in 0..JOBS_PER_DIR {
+            let (done, together) = (done.clone(), Arc::clone(&together));
+            executor.run(Box::new(move || {
+                // Each waits for the others.
+                together.wait();
+                let _ = done.send(());
+            }));
+        }
+        for _ in 0..JOBS_PER_DIR {
+            is_done.recv_timeout(TIMEOUT).expect("a job that is run");
+        }
+    }
+
+    /// A runner that never gets its thread gives its place back, and leaves its job to the next one.
+    #[test]
+    fn a_runner_without_a_thread_loses_nothing() {
+        let runtime = || tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let (gone, there) = (runtime(), runtime());
+        let jobs: Arc<Mutex<Jobs>> = Arc::default();
+        let executor =
+            |runtime: &Handle| BlockingExecutor { runtime: runtime.clone(), jobs: jobs.clone() };
+        let (lost, works) = (executor(gone.handle()), executor(there.handle()));
+        gone.shutdown_background();
+        let count = Arc::new(AtomicUsize::new(0));
+        let (done, is_done) = mpsc::channel();
+        let job = || {
+            let (count, done) = (Arc::clone(&count), done.clone());
+            Box::new(move || {
+                count.fetch_add(1, Ordering::SeqCst);
+                let _ = done.send(());
+            })
+        };
+        for _ in 0..JOBS_PER_DIR {
+            lost.run(job());
+        }
+        let left = jobs.lock().waiting.len();
+        assert_eq!((jobs.lock().running, left), (0, JOBS_PER_DIR));
+        works.run(job());
+        for _ in 0..=JOBS_PER_DIR {
+            is_done.recv_timeout(TIMEOUT).expect("a job that is run");
+        }
+        assert_eq!(count.load(Ordering::SeqCst), JOBS_PER_DIR + 1);
+    }
 }

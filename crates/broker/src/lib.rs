@@ -54,6 +54,10 @@ pub struct Hooks {
     /// Sees every operation on the files of the logs: for tests that make disks fail.
     #[doc(hidden)]
     pub disk: disk::Disk,
+    /// Bytes that fetches may hold in memory, where it is not what follows from the machine's: for tests
+    /// that use them up.
+    #[doc(hidden)]
+    pub fetch_memory: Option<usize>,
     /// The levels of the process's log, for clients that ask for them or change them
     /// (`kafka-configs --entity-type broker-loggers`). Without it there are no loggers.
     pub log_levels: Option<std::sync::Arc<dyn LogLevels>>,

@@ -40,22 +40,28 @@ impl Pool {
 }
 
 /// Reads of one directory that may wait for its disk at a time.
-const READS_PER_DIR: usize = 8;
+pub(crate) const READS_PER_DIR: usize = 8;
+/// Changes of one directory that are asked for by requests and wait for its disk at a time: their
+/// flushes are one behind the other in any case.
+pub(crate) const CHANGES_PER_DIR: usize = 2;
 
 /// A pool for each log directory: who waits for one disk takes no thread from another's.
 #[derive(Debug)]
-pub(crate) struct DiskReads {
+pub(crate) struct DirPools {
     dirs: Vec<(Uuid, Pool)>,
     rest: Pool,
 }
 
-impl DiskReads {
-    pub(crate) fn new<'a>(dirs: impl IntoIterator<Item = &'a Arc<LogDir>>) -> DiskReads {
-        let dirs = dirs.into_iter().map(|dir| (dir.id(), Pool::new(READS_PER_DIR))).collect();
-        DiskReads { dirs, rest: Pool::new(READS_PER_DIR) }
+impl DirPools {
+    pub(crate) fn new<'a>(
+        dirs: impl IntoIterator<Item = &'a Arc<LogDir>>,
+        slots: usize,
+    ) -> DirPools {
+        let dirs = dirs.into_iter().map(|dir| (dir.id(), Pool::new(slots))).collect();
+        DirPools { dirs, rest: Pool::new(slots) }
     }
 
-    /// For what is read of a single directory.
+    /// For a single directory.
     pub(crate) fn of(&self, dir: &LogDir) -> &Pool {
         let id = dir.id();
         self.dirs.iter().find(|(known, _)| *known == id).map_or(&self.rest, |(_, pool)| pool)

@@ -54,8 +54,8 @@ pub(crate) fn group_memory(config: &BrokerConfig) -> usize {
 }
 
 /// Bytes that fetches may hold in memory, a sixteenth of the machine's: copies of records in answers, and
-/// what fetches of many partitions have while they wait. What does not fit is sent from its file, which
-/// costs a system call more and no memory, or does not wait.
+/// what fetches of many partitions have while they wait, for data or for a disk. What does not fit is sent
+/// from its file, which costs a system call more and no memory, or does not wait.
 pub(crate) fn fetch_memory() -> usize {
     (physical_memory() / 16).clamp(16 << 20, 1 << 30)
 }

@@ -76,7 +76,7 @@ pub(crate) async fn start(config: BrokerConfig, hooks: Hooks) -> Result<RunningB
     };
     let mut tasks = Vec::new();
     for (listener, socket) in bound {
-        tasks.push(tokio::spawn(listener::accept(
+        tasks.push(broker.spawn_until_stopped(listener::accept(
             Arc::clone(&broker),
             listener,
             socket,
@@ -132,7 +132,6 @@ impl RunningBroker {
         self.spare_worker.lock().take();
         let tasks = std::mem::take(&mut *self.tasks.lock());
         for task in tasks {
-            task.abort();
             let _ = task.await;
         }
         broker.answer_all().await;
@@ -269,6 +268,7 @@ fn open(
         connections,
         config: config.clone(),
         image,
+        fetch_memory: hooks.fetch_memory.unwrap_or_else(crate::settings::fetch_memory),
         log_levels: hooks.log_levels,
     });
     failures.attach(&broker);

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
-/// Bytes that may be held at once, and how many are. Shared by all shards of a broker.
+/// Bytes that may be held at once, and how many are. Shared by all shards of a broker. What a log says is
+/// held whatever the limit; then there is no room for anything else until enough of it is given back.
 #[derive(Debug)]
 pub struct Account {
     limit: usize,
@@ -25,7 +26,7 @@ impl Account {
         self.limit
     }
 
-    /// Bytes held now; never more than the limit.
+    /// Bytes held now.
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
@@ -40,11 +41,25 @@ impl Account {
         Some(Held { account: Arc::clone(self), bytes })
     }
 
+    /// Holds `bytes` until the value is dropped, whatever the limit.
+    pub fn hold(self: &Arc<Self>, bytes: usize) -> Held {
+        self.used.fetch_add(bytes, Ordering::AcqRel);
+        Held { account: Arc::clone(self), bytes }
+    }
+
+    /// The same `bytes`, held until the last reference to them is gone, with `more` bytes for what
+    /// belongs to them, whatever the limit.
+    pub fn keep(self: &Arc<Self>, bytes: Bytes, more: usize) -> Bytes {
+        let held = self.hold(bytes.len().saturating_add(more));
+        Bytes::from_owner(Kept { bytes, _held: held })
+    }
+
     /// A copy of `bytes` that is held until the last reference to it is gone, with `more` bytes
     /// for what belongs to it; `None` if there is no room for them.
     pub fn try_keep(self: &Arc<Self>, bytes: &[u8], more: usize) -> Option<Bytes> {
         let held = self.try_hold(bytes.len().saturating_add(more))?;
-        Some(Bytes::from_owner(Kept { bytes: bytes.into(), _held: held }))
+        let bytes = Bytes::copy_from_slice(bytes);
+        Some(Bytes::from_owner(Kept { bytes, _held: held }))
     }
 }
 
@@ -75,7 +90,7 @@ impl Drop for Held {
 
 /// Memory and what it holds of the account, dropped together.
 struct Kept {
-    bytes: Box<[u8]>,
+    bytes: Bytes,
     _held: Held,
 }
 
@@ -105,5 +120,15 @@ mod tests {
         assert_eq!(account.used(), 30);
         drop(second);
         assert_eq!(account.used(), 0);
+    }
+
+    #[test]
+    fn what_has_to_be_held_may_exceed_the_limit_and_leaves_no_room() {
+        let account = Account::new(100);
+        let loaded = account.keep(Bytes::from(vec![1; 90]), 30);
+        assert_eq!((account.used(), &loaded[..3]), (120, &[1, 1, 1][..]));
+        assert!(account.try_hold(1).is_none());
+        drop(loaded);
+        assert!(account.try_hold(100).is_some());
     }
 }

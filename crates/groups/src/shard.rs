@@ -332,7 +332,7 @@ impl GroupShard {
     fn appear(&mut self, id: Arc<str>, now: Now) {
         let Some(entry) = self.logged.group(&id) else { return };
         if let Entry::Vacant(vacant) = self.live.entry(id.clone()) {
-            vacant.insert(revived(id, entry.as_deref(), now));
+            vacant.insert(revived(id, entry.as_deref(), &self.account, now));
         }
     }
 }
@@ -341,10 +341,11 @@ impl GroupShard {
 fn revived(
     id: Arc<str>,
     entry: Option<&thalweg_wire::messages::GroupMetadataValue>,
+    account: &Arc<Account>,
     now: Now,
 ) -> ClassicGroup {
     match entry {
-        Some(value) => ClassicGroup::from_record(id, value, now),
+        Some(value) => ClassicGroup::from_record(id, value, account, now),
         None => ClassicGroup::new(id, now),
     }
 }

@@ -267,3 +267,83 @@ fn assignments_and_metadata_are_held_until_nothing_refers_to_them() {
     // The log says who was in it until the group's next record, which it wrote as it became empty.
     assert_eq!(account.used(), 0);
 }
+
+/// Members that a log describes are held as if they had just joined, also where there is no room for them;
+/// then nobody new finds any.
+#[test]
+fn members_of_a_loaded_log_are_held_whatever_the_limit() {
+    use bytes::Bytes;
+    use thalweg_coordinator::{Account, MemoryRunner};
+    use thalweg_wire::ErrorCode;
+    use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
+    use thalweg_wire::messages::leave_group_request::MemberIdentity;
+    use thalweg_wire::messages::sync_group_request::SyncGroupRequestAssignment;
+    use thalweg_wire::messages::{JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest};
+
+    let config = Arc::new(GroupConfig { initial_rebalance_delay_ms: 0, ..Default::default() });
+    let shard =
+        |account: &Arc<Account>| GroupShard::with_account(Arc::clone(&config), Arc::clone(account));
+    let now = Now { wall_ms: START_MS, monotonic_ms: 0 };
+    let (first, second) = (Account::new(100_000), Account::new(50_000));
+    let mut memory = MemoryRunner::new(shard(&first), now);
+    let ask = |memory: &mut MemoryRunner<GroupShard>, request: GroupRequest| {
+        let context = RequestContext { api_version: 3, ..Default::default() };
+        memory.submit(Submission { context, request });
+        memory.advance(0);
+        memory.take_answers().pop().map(|(_, answer)| answer).expect("an answer")
+    };
+    let join = |group: &str, bytes: usize| {
+        GroupRequest::JoinGroup(JoinGroupRequest {
+            group_id: group.into(),
+            session_timeout_ms: 10_000,
+            rebalance_timeout_ms: 10_000,
+            protocol_type: "consumer".into(),
+            protocols: vec![JoinGroupRequestProtocol {
+                name: "range".into(),
+                metadata: Bytes::from(vec![0; bytes]),
+                ..Default::default()
+            }],
+            ..Default::default()
+        })
+    };
+    let GroupResponse::JoinGroup(joined) = ask(&mut memory, join("g", 60_000)) else {
+        panic!("a join's answer")
+    };
+    let sync = GroupRequest::SyncGroup(SyncGroupRequest {
+        group_id: "g".into(),
+        generation_id: joined.generation_id,
+        member_id: joined.member_id.clone(),
+        assignments: vec![SyncGroupRequestAssignment {
+            member_id: joined.member_id.clone(),
+            assignment: Bytes::from(vec![0; 20_000]),
+            ..Default::default()
+        }],
+        ..Default::default()
+    });
+    let GroupResponse::SyncGroup(synced) = ask(&mut memory, sync) else {
+        panic!("a sync's answer")
+    };
+    assert_eq!(synced.error_code, ErrorCode::NONE);
+    let held = first.used();
+
+    memory.reload(shard(&second));
+    assert_eq!(second.used(), held);
+    let GroupResponse::JoinGroup(refused) = ask(&mut memory, join("other", 1_000)) else {
+        panic!("a join's answer")
+    };
+    assert_eq!(refused.error_code, ErrorCode::COORDINATOR_NOT_AVAILABLE);
+    let leave = GroupRequest::LeaveGroup(LeaveGroupRequest {
+        group_id: "g".into(),
+        members: vec![MemberIdentity { member_id: joined.member_id, ..Default::default() }],
+        ..Default::default()
+    });
+    let GroupResponse::LeaveGroup(left) = ask(&mut memory, leave) else {
+        panic!("a leave's answer")
+    };
+    assert_eq!(left.members[0].error_code, ErrorCode::NONE);
+    assert_eq!(second.used(), 0);
+    let GroupResponse::JoinGroup(joined) = ask(&mut memory, join("other", 1_000)) else {
+        panic!("a join's answer")
+    };
+    assert_eq!(joined.error_code, ErrorCode::NONE);
+}

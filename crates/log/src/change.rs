@@ -14,11 +14,12 @@ use crate::disk::is_exhausted;
 use crate::error::{ReadError, StorageError};
 use crate::flush::write_snapshot;
 use crate::load::rebuild_producers;
-use crate::log::Log;
+use crate::log::{Log, Writer};
 use crate::names;
 use crate::producer_snapshot;
 use crate::producers::ProducerState;
 use crate::queue::Turn;
+use crate::role::Role;
 use crate::segment::{Segment, SegmentConfig};
 
 impl SegmentConfig {
@@ -29,6 +30,16 @@ impl SegmentConfig {
             jitter_ms: config.jitter(random_u128() as u64),
             created_ms: now_ms,
         }
+    }
+}
+
+/// A roll that has been announced ([`Writer::rolling`]); it is over when this is dropped, also by a
+/// panic: the recovery point would never reach the log's end again.
+struct Rolling<'a>(&'a Log);
+
+impl Drop for Rolling<'_> {
+    fn drop(&mut self) {
+        self.0.writer().rolling = false;
     }
 }
 
@@ -46,7 +57,6 @@ impl Log {
     pub(crate) fn roll_panicked(&self) -> StorageError {
         self.home.dir.metrics.panics.add(1);
         tracing::error!(topic = %self.topic, partition = self.partition, "a roll panicked");
-        self.writer().rolling = false;
         StorageError::retriable(self.home.dir.path(), "a roll panicked".into())
     }
 
@@ -76,6 +86,7 @@ impl Log {
                 .then(|| producer_snapshot::encode(&writer.producers));
             (writer.active.clone(), base, snapshot)
         };
+        let rolling = Rolling(self);
         let new = Segment::new(&self.home, base, &SegmentConfig::of(&config, now_ms));
         let prepared = (|| {
             old.finish()?;
@@ -101,6 +112,7 @@ impl Log {
             prepared => prepared,
         };
         let prepared = dir.guard("roll", &new.file_path(names::LOG), prepared);
+        let mut is_asked_for = false;
         let mut writer = self.writer();
         if prepared.is_ok() {
             writer.producers.map_end_offset = base;
@@ -117,11 +129,16 @@ impl Log {
             writer.end_offset = base;
             self.publish_end(&writer);
             dir.metrics.rolls.add(1);
-            self.flush_wanted.fetch_max(base, Ordering::AcqRel);
+            is_asked_for = self.flush_wanted.fetch_max(base, Ordering::AcqRel) >= 0;
         }
-        writer.rolling = false;
         drop(writer);
+        // Before the flush below, which is to reach the end.
+        drop(rolling);
         prepared?;
+        // One that is asked for, or tried again by the clock, does it for all segments closed by then.
+        if is_asked_for {
+            return Ok(base);
+        }
         if let (Some(executor), Some(log)) = (&dir.executor, self.me.upgrade()) {
             executor.run(Box::new(move || {
                 // A failure has taken the directory offline; nobody waits for this flush.
@@ -174,6 +191,10 @@ impl Log {
         mut goes: impl FnMut(&Segment, Option<&Arc<Segment>>, i64) -> std::io::Result<bool>,
     ) -> Result<usize, StorageError> {
         let _change = self.lock_change();
+        // It was closed while the right to change it was waited for.
+        if self.is_closed() {
+            return Ok(0);
+        }
         let dir = &self.home.dir;
         let segments = self.segments();
         let (high_watermark, log_start) = (self.high_watermark(), self.log_start_offset());
@@ -219,8 +240,9 @@ impl Log {
                 let path = self.path();
                 self.guard("flush", &path, dir.disk.sync_dir(&path))?;
             }
-            // Until the sync below: so long the checkpoint of log starts must not rely on the files.
-            first.note_new_file();
+            // Until the sync below: so long the checkpoint of log starts must not rely on the files. A
+            // flush that syncs the directory meanwhile may have done so before the renames.
+            first.set_removals_unsynced(true);
             self.raise_log_start(first.base_offset);
         }
         self.change_segments(|list| {
@@ -234,10 +256,9 @@ impl Log {
         // The checkpoint of log starts says nothing of a log that starts with a file: the older ones
         // must be gone for good.
         let path = self.path();
-        let made = kept.first().map(|first| (first, first.files_made()));
         self.guard("flush", &path, dir.disk.sync_dir(&path))?;
-        if let Some((first, made)) = made {
-            first.names_synced(made);
+        if let Some(first) = kept.first() {
+            first.set_removals_unsynced(false);
         }
         tracing::info!(topic = %self.topic, partition = self.partition, segments = gone.len(),
             log_start_offset = self.log_start_offset(), "deleted old segments");
@@ -247,7 +268,12 @@ impl Log {
     /// DeleteRecords: nothing before `offset` can be read any more. -1 is the high watermark;
     /// beyond that it is out of range. Returns where the log begins now.
     pub fn delete_records(&self, offset: i64) -> Result<i64, ReadError> {
+        // First, so that no truncation takes what the offset is compared with.
+        let _change = self.lock_change();
         self.home.dir.check()?;
+        if self.is_closed() {
+            return Err(self.read_closed());
+        }
         let high_watermark = self.high_watermark();
         let offset = if offset == -1 { high_watermark } else { offset };
         if offset < 0 || offset > high_watermark {
@@ -259,7 +285,6 @@ impl Log {
                 log_end_offset: high_watermark,
             });
         }
-        let _change = self.lock_change();
         self.raise_log_start(offset);
         self.write_epochs()?;
         Ok(self.log_start_offset())
@@ -345,7 +370,7 @@ impl Log {
         let keep = segments.partition_point(|segment| segment.base_offset <= offset).max(1);
         let kept = segments[..keep].to_vec();
         let Some(active) = kept.last().cloned() else { return Ok(false) };
-        self.announce();
+        let role = self.announce();
         let path = active.file_path(names::LOG);
         let worked = (|| {
             let cut = active.cut_position(offset);
@@ -370,15 +395,28 @@ impl Log {
             self.publish_transactions(&writer);
             true
         });
-        writer.latest_epoch = self.latest_epoch().map_or(-1, |(epoch, _)| epoch);
+        self.note_epochs_cut(&mut writer, role);
         result
     }
 
-    /// What is known of positions is void from here on.
-    fn announce(&self) {
+    /// The epochs were cut: the newest that is left is the one that appends are compared with. If this
+    /// broker became the leader meanwhile, its epoch begins where the log ends now.
+    fn note_epochs_cut(&self, writer: &mut Writer, before: Role) {
+        writer.latest_epoch = self.latest_epoch().map_or(-1, |(epoch, _)| epoch);
+        if let Role::Leader { epoch } = writer.role
+            && writer.role != before
+        {
+            let end = writer.end_offset;
+            self.note_epoch(writer, epoch, end);
+        }
+    }
+
+    /// What is known of positions is void from here on. Gives the role at this time.
+    fn announce(&self) -> Role {
         let mut writer = self.writer();
         writer.generation = writer.generation.wrapping_add(1);
         self.hints.lock().void();
+        writer.role
     }
 
     /// Readers first see the end where it is going to be; then the bytes may go.
@@ -430,7 +468,7 @@ impl Log {
         }
         let config = self.config();
         let segments = self.segments();
-        self.announce();
+        let role = self.announce();
         let new = Segment::new(&self.home, offset, &SegmentConfig::of(&config, now_ms));
         let worked = dir.no_way_back((|| {
             let delay = DeleteDelay::new(now_ms, config.file_delete_delay_ms);
@@ -453,7 +491,9 @@ impl Log {
             writer.active = new;
             writer.end_offset = offset;
             writer.end_position = 0;
-            writer.latest_epoch = -1;
+            // Also what this broker noted meanwhile, where the log ended then.
+            self.epochs.write().clear();
+            self.note_epochs_cut(&mut writer, role);
             writer.producers = ProducerState::default();
             writer.producers.map_end_offset = offset;
             writer.producers.last_snapshot_offset = offset;

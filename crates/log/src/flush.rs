@@ -107,20 +107,18 @@ impl Log {
     pub fn flush_if_due(&self, now_ms: i64) -> Result<bool, StorageError> {
         let unflushed = self.log_end_offset() > self.recovery_point();
         let since = now_ms.saturating_sub(self.last_flush_ms.load(Ordering::Acquire));
-        if unflushed && since >= self.config().flush_ms {
-            self.flush(now_ms)?;
-            return Ok(true);
-        }
+        let is_due = unflushed && since >= self.config().flush_ms;
         let wanted = self.flush_wanted.swap(-1, Ordering::AcqRel);
-        if wanted > self.recovery_point() {
-            if let Err(error) = self.flush_upto(wanted, now_ms) {
-                self.flush_wanted.fetch_max(wanted, Ordering::AcqRel);
-                return Err(error);
-            }
-            return Ok(true);
+        if !is_due && wanted <= self.recovery_point() {
+            self.note_epochs()?;
+            return Ok(false);
         }
-        self.note_epochs()?;
-        Ok(false)
+        let upto = if is_due { self.log_end_offset() } else { wanted };
+        if let Err(error) = self.flush_upto(upto, now_ms) {
+            self.flush_wanted.fetch_max(wanted, Ordering::AcqRel);
+            return Err(error);
+        }
+        Ok(true)
     }
 
     /// Writes `leader-epoch-checkpoint` if it lacks an epoch that has records. A new epoch without

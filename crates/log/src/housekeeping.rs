@@ -306,7 +306,7 @@ fn write_log_starts(
         let segments = log.segments();
         let starts_with_file = segments
             .first()
-            .is_some_and(|first| first.base_offset >= start && !first.has_new_files());
+            .is_some_and(|first| first.base_offset >= start && first.begins_for_good());
         (start > 0 && !starts_with_file).then_some(start)
     })
 }

@@ -10,8 +10,8 @@
 //!   one write, publish) and for a few instructions otherwise; never across fsync, rolls or directory
 //!   work.
 //! - `epochs_file`: held while the epochs' file is written.
-//! - `end`, `epochs`, `hints`, `segments`, `snapshots`, the queue's state and the segments' index
-//!   locks are leaves, held for a few instructions.
+//! - `end`, `epochs`, `hints`, `segments`, `snapshots`, `unflushed`, the queue's state and the segments'
+//!   index locks are leaves, held for a few instructions.
 //!
 //! Readers take none of the first three: they go by the published end and the list of segments.
 
@@ -33,6 +33,7 @@ use crate::producers::{ProducerState, Updates};
 use crate::queue::Queue;
 use crate::role::Role;
 use crate::segment::{Home, Segment, SegmentConfig};
+use crate::submit::Unflushed;
 
 /// The segments in order, never empty; replaced as a whole.
 pub(crate) type Segments = Arc<Vec<Arc<Segment>>>;
@@ -125,6 +126,8 @@ pub struct Log {
     change: Mutex<()>,
     writer: Mutex<Writer>,
     pub(crate) queue: Queue,
+    /// Appends whose answers wait for a flush.
+    pub(crate) unflushed: Mutex<Unflushed>,
     /// On the list of the directory's writer thread.
     pub(crate) scheduled: AtomicBool,
     segments: RwLock<Segments>,
@@ -203,6 +206,7 @@ impl Log {
             change: Mutex::new(()),
             writer: Mutex::new(writer),
             queue: Queue::default(),
+            unflushed: Mutex::default(),
             scheduled: AtomicBool::new(false),
             segments: RwLock::new(Arc::new(loaded.segments)),
             end: Mutex::new(end),

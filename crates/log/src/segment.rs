@@ -54,6 +54,8 @@ pub(crate) struct Segment {
     files_made: AtomicU32,
     /// So many of them are in a directory that was synced since.
     names_synced: AtomicU32,
+    /// Segments before it were removed, and a power cut may bring them back.
+    removals_unsynced: AtomicBool,
     pub(crate) index: Mutex<SegmentIndex>,
     index_interval: AtomicU32,
     created_ms: AtomicI64,
@@ -107,6 +109,7 @@ impl Segment {
             index_is_unfinished: AtomicBool::new(false),
             files_made: AtomicU32::new(0),
             names_synced: AtomicU32::new(0),
+            removals_unsynced: AtomicBool::new(false),
             index: Mutex::new(index),
             index_interval: AtomicU32::new(config.index_interval),
             created_ms: AtomicI64::new(config.created_ms),
@@ -523,9 +526,16 @@ impl Segment {
         self.files_made.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// How many files were made, for [`Segment::names_synced`].
-    pub(crate) fn files_made(&self) -> u32 {
-        self.files_made.load(Ordering::Acquire)
+    /// Whether segments before it were removed and a power cut may bring them back. Only who removes
+    /// them knows when that is over.
+    pub(crate) fn set_removals_unsynced(&self, unsynced: bool) {
+        self.removals_unsynced.store(unsynced, Ordering::Release);
+    }
+
+    /// Whether a log may be left to begin with this segment: its names are on the disk, and what was
+    /// before it is gone for good.
+    pub(crate) fn begins_for_good(&self) -> bool {
+        !self.has_new_files() && !self.removals_unsynced.load(Ordering::Acquire)
     }
 
     /// Whether there are files whose names may not be on the disk.

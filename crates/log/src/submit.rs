@@ -46,6 +46,15 @@ impl std::fmt::Debug for Done {
     }
 }
 
+/// Appends that are answered once they are flushed (`flush.messages`), and the job that sees to it.
+#[derive(Default, Debug)]
+pub(crate) struct Unflushed {
+    done: Vec<Done>,
+    now_ms: i64,
+    /// The executor has a job of this log: one at a time, and what comes meanwhile is the next one's.
+    has_job: bool,
+}
+
 /// How far the appends that were taken off the queue are written.
 pub(crate) enum Step {
     /// All of them.
@@ -281,17 +290,11 @@ impl Log {
             return;
         }
         if self.unflushed_messages_due() {
-            if let (Some(executor), Some(log)) = (&self.home.dir.executor, self.me.upgrade()) {
-                let mut done = std::mem::take(done);
-                executor.run(Box::new(move || {
-                    let flushed = log.flush(log.last_flush_ms.load(Ordering::Relaxed));
-                    log.tell(&mut done, flushed);
-                }));
-                return;
-            }
             let now_ms = self.last_flush_ms.load(Ordering::Relaxed);
-            let flushed = self.flush(now_ms);
-            self.tell(done, flushed);
+            if !self.tell_when_flushed(done, now_ms) {
+                let flushed = self.flush(now_ms);
+                self.tell(done, flushed);
+            }
         } else {
             self.tell(done, Ok(()));
         }
@@ -305,15 +308,58 @@ impl Log {
         waiter: &Arc<dyn AppendWaiter>,
         token: u64,
     ) -> Submitted {
-        if let (Some(executor), Some(log)) = (&self.home.dir.executor, self.me.upgrade()) {
-            let waiter = waiter.clone();
-            executor.run(Box::new(move || {
-                let result = log.flush(now_ms).map(|()| info).map_err(AppendError::from);
-                waiter.done(token, result);
-            }));
+        let mut done = vec![Done { waiter: waiter.clone(), token, result: Ok(info) }];
+        if self.tell_when_flushed(&mut done, now_ms) {
             return Submitted::Queued;
         }
         Submitted::Done(self.flush(now_ms).map(|()| info).map_err(AppendError::from))
+    }
+
+    /// Has the executor flush the log and tell these; false where there is none. A flush covers all that
+    /// was appended before it began, so whatever comes while one waits goes with it.
+    fn tell_when_flushed(&self, done: &mut Vec<Done>, now_ms: i64) -> bool {
+        if self.home.dir.executor.is_none() {
+            return false;
+        }
+        let mut unflushed = self.unflushed.lock();
+        unflushed.done.append(done);
+        unflushed.now_ms = unflushed.now_ms.max(now_ms);
+        let has_job = std::mem::replace(&mut unflushed.has_job, true);
+        drop(unflushed);
+        if !has_job {
+            self.ask_for_flush();
+        }
+        true
+    }
+
+    fn ask_for_flush(&self) {
+        if let (Some(executor), Some(log)) = (&self.home.dir.executor, self.me.upgrade()) {
+            executor.run(Box::new(move || log.flush_and_tell()));
+        }
+    }
+
+    /// The job of [`Self::tell_when_flushed`]. What came meanwhile gets another one, behind the jobs of
+    /// other logs.
+    fn flush_and_tell(&self) {
+        let (mut done, now_ms) = {
+            let mut unflushed = self.unflushed.lock();
+            (std::mem::take(&mut unflushed.done), unflushed.now_ms)
+        };
+        let flush = AssertUnwindSafe(|| self.flush(now_ms));
+        let flushed = std::panic::catch_unwind(flush).unwrap_or_else(|_| {
+            self.home.dir.metrics.panics.add(1);
+            tracing::error!(topic = %self.topic, partition = self.partition, "a flush panicked");
+            Err(StorageError::retriable(self.home.dir.path(), "a flush panicked".into()))
+        });
+        self.tell(&mut done, flushed);
+        let is_more = {
+            let mut unflushed = self.unflushed.lock();
+            unflushed.has_job = !unflushed.done.is_empty();
+            unflushed.has_job
+        };
+        if is_more {
+            self.ask_for_flush();
+        }
     }
 
     fn unflushed_messages_due(&self) -> bool {

@@ -2,16 +2,17 @@
 
 use crate::common;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use common::*;
 use parking_lot::Mutex;
 use thalweg_log::testing::{BatchSpec, TempDir};
 use thalweg_log::{
     AppendContext, AppendError, AppendInfo, AppendOrigin, AppendWaiter, Disk, DiskOp, Executor,
-    FaultHook, Injected, LogConfig, LogManager, Role, Submitted,
+    FaultHook, Injected, Log, LogConfig, LogManager, Role, Submitted,
 };
 use thalweg_wire::ErrorCode;
 
@@ -28,6 +29,10 @@ impl Executor for Later {
 }
 
 impl Later {
+    fn count(&self) -> usize {
+        self.0.lock().len()
+    }
+
     fn run_all(&self) {
         let jobs = std::mem::take(&mut *self.0.lock());
         jobs.into_iter().for_each(|job| job());
@@ -53,15 +58,24 @@ impl Results {
 
 /// A log whose next append needs a roll, with an executor that does it later.
 fn full_log(dir: &TempDir, hook: Option<Arc<dyn FaultHook>>) -> (LogManager, Arc<Later>) {
-    let executor = Arc::new(Later::default());
     let settings = LogConfig { segment_bytes: 90_000, ..LogConfig::default() };
+    let (logs, executor) = with_jobs_later(dir, settings, hook);
+    append(&create(&logs, "t"), BatchSpec::new(0, 1).value_len(89_900));
+    (logs, executor)
+}
+
+fn with_jobs_later(
+    dir: &TempDir,
+    settings: LogConfig,
+    hook: Option<Arc<dyn FaultHook>>,
+) -> (LogManager, Arc<Later>) {
+    let executor = Arc::new(Later::default());
     let mut config = config(&[dir.path()], settings);
     config.executor = Some(executor.clone());
     if let Some(hook) = hook {
         config.disk = Disk::with_hook(hook);
     }
     let (logs, _) = LogManager::open(config).unwrap();
-    append(&create(&logs, "t"), BatchSpec::new(0, 1).value_len(89_900));
     (logs, executor)
 }
 
@@ -261,4 +275,135 @@ fn a_roll_that_panics_is_answered_and_tried_again() {
     // Flushes reach the end again.
     log.flush(1_000).unwrap();
     assert_eq!(log.recovery_point(), 2);
+}
+
+/// Whoever it is that rolls, a bug in it does not keep the recovery point from the log's end for good.
+#[test]
+fn flushes_reach_the_end_after_any_roll_that_panics() {
+    let rolls: [fn(&Log); 2] = [
+        |log| drop(log.roll(1_000)),
+        |log| drop(log.append_as_leader(&mut BatchSpec::new(0, 1).build(), &client())),
+    ];
+    for roll in rolls {
+        let dir = TempDir::new();
+        let hook = Arc::new(PanicsInRoll::default());
+        let (logs, _executor) = full_log(&dir, Some(hook.clone()));
+        let log = logs.get("t", 0).unwrap();
+        assert!(catch_unwind(AssertUnwindSafe(|| roll(&log))).is_err());
+        assert!(hook.has_panicked.load(Ordering::SeqCst));
+        log.flush(1_000).unwrap();
+        assert_eq!(log.recovery_point(), 1);
+        assert_eq!(log.roll(1_000).unwrap(), 1);
+    }
+}
+
+/// Counts syncs of a log's file; one of them panics where that is asked for.
+#[derive(Default)]
+struct Flushes {
+    count: AtomicUsize,
+    panics: AtomicBool,
+}
+
+impl FaultHook for Flushes {
+    fn before(&self, op: DiskOp, path: &Path, _: usize) -> Injected {
+        if op == DiskOp::Sync && path.ends_with("t-0/00000000000000000000.log") {
+            self.count.fetch_add(1, Ordering::SeqCst);
+            assert!(!self.panics.swap(false, Ordering::SeqCst), "as the test wants it");
+        }
+        Injected::Nothing
+    }
+}
+
+/// However many appends wait for a flush, the log has one job, and they share its flush.
+#[test]
+fn appends_that_wait_for_a_flush_share_one() {
+    let dir = TempDir::new();
+    let hook = Arc::new(Flushes::default());
+    let settings = LogConfig { flush_messages: 1, ..LogConfig::default() };
+    let (logs, executor) = with_jobs_later(&dir, settings, Some(hook.clone()));
+    let log = create(&logs, "t");
+    let results = Arc::new(Results::default());
+    let waiter: Arc<dyn AppendWaiter> = results.clone();
+    let submit = |token| log.submit(&mut BatchSpec::new(0, 1).build(), &client(), &waiter, token);
+    for token in 0..10 {
+        assert!(matches!(submit(token), Submitted::Queued));
+    }
+    assert_eq!((executor.count(), results.tokens().len()), (1, 0));
+    executor.run_all();
+    assert_eq!(results.tokens(), (0..10).collect::<Vec<u64>>());
+    assert_eq!((hook.count.load(Ordering::SeqCst), log.recovery_point()), (1, 10));
+
+    // A bug in it leaves nobody without an answer, and the next one gets a job again.
+    hook.panics.store(true, Ordering::SeqCst);
+    for token in 20..22 {
+        assert!(matches!(submit(token), Submitted::Queued));
+    }
+    executor.run_all();
+    assert_eq!(results.tokens()[10..], [20, 21]);
+    assert!(results.0.lock()[10..].iter().all(|(_, result)| result.is_err()));
+    assert!(matches!(submit(22), Submitted::Queued));
+    executor.run_all();
+    assert_eq!((results.tokens()[12..].to_vec(), log.recovery_point()), (vec![22], 13));
+}
+
+/// Brings another append when it hears of one, three in all.
+struct Again {
+    log: Arc<Log>,
+    me: Weak<Again>,
+    results: Results,
+}
+
+impl AppendWaiter for Again {
+    fn done(&self, token: u64, result: Result<AppendInfo, AppendError>) {
+        self.results.done(token, result);
+        if let Some(me) = self.me.upgrade().filter(|_| token < 2) {
+            let waiter: Arc<dyn AppendWaiter> = me;
+            let mut batch = BatchSpec::new(0, 1).build();
+            let submitted = self.log.submit(&mut batch, &client(), &waiter, token + 1);
+            assert!(matches!(submitted, Submitted::Queued));
+        }
+    }
+}
+
+/// What comes while the job is at work may not be covered by its flush, and gets another one.
+#[test]
+fn what_comes_during_a_flush_waits_for_the_next_one() {
+    let dir = TempDir::new();
+    let settings = LogConfig { flush_messages: 1, ..LogConfig::default() };
+    let (logs, executor) = with_jobs_later(&dir, settings, None);
+    let log = create(&logs, "t");
+    let heard = Arc::new_cyclic(|me| Again {
+        log: log.clone(),
+        me: me.clone(),
+        results: Results::default(),
+    });
+    let waiter: Arc<dyn AppendWaiter> = heard.clone();
+    let submitted = log.submit(&mut BatchSpec::new(0, 1).build(), &client(), &waiter, 0);
+    assert!(matches!(submitted, Submitted::Queued));
+    for answered in 1..4 {
+        assert_eq!(executor.count(), 1);
+        executor.run_all();
+        assert_eq!(heard.results.tokens(), (0..answered).collect::<Vec<u64>>());
+    }
+    assert_eq!((log.recovery_point(), log.log_end_offset(), executor.count()), (3, 3, 0));
+}
+
+/// A roll asks for the flush of what it closed, unless one that does that is asked for already.
+#[test]
+fn rolls_ask_for_one_flush() {
+    let dir = TempDir::new();
+    let (logs, executor) = with_jobs_later(&dir, LogConfig::default(), None);
+    let log = create(&logs, "t");
+    for _ in 0..5 {
+        append(&log, BatchSpec::new(0, 1));
+        log.roll(1_000).unwrap();
+    }
+    assert_eq!(executor.count(), 1);
+    executor.run_all();
+    assert_eq!(log.recovery_point(), 5);
+    append(&log, BatchSpec::new(0, 1));
+    log.roll(1_000).unwrap();
+    assert_eq!(executor.count(), 1);
+    executor.run_all();
+    assert_eq!(log.recovery_point(), 6);
 }

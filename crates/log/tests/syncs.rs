@@ -5,14 +5,14 @@ use crate::common;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use common::*;
 use parking_lot::Mutex;
 use thalweg_log::testing::{BatchSpec, TempDir};
 use thalweg_log::{
     AppendContext, CreateRequest, Disk, DiskOp, FaultHook, Injected, Log, LogConfig, LogManager,
-    ManagerConfig,
+    ManagerConfig, ReadError,
 };
 
 const PARTITIONS: i32 = 40;
@@ -201,44 +201,56 @@ fn checkpoints_that_would_say_the_same_are_not_written() {
     assert_eq!(housekeeping(), (0, 0));
 }
 
-type Act = fn(&Log);
-/// At what, of a file of which name, and with which log.
-type Due = (DiskOp, &'static str, Act, Arc<Log>);
+type Act = Box<dyn FnOnce() + Send>;
+/// At what, of a file of which name.
+type Due = (DiskOp, &'static str, Act);
 
 /// Which files are synced; and what is done in the middle of something else: once, when a file is
-/// opened or synced.
+/// opened, synced, cut or renamed.
 #[derive(Default)]
 struct Meanwhile {
     synced: Synced,
     due: Mutex<Option<Due>>,
 }
 
+impl Meanwhile {
+    fn set(&self, op: DiskOp, name: &'static str, act: impl FnOnce() + Send + 'static) {
+        *self.due.lock() = Some((op, name, Box::new(act)));
+    }
+}
+
 impl FaultHook for Meanwhile {
     fn before(&self, op: DiskOp, path: &Path, len: usize) -> Injected {
-        let due = self.due.lock().take_if(|(at, name, ..)| *at == op && path.ends_with(*name));
-        if let Some((_, _, act, log)) = due {
-            act(&log);
+        let due = self.due.lock().take_if(|(at, name, _)| *at == op && path.ends_with(*name));
+        if let Some((_, _, act)) = due {
+            act();
         }
         self.synced.before(op, path, len)
     }
 }
 
+fn with_meanwhile(dir: &TempDir) -> (Arc<Meanwhile>, Arc<LogManager>, Arc<Log>) {
+    let hook = Arc::new(Meanwhile::default());
+    let mut config = config(&[dir.path()], LogConfig::default());
+    config.disk = Disk::with_hook(hook.clone());
+    let (logs, _) = LogManager::open(config).unwrap();
+    let log = create(&logs, "t");
+    (hook, Arc::new(logs), log)
+}
+
 #[test]
 fn a_segment_that_is_closed_during_a_flush_is_flushed_with_its_indexes() {
-    let roll: Act = |log| assert_eq!(log.roll(1_000).unwrap(), 3);
-    let flush: Act = |log| log.flush(1_000).unwrap();
+    let roll: fn(&Log) = |log| assert_eq!(log.roll(1_000).unwrap(), 3);
+    let flush: fn(&Log) = |log| log.flush(1_000).unwrap();
     for (op, file, meanwhile, act) in [
         (DiskOp::Sync, "00000000000000000000.log", roll, flush),
         (DiskOp::Open, "00000000000000000003.log", flush, roll),
     ] {
         let dir = TempDir::new();
-        let hook = Arc::new(Meanwhile::default());
-        let mut config = config(&[dir.path()], LogConfig::default());
-        config.disk = Disk::with_hook(hook.clone());
-        let (logs, _) = LogManager::open(config).unwrap();
-        let log = create(&logs, "t");
+        let (hook, _logs, log) = with_meanwhile(&dir);
         append(&log, BatchSpec::new(0, 3));
-        *hook.due.lock() = Some((op, file, meanwhile, log.clone()));
+        let other = log.clone();
+        hook.set(op, file, move || meanwhile(&other));
         act(&log);
         assert!(hook.due.lock().is_none(), "{file}");
         // Recovery looks at no segment before the one that the recovery point is in.
@@ -247,4 +259,129 @@ fn a_segment_that_is_closed_during_a_flush_is_flushed_with_its_indexes() {
         let synced = hook.synced.0.lock();
         assert!(synced.iter().any(|name| name == "00000000000000000000.index"), "{synced:?}");
     }
+}
+
+/// A flush syncs the directory before retention has renamed what it removes: a power cut may bring that
+/// back, so the log's start is not left to the files yet.
+#[test]
+fn a_flush_during_a_removal_says_nothing_of_what_is_removed() {
+    let dir = TempDir::new();
+    let (hook, logs, log) = with_meanwhile(&dir);
+    append(&log, BatchSpec::new(0, 2));
+    log.roll(1_000).unwrap();
+    log.flush(1_000).unwrap();
+    append(&log, BatchSpec::new(0, 2));
+    log.delete_records(2).unwrap();
+    logs.checkpoint();
+    let file = dir.path().join("log-start-offset-checkpoint");
+    let content = move || std::fs::read_to_string(&file).unwrap();
+    assert_eq!(content(), "0\n1\nt 0 2\n");
+    let seen = Arc::new(Mutex::new(String::new()));
+    let (others, during) = ((logs.clone(), log.clone()), seen.clone());
+    let look = content.clone();
+    hook.set(DiskOp::Rename, "00000000000000000000.log", move || {
+        others.1.flush(1_000).unwrap();
+        others.0.checkpoint();
+        *during.lock() = look();
+    });
+    assert_eq!(log.delete_old_segments(1_000).unwrap(), 1);
+    assert_eq!(*seen.lock(), "0\n1\nt 0 2\n", "while it may come back");
+    logs.checkpoint();
+    assert_eq!(content(), "0\n0\n", "once it cannot");
+}
+
+/// Whoever becomes the leader while a log is truncated has its epoch noted where the log ends then.
+#[test]
+fn a_leader_epoch_that_begins_during_a_truncation_is_not_cut_off() {
+    for everything in [false, true] {
+        let dir = TempDir::new();
+        let (hook, _logs, log) = with_meanwhile(&dir);
+        log.make_leader(3);
+        append(&log, BatchSpec::new(0, 2));
+        append(&log, BatchSpec::new(0, 2));
+        log.flush(1_000).unwrap();
+        log.make_follower(4);
+        let other = log.clone();
+        let (op, name) = match everything {
+            // The empty list of epochs is on its way to the disk.
+            true => (DiskOp::Sync, "leader-epoch-checkpoint.tmp"),
+            false => (DiskOp::Truncate, "00000000000000000000.log"),
+        };
+        hook.set(op, name, move || other.make_leader(7));
+        match everything {
+            true => log.truncate_fully_and_start_at(1, None, 1_000).unwrap(),
+            false => assert!(log.truncate_to(2, 1_000).unwrap()),
+        }
+        assert!(hook.due.lock().is_none());
+        let end = log.log_end_offset();
+        let before = (!everything).then_some((3, 0));
+        let expected: Vec<(i32, i64)> = before.into_iter().chain([(7, end)]).collect();
+        assert_eq!(log.leader_epochs(), expected);
+        append(&log, BatchSpec::new(0, 1));
+        assert_eq!(log.leader_epochs(), expected);
+    }
+}
+
+/// The offset of a DeleteRecords is compared with a log that nobody truncates meanwhile.
+#[test]
+fn records_are_deleted_after_a_truncation_or_before_it() {
+    let dir = TempDir::new();
+    let (hook, _logs, log) = with_meanwhile(&dir);
+    append(&log, BatchSpec::new(0, 2));
+    append(&log, BatchSpec::new(0, 2));
+    log.flush(1_000).unwrap();
+    let deletion = Arc::new(Mutex::new(None));
+    let (other, begun) = (log.clone(), deletion.clone());
+    hook.set(DiskOp::Read, "00000000000000000000.log", move || {
+        let is_asked = Arc::new(AtomicBool::new(false));
+        let asked = is_asked.clone();
+        *begun.lock() = Some(std::thread::spawn(move || {
+            asked.store(true, Ordering::SeqCst);
+            other.delete_records(4)
+        }));
+        until("the deletion is asked for", || is_asked.load(Ordering::SeqCst));
+        // Long enough to have come to where it has to wait.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    });
+    assert!(log.truncate_to(2, 1_000).unwrap());
+    let deletion = deletion.lock().take().expect("the truncation reads the file");
+    let error = deletion.join().unwrap().unwrap_err();
+    assert!(matches!(error, ReadError::OffsetOutOfRange { .. }), "{error}");
+    let offsets = log.offsets();
+    assert_eq!((offsets.log_start_offset, offsets.high_watermark), (0, 2));
+    assert_eq!(log.log_end_offset(), 2);
+}
+
+/// A log that was closed has told its start to the checkpoint: a deletion after that would be
+/// acknowledged and lost.
+#[test]
+fn a_closed_log_deletes_no_records() {
+    let dir = TempDir::new();
+    let (_hook, logs, log) = with_meanwhile(&dir);
+    append(&log, BatchSpec::new(0, 2));
+    logs.shut_down(1, 1_000);
+    assert!(matches!(log.delete_records(1), Err(ReadError::Closed { .. })));
+    assert_eq!(log.log_start_offset(), 0);
+}
+
+/// What a clean stop has written down is not changed by whoever still waited to do so.
+#[test]
+fn retention_that_waited_for_the_close_removes_nothing() {
+    let dir = TempDir::new();
+    let (hook, _logs, log) = with_meanwhile(&dir);
+    append(&log, BatchSpec::new(0, 2));
+    log.roll(1_000).unwrap();
+    append(&log, BatchSpec::new(0, 2));
+    log.delete_records(2).unwrap();
+    let retention = Arc::new(Mutex::new(None));
+    let (other, begun) = (log.clone(), retention.clone());
+    hook.set(DiskOp::Sync, "00000000000000000002.log", move || {
+        *begun.lock() = Some(std::thread::spawn(move || other.delete_old_segments(1_000)));
+        // Long enough to have come to where it has to wait.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    });
+    log.close_cleanly(1_000).unwrap();
+    let retention = retention.lock().take().expect("the close flushes the file");
+    assert_eq!(retention.join().unwrap().unwrap(), 0);
+    assert_eq!(log.segment_base_offsets(), [0, 2]);
 }

@@ -101,6 +101,13 @@ impl Builder {
         self
     }
 
+    /// Lets fetches hold so many bytes of memory.
+    #[doc(hidden)]
+    pub fn fetch_memory(mut self, bytes: usize) -> Builder {
+        self.hooks.fetch_memory = Some(bytes);
+        self
+    }
+
     /// Reaches its disks through a hook.
     #[doc(hidden)]
     pub fn disk_hook(

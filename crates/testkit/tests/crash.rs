@@ -23,6 +23,7 @@ use thalweg_wire::messages::incremental_alter_configs_request::{
     AlterConfigsResource, AlterableConfig,
 };
 use thalweg_wire::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
+use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
 use thalweg_wire::messages::{
     DeleteRecordsRequest, DescribeConfigsRequest, IncrementalAlterConfigsRequest,
     ListOffsetsRequest, MetadataRequest,
@@ -441,4 +442,44 @@ fn what_is_acknowledged_survives_every_crash() {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(2).enable_all().build().unwrap();
     with_seeds(40, |seed| run(&runtime, seed));
+}
+
+async fn leader_epoch(client: &Client) -> i32 {
+    let topic = MetadataRequestTopic { name: Some("t".into()), ..Default::default() };
+    let request = MetadataRequest { topics: Some(vec![topic]), ..Default::default() };
+    let response = client.connection.send(&request).await.unwrap();
+    let partition = &response.topics[0].partitions[0];
+    assert_eq!((partition.error_code, partition.leader_id), (ErrorCode::NONE, 1));
+    partition.leader_epoch
+}
+
+/// A start after a crash gives every partition a new leader epoch, by which clients find out what of the
+/// log was lost. It is on the disk before anybody is told, or the next start would give the same one again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_two_starts_after_crashes_tell_the_same_leader_epoch() {
+    const CALM: u64 = 1;
+    let (first, left) = (TempDir::in_memory(), TempDir::in_memory());
+    let disk = Arc::new(CrashDisk::new(first.path()));
+    let broker = start(first.path(), &disk, CALM).await;
+    let client = support::connect(&broker).await;
+    client.create("t", 1, &[]).await;
+    let before = leader_epoch(&client).await;
+    disk.crash(disk.position(), 0, left.path());
+    broker.shut_down().await;
+
+    let disk = Arc::new(CrashDisk::new(left.path()));
+    let broker = start(left.path(), &disk, CALM).await;
+    let told = leader_epoch(&support::connect(&broker).await).await;
+    assert!(told > before, "{told} after {before}");
+    let at = disk.position();
+    for seed in 0..10 {
+        let left = TempDir::in_memory();
+        disk.crash(at, seed, left.path());
+        let disk = Arc::new(CrashDisk::new(left.path()));
+        let broker = start(left.path(), &disk, CALM).await;
+        let next = leader_epoch(&support::connect(&broker).await).await;
+        assert!(next > told, "seed {seed}: {next} after {told}");
+        broker.shut_down().await;
+    }
+    broker.shut_down().await;
 }

@@ -2,15 +2,17 @@
 
 use crate::support;
 
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 use support::{Data, connect, metric, until};
 use thalweg_testkit::TestBroker;
 use thalweg_testkit::faults::{DiskOp, Faults};
-use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
 use thalweg_wire::messages::fetch_request::{FetchPartition, FetchTopic};
 use thalweg_wire::messages::leave_group_request::MemberIdentity;
-use thalweg_wire::messages::{CreateTopicsRequest, FetchRequest, LeaveGroupRequest};
+use thalweg_wire::messages::{CreateTopicsRequest, FetchRequest, FetchResponse, LeaveGroupRequest};
+use thalweg_wire::{ErrorCode, Uuid};
 
 const MIB: u64 = 1 << 20;
 /// Of a request that is to be large.
@@ -175,5 +177,100 @@ async fn fetches_that_wait_are_counted() {
     fetches.iter().for_each(tokio::task::JoinHandle::abort);
     until("the end of the fetches", || metric(&broker, FETCHES) == 0).await;
     assert_eq!(client.produce(topic, 0, "x").await, Ok(0));
+    broker.shut_down().await;
+}
+
+/// One that asks for the same partition so many times, and waits for data.
+fn fetch_of(topic: Uuid, partition: i32, times: usize) -> FetchRequest {
+    let partition = FetchPartition {
+        partition,
+        current_leader_epoch: -1,
+        partition_max_bytes: 1 << 20,
+        ..Default::default()
+    };
+    FetchRequest {
+        max_wait_ms: 300_000,
+        min_bytes: 1,
+        max_bytes: 1 << 20,
+        session_epoch: -1,
+        topics: vec![FetchTopic {
+            topic_id: topic,
+            partitions: vec![partition; times],
+            ..Default::default()
+        }],
+        ..Default::default()
+    }
+}
+
+fn has_records(answer: &FetchResponse) -> bool {
+    let partitions = answer.responses.iter().flat_map(|topic| &topic.partitions);
+    partitions.filter_map(|partition| partition.records.as_ref()).any(|records| !records.is_empty())
+}
+
+/// A fetch that there is no room to wait for is answered, and its client cannot do that again and again:
+/// it is told a throttle time, and not read from before that is over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fetch_without_room_to_wait_does_not_spin() {
+    let broker = TestBroker::builder().fetch_memory(1 << 10).start().await;
+    let client = connect(&broker).await;
+    let topic = client.create("t", 1, &[]).await;
+    let request = fetch_of(topic, 0, 100);
+    let begun = Instant::now();
+    let mut answers = 0;
+    while begun.elapsed() < Duration::from_secs(1) {
+        let answer = client.connection.send(&request).await.unwrap();
+        answers += 1;
+        assert!(answer.throttle_time_ms > 0 && !has_records(&answer));
+        let most = begun.elapsed().as_millis() / answer.throttle_time_ms as u128 + 1;
+        assert!(answers <= most, "{answers} answers, of {most}");
+    }
+    // A connection that is not read from is closed when its client goes, and other ones are served.
+    let other = connect(&broker).await;
+    assert_eq!(other.produce(topic, 0, "x").await, Ok(0));
+    let answer = client.connection.send(&request).await.unwrap();
+    assert!(answer.throttle_time_ms == 0 && has_records(&answer));
+    broker.shut_down().await;
+}
+
+/// A fetch that waits for a disk holds what was made of it meanwhile; where there is no room for that it
+/// is answered with what is in memory. One may always wait, so that what is on the disk is read some time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fetches_that_wait_for_a_disk_are_counted() {
+    const TIMES: usize = 40;
+    let (data, faults) = (Data::new(), Faults::new());
+    let broker = TestBroker::builder()
+        .data(&data.0)
+        .dirs(&["a", "b"])
+        .faults(&faults)
+        .fetch_memory(1)
+        .start()
+        .await;
+    let client = connect(&broker).await;
+    let topic = client.create("t", 2, &[]).await;
+    let partition = client.placed("t").await["b"][0];
+    assert_eq!(client.produce(topic, partition, "x").await, Ok(0));
+    let request = fetch_of(topic, partition, TIMES);
+    faults.hold(&[DiskOp::Read], "/b/t-");
+    let mut waiting = Vec::new();
+    let mut held = TIMES as u64 * 100;
+    for _ in 0..2 {
+        let (client, request) = (connect(&broker).await, request.clone());
+        waiting.push(tokio::spawn(async move { client.connection.send(&request).await }));
+        until("a fetch that waits", || metric(&broker, FETCHES) >= held).await;
+        // The next one takes as much.
+        held = 2 * metric(&broker, FETCHES);
+    }
+    // The first took what there was, the second goes past it, and that is all.
+    let third = client.connection.send(&request);
+    let answer = tokio::time::timeout(Duration::from_secs(20), third).await;
+    let answer = answer.expect("an answer without the disk").unwrap();
+    assert!(answer.throttle_time_ms > 0 && !has_records(&answer));
+    assert_eq!(answer.responses[0].partitions[0].error_code, ErrorCode::NONE);
+    assert!(waiting.iter().all(|fetch| !fetch.is_finished()));
+    faults.clear();
+    for fetch in waiting {
+        assert!(has_records(&fetch.await.unwrap().unwrap()));
+    }
+    until("the end of the fetches", || metric(&broker, FETCHES) == 0).await;
     broker.shut_down().await;
 }

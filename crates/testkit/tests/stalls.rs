@@ -13,6 +13,8 @@ use support::{Client, Data, connect};
 use thalweg_groups::partition_for;
 use thalweg_testkit::TestBroker;
 use thalweg_testkit::faults::{DiskOp, Faults};
+use thalweg_wire::messages::DeleteRecordsRequest;
+use thalweg_wire::messages::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
 use thalweg_wire::{ErrorCode, Uuid};
 use tokio::task::JoinHandle;
 
@@ -341,5 +343,54 @@ async fn housekeeping_of_a_directory_does_not_wait_for_another_one() {
     assert_eq!(client.delete("u").await, ErrorCode::NONE);
     assert_eq!((in_b_hits.get(), in_b_hits.most_at_once()), (1, 1), "somebody waited for it");
     faults.clear();
+    broker.shut_down().await;
+}
+
+/// A flush that does not come back holds up those that change the same directory, and no reader of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deletion_that_waits_for_its_flush_stops_no_read() {
+    let (data, faults) = (Data::new(), Faults::new());
+    let (broker, client) = data.start(&faults).await;
+    let topic = client.create("t", 2, &[]).await;
+    let partition = client.placed("t").await["b"][0];
+    for offset in 0..2 {
+        assert_eq!(client.produce(topic, partition, "x").await, Ok(offset));
+    }
+    let held = faults.hold(&[DiskOp::Sync], "/b/log-start-offset-checkpoint");
+    let reads = faults.stall(&[DiskOp::Read], "/b/t-", Duration::from_millis(1));
+    let mut deletions = Vec::new();
+    for _ in 0..16 {
+        let client = connect(&broker).await;
+        let request = DeleteRecordsRequest {
+            topics: vec![DeleteRecordsTopic {
+                name: "t".into(),
+                partitions: vec![DeleteRecordsPartition {
+                    partition_index: partition,
+                    offset: 1,
+                    ..Default::default()
+                }],
+                ..Default::default()
+            }],
+            timeout_ms: 60_000,
+            ..Default::default()
+        };
+        deletions.push(tokio::spawn(async move { client.connection.send(&request).await }));
+    }
+    until(|| held.get() > 0);
+    // The others come as far as they come.
+    std::thread::sleep(STALL);
+    for _ in 0..4 {
+        let fetch = client.fetch_from(topic, partition, 1);
+        let values = tokio::time::timeout(Duration::from_secs(20), fetch).await;
+        assert_eq!(values.expect("an answer while the flush is held").unwrap(), ["x"]);
+    }
+    assert!(reads.get() > 0, "nothing was read from the disk");
+    assert!(deletions.iter().all(|deletion| !deletion.is_finished()));
+    faults.clear();
+    for deletion in deletions {
+        let answer = deletion.await.unwrap().unwrap();
+        let result = &answer.topics[0].partitions[0];
+        assert_eq!((result.error_code, result.low_watermark), (ErrorCode::NONE, 1));
+    }
     broker.shut_down().await;
 }

@@ -76,7 +76,7 @@ fn refused(partition_index: i32, error_code: ErrorCode) -> DeleteRecordsPartitio
 /// Flushes where a directory's logs start.
 async fn flush_starts(context: &Context, dir: Arc<LogDir>) -> Result<(), ErrorCode> {
     let broker = Arc::clone(&context.broker);
-    let pool = context.broker.disk_reads.of(&dir);
+    let pool = context.broker.disk_changes.of(&dir);
     pool.run(move || broker.logs.flush_log_starts(&dir))
         .await
         .map_err(|_| ErrorCode::UNKNOWN_SERVER_ERROR)?
@@ -111,7 +111,7 @@ async fn delete(
     }
     let start = context
         .broker
-        .disk_reads
+        .disk_changes
         .of(partition.log.dir())
         .run(move || log.delete_records(upto))
         .await

@@ -186,7 +186,7 @@ pub(crate) fn encode<M: Message>(context: &Context, response: &M) -> Parked {
     if let Some(reason) = &close {
         tracing::error!(reason, version = context.version, "an answer could not be encoded");
     }
-    Parked { reply: Reply { frame, files: Vec::new() }, close }
+    Parked { reply: Reply { frame, ..Reply::default() }, close }
 }
 
 /// Handles one request. Its bytes may be changed in place.

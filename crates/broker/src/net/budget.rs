@@ -80,6 +80,16 @@ impl Charge {
         true
     }
 
+    /// The same, and where there is no room one holder at a time may go past the limit until it is done:
+    /// for what must be done some time, and cannot wait with what it holds.
+    pub(crate) fn try_raise_past(&mut self, bytes: usize) -> bool {
+        if self.try_raise_to(bytes) {
+            return true;
+        }
+        self.overdraft = Arc::clone(&self.budget.overdraft).try_lock_owned().ok();
+        self.overdraft.is_some() && self.try_raise_to(bytes)
+    }
+
     /// Raises the charge to `bytes`, waiting until others have given enough back.
     pub(crate) async fn raise_to(&mut self, bytes: usize) {
         loop {
@@ -191,6 +201,22 @@ mod tests {
         drop(decoded);
         assert_eq!(budget.used(), 60);
         assert!(budget.overdraft.try_lock().is_ok());
+    }
+
+    #[test]
+    fn one_at_a_time_goes_past_the_limit_without_waiting() {
+        let budget = Budget::new(100);
+        let mut first = Charge::new(&budget);
+        assert!(first.try_raise_past(90));
+        let mut past = Charge::new(&budget);
+        assert!(past.try_raise_past(30));
+        let mut none = Charge::new(&budget);
+        assert!(!none.try_raise_past(30));
+        assert_eq!((budget.used(), none.bytes()), (120, 0));
+        drop(past);
+        assert!(none.try_raise_past(30));
+        drop((first, none));
+        assert_eq!(budget.used(), 0);
     }
 
     #[tokio::test]

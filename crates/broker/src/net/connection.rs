@@ -13,6 +13,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll};
+use std::time::Duration;
 
 use thalweg_wire::Writer;
 use tokio::net::TcpStream;
@@ -43,6 +44,9 @@ pub(crate) trait Requests: Send {
 pub(crate) struct Reply {
     pub(crate) frame: Writer,
     pub(crate) files: Vec<FileRange>,
+    /// For so long nothing more is read of the connection once this is sent, as Kafka does with a client
+    /// that was told a throttle time.
+    pub(crate) mute: Duration,
 }
 
 /// What became of a request.
@@ -163,6 +167,14 @@ impl End {
             _ => End::Io(error),
         }
     }
+
+    /// The peer was watched while it had nothing to say.
+    fn of_watch(closed: io::Result<()>) -> End {
+        match closed {
+            Ok(()) => End::Peer,
+            Err(error) => End::Io(error),
+        }
+    }
 }
 
 struct Connection<R> {
@@ -174,7 +186,14 @@ struct Connection<R> {
 
 impl<R: Requests> Connection<R> {
     async fn run(&mut self, turn: &Turn) -> End {
+        let mut mute = Duration::ZERO;
         while turn.go_on() {
+            if !mute.is_zero() {
+                tokio::select! {
+                    () = tokio::time::sleep(std::mem::take(&mut mute)) => {}
+                    closed = self.reader.watch_closed(&self.stream) => return End::of_watch(closed),
+                }
+            }
             let idle = self.broker.settings().idle_max;
             let frame = match self.reader.next(&self.stream, idle).await {
                 Ok(frame) => frame,
@@ -196,7 +215,8 @@ impl<R: Requests> Connection<R> {
                 }
                 Handled::Close(reason) => return End::Refused(reason),
                 Handled::Reply => {
-                    let Reply { frame, files } = self.requests.reply();
+                    let Reply { frame, files, mute: after } = self.requests.reply();
+                    mute = *after;
                     send::send(&self.stream, idle, frame, files).await
                 }
                 Handled::Parked(answer) => {
@@ -206,16 +226,14 @@ impl<R: Requests> Connection<R> {
                         biased;
                         parked = answer => parked,
                         closed = self.reader.watch_closed(&self.stream) => {
-                            return match closed {
-                                Ok(()) => End::Peer,
-                                Err(error) => End::Io(error),
-                            };
+                            return End::of_watch(closed);
                         }
                     };
                     if let Some(reason) = parked.close {
                         return End::Refused(reason);
                     }
-                    let Reply { frame, files } = parked.reply;
+                    let Reply { frame, files, mute: after } = parked.reply;
+                    mute = after;
                     let sent = send::send(&self.stream, idle, &frame, &files).await;
                     buffers::give_frame(frame);
                     sent

@@ -55,7 +55,7 @@ pub(crate) fn bind(address: SocketAddr, options: SocketOptions) -> std::io::Resu
     socket.listen(options.backlog)
 }
 
-/// Accepts until the broker stops; `requests` makes what understands a peer's requests.
+/// Accepts for as long as it is polled; `requests` makes what understands a peer's requests.
 pub(crate) async fn accept<R: Requests + 'static>(
     broker: Arc<Broker>,
     listener: Arc<Listener>,
@@ -63,16 +63,11 @@ pub(crate) async fn accept<R: Requests + 'static>(
     limits: Arc<ConnectionLimits>,
     requests: fn(&Arc<Broker>, &Arc<Listener>, SocketAddr) -> R,
 ) {
-    let mut shutdown = broker.shutdown.subscribe();
     let turned_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
     let name: Arc<str> = Arc::from(listener.name.as_str());
     let mut is_failing = false;
     loop {
-        let accepted = tokio::select! {
-            accepted = listening.accept() => accepted,
-            _ = shutdown.wait_for(|stop| *stop) => return,
-        };
-        match accepted {
+        match listening.accept().await {
             Ok((stream, peer)) => {
                 is_failing = false;
                 let Some(socket) = limits.hold() else { continue };
@@ -85,10 +80,7 @@ pub(crate) async fn accept<R: Requests + 'static>(
                 let mut pause = limits.arrived(&name, broker.clock.monotonic_ms());
                 while pause > 0 || limits.full(&name) {
                     let pause = Duration::from_millis(std::mem::take(&mut pause).max(FULL_PAUSE));
-                    tokio::select! {
-                        () = tokio::time::sleep(pause) => {}
-                        _ = shutdown.wait_for(|stop| *stop) => return,
-                    }
+                    tokio::time::sleep(pause).await;
                 }
                 let now = broker.clock.monotonic_ms();
                 let permit = match limits.admit(&name, peer.ip(), now) {

@@ -100,7 +100,12 @@ impl ClassicGroup {
 
     /// The group that a record describes, as after a restart. A record that contradicts itself (the
     /// same member or instance twice, a leader that is no member) loses the part that is wrong.
-    pub(crate) fn from_record(id: Arc<str>, value: &GroupMetadataValue, now: Now) -> ClassicGroup {
+    pub(crate) fn from_record(
+        id: Arc<str>,
+        value: &GroupMetadataValue,
+        account: &Arc<Account>,
+        now: Now,
+    ) -> ClassicGroup {
         let mut group = ClassicGroup::new(id, now);
         group.generation = value.generation;
         group.protocol_type =
@@ -112,7 +117,7 @@ impl ClassicGroup {
             (value.current_state_timestamp != -1).then_some(value.current_state_timestamp);
         let protocol = value.protocol.as_deref().unwrap_or_default();
         for record in &value.members {
-            let member = Member::from_record(protocol, record);
+            let member = Member::from_record(protocol, record, account);
             let taken = group.members.contains_key(&member.id)
                 || member
                     .instance_id

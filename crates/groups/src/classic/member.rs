@@ -24,6 +24,11 @@ pub struct Protocol {
 /// What a member takes in memory besides its texts and the bytes it hands in, about.
 const MEMBER_OVERHEAD: usize = 1 << 10;
 
+/// The same with its texts.
+fn overhead(client_id: &str, client_host: &str, instance_id: Option<&str>) -> usize {
+    MEMBER_OVERHEAD + client_id.len() + client_host.len() + 2 * instance_id.map_or(0, str::len)
+}
+
 impl Protocol {
     /// The protocols of a request; `None` if the account has no room for them. Bytes are copied:
     /// what a member says lives long, and a slice would keep the whole request's buffer. What
@@ -35,10 +40,8 @@ impl Protocol {
         account: &Arc<Account>,
     ) -> Option<Vec<Protocol>> {
         let before = before.map_or(&[][..], |member| &member.protocols);
-        let mut of_member = MEMBER_OVERHEAD
-            + context.client_id.len()
-            + context.client_host.len()
-            + 2 * request.group_instance_id.as_ref().map_or(0, String::len);
+        let instance_id = request.group_instance_id.as_deref();
+        let mut of_member = overhead(&context.client_id, &context.client_host, instance_id);
         let protocols = request.protocols.iter().enumerate().map(|(at, protocol)| {
             if let Some(same) = before.get(at)
                 && same.name == protocol.name
@@ -87,7 +90,16 @@ pub struct Member {
 }
 
 impl Member {
-    pub(super) fn from_record(protocol: &str, record: &MemberMetadata) -> Member {
+    /// The member that a record describes. What it holds is counted like what a request leaves behind,
+    /// but not refused: it is in the log.
+    pub(super) fn from_record(
+        protocol: &str,
+        record: &MemberMetadata,
+        account: &Arc<Account>,
+    ) -> Member {
+        let more = size_of::<Protocol>()
+            + protocol.len()
+            + overhead(&record.client_id, &record.client_host, record.group_instance_id.as_deref());
         let rebalance_timeout_ms = match record.rebalance_timeout {
             -1 => record.session_timeout,
             timeout => timeout,
@@ -101,9 +113,9 @@ impl Member {
             session_timeout_ms: record.session_timeout,
             protocols: vec![Protocol {
                 name: protocol.to_owned(),
-                metadata: record.subscription.clone(),
+                metadata: account.keep(record.subscription.clone(), more),
             }],
-            assignment: record.assignment.clone(),
+            assignment: account.keep(record.assignment.clone(), 0),
             awaiting_join: None,
             awaiting_sync: None,
             is_new: false,

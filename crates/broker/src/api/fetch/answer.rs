@@ -13,7 +13,7 @@ use thalweg_wire::messages::fetch_response::{
 use thalweg_wire::{ErrorCode, RecordsRef, Uuid, Writer};
 
 use super::read::{Attempt, Cold, Part};
-use super::{Plan, Terms};
+use super::{NO_ROOM_THROTTLE, Plan, Terms};
 use crate::api::request::Context;
 use crate::fetch_session::{NO_SESSION, TopicKey};
 use crate::net::budget::{Budget, Charge};
@@ -62,13 +62,13 @@ pub(super) fn write(
 /// Writes the answer; reads from disk on the pools for blocking work first, if it has to.
 pub(super) async fn finish(
     context: &Context,
-    terms: &Terms,
+    terms: Terms,
     plan: &Plan,
     attempt: Attempt,
 ) -> Parked {
     let mut frame = buffers::take_frame();
-    match write(context, terms, plan, attempt, &mut frame) {
-        Ok(files) => Parked { reply: Reply { frame, files }, close: None },
+    match write(context, &terms, plan, attempt, &mut frame) {
+        Ok(files) => Parked { reply: terms.reply(frame, files), close: None },
         Err(Failed::Close(reason)) => Parked::close(reason),
         Err(Failed::NeedsDisk(attempt, cold)) => {
             finish_cold(context, terms, plan, attempt, cold).await
@@ -77,14 +77,17 @@ pub(super) async fn finish(
 }
 
 /// The same where it is known that something is not in the page cache: on the pool of its
-/// directory, and on that of the next one.
+/// directory, and on that of the next one. Without room to wait it is left to another fetch.
 pub(super) async fn finish_cold(
     context: &Context,
-    terms: &Terms,
+    mut terms: Terms,
     plan: &Plan,
     mut attempt: Attempt,
     mut cold: Cold,
 ) -> Parked {
+    let Some(_room) = super::room_to_read(context, plan) else {
+        return finish_in_memory(context, &mut terms, plan, attempt, cold);
+    };
     let mut patient = Vec::new();
     loop {
         patient.push(cold.0.id());
@@ -97,9 +100,9 @@ pub(super) async fn finish_cold(
         match read.await {
             Ok((attempt, Ok(gathered))) => {
                 let mut frame = buffers::take_frame();
-                let written = write_gathered(context, terms, plan, attempt, gathered, &mut frame);
+                let written = write_gathered(context, &terms, plan, attempt, gathered, &mut frame);
                 return match written {
-                    Ok(files) => Parked { reply: Reply { frame, files }, close: None },
+                    Ok(files) => Parked { reply: terms.reply(frame, files), close: None },
                     Err(reason) => Parked::close(reason),
                 };
             }
@@ -107,6 +110,34 @@ pub(super) async fn finish_cold(
             Ok((_, Err(NotGathered::Io(error)))) => return Parked::close(unreadable(&error)),
             Err(stopped) => return Parked::close(stopped.to_string()),
         }
+    }
+}
+
+/// Answers with what is in the page cache.
+fn finish_in_memory(
+    context: &Context,
+    terms: &mut Terms,
+    plan: &Plan,
+    mut attempt: Attempt,
+    mut cold: Cold,
+) -> Parked {
+    let mut frame = buffers::take_frame();
+    loop {
+        attempt.leave_out(&cold.0);
+        if attempt.bytes == 0 {
+            terms.throttle = NO_ROOM_THROTTLE;
+        }
+        (attempt, cold) = match write(context, terms, plan, attempt, &mut frame) {
+            Ok(files) => return Parked { reply: terms.reply(frame, files), close: None },
+            Err(Failed::NeedsDisk(attempt, cold)) => (attempt, cold),
+            Err(Failed::Close(reason)) => return Parked::close(reason),
+        };
+    }
+}
+
+impl Terms {
+    fn reply(&self, frame: Writer, files: Vec<FileRange>) -> Reply {
+        Reply { frame, files, mute: self.throttle }
     }
 }
 
@@ -310,7 +341,7 @@ fn write_gathered(
         })
         .collect();
     let response = FetchResponseRef {
-        throttle_time_ms: 0,
+        throttle_time_ms: i32::try_from(terms.throttle.as_millis()).unwrap_or(i32::MAX),
         error_code: ErrorCode::NONE,
         session_id,
         responses: &topics,

@@ -30,7 +30,13 @@ struct Terms {
     by_id: bool,
     /// Whether the fetcher says that it is a replica.
     replica: bool,
+    /// How long the fetcher is told not to ask again, and is not read from: of a fetch that there was no
+    /// room to wait for, which would be sent again at once otherwise, and as often as a client can.
+    throttle: Duration,
 }
+
+/// Of a fetch that there was no room to wait for.
+const NO_ROOM_THROTTLE: Duration = Duration::from_millis(100);
 
 /// What is asked for, and how it is answered.
 enum Plan {
@@ -38,6 +44,16 @@ enum Plan {
     All { wanted: Vec<Wanted>, keep: bool },
     /// Only what changed is answered.
     Changed(Arc<Mutex<Session>>),
+}
+
+impl Plan {
+    /// Partitions that are looked at.
+    fn partitions(&self) -> usize {
+        match self {
+            Plan::All { wanted, .. } => wanted.len(),
+            Plan::Changed(session) => session.lock().len(),
+        }
+    }
 }
 
 /// Partitions that a fetch may be of without more memory being charged than its frame: every connection
@@ -86,17 +102,27 @@ fn room_to_wait(context: &Context, plan: &Plan, attempt: &Attempt) -> Option<Cha
     (bytes <= budget.limit() / 8 && held.try_raise_to(bytes)).then_some(held)
 }
 
+/// The same for a fetch that waits for a disk, which is not over by itself: what it asks for can be had
+/// only so. One at a time may have more than there is. `None` where it is answered with what is in memory.
+fn room_to_read(context: &Context, plan: &Plan) -> Option<Charge> {
+    let mut held = Charge::new(&context.broker.fetch_budget);
+    let partitions = plan.partitions();
+    let bytes = partitions * (size_of::<Wanted>() + size_of::<read::Part>());
+    (partitions <= PARTITIONS_FREE || held.try_raise_past(bytes)).then_some(held)
+}
+
 fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_>) -> Handled {
     let broker = &context.broker;
     let limit = broker.settings().fetch_max;
     let max_bytes = usize::try_from(request.max_bytes).unwrap_or(0).min(limit);
-    let terms = Terms {
+    let mut terms = Terms {
         min_bytes: usize::try_from(request.min_bytes).unwrap_or(0).min(max_bytes),
         max_bytes,
         max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
         committed_only: request.isolation_level == 1,
         by_id: context.version >= 13,
         replica: request.replica_id >= 0 || request.replica_state.replica_id >= 0,
+        throttle: Duration::ZERO,
     };
     let plan = match plan(context, request, &terms) {
         Ok(plan) => plan,
@@ -106,30 +132,43 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
     let attempt = match read::attempt(context, &terms, &plan, &[]) {
         Ok(attempt) => attempt,
         Err(cold) => {
-            let context = context.clone();
-            return Handled::Parked(Box::pin(async move {
-                let plan = Arc::new(plan);
-                match attempt_waiting(&context, terms, &plan, cold).await {
-                    Ok(attempt) => answer_or_park(context, terms, plan, attempt).await,
-                    Err(stopped) => Parked::close(stopped.to_string()),
-                }
-            }));
+            if let Some(room) = room_to_read(context, &plan) {
+                let context = context.clone();
+                return Handled::Parked(Box::pin(async move {
+                    let plan = Arc::new(plan);
+                    let attempt = attempt_waiting(&context, terms, &plan, cold).await;
+                    drop(room);
+                    match attempt {
+                        Ok(attempt) => answer_or_park(context, terms, plan, attempt).await,
+                        Err(stopped) => Parked::close(stopped.to_string()),
+                    }
+                }));
+            }
+            let attempt = read::attempt_in_memory(context, &terms, &plan);
+            if attempt.bytes == 0 {
+                terms.throttle = NO_ROOM_THROTTLE;
+            }
+            attempt
         }
     };
-    let room = match terms.max_wait.is_zero() || attempt.is_enough(&terms) {
+    let room = match attempt.may_be_answered(&terms) {
         true => None,
         false => room_to_wait(context, &plan, &attempt),
     };
     let Some(room) = room else {
+        if !attempt.may_be_answered(&terms) {
+            terms.throttle = NO_ROOM_THROTTLE;
+        }
         return match answer::write(context, &terms, &plan, attempt, &mut scratch.reply.frame) {
             Ok(files) => {
                 scratch.reply.files = files;
+                scratch.reply.mute = terms.throttle;
                 Handled::Reply
             }
             Err(answer::Failed::NeedsDisk(attempt, cold)) => {
                 let context = context.clone();
                 Handled::Parked(Box::pin(async move {
-                    answer::finish_cold(&context, &terms, &plan, attempt, cold).await
+                    answer::finish_cold(&context, terms, &plan, attempt, cold).await
                 }))
             }
             Err(answer::Failed::Close(reason)) => Handled::Close(reason),
@@ -142,16 +181,19 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
 /// Answers if there is enough, waits for more otherwise.
 async fn answer_or_park(
     context: Context,
-    terms: Terms,
+    mut terms: Terms,
     plan: Arc<Plan>,
     attempt: Attempt,
 ) -> Parked {
-    let room = match terms.max_wait.is_zero() || attempt.is_enough(&terms) {
+    let room = match attempt.may_be_answered(&terms) {
         true => None,
         false => room_to_wait(&context, &plan, &attempt),
     };
     let Some(room) = room else {
-        return answer::finish(&context, &terms, &plan, attempt).await;
+        if !attempt.may_be_answered(&terms) {
+            terms.throttle = NO_ROOM_THROTTLE;
+        }
+        return answer::finish(&context, terms, &plan, attempt).await;
     };
     context.broker.metrics.fetches_parked.add(1);
     park(context, terms, plan, attempt, room).await
@@ -234,7 +276,7 @@ async fn park(
         if over || attempt.is_enough(&terms) {
             // Copies for the answer come from the same budget.
             drop(room);
-            return answer::finish(&context, &terms, &plan, attempt).await;
+            return answer::finish(&context, terms, &plan, attempt).await;
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::partition::{Partition, Piece, ReadFailure, ReadRequest};
 use crate::topics::TopicTable;
 
 /// What one look at the partitions found.
+#[derive(Default)]
 pub(super) struct Attempt {
     pub(super) parts: Vec<Part>,
     /// Bytes of records that can be sent.
@@ -24,6 +25,23 @@ impl Attempt {
     /// Whether the answer should leave now.
     pub(super) fn is_enough(&self, terms: &Terms) -> bool {
         self.bytes >= terms.min_bytes || self.urgent || self.parts.is_empty()
+    }
+
+    /// Whether the fetcher does not want more to be waited for.
+    pub(super) fn may_be_answered(&self, terms: &Terms) -> bool {
+        terms.max_wait.is_zero() || self.is_enough(terms)
+    }
+
+    /// Leaves the data of a directory to another fetch.
+    pub(super) fn leave_out(&mut self, dir: &LogDir) {
+        for part in &mut self.parts {
+            let is_there = |partition: &Arc<Partition>| partition.log.dir().id() == dir.id();
+            if part.partition.as_ref().is_some_and(is_there)
+                && let Some(piece) = part.piece.take()
+            {
+                self.bytes -= piece.len as usize;
+            }
+        }
     }
 }
 
@@ -44,7 +62,7 @@ pub(super) fn refresh(
         context,
         terms,
         table: &table,
-        patient: &[],
+        disks: Disks::WaitFor(&[]),
         left: terms.max_bytes,
         none_yet: true,
         attempt: Attempt { parts: Vec::new(), bytes: 0, ..attempt },
@@ -142,6 +160,15 @@ impl Part {
 /// A partition that cannot be looked at without waiting for its disk.
 pub(super) struct Cold(pub(super) Arc<LogDir>);
 
+/// What is done about data that is not in memory.
+#[derive(Clone, Copy)]
+enum Disks<'a> {
+    /// The disks of these directories are waited for, and no other one's.
+    WaitFor(&'a [Uuid]),
+    /// It is left to another fetch.
+    LeaveOut,
+}
+
 /// Looks at all partitions of the plan; waits for the disks of the directories in `patient` only.
 pub(super) fn attempt(
     context: &Context,
@@ -149,12 +176,26 @@ pub(super) fn attempt(
     plan: &Plan,
     patient: &[Uuid],
 ) -> Result<Attempt, Cold> {
+    look_at_all(context, terms, plan, Disks::WaitFor(patient))
+}
+
+/// The same of what is in memory: the other partitions have nothing for now.
+pub(super) fn attempt_in_memory(context: &Context, terms: &Terms, plan: &Plan) -> Attempt {
+    look_at_all(context, terms, plan, Disks::LeaveOut).unwrap_or_default()
+}
+
+fn look_at_all(
+    context: &Context,
+    terms: &Terms,
+    plan: &Plan,
+    disks: Disks<'_>,
+) -> Result<Attempt, Cold> {
     let table = context.broker.topics();
     let mut look = Look {
         context,
         terms,
         table: &table,
-        patient,
+        disks,
         left: terms.max_bytes,
         none_yet: true,
         attempt: Attempt { parts: Vec::new(), bytes: 0, urgent: false },
@@ -166,7 +207,7 @@ pub(super) fn attempt(
                 look.at(slot, wanted)?;
             }
         }
-        Plan::Changed(session) if !patient.is_empty() => {
+        Plan::Changed(session) if matches!(disks, Disks::WaitFor([_, ..])) => {
             // The session is not held while a disk is waited for: the lock on all sessions takes
             // it, too.
             let wanted: Vec<(usize, Wanted)> =
@@ -203,7 +244,7 @@ struct Look<'a> {
     context: &'a Context,
     terms: &'a Terms,
     table: &'a TopicTable,
-    patient: &'a [Uuid],
+    disks: Disks<'a>,
     left: usize,
     /// The first partition with data sends at least one batch, however large.
     none_yet: bool,
@@ -288,7 +329,10 @@ impl Look<'_> {
             last_fetched_epoch: wanted.last_fetched_epoch,
         };
         let dir = partition.log.dir();
-        let wait = if self.patient.contains(&dir.id()) { Wait::Allowed } else { Wait::Never };
+        let wait = match self.disks {
+            Disks::WaitFor(dirs) if dirs.contains(&dir.id()) => Wait::Allowed,
+            _ => Wait::Never,
+        };
         match partition.read(&request, wait) {
             Ok(found) => {
                 part.led_epoch = found.led_epoch;
@@ -310,20 +354,18 @@ impl Look<'_> {
                 Err(ErrorCode::FENCED_LEADER_EPOCH.into())
             }
             Err(ReadFailure::UnknownEpoch) => Err(ErrorCode::UNKNOWN_LEADER_EPOCH.into()),
-            Err(ReadFailure::Log(ReadError::WouldBlock)) => {
-                Err(Trouble::Cold(Cold(Arc::clone(dir))))
-            }
+            Err(ReadFailure::Log(ReadError::WouldBlock)) => match self.disks {
+                Disks::WaitFor(_) => Err(Trouble::Cold(Cold(Arc::clone(dir)))),
+                Disks::LeaveOut => {
+                    self.nothing_of(partition, part);
+                    Ok(())
+                }
+            },
             // There are files for no more partitions: the next fetch begins with those left out.
             Err(ReadFailure::Log(ReadError::Storage(failure)))
                 if failure.is_retriable && !self.none_yet =>
             {
-                let offsets = partition.log.offsets();
-                part.led_epoch = partition.led_epoch().unwrap_or(-1);
-                part.high_watermark = offsets.high_watermark;
-                part.last_stable_offset = offsets.last_stable_offset;
-                part.log_start_offset = offsets.log_start_offset;
-                part.aborted = self.terms.committed_only.then(Vec::new);
-                part.partition = Some(Arc::clone(partition));
+                self.nothing_of(partition, part);
                 Ok(())
             }
             Err(ReadFailure::Log(error)) => {
@@ -335,5 +377,16 @@ impl Look<'_> {
                 Err(error.code().into())
             }
         }
+    }
+
+    /// The partition's data is left to another fetch.
+    fn nothing_of(&self, partition: &Arc<Partition>, part: &mut Part) {
+        let offsets = partition.log.offsets();
+        part.led_epoch = partition.led_epoch().unwrap_or(-1);
+        part.high_watermark = offsets.high_watermark;
+        part.last_stable_offset = offsets.last_stable_offset;
+        part.log_start_offset = offsets.log_start_offset;
+        part.aborted = self.terms.committed_only.then(Vec::new);
+        part.partition = Some(Arc::clone(partition));
     }
 }
