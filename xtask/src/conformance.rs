@@ -237,7 +237,8 @@ impl Plan {
             "kill" => {
                 // The list has the rounds of the longest form.
                 let round = name.strip_prefix("round-").and_then(|number| number.parse().ok());
-                self.wants(target, suite) && round.is_none_or(|round: u32| round <= self.kill_rounds)
+                self.wants(target, suite)
+                    && round.is_none_or(|round: u32| round <= self.kill_rounds)
             }
             "kills" | "handover" | "directory" => self.wants(target, suite),
             _ => self.wants(target, suite) && java.unwrap_or(name).contains(&self.case),

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use thalweg_coordinator::{Account, Now, Outcome, Position, Reply, Shard, Token, UndoLog, append_error};
+use thalweg_coordinator::{
+    Account, Now, Outcome, Position, Reply, Shard, Token, UndoLog, append_error,
+};
 use thalweg_wire::messages::describe_groups_response::DescribedGroup;
 use thalweg_wire::messages::{
     HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest,
