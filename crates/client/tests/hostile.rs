@@ -11,8 +11,8 @@ use bytes::Bytes;
 use support::hostile::{Answer, Fate, Hostile};
 use support::{earliest, tp};
 use thalweg::{
-    Cluster, Consumer, ConsumerConfig, Error, ErrorCode, OffsetReset, Options, Position,
-    ProduceErrorKind, Producer, ProducerConfig, ProducerRecord, TopicPartition,
+    Cluster, CommittedOffset, Consumer, ConsumerConfig, Error, ErrorCode, OffsetReset, Options,
+    Position, ProduceErrorKind, Producer, ProducerConfig, ProducerRecord, TopicPartition,
 };
 use thalweg::{Fault, PartitionErrorKind};
 use thalweg_testkit::TestBroker;
@@ -213,16 +213,22 @@ async fn a_member_misses_nothing_whatever_happens_to_frames() {
         }
     }
     hostile.judge(|_| Fate::Pass);
-    // What was read can be committed.
+    // What was read can be committed. Thrown out of its group by the last of what went wrong, the member
+    // reads again from what it committed before, perhaps in several polls.
+    let all = [tp(0), tp(1)];
     let committed = async {
-        while consumer.commit().await.is_err() {
+        loop {
+            if consumer.commit().await.is_ok() {
+                let found = consumer.committed(&all).await.unwrap();
+                let offset = |found: &CommittedOffset| found.position.offset;
+                if found.iter().all(|(_, found)| found.as_ref().map(offset) == Some(40)) {
+                    return;
+                }
+            }
             consumer.poll_timeout(20, Duration::from_millis(20)).await.unwrap();
         }
-        consumer.committed(&[tp(0), tp(1)]).await.unwrap()
     };
-    for (partition, found) in in_time(committed).await {
-        assert_eq!(found.map(|found| found.position.offset), Some(40), "{partition}");
-    }
+    in_time(committed).await;
     drop(in_time(consumer.close(Duration::from_secs(5))).await);
 }
 
