@@ -418,3 +418,122 @@ impl std::fmt::Debug for Logged {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "../../wire/tests/common/random.rs"]
+mod random;
+
+#[cfg(test)]
+mod tests {
+    use super::random::Random;
+    use super::*;
+
+    const NAMES: [&str; 3] = ["a", "b", "c"];
+
+    /// What stands in the log: a record, or the end of a transaction.
+    #[derive(Clone, Debug)]
+    enum Entry {
+        Record(Option<i64>, GroupRecord),
+        Marker(i64, bool),
+    }
+
+    fn entry(random: &mut Random) -> Entry {
+        let producer_id = random.below(3) as i64;
+        let group = NAMES[random.below(3)];
+        match random.below(8) {
+            0 => Entry::Marker(producer_id, random.below(2) == 0),
+            1 => Entry::Record(None, GroupRecord::group_metadata(group, None)),
+            2 => {
+                let value = GroupMetadataValue { generation: 7, ..Default::default() };
+                Entry::Record(None, GroupRecord::group_metadata(group, Some(value)))
+            }
+            which => {
+                let value =
+                    OffsetCommitValue { offset: random.below(99) as i64, ..Default::default() };
+                let (value, producer_id) = match which {
+                    3 => (None, None),
+                    4 | 5 => (Some(value), Some(producer_id)),
+                    _ => (Some(value), None),
+                };
+                let topic = NAMES[random.below(2)];
+                let partition = random.below(2) as i32;
+                Entry::Record(
+                    producer_id,
+                    GroupRecord::offset_commit(group, topic, partition, value),
+                )
+            }
+        }
+    }
+
+    fn apply(logged: &mut Logged, offset: usize, entry: &Entry) {
+        let offset = offset as i64;
+        match entry {
+            Entry::Record(producer_id, record) => {
+                logged.replay(Position { offset, producer_id: *producer_id }, record);
+            }
+            Entry::Marker(producer_id, commit) => {
+                logged.replay_marker(offset, *producer_id, *commit);
+            }
+        }
+    }
+
+    /// What a log that holds just this says.
+    fn of(log: &[Entry]) -> Logged {
+        let mut logged = Logged::default();
+        log.iter().enumerate().for_each(|(offset, entry)| apply(&mut logged, offset, entry));
+        logged
+    }
+
+    fn is_committed(logged: &Logged, committed: &Logged) {
+        let groups: BTreeSet<Arc<str>> = committed.groups.keys().cloned().collect();
+        assert_eq!(logged.committed_groups(), groups);
+        for group in NAMES {
+            assert_eq!(logged.committed_group(group), committed.group(group));
+            assert_eq!(
+                logged.committed_offsets_of(group),
+                committed.committed_offsets_of(group),
+                "all offsets of {group}"
+            );
+            for (topic, partition) in NAMES.iter().flat_map(|topic| [(*topic, 0), (*topic, 1)]) {
+                assert_eq!(
+                    logged.committed_offset(group, topic, partition),
+                    committed.offset(group, topic, partition),
+                    "{group}, {topic}-{partition}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_committed_and_what_is_reverted_is_what_the_log_says() {
+        let base =
+            std::env::var("THALWEG_SEED_BASE").map_or(1, |text| text.parse().expect("a number"));
+        eprintln!("THALWEG_SEED_BASE={base} repeats this run");
+        for seed in (0..200).map(|at| base + at) {
+            let mut random = Random(seed);
+            let mut log: Vec<Entry> = (0..random.below(9)).map(|_| entry(&mut random)).collect();
+            let mut logged = of(&log);
+            logged.start_recording();
+            let mut committed = log.len();
+            for _ in 0..60 {
+                match random.below(8) {
+                    0 => {
+                        committed += random.below(log.len() - committed + 1);
+                        logged.commit(committed as i64);
+                    }
+                    1 => {
+                        log.truncate(committed + random.below(log.len() - committed + 1));
+                        logged.revert(log.len() as i64);
+                    }
+                    _ => {
+                        let next = entry(&mut random);
+                        apply(&mut logged, log.len(), &next);
+                        log.push(next);
+                    }
+                }
+                assert!(logged == of(&log), "seed {seed}: {logged:?} after {log:?}");
+                is_committed(&logged, &of(&log[..committed]));
+            }
+        }
+    }
+}

@@ -495,6 +495,8 @@ impl Shard for GroupShard {
                         Some((ended, group)) => {
                             debug_assert_eq!(ended, id);
                             self.live.insert(ended, group);
+                            // There already, but for a fault in the log or here.
+                            self.appear(id, now);
                         }
                         None => self.appear(id, now),
                     }

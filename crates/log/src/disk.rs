@@ -15,7 +15,6 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rustix::io::ReadWriteFlags;
 
-use crate::cached_pages;
 use crate::file_pool::Held;
 
 /// What is about to be done to a file.
@@ -462,33 +461,6 @@ impl OpenFile {
             }
         }
         Ok(())
-    }
-
-    /// Ok when the page cache holds all of `len` bytes at `at`, so that nobody who reads them waits
-    /// for the disk; `WouldBlock` when it does not. Where the system cannot count a range's pages
-    /// (Linux before 6.5), this looks at every 128 KiB, because pages are read ahead and dropped in
-    /// runs.
-    pub fn is_cached(&self, at: u64, len: u64) -> io::Result<()> {
-        const STEP: u64 = 128 << 10;
-        let Some(end) = at.checked_add(len).filter(|end| *end > at) else { return Ok(()) };
-        let step = match cached_pages::all(&self.file, at, len) {
-            Some(false) => return Err(io::ErrorKind::WouldBlock.into()),
-            // Pages that are being read from the disk count as cached. They come in runs, which one
-            // end of the range or the other lies in.
-            Some(true) => len,
-            None => STEP,
-        };
-        let mut byte = [0u8; 1];
-        let mut look = |at| match self.read_nowait(&mut byte, at)? {
-            0 => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
-            _ => Ok(()),
-        };
-        let mut from = at;
-        while from < end {
-            look(from)?;
-            from = from.saturating_add(step);
-        }
-        look(end - 1)
     }
 
     /// Whether there are only zeros between two places. What was never written is not read.

@@ -15,6 +15,24 @@ use crate::names;
 use crate::producer_snapshot;
 use crate::read::floor_segment;
 
+/// What a flush was asked for, and asked for again if it fails or panics.
+struct Wanted<'a> {
+    log: &'a Log,
+    upto: i64,
+}
+
+impl Wanted<'_> {
+    fn done(mut self) {
+        self.upto = -1;
+    }
+}
+
+impl Drop for Wanted<'_> {
+    fn drop(&mut self) {
+        self.log.flush_wanted.fetch_max(self.upto, Ordering::AcqRel);
+    }
+}
+
 impl Log {
     /// Flushes everything up to the log's end as it is now.
     pub fn flush(&self, now_ms: i64) -> Result<(), StorageError> {
@@ -108,16 +126,15 @@ impl Log {
         let unflushed = self.log_end_offset() > self.recovery_point();
         let since = now_ms.saturating_sub(self.last_flush_ms.load(Ordering::Acquire));
         let is_due = unflushed && since >= self.config().flush_ms;
-        let wanted = self.flush_wanted.swap(-1, Ordering::AcqRel);
-        if !is_due && wanted <= self.recovery_point() {
+        let wanted = Wanted { log: self, upto: self.flush_wanted.swap(-1, Ordering::AcqRel) };
+        if !is_due && wanted.upto <= self.recovery_point() {
+            wanted.done();
             self.note_epochs()?;
             return Ok(false);
         }
-        let upto = if is_due { self.log_end_offset() } else { wanted };
-        if let Err(error) = self.flush_upto(upto, now_ms) {
-            self.flush_wanted.fetch_max(wanted, Ordering::AcqRel);
-            return Err(error);
-        }
+        let upto = if is_due { self.log_end_offset() } else { wanted.upto };
+        self.flush_upto(upto, now_ms)?;
+        wanted.done();
         Ok(true)
     }
 

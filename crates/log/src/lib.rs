@@ -21,7 +21,6 @@
 //! No tokio: calls either answer at once or wait on the calling thread, and say which.
 
 mod append;
-mod cached_pages;
 mod change;
 mod checkpoint;
 mod config;

@@ -109,9 +109,6 @@ async fn send_bytes(
     Ok(())
 }
 
-/// Longest wait after a call that sent less than it was to, see [`send_file`].
-const SHORT_COUNT_WAIT: Duration = Duration::from_secs(1);
-
 async fn send_file(
     stream: &TcpStream,
     idle: Option<Duration>,
@@ -122,27 +119,17 @@ async fn send_file(
     let end = range.offset + len as u64;
     while offset < end {
         let count = ((end - offset) as usize).min(SENDFILE_MAX);
-        let mut sent = 0;
         let result = stream.try_io(Interest::WRITABLE, || {
             let mut at = offset;
-            sent = rustix::fs::sendfile(stream.as_fd(), range.file.as_fd(), Some(&mut at), count)?;
-            // Less means that the socket is full. Only a call that finds it so would say that, after
-            // it has looked up as many pages as a pipe holds.
-            if sent > 0 && sent < count { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+            Ok(rustix::fs::sendfile(stream.as_fd(), range.file.as_fd(), Some(&mut at), count)?)
         });
-        offset += sent as u64;
         match result {
             // The file ends before the range does: the frame cannot be finished.
-            Ok(()) if sent == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(()) => {}
-            // Or it means that the file has been cut, and nobody will say that the socket has room.
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock && sent > 0 => {
-                let limit = idle.map_or(SHORT_COUNT_WAIT, |idle| idle.min(SHORT_COUNT_WAIT));
-                match ready(Some(limit), stream.writable()).await {
-                    Err(e) if e.kind() == io::ErrorKind::TimedOut => {}
-                    ready => ready?,
-                }
-            }
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            // Fewer than asked for may mean that the socket is full, or that the file has been cut,
+            // and only another call tells. Without that call a socket with room would be waited for,
+            // and the system says that a socket has room only once after it was full.
+            Ok(n) => offset += n as u64,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 ready(idle, stream.writable()).await?
             }
@@ -224,7 +211,23 @@ mod tests {
     async fn a_file_that_was_cut_ends_the_frame_though_nobody_waits_for_room() {
         let scratch = Scratch::new("cut");
         let (range, _) = file(&scratch.0, 10_000);
-        let (ours, _theirs) = connection().await;
+        let (ours, mut theirs) = connection().await;
+        // The socket has been full and has said that it has room: it will not say so again.
+        loop {
+            match ours.try_write(&[0; 4096]) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let mut taken = vec![0; 1 << 20];
+        let room = async {
+            tokio::select! {
+                ready = ours.writable() => ready.unwrap(),
+                () = async { while theirs.read(&mut taken).await.unwrap() > 0 {} } => {}
+            }
+        };
+        tokio::time::timeout(DEADLINE, room).await.unwrap();
         let sending = send_file(&ours, None, &range, LEN);
         let error = tokio::time::timeout(DEADLINE, sending).await.unwrap().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);

@@ -35,13 +35,20 @@ impl Piece {
     }
 
     /// Sees to it that the bytes are in the page cache; `WouldBlock` when they are not and waiting
-    /// is not allowed.
+    /// is not allowed. Looks at every 128 KiB and at the last byte, because the kernel reads ahead
+    /// and drops pages in runs.
     pub(crate) fn warm(&self, may_wait: bool) -> io::Result<()> {
         const STEP: u64 = 128 << 10;
-        if !may_wait {
-            return self.file.is_cached(self.position, u64::from(self.len));
-        }
         let end = self.position + u64::from(self.len);
+        let mut byte = [0u8; 1];
+        if !may_wait {
+            let mut at = self.position;
+            while at < end {
+                self.file.read_nowait(&mut byte, at)?;
+                at += STEP;
+            }
+            return self.file.read_nowait(&mut byte, end - 1).map(|_| ());
+        }
         let mut buffer = vec![0u8; STEP as usize];
         let mut at = self.position;
         while at < end {

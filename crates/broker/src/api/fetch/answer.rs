@@ -13,7 +13,7 @@ use thalweg_wire::messages::fetch_response::{
 use thalweg_wire::{ErrorCode, RecordsRef, Uuid, Writer};
 
 use super::read::{Attempt, Cold, Part};
-use super::{NO_ROOM_THROTTLE, Plan, Terms};
+use super::{Plan, Terms};
 use crate::api::request::Context;
 use crate::fetch_session::{NO_SESSION, TopicKey};
 use crate::net::budget::{Budget, Charge};
@@ -124,9 +124,7 @@ fn finish_in_memory(
     let mut frame = buffers::take_frame();
     loop {
         attempt.leave_out(&cold.0);
-        if attempt.bytes == 0 {
-            terms.throttle = NO_ROOM_THROTTLE;
-        }
+        terms.throttle_if_nothing(&attempt);
         (attempt, cold) = match write(context, terms, plan, attempt, &mut frame) {
             Ok(files) => return Parked { reply: terms.reply(frame, files), close: None },
             Err(Failed::NeedsDisk(attempt, cold)) => (attempt, cold),

@@ -38,6 +38,14 @@ struct Terms {
 /// Of a fetch that there was no room to wait for.
 const NO_ROOM_THROTTLE: Duration = Duration::from_millis(100);
 
+impl Terms {
+    /// Data was left out for want of room, and nothing else is to be told.
+    fn throttle_if_nothing(&mut self, attempt: &Attempt) {
+        let is_nothing = attempt.bytes == 0 && !attempt.urgent;
+        self.throttle = if is_nothing { NO_ROOM_THROTTLE } else { Duration::ZERO };
+    }
+}
+
 /// What is asked for, and how it is answered.
 enum Plan {
     /// Every partition asked for is answered; a session is made of them if `keep`.
@@ -129,8 +137,8 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
         Err(code) => return top_level_error(context, scratch, code),
     };
 
-    let attempt = match read::attempt(context, &terms, &plan, &[]) {
-        Ok(attempt) => attempt,
+    let (attempt, is_left_out) = match read::attempt(context, &terms, &plan, &[]) {
+        Ok(attempt) => (attempt, false),
         Err(cold) => {
             if let Some(room) = room_to_read(context, &plan) {
                 let context = context.clone();
@@ -145,18 +153,17 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
                 }));
             }
             let attempt = read::attempt_in_memory(context, &terms, &plan);
-            if attempt.bytes == 0 {
-                terms.throttle = NO_ROOM_THROTTLE;
-            }
-            attempt
+            terms.throttle_if_nothing(&attempt);
+            (attempt, true)
         }
     };
-    let room = match attempt.may_be_answered(&terms) {
+    // What was left out is not looked at again while it waits: the next fetch may have room.
+    let room = match is_left_out || attempt.may_be_answered(&terms) {
         true => None,
         false => room_to_wait(context, &plan, &attempt),
     };
     let Some(room) = room else {
-        if !attempt.may_be_answered(&terms) {
+        if !is_left_out && !attempt.may_be_answered(&terms) {
             terms.throttle = NO_ROOM_THROTTLE;
         }
         return match answer::write(context, &terms, &plan, attempt, &mut scratch.reply.frame) {

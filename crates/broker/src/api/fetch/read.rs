@@ -18,7 +18,7 @@ pub(super) struct Attempt {
     /// Bytes of records that can be sent.
     pub(super) bytes: usize,
     /// Whether a partition has something to say that does not wait.
-    urgent: bool,
+    pub(super) urgent: bool,
 }
 
 impl Attempt {
