@@ -35,34 +35,42 @@ impl Subscriptions {
     /// Reads the subscriptions of the members in this order.
     pub fn new(group: &GroupSpec<'_>, order: &[u32]) -> Subscriptions {
         let (lists, list_of_member) = lists(group, order);
-        let mut ids: Vec<Uuid> = lists.concat();
-        ids.sort_unstable();
-        ids.dedup();
-        let mut topics = Vec::with_capacity(ids.len());
+        let known = known(group, &lists);
+        // Where the topics of each list are in `known`: each id is looked up once.
+        let mut found: Vec<Vec<u32>> = Vec::with_capacity(lists.len());
+        let mut subscribed = vec![false; known.len()];
+        for list in lists {
+            let find = |id: &Uuid| known.binary_search_by_key(&id.as_u128(), |&(id, _)| id).ok();
+            let list: Vec<u32> = list.iter().filter_map(find).map(|at| at as u32).collect();
+            list.iter().for_each(|&at| subscribed[at as usize] = true);
+            found.push(list);
+        }
+        let mut topics = Vec::new();
         let mut partitions = 0;
-        for id in ids {
-            let count = group.topics.get(&id).map_or(0, |&count| u32::try_from(count).unwrap_or(0));
-            if count > 0 {
-                topics.push(Topic { id, partitions: count, first: partitions });
+        let mut index_of_known = Vec::with_capacity(known.len());
+        for ((id, count), subscribed) in known.into_iter().zip(subscribed) {
+            index_of_known.push(topics.len() as u32);
+            if subscribed {
+                topics.push(Topic {
+                    id: Uuid::from_u128(id),
+                    partitions: count,
+                    first: partitions,
+                });
                 partitions += count;
             }
         }
         // Lists that differ in their order, or in topics that do not exist, are the same
         // subscription.
-        let mut known: BTreeMap<Vec<u32>, u32> = BTreeMap::new();
+        let mut numbers: BTreeMap<Vec<u32>, u32> = BTreeMap::new();
         let mut distinct: Vec<Vec<u32>> = Vec::new();
-        let subscription_of_list: Vec<u32> = lists
-            .iter()
-            .map(|list| {
-                let mut indices: Vec<u32> = list
-                    .iter()
-                    .filter_map(|id| topics.binary_search_by(|topic| topic.id.cmp(id)).ok())
-                    .map(|index| index as u32)
-                    .collect();
-                indices.sort_unstable();
-                indices.dedup();
-                *known.entry(indices).or_insert_with_key(|indices| {
-                    distinct.push(indices.clone());
+        let subscription_of_list: Vec<u32> = found
+            .into_iter()
+            .map(|mut list| {
+                list.iter_mut().for_each(|at| *at = index_of_known[*at as usize]);
+                list.sort_unstable();
+                list.dedup();
+                *numbers.entry(list).or_insert_with_key(|list| {
+                    distinct.push(list.clone());
                     distinct.len() as u32 - 1
                 })
             })
@@ -111,6 +119,23 @@ impl Cursor<'_> {
         }
         self.at
     }
+}
+
+/// At least the topics of these lists that have partitions, sorted by id, with their partitions.
+fn known(group: &GroupSpec<'_>, lists: &[&[Uuid]]) -> Vec<(u128, u32)> {
+    let with_partitions = |(id, &count): (&Uuid, &i32)| {
+        u32::try_from(count).ok().filter(|&count| count > 0).map(|count| (id.as_u128(), count))
+    };
+    let entries: usize = lists.iter().map(|list| list.len()).sum();
+    if entries >= group.topics.len() {
+        return group.topics.iter().filter_map(with_partitions).collect();
+    }
+    let ids = lists.iter().copied().flatten();
+    let topics = ids.filter_map(|id| group.topics.get_key_value(id));
+    let mut known: Vec<(u128, u32)> = topics.filter_map(with_partitions).collect();
+    known.sort_unstable();
+    known.dedup();
+    known
 }
 
 /// The lists that differ as they stand, and the index of each member's.
