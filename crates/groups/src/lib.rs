@@ -7,9 +7,12 @@
 //! a group lives in is [`partition_for`]; that topics exist, that a client may use them, and what
 //! their ids are is settled before a request comes here.
 
+pub mod assignor;
 mod classic;
 mod config;
+mod java_string;
 mod logged;
+mod metadata_hash;
 mod metrics;
 mod offsets;
 mod partition;
@@ -23,6 +26,7 @@ pub use classic::{
 };
 pub use config::GroupConfig;
 pub use logged::{CommittedOffset, GroupEntry, GroupOffsets, Logged};
+pub use metadata_hash::{group_hash, topic_hash};
 pub use metrics::{GroupCounters, GroupCounts};
 pub use partition::{java_string_hash, partition_for};
 pub use record::{GroupRecord, RecordError};

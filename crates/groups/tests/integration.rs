@@ -1,6 +1,8 @@
 //! The integration tests of this crate, in one binary: linking one for each file takes minutes.
 //! Tests that count what a whole process does have binaries of their own.
 
+mod assignor_oracle;
+mod assignors;
 mod in_flight;
 mod kafka_oracle;
 #[path = "../../testkit/src/oracle.rs"]

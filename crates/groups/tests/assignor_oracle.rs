@@ -1,0 +1,228 @@
+//! The same groups given to Kafka's own assignors, and the same topics to its hash.
+//!
+//! `uniform` is never less balanced than Kafka's, and with the same balance never moves more: which
+//! partition goes to whom is a matter of hash maps there. `range` gives the same. Hashes are the
+//! same to the bit.
+//!
+//! Needs Java 17 and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without the
+//! variable the test says that it was skipped; with it, whatever goes wrong fails it.
+//! `THALWEG_SEED_BASE` and `THALWEG_ORACLE_CASES` choose the groups and topics.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use crate::assignors::groups::Group;
+use crate::assignors::groups::numbers::Random;
+use thalweg_groups::assignor::{ASSIGNORS, Assignor, MemberAssignment};
+use thalweg_groups::{group_hash, topic_hash};
+use thalweg_wire::Uuid;
+
+/// Kafka's answers, one line for each question; `None` without Kafka.
+fn ask(questions: &[String]) -> Option<Vec<String>> {
+    let Some(jars) = std::env::var_os("THALWEG_KAFKA_JARS") else {
+        eprintln!("skipped: THALWEG_KAFKA_JARS is not set");
+        return None;
+    };
+    let jars = PathBuf::from(jars).join("*");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/AssignorOracle.java");
+    // One folder per test: two may compile at the same time.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("assignor-oracle-{:?}", std::thread::current().id()))
+        .join(std::process::id().to_string());
+    let compiled = Command::new("javac")
+        .args(["-nowarn", "-Xlint:none", "-cp"])
+        .arg(&jars)
+        .arg("-d")
+        .arg(&folder)
+        .arg(&source)
+        .status()
+        .expect("javac starts");
+    assert!(compiled.success(), "the oracle does not compile");
+    let input = folder.join("questions");
+    std::fs::write(&input, questions.join("\n")).expect("the questions are written");
+    let class_path = std::env::join_paths([&folder, &jars]).expect("a class path");
+    let output = Command::new("java")
+        .args(["-Xmx512m", "-cp"])
+        .arg(class_path)
+        .arg("org.apache.kafka.coordinator.group.AssignorOracle")
+        .stdin(File::open(&input).expect("the questions"))
+        .output()
+        .expect("java starts");
+    std::fs::remove_dir_all(&folder).expect("the folder is removed");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "the oracle failed: {errors}");
+    let answers = String::from_utf8(output.stdout).expect("text");
+    let answers: Vec<String> = answers.lines().map(str::to_owned).collect();
+    assert_eq!(answers.len(), questions.len(), "an answer for each question: {errors}");
+    Some(answers)
+}
+
+fn setting(name: &str, or: u64) -> u64 {
+    std::env::var(name).map_or(or, |text| text.parse().expect("a number"))
+}
+
+fn seeds(cases: u64) -> std::ops::Range<u64> {
+    let base = setting("THALWEG_SEED_BASE", 1);
+    eprintln!("THALWEG_SEED_BASE={base} repeats this run");
+    base..base + setting("THALWEG_ORACLE_CASES", cases)
+}
+
+fn question(assignor: &dyn Assignor, group: &Group) -> String {
+    let same = if group.same_topics() { "same" } else { "mixed" };
+    let mut text = format!("{} {same}", assignor.name());
+    for (topic, count) in &group.topics {
+        write!(text, " t:{topic}:{count}").expect("a string");
+    }
+    for member in &group.members {
+        // Names of topics that do not exist have no id in Kafka.
+        let known = member.topics.iter().filter(|topic| group.topics.contains_key(topic));
+        let topics: Vec<String> = known.map(Uuid::to_string).collect();
+        let partitions: Vec<String> = member
+            .assignment
+            .iter()
+            .map(|(topic, partitions)| {
+                let partitions: Vec<String> = partitions.iter().map(i32::to_string).collect();
+                format!("{topic}={}", partitions.join("."))
+            })
+            .collect();
+        let instance = member.instance_id.as_deref().unwrap_or_default();
+        let (topics, partitions) = (topics.join(","), partitions.join(";"));
+        write!(text, " m:{}:{instance}:{topics}:{partitions}", member.id).expect("a string");
+    }
+    text
+}
+
+/// Kafka's assignment, in the order of the members.
+fn parse(answer: &str, group: &Group) -> Vec<Arc<MemberAssignment>> {
+    let mut by_id: BTreeMap<&str, Vec<(Uuid, [i32; 1])>> = BTreeMap::new();
+    for member in answer.split_terminator(':') {
+        let mut words = member.split(' ');
+        let id = words.next().expect("a member");
+        let partitions = words.map(|word| {
+            let (topic, partition) = word.rsplit_once('=').expect("a partition");
+            (Uuid::parse(topic).expect("an id"), [partition.parse().expect("a number")])
+        });
+        by_id.insert(id, partitions.collect());
+    }
+    let mut of = |id: &str| by_id.remove(id).unwrap_or_default();
+    group.members.iter().map(|member| Arc::new(MemberAssignment::new(of(&member.id)))).collect()
+}
+
+fn loads(assignments: &[Arc<MemberAssignment>]) -> Vec<usize> {
+    let mut loads: Vec<usize> = assignments.iter().map(|assignment| assignment.len()).collect();
+    loads.sort_unstable_by(|a, b| b.cmp(a));
+    loads
+}
+
+#[test]
+fn assignments_are_at_least_as_good_as_kafkas() {
+    // What came before is always our answer to the last question, so all can be asked at once.
+    let mut asked: Vec<(u64, &dyn Assignor, Group)> = Vec::new();
+    for seed in seeds(400) {
+        for assignor in ASSIGNORS {
+            let mut random = Random(seed);
+            let mut group = match random.below(4) {
+                0 => Group::large(&mut random),
+                1 => Group::small(&mut random),
+                _ => Group::random(&mut random),
+            };
+            // Kafka believes what members claim.
+            group.members.iter_mut().for_each(|member| member.assignment = Arc::default());
+            for _ in 0..4 {
+                asked.push((seed, assignor, group.clone()));
+                group.take(group.assign(assignor));
+                group.change(&mut random);
+            }
+        }
+    }
+    let questions: Vec<String> =
+        asked.iter().map(|(_, assignor, group)| question(*assignor, group)).collect();
+    let Some(answers) = ask(&questions) else { return };
+    let (mut balanced_better, mut moved_less, mut moved) = (0, 0, (0, 0));
+    for ((seed, assignor, group), answer) in asked.iter().zip(&answers) {
+        let (ours, kafkas) = (group.assign(*assignor), parse(answer, group));
+        // The same partitions are assigned.
+        let partitions = |of: &[Arc<MemberAssignment>]| group.owners(of).into_keys().collect();
+        let (all, kafkas_all): (Vec<_>, Vec<_>) = (partitions(&ours), partitions(&kafkas));
+        assert_eq!(all, kafkas_all, "seed {seed}: {group:#?}");
+        if assignor.name() == "range" {
+            assert_eq!(ours, kafkas, "seed {seed}: {group:#?}");
+            continue;
+        }
+        let (balance, kafkas_balance) = (loads(&ours), loads(&kafkas));
+        assert!(
+            balance <= kafkas_balance,
+            "seed {seed}: {balance:?}, but Kafka's {kafkas_balance:?}: {group:#?}"
+        );
+        if balance < kafkas_balance {
+            balanced_better += 1;
+            continue;
+        }
+        let moves = (group.moves(&ours), group.moves(&kafkas));
+        assert!(moves.0 <= moves.1, "seed {seed}: moves {moves:?}: {group:#?}");
+        moved_less += usize::from(moves.0 < moves.1);
+        moved = (moved.0 + moves.0, moved.1 + moves.1);
+    }
+    let (ours, kafkas) = moved;
+    eprintln!(
+        "of {} assignments {balanced_better} are better balanced; {moved_less} of the others have \
+         fewer moves: {ours} in all, Kafka {kafkas}",
+        asked.len()
+    );
+    assert!(ours > 0, "nothing ever moved");
+}
+
+#[test]
+fn hashes_are_kafkas() {
+    type Topic = (String, Uuid, Vec<Vec<String>>);
+    let letters =
+        ["a", "B", "7", ".", "_", "-", "é", "ß", "\u{800}", "\u{e000}", "\u{ffee}", "😀", "𝄞"];
+    let mut groups: Vec<(u64, Vec<Topic>)> = Vec::new();
+    for seed in seeds(400) {
+        let mut random = Random(seed);
+        // Kafka's topics have ASCII names, but its hash does not mind.
+        let kinds = *random.pick(&[6, letters.len()]);
+        let text = |random: &mut Random, longest: usize| -> String {
+            (0..=random.below(longest)).map(|_| *random.pick(&letters[..kinds])).collect()
+        };
+        let racks: Vec<String> = (0..4).map(|_| text(&mut random, 12)).collect();
+        let mut topics = BTreeMap::new();
+        for _ in 0..random.below(6) {
+            let id = Uuid::from_u128((u128::from(random.next()) << 64) | u128::from(random.next()));
+            let most = *random.pick(&[2, 10, 200]);
+            let partitions = (0..random.below(most))
+                .map(|_| (0..random.below(4)).map(|_| random.pick(&racks).clone()).collect())
+                .collect();
+            let longest = *random.pick(&[5, 30, 249]);
+            topics.insert(text(&mut random, longest), (id, partitions));
+        }
+        let topics = topics.into_iter().map(|(name, (id, partitions))| (name, id, partitions));
+        groups.push((seed, topics.collect()));
+    }
+    let question = |topics: &[Topic]| {
+        topics.iter().fold("hash".to_owned(), |text, (name, id, partitions)| {
+            let racks: Vec<String> = partitions.iter().map(|racks| racks.join(",")).collect();
+            format!("{text} {name}:{id}:{}:{}", partitions.len(), racks.join(";"))
+        })
+    };
+    let questions: Vec<String> = groups.iter().map(|(_, topics)| question(topics)).collect();
+    let Some(answers) = ask(&questions) else { return };
+    for ((seed, topics), answer) in groups.iter().zip(&answers) {
+        let mut hashes: Vec<i64> = topics
+            .iter()
+            .map(|(name, id, partitions)| {
+                let racks = partitions.iter().map(|racks| racks.iter().map(String::as_str));
+                topic_hash(*id, name, racks)
+            })
+            .collect();
+        let named = topics.iter().map(|(name, ..)| name.as_str()).zip(hashes.iter().copied());
+        hashes.push(group_hash(named));
+        let kafkas: Vec<i64> =
+            answer.split(' ').map(|hash| hash.parse().expect("a number")).collect();
+        assert_eq!(hashes, kafkas, "seed {seed}: {topics:?}");
+    }
+}

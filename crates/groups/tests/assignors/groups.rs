@@ -1,0 +1,218 @@
+//! Random groups, and what is counted of assignments.
+
+#[path = "../../../wire/tests/common/random.rs"]
+pub mod numbers;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use numbers::Random;
+use thalweg_groups::assignor::{
+    Assignor, GroupSpec, MemberAssignment, MemberSpec, SubscriptionType,
+};
+use thalweg_wire::Uuid;
+
+#[derive(Clone, Debug)]
+pub struct Member {
+    pub id: String,
+    pub instance_id: Option<String>,
+    pub topics: Vec<Uuid>,
+    pub assignment: Arc<MemberAssignment>,
+}
+
+impl Member {
+    pub fn new(id: &str, topics: Vec<Uuid>) -> Member {
+        Member { id: id.to_owned(), instance_id: None, topics, assignment: Arc::default() }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    pub members: Vec<Member>,
+    pub topics: BTreeMap<Uuid, i32>,
+    /// Subscriptions that its members choose from.
+    pub subscriptions: Vec<Vec<Uuid>>,
+    named: usize,
+}
+
+impl Group {
+    pub fn random(random: &mut Random) -> Group {
+        let (members, topics) = (1 + random.below(12), 1 + random.below(8));
+        Group::make(random, members, topics, 12)
+    }
+
+    /// Small enough to try everything.
+    pub fn small(random: &mut Random) -> Group {
+        let (members, topics) = (1 + random.below(4), 1 + random.below(4));
+        let mut group = Group::make(random, members, topics, 4);
+        group.limit(random, 8);
+        group
+    }
+
+    pub fn large(random: &mut Random) -> Group {
+        let members = 1 + random.below(80);
+        let topics = 1 + random.below(40);
+        let partitions = 1 + random.below(60);
+        Group::make(random, members, topics, partitions)
+    }
+
+    fn make(random: &mut Random, members: usize, topics: usize, partitions: usize) -> Group {
+        let mut group = Group::default();
+        for number in 0..topics as u128 {
+            let id = Uuid::from_u128((u128::from(random.next()) << 64) | number);
+            group.topics.insert(id, 1 + random.below(partitions) as i32);
+        }
+        let all: Vec<Uuid> = group.topics.keys().copied().collect();
+        // One subscription for all, a few, or one for each.
+        let kinds = *random.pick(&[1, 1, 2, 3, 5, members]);
+        for _ in 0..kinds {
+            let share = *random.pick(&[20, 50, 80, 100]);
+            let mut topics = all.clone();
+            topics.retain(|_| random.chance(share));
+            if random.chance(10) {
+                // A topic that does not exist.
+                topics.push(Uuid::from_u128(random.next().into()));
+            }
+            group.subscriptions.push(topics);
+        }
+        (0..members).for_each(|_| group.join(random));
+        // What members have at first is anything: also what others have, what is not there, and
+        // what they did not subscribe to.
+        for member in &mut group.members {
+            let mut claims = Vec::new();
+            for _ in 0..random.below(2 * partitions) {
+                claims.push((*random.pick(&all), [random.below(partitions + 1) as i32]));
+            }
+            member.assignment = Arc::new(MemberAssignment::new(claims));
+        }
+        group
+    }
+
+    fn join(&mut self, random: &mut Random) {
+        self.named += 1;
+        let letter = random.pick(&["m", "é", "\u{e000}", "😀"]);
+        let mut member = Member::new(
+            &format!("{letter}{}-{}", random.below(100), self.named),
+            random.pick(&self.subscriptions).clone(),
+        );
+        if random.chance(30) {
+            let letter = random.pick(&["i", "\u{ffff}", "😀"]);
+            member.instance_id = Some(format!("{letter}{}-{}", random.below(100), self.named));
+        }
+        self.members.push(member);
+    }
+
+    /// Something changes: who is there, who subscribes to what, or what there is.
+    pub fn change(&mut self, random: &mut Random) {
+        self.change_within(random, usize::MAX);
+    }
+
+    /// The same, with no more than so many partitions.
+    pub fn change_within(&mut self, random: &mut Random, partitions: usize) {
+        let at = random.below(self.members.len());
+        match random.below(6) {
+            0 | 1 if self.members.len() > 1 => drop(self.members.swap_remove(at)),
+            0..=2 => self.join(random),
+            3 => self.members[at].topics = random.pick(&self.subscriptions).clone(),
+            4 => {
+                let counts = self.topics.len();
+                if let Some(count) = self.topics.values_mut().nth(random.below(counts)) {
+                    *count += 1 + random.below(3) as i32;
+                }
+            }
+            _ => {
+                // A topic is deleted.
+                let id = self.topics.keys().nth(random.below(self.topics.len())).copied();
+                id.map(|id| self.topics.remove(&id));
+            }
+        }
+        if self.members.len() > 5 && partitions < usize::MAX {
+            self.members.truncate(5);
+        }
+        self.limit(random, partitions);
+    }
+
+    /// Takes topics away until there are no more than so many partitions.
+    fn limit(&mut self, random: &mut Random, partitions: usize) {
+        while self.topics.values().sum::<i32>() as usize > partitions {
+            let at = random.below(self.topics.len());
+            let id = self.topics.keys().nth(at).copied().expect("a topic");
+            match self.topics.get_mut(&id) {
+                Some(count) if *count > 1 => *count -= 1,
+                _ => drop(self.topics.remove(&id)),
+            }
+        }
+    }
+
+    pub fn same_topics(&self) -> bool {
+        self.members.iter().all(|member| member.topics == self.members[0].topics)
+    }
+
+    pub fn assign(&self, assignor: &dyn Assignor) -> Vec<Arc<MemberAssignment>> {
+        let members: Vec<MemberSpec<'_>> = self
+            .members
+            .iter()
+            .map(|member| MemberSpec {
+                id: &member.id,
+                instance_id: member.instance_id.as_deref(),
+                rack_id: None,
+                topic_ids: &member.topics,
+                assignment: &member.assignment,
+            })
+            .collect();
+        let subscription_type = if self.same_topics() {
+            SubscriptionType::Homogeneous
+        } else {
+            SubscriptionType::Heterogeneous
+        };
+        assignor.assign(&GroupSpec { members: &members, topics: &self.topics, subscription_type })
+    }
+
+    /// Members have from now on what they were assigned.
+    pub fn take(&mut self, assignments: Vec<Arc<MemberAssignment>>) {
+        for (member, assignment) in self.members.iter_mut().zip(assignments) {
+            member.assignment = assignment;
+        }
+    }
+
+    /// The owner of each partition; fails if there are two.
+    pub fn owners(&self, assignments: &[Arc<MemberAssignment>]) -> BTreeMap<(Uuid, i32), usize> {
+        let mut owners = BTreeMap::new();
+        for (member, assignment) in assignments.iter().enumerate() {
+            for (topic, partitions) in assignment.iter() {
+                assert!(partitions.is_sorted_by(|a, b| a < b), "{partitions:?}");
+                for &partition in partitions {
+                    let other = owners.insert((topic, partition), member);
+                    assert_eq!(other, None, "{topic}-{partition} has two owners");
+                }
+            }
+        }
+        owners
+    }
+
+    /// Who has which partition, as far as members subscribe to what they have: the first by its id.
+    pub fn believed(&self) -> BTreeMap<(Uuid, i32), usize> {
+        let mut order: Vec<usize> = (0..self.members.len()).collect();
+        order.sort_by_key(|&member| &self.members[member].id);
+        let mut owners = BTreeMap::new();
+        for member in order {
+            let Member { topics, assignment, .. } = &self.members[member];
+            for (topic, partitions) in assignment.iter() {
+                let count = self.topics.get(&topic).copied().unwrap_or(0);
+                let there = partitions.iter().filter(|partition| (0..count).contains(*partition));
+                for &partition in there.filter(|_| topics.contains(&topic)) {
+                    owners.entry((topic, partition)).or_insert(member);
+                }
+            }
+        }
+        owners
+    }
+
+    /// How many partitions are taken from a member that has them and could keep them.
+    pub fn moves(&self, assignments: &[Arc<MemberAssignment>]) -> usize {
+        let owners = self.owners(assignments);
+        let moved =
+            |(partition, owner): &(&(Uuid, i32), &usize)| owners.get(partition) != Some(owner);
+        self.believed().iter().filter(moved).count()
+    }
+}
