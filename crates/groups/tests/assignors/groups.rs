@@ -1,7 +1,6 @@
 //! Random groups, and what is counted of assignments.
 
-#[path = "../../../wire/tests/common/random.rs"]
-pub mod numbers;
+pub use crate::script::random::numbers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
