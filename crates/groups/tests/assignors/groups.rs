@@ -1,12 +1,9 @@
 //! Random groups, and what is counted of assignments.
 
-#[path = "../../../wire/tests/common/random.rs"]
-pub mod numbers;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use numbers::Random;
+use crate::script::random::numbers::Random;
 use thalweg_groups::assignor::{
     Assignor, GroupSpec, MemberAssignment, MemberSpec, SubscriptionType,
 };

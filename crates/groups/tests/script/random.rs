@@ -1,7 +1,7 @@
 //! Random operations that make sense often enough to get somewhere.
 
 #[path = "../../../wire/tests/common/random.rs"]
-mod numbers;
+pub mod numbers;
 
 use thalweg_groups::{ClassicGroup, ClassicGroupState};
 
