@@ -29,6 +29,9 @@ enum Kind {
     Mixed,
     /// Each member to another half of the topics.
     Each,
+    /// As many topics as members, of very different sizes, each member to two that follow each
+    /// other: paths are long, and loads many.
+    Chain,
 }
 
 struct Member {
@@ -54,10 +57,15 @@ impl Group {
     fn new(kind: Kind, members: usize, topics: usize, partitions: i32) -> Group {
         let mut group = Group { members: Vec::new(), topics: BTreeMap::new(), kind };
         let ids: Vec<Uuid> = (0..topics).map(|n| Uuid::from_u128(mixed(n as u128))).collect();
-        group.topics = ids.iter().map(|&id| (id, partitions / topics as i32)).collect();
+        let size = |n: usize| match kind {
+            Kind::Chain => 1 + (mixed(n as u128) as i32 & ((1 << (n % 6)) - 1)),
+            _ => partitions / topics as i32,
+        };
+        group.topics = ids.iter().enumerate().map(|(n, &id)| (id, size(n))).collect();
         let subscriptions: Vec<Arc<[Uuid]>> = match kind {
             Kind::Same => vec![ids.into()],
             Kind::Disjoint => ids.chunks(topics.div_ceil(10)).map(Arc::from).collect(),
+            Kind::Chain => ids.windows(2).map(Arc::from).collect(),
             Kind::Mixed | Kind::Each => {
                 let kinds = if matches!(kind, Kind::Mixed) { 10 } else { members as u128 + 1 };
                 let half = |kind: u128| {
@@ -128,12 +136,10 @@ fn report(what: &str, mut times: Vec<f64>) {
 }
 
 fn measure(assignor: &dyn Assignor, kind: Kind, members: usize, topics: usize, partitions: i32) {
-    println!(
-        "{} {kind:?}: {members} members, {topics} topics, {partitions} partitions",
-        assignor.name()
-    );
     let mut group = Group::new(kind, members, topics, partitions);
-    let runs = if matches!(kind, Kind::Each) { 5 } else { RUNS };
+    let all: i32 = group.topics.values().sum();
+    println!("{} {kind:?}: {members} members, {topics} topics, {all} partitions", assignor.name());
+    let runs = if matches!(kind, Kind::Each | Kind::Chain) { 5 } else { RUNS };
     let spare = Some(members / 2);
     let all = |group: &Group, without| -> Vec<f64> {
         (0..runs).map(|_| group.assign(assignor, without).1).collect()
@@ -157,12 +163,13 @@ fn main() {
     let named = std::env::args().nth(1);
     println!("{:18} {:>9} {:>9} {:>9}  (ms)", "", "least", "middle", "most");
     for assignor in ASSIGNORS {
-        for kind in [Kind::Same, Kind::Disjoint, Kind::Mixed, Kind::Each] {
+        for kind in [Kind::Same, Kind::Disjoint, Kind::Mixed, Kind::Each, Kind::Chain] {
             if named.as_ref().is_some_and(|named| *named != format!("{kind:?}")) {
                 continue;
             }
-            measure(assignor, kind, 3_000, 30, 3_000);
-            measure(assignor, kind, 10_000, 100, 100_000);
+            let chain = matches!(kind, Kind::Chain);
+            measure(assignor, kind, 3_000, if chain { 3_000 } else { 30 }, 3_000);
+            measure(assignor, kind, 10_000, if chain { 10_000 } else { 100 }, 100_000);
         }
     }
 }

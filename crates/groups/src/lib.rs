@@ -3,6 +3,9 @@
 //! [`GroupShard`] is the state machine of one partition of `__consumer_offsets`, to be driven by
 //! [`thalweg_coordinator::Runner`]. It takes a [`Submission`] and answers with a [`GroupResponse`].
 //!
+//! [`assignor`] has the server-side assignors of KIP-848, and [`topic_hash`] and [`group_hash`] say
+//! when one has to be asked again; no group uses them yet.
+//!
 //! Pure: no I/O, no clock, no randomness. It does not know topics, brokers or users: which partition
 //! a group lives in is [`partition_for`]; that topics exist, that a client may use them, and what
 //! their ids are is settled before a request comes here.

@@ -16,7 +16,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use crate::assignors::groups::Group;
-use crate::assignors::groups::numbers::Random;
+use crate::script::random::numbers::Random;
 use thalweg_groups::assignor::{ASSIGNORS, Assignor, MemberAssignment};
 use thalweg_groups::{group_hash, topic_hash};
 use thalweg_wire::Uuid;

@@ -1,17 +1,16 @@
 //! The server-side assignors on random groups: what must hold of every assignment, and for small
 //! groups the fewest moves that there are.
 
-#[path = "assignors/groups.rs"]
 pub mod groups;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use groups::{Group, Member};
 use thalweg_groups::assignor::{ASSIGNORS, Assignor, MemberAssignment, assignor};
 use thalweg_wire::Uuid;
 
-use groups::numbers::Random;
+use crate::script::random::numbers::Random;
 
 /// Runs `check` on groups made by `make` from so many seeds.
 fn each(cases: u64, make: impl Fn(&mut Random) -> Group, check: impl Fn(&mut Group, &mut Random)) {
@@ -35,12 +34,7 @@ fn checked(assignor: &dyn Assignor, group: &Group) -> Vec<Arc<MemberAssignment>>
     assert_eq!(assignments.len(), group.members.len());
     let owners = group.owners(&assignments);
     let mut expected = 0;
-    for topic in group
-        .members
-        .iter()
-        .flat_map(|member| &member.topics)
-        .collect::<std::collections::BTreeSet<_>>()
-    {
+    for topic in group.members.iter().flat_map(|member| &member.topics).collect::<BTreeSet<_>>() {
         for partition in 0..group.topics.get(topic).copied().unwrap_or(0).max(0) {
             assert!(owners.contains_key(&(*topic, partition)), "{topic}-{partition} is nobody's");
             expected += 1;
@@ -171,6 +165,7 @@ fn the_order_of_the_input_does_not_matter() {
             }
             for member in &mut shuffled.members {
                 member.topics.reverse();
+                member.topics.extend(member.topics.first().copied());
             }
             assert_eq!(expected, by_id(&shuffled), "{}", assignor.name());
         }
@@ -241,6 +236,21 @@ fn uniform_spreads_topics() {
     for assignment in checked(assignor("uniform").expect("uniform"), &group) {
         assert_eq!(assignment.iter().map(|(_, p)| p.len()).collect::<Vec<_>>(), [1; 4]);
     }
+}
+
+/// What members give up is not all of one topic, although each gives up one partition.
+#[test]
+fn uniform_takes_from_all_topics() {
+    let uniform = assignor("uniform").expect("uniform");
+    let topics: Vec<Uuid> = (1..=2).map(Uuid::from_u128).collect();
+    let mut group = Group::default();
+    group.topics = topics.iter().map(|&topic| (topic, 8)).collect();
+    group.members = (0..4).map(|n| Member::new(&format!("m{n}"), topics.clone())).collect();
+    group.take(checked(uniform, &group));
+    group.members.push(Member::new("joins", topics));
+    let assignments = checked(uniform, &group);
+    let joined = assignments.last().expect("the new member");
+    assert_eq!((joined.len(), joined.iter().count()), (3, 2), "{joined:?}");
 }
 
 #[test]

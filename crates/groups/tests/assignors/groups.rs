@@ -1,11 +1,9 @@
 //! Random groups, and what is counted of assignments.
 
-pub use crate::script::random::numbers;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use numbers::Random;
+use crate::script::random::numbers::Random;
 use thalweg_groups::assignor::{
     Assignor, GroupSpec, MemberAssignment, MemberSpec, SubscriptionType,
 };

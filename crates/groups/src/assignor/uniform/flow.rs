@@ -157,8 +157,7 @@ impl Network {
     fn find_cost(&mut self) -> bool {
         let mut distance = vec![i32::MAX; self.potential.len()];
         distance[Network::SOURCE as usize] = 0;
-        // Nodes by distance: the front of the queue is never further away than the rest by more
-        // than the dearest arc, and arcs that cost nothing more put their ends at the front.
+        // The nodes of each distance. What is found later is never nearer than what was taken.
         let mut buckets: Vec<Vec<u32>> = vec![vec![Network::SOURCE]];
         let mut at = 0;
         while at < buckets.len() && distance[Network::SINK as usize] > at as i32 {
