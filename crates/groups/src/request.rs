@@ -191,7 +191,16 @@ impl GroupResponse {
     /// What a computed answer becomes when its records were not committed.
     pub(crate) fn failed(self, error: ErrorCode) -> GroupResponse {
         let code = append_error(error);
+        let gone = ErrorCode::UNKNOWN_MEMBER_ID;
         match self {
+            // A member that waits is told that another request removed it, whatever becomes of the
+            // records of that request: live members do not come back.
+            GroupResponse::JoinGroup(response) if response.error_code == gone => {
+                GroupResponse::JoinGroup(response)
+            }
+            GroupResponse::SyncGroup(response) if response.error_code == gone => {
+                GroupResponse::SyncGroup(response)
+            }
             GroupResponse::JoinGroup(_) => GroupResponse::JoinGroup(join_error("", code)),
             GroupResponse::SyncGroup(_) => GroupResponse::SyncGroup(sync_error(code)),
             GroupResponse::Heartbeat(_) => GroupResponse::Heartbeat(HeartbeatResponse {

@@ -171,6 +171,12 @@ fn transcripts_are_as_kafka_has_them() {
     assert_eq!(failed, 0, "{failed} operations differ");
 }
 
+/// Seeds that found something once.
+const FOUND: [u64; 1] = [
+    // A member that waits for its join is removed by a LeaveGroup whose records are not written.
+    3_245_091_219,
+];
+
 #[test]
 fn random_operations_come_out_as_in_kafka() {
     let Some(mut kafka) = Kafka::start() else { return };
@@ -180,7 +186,7 @@ fn random_operations_come_out_as_in_kafka() {
     let first = setting("THALWEG_SEED_BASE", 1);
     let cases = setting("THALWEG_ORACLE_CASES", 60);
     eprintln!("THALWEG_SEED_BASE={first} repeats this run");
-    for seed in first..first + cases {
+    for seed in FOUND.into_iter().chain(first..first + cases) {
         let mut generator = Generator::new(seed);
         let mut pair = Pair::new(&mut kafka);
         let mut history = Vec::new();
