@@ -10,12 +10,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::io::Write as _;
 use std::sync::Arc;
 
 use crate::assignors::groups::Group;
+use crate::oracle::{self, Program};
 use crate::script::random::numbers::Random;
 use thalweg_groups::assignor::{ASSIGNORS, Assignor, MemberAssignment};
 use thalweg_groups::{group_hash, topic_hash};
@@ -23,41 +22,18 @@ use thalweg_wire::Uuid;
 
 /// Kafka's answers, one line for each question; `None` without Kafka.
 fn ask(questions: &[String]) -> Option<Vec<String>> {
-    let Some(jars) = std::env::var_os("THALWEG_KAFKA_JARS") else {
-        eprintln!("skipped: THALWEG_KAFKA_JARS is not set");
-        return None;
-    };
-    let jars = PathBuf::from(jars).join("*");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/AssignorOracle.java");
-    // One folder per test: two may compile at the same time.
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join(format!("assignor-oracle-{:?}", std::thread::current().id()))
-        .join(std::process::id().to_string());
-    let compiled = Command::new("javac")
-        .args(["-nowarn", "-Xlint:none", "-cp"])
-        .arg(&jars)
-        .arg("-d")
-        .arg(&folder)
-        .arg(&source)
-        .status()
-        .expect("javac starts");
-    assert!(compiled.success(), "the oracle does not compile");
-    let input = folder.join("questions");
-    std::fs::write(&input, questions.join("\n")).expect("the questions are written");
-    let class_path = std::env::join_paths([&folder, &jars]).expect("a class path");
-    let output = Command::new("java")
-        .args(["-Xmx512m", "-cp"])
-        .arg(class_path)
-        .arg("org.apache.kafka.coordinator.group.AssignorOracle")
-        .stdin(File::open(&input).expect("the questions"))
-        .output()
-        .expect("java starts");
-    std::fs::remove_dir_all(&folder).expect("the folder is removed");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "the oracle failed: {errors}");
-    let answers = String::from_utf8(output.stdout).expect("text");
-    let answers: Vec<String> = answers.lines().map(str::to_owned).collect();
-    assert_eq!(answers.len(), questions.len(), "an answer for each question: {errors}");
+    oracle::jars()?;
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/AssignorOracle.java");
+    let program = Program::source(source, "org.apache.kafka.coordinator.group.AssignorOracle");
+    let (mut input, output) = program.start();
+    let lines = questions.join("\n") + "\n";
+    // Dropped at the end, it ends the program's input; answers are read meanwhile.
+    let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
+    let done = output.finish();
+    assert_eq!(done.status, 0, "the oracle failed: {}", done.errors);
+    writer.join().expect("the writer").expect("the oracle reads the questions");
+    let answers: Vec<String> = done.output.lines().map(str::to_owned).collect();
+    assert_eq!(answers.len(), questions.len(), "an answer for each question: {}", done.errors);
     Some(answers)
 }
 

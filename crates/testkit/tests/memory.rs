@@ -19,6 +19,7 @@ const MIB: u64 = 1 << 20;
 const CONFIGS: usize = 15_000;
 const REQUESTS: &str = "thalweg_request_memory_bytes";
 const FETCHES: &str = "thalweg_fetch_memory_bytes";
+const CONNECTIONS: &str = "kafka_server_socketservermetrics_connection_count";
 const GROUPS: &str = "thalweg_group_memory_bytes";
 
 /// Members that wait hold what they said, from an account of its own: when that is full others are
@@ -266,11 +267,40 @@ async fn fetches_that_wait_for_a_disk_are_counted() {
     let answer = answer.expect("an answer without the disk").unwrap();
     assert!(answer.throttle_time_ms > 0 && !has_records(&answer));
     assert_eq!(answer.responses[0].partitions[0].error_code, ErrorCode::NONE);
+    let begun = Instant::now();
+    for answers in 0..5 {
+        let answer = client.connection.send(&request).await.unwrap();
+        let most = begun.elapsed().as_millis() / answer.throttle_time_ms.max(1) as u128;
+        assert!(answer.throttle_time_ms > 0 && answers <= most, "{answers} answers, of {most}");
+    }
     assert!(waiting.iter().all(|fetch| !fetch.is_finished()));
     faults.clear();
     for fetch in waiting {
         assert!(has_records(&fetch.await.unwrap().unwrap()));
     }
     until("the end of the fetches", || metric(&broker, FETCHES) == 0).await;
+    broker.shut_down().await;
+}
+
+/// What a fetch holds while it waits for a disk is held as long as the disk is waited for, whether or not
+/// its client is still there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_goes_away_gives_back_nothing_that_is_still_held() {
+    let (data, faults) = (Data::new(), Faults::new());
+    let broker = TestBroker::builder().data(&data.0).faults(&faults).start().await;
+    let client = connect(&broker).await;
+    let topic = client.create("t", 1, &[]).await;
+    assert_eq!(client.produce(topic, 0, "x").await, Ok(0));
+    let connections = metric(&broker, CONNECTIONS);
+    faults.hold(&[DiskOp::Read], "/t-0/");
+    let (leaving, request) = (connect(&broker).await, fetch_of(topic, 0, 40));
+    let waiting = tokio::spawn(async move { leaving.connection.send(&request).await });
+    until("a fetch that waits", || metric(&broker, FETCHES) > 0).await;
+    let held = metric(&broker, FETCHES);
+    waiting.abort();
+    until("the end of the connection", || metric(&broker, CONNECTIONS) == connections).await;
+    assert_eq!(metric(&broker, FETCHES), held);
+    faults.clear();
+    until("the end of the fetch", || metric(&broker, FETCHES) == 0).await;
     broker.shut_down().await;
 }

@@ -362,13 +362,15 @@ fn take_in(
                 Err(error) if error.is_authentication() => AUTHENTICATION_BACKOFF,
                 Ok(false) | Err(_) => shared.config.backoff(*lookup_failures),
             };
-            if !look_up_committed(shared, running, pause) {
+            let is_needed = look_up_committed(shared, running, pause);
+            if !is_needed {
                 // What could not be looked up is not assigned any more.
                 *lookup_failures = 0;
             }
             let Err(error) = result else { return };
             tracing::debug!(%error, "committed offsets could not be looked up");
-            if !error.is_retriable() && !commit::is_passing(&error) {
+            // What is wrong with partitions that are gone concerns nobody any more.
+            if is_needed && !error.is_retriable() && !commit::is_passing(&error) {
                 shared.fail(error);
             }
         }

@@ -59,19 +59,21 @@ pub(super) fn write(
     write_gathered(context, terms, plan, attempt, gathered, frame).map_err(Failed::Close)
 }
 
-/// Writes the answer; reads from disk on the pools for blocking work first, if it has to.
+/// Writes the answer; reads from disk on the pools for blocking work first, if it has to. `held` is the
+/// room that it has to wait for them.
 pub(super) async fn finish(
     context: &Context,
     terms: Terms,
     plan: &Plan,
     attempt: Attempt,
+    held: Option<Charge>,
 ) -> Parked {
     let mut frame = buffers::take_frame();
     match write(context, &terms, plan, attempt, &mut frame) {
         Ok(files) => Parked { reply: terms.reply(frame, files), close: None },
         Err(Failed::Close(reason)) => Parked::close(reason),
         Err(Failed::NeedsDisk(attempt, cold)) => {
-            finish_cold(context, terms, plan, attempt, cold).await
+            finish_cold(context, terms, plan, attempt, cold, held).await
         }
     }
 }
@@ -84,8 +86,9 @@ pub(super) async fn finish_cold(
     plan: &Plan,
     mut attempt: Attempt,
     mut cold: Cold,
+    held: Option<Charge>,
 ) -> Parked {
-    let Some(_room) = super::room_to_read(context, plan) else {
+    let Some(mut room) = held.or_else(|| super::room_to_read(context, plan)) else {
         return finish_in_memory(context, &mut terms, plan, attempt, cold);
     };
     let mut patient = Vec::new();
@@ -93,12 +96,13 @@ pub(super) async fn finish_cold(
         patient.push(cold.0.id());
         let waited = patient.clone();
         let budget = Arc::clone(&context.broker.fetch_budget);
+        // The room goes with the work, which goes on when the client has gone.
         let read = context.broker.disk_reads.of(&cold.0).run(move || {
             let gathered = gather(&budget, &attempt.parts, &waited);
-            (attempt, gathered)
+            (attempt, gathered, room)
         });
         match read.await {
-            Ok((attempt, Ok(gathered))) => {
+            Ok((attempt, Ok(gathered), _)) => {
                 let mut frame = buffers::take_frame();
                 let written = write_gathered(context, &terms, plan, attempt, gathered, &mut frame);
                 return match written {
@@ -106,8 +110,10 @@ pub(super) async fn finish_cold(
                     Err(reason) => Parked::close(reason),
                 };
             }
-            Ok((same, Err(NotGathered::Cold(next)))) => (attempt, cold) = (same, next),
-            Ok((_, Err(NotGathered::Io(error)))) => return Parked::close(unreadable(&error)),
+            Ok((same, Err(NotGathered::Cold(next)), held)) => {
+                (attempt, cold, room) = (same, next, held);
+            }
+            Ok((_, Err(NotGathered::Io(error)), _)) => return Parked::close(unreadable(&error)),
             Err(stopped) => return Parked::close(stopped.to_string()),
         }
     }

@@ -140,14 +140,12 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
     let (attempt, is_left_out) = match read::attempt(context, &terms, &plan, &[]) {
         Ok(attempt) => (attempt, false),
         Err(cold) => {
-            if let Some(room) = room_to_read(context, &plan) {
+            if let Some(mut room) = room_to_read(context, &plan) {
                 let context = context.clone();
                 return Handled::Parked(Box::pin(async move {
                     let plan = Arc::new(plan);
-                    let attempt = attempt_waiting(&context, terms, &plan, cold).await;
-                    drop(room);
-                    match attempt {
-                        Ok(attempt) => answer_or_park(context, terms, plan, attempt).await,
+                    match attempt_waiting(&context, terms, &plan, cold, &mut room).await {
+                        Ok(attempt) => answer_or_park(context, terms, plan, attempt, room).await,
                         Err(stopped) => Parked::close(stopped.to_string()),
                     }
                 }));
@@ -175,7 +173,7 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
             Err(answer::Failed::NeedsDisk(attempt, cold)) => {
                 let context = context.clone();
                 Handled::Parked(Box::pin(async move {
-                    answer::finish_cold(&context, terms, &plan, attempt, cold).await
+                    answer::finish_cold(&context, terms, &plan, attempt, cold, None).await
                 }))
             }
             Err(answer::Failed::Close(reason)) => Handled::Close(reason),
@@ -185,22 +183,22 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
     Handled::Parked(Box::pin(park(context.clone(), terms, Arc::new(plan), attempt, room)))
 }
 
-/// Answers if there is enough, waits for more otherwise.
+/// Answers if there is enough, waits for more otherwise. `held` is what it had room for until now: who
+/// has waited for an index need not find room again to wait for the records.
 async fn answer_or_park(
     context: Context,
     mut terms: Terms,
     plan: Arc<Plan>,
     attempt: Attempt,
+    held: Charge,
 ) -> Parked {
-    let room = match attempt.may_be_answered(&terms) {
-        true => None,
-        false => room_to_wait(&context, &plan, &attempt),
-    };
-    let Some(room) = room else {
-        if !attempt.may_be_answered(&terms) {
-            terms.throttle = NO_ROOM_THROTTLE;
-        }
-        return answer::finish(&context, terms, &plan, attempt).await;
+    if attempt.may_be_answered(&terms) {
+        return answer::finish(&context, terms, &plan, attempt, Some(held)).await;
+    }
+    drop(held);
+    let Some(room) = room_to_wait(&context, &plan, &attempt) else {
+        terms.throttle = NO_ROOM_THROTTLE;
+        return answer::finish(&context, terms, &plan, attempt, None).await;
     };
     context.broker.metrics.fetches_parked.add(1);
     park(context, terms, plan, attempt, room).await
@@ -213,6 +211,7 @@ async fn again(
     terms: Terms,
     plan: &Arc<Plan>,
     before: Option<Attempt>,
+    room: &mut Charge,
 ) -> Result<Attempt, Stopped> {
     let found = match before {
         Some(before) => read::refresh(context, &terms, plan, before),
@@ -220,17 +219,19 @@ async fn again(
     };
     match found {
         Ok(attempt) => Ok(attempt),
-        Err(cold) => attempt_waiting(context, terms, plan, cold).await,
+        Err(cold) => attempt_waiting(context, terms, plan, cold, room).await,
     }
 }
 
 /// Looks at all partitions on the pool of the directory that is cold, and on that of the next one
-/// that is: a stalled disk takes threads from its own pool only.
+/// that is: a stalled disk takes threads from its own pool only. `room` is for what the fetch holds: it
+/// goes with the work, which goes on when the client has gone.
 async fn attempt_waiting(
     context: &Context,
     terms: Terms,
     plan: &Arc<Plan>,
     cold: Cold,
+    room: &mut Charge,
 ) -> Result<Attempt, Stopped> {
     let mut patient = Vec::new();
     let mut cold = cold;
@@ -238,7 +239,11 @@ async fn attempt_waiting(
         patient.push(cold.0.id());
         let (asking, plan, waited) = (context.clone(), Arc::clone(plan), patient.clone());
         let pool = context.broker.disk_reads.of(&cold.0);
-        match pool.run(move || read::attempt(&asking, &terms, &plan, &waited)).await? {
+        let held = std::mem::replace(room, Charge::new(&context.broker.fetch_budget));
+        let work = move || (read::attempt(&asking, &terms, &plan, &waited), held);
+        let (found, held) = pool.run(work).await?;
+        *room = held;
+        match found {
             Ok(attempt) => return Ok(attempt),
             Err(next) => cold = next,
         }
@@ -251,7 +256,7 @@ async fn park(
     terms: Terms,
     plan: Arc<Plan>,
     first: Attempt,
-    room: Charge,
+    mut room: Charge,
 ) -> Parked {
     let deadline = tokio::time::Instant::now() + terms.max_wait;
     let mut attempt = first;
@@ -261,7 +266,7 @@ async fn park(
         let waiter = Waiter::new(i64::try_from(missing).unwrap_or(i64::MAX));
         let waiter = Registered::new(waiter, partitions);
         // What came between the attempt and the registration woke nobody.
-        attempt = match again(&context, terms, &plan, Some(attempt)).await {
+        attempt = match again(&context, terms, &plan, Some(attempt), &mut room).await {
             Ok(attempt) => attempt,
             Err(stopped) => return Parked::close(stopped.to_string()),
         };
@@ -274,7 +279,7 @@ async fn park(
             over = tokio::time::timeout_at(deadline, waiter.woken()).await.is_err()
                 || context.broker.is_stopping();
             let before = (!waiter.is_changed()).then_some(attempt);
-            attempt = match again(&context, terms, &plan, before).await {
+            attempt = match again(&context, terms, &plan, before, &mut room).await {
                 Ok(attempt) => attempt,
                 Err(stopped) => return Parked::close(stopped.to_string()),
             };
@@ -283,7 +288,7 @@ async fn park(
         if over || attempt.is_enough(&terms) {
             // Copies for the answer come from the same budget.
             drop(room);
-            return answer::finish(&context, terms, &plan, attempt).await;
+            return answer::finish(&context, terms, &plan, attempt, None).await;
         }
     }
 }
