@@ -3,6 +3,7 @@
 
 mod admin;
 mod bench;
+mod bench_group;
 mod kafka;
 #[path = "support/limited.rs"]
 mod limited;

@@ -24,6 +24,8 @@ pub(super) enum BenchCommand {
     Latency(LatencyArgs),
     /// What this client's consumer and producer cost: polls, pauses, writes.
     Client(super::client::ClientArgs),
+    /// What rebalances cost a consumer group: simulated members join, leave, crash and come back.
+    Group(super::group::GroupArgs),
     /// Serve produce and fetch with as little as can be done: a reference for the others.
     #[command(hide = true)]
     Floor(FloorArgs),

@@ -14,6 +14,7 @@ mod data;
 mod fetch;
 mod floor;
 mod frames;
+mod group;
 mod harness;
 mod latency;
 mod pacer;
@@ -46,6 +47,14 @@ enum BenchError {
         /// What is wrong.
         what: String,
     },
+    /// The group cannot be what the options say.
+    #[error("group {group}: {what}")]
+    Group {
+        /// The group.
+        group: String,
+        /// What is wrong.
+        what: String,
+    },
     /// The data asked for cannot be made.
     #[error(transparent)]
     Data(#[from] data::DataError),
@@ -74,6 +83,7 @@ pub fn run(args: BenchArgs) -> ExitCode {
         BenchCommand::Fetch(args) => fetch::run(&args),
         BenchCommand::Latency(args) => latency::run(&args),
         BenchCommand::Client(args) => client::run(&args),
+        BenchCommand::Group(args) => group::run(&args),
         BenchCommand::Floor(args) => floor::run(&args),
     };
     match outcome {

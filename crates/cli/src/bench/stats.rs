@@ -53,7 +53,8 @@ impl Default for Stats {
     }
 }
 
-fn histogram() -> Histogram<u64> {
+/// For times in microseconds.
+pub fn histogram() -> Histogram<u64> {
     // The bounds are constants within the library's own.
     Histogram::new_with_bounds(1, LATENCY_MAX_US, 3).expect("bounds of a histogram")
 }
