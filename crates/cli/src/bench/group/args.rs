@@ -89,7 +89,8 @@ pub struct GroupArgs {
     /// `auto.commit.interval.ms`; 0: members commit nothing.
     #[arg(long, default_value = "0", value_parser = clap::value_parser!(u32).range(..=86_400_000))]
     pub auto_commit_ms: u32,
-    /// How long the settled group is measured before anything happens to it.
+    /// How long the settled group is measured before anything happens to it, rounded up to whole
+    /// heartbeat intervals.
     #[arg(long, default_value = "5", value_parser = parse_seconds)]
     pub settle_seconds: Duration,
     /// Longest wait for the group to become stable.

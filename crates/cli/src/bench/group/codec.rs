@@ -63,13 +63,14 @@ impl Codec {
             Protocol::Classic(_) => -1,
             Protocol::Consumer(_) => {
                 let ours = CHOSEN_ID_FROM..=ConsumerGroupHeartbeatRequest::MAX_VERSION;
-                pick(ApiKey::CONSUMER_GROUP_HEARTBEAT, ours).map_err(|_| {
-                    BenchError::Usage(format!(
-                        "the broker {addr} does not serve --protocol consumer (no \
+                pick(ApiKey::CONSUMER_GROUP_HEARTBEAT, ours).map_err(|_| BenchError::Group {
+                    group: spec.group.clone(),
+                    what: format!(
+                        "its coordinator {addr} does not serve --protocol consumer (no \
                          ConsumerGroupHeartbeat of version 1 or later): use --protocol classic, or \
                          enable the protocol there (feature group.version 1, and consumer in \
                          group.coordinator.rebalance.protocols)"
-                    ))
+                    ),
                 })?
             }
         };

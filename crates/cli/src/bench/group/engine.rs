@@ -209,7 +209,25 @@ impl Engine {
     pub fn run(
         &mut self,
         until: Micros,
+        is_done: impl FnMut(&Engine) -> bool,
+    ) -> Result<bool, BenchError> {
+        self.run_while(until, is_done, |engine| !engine.is_interrupted())
+    }
+
+    /// As [`Engine::run`], also after an interrupt: what is to be put in order at the end.
+    pub fn run_out(
+        &mut self,
+        until: Micros,
+        is_done: impl FnMut(&Engine) -> bool,
+    ) -> Result<bool, BenchError> {
+        self.run_while(until, is_done, |_| true)
+    }
+
+    fn run_while(
+        &mut self,
+        until: Micros,
         mut is_done: impl FnMut(&Engine) -> bool,
+        goes_on: impl Fn(&Engine) -> bool,
     ) -> Result<bool, BenchError> {
         loop {
             if let Some(failure) = self.failure.take() {
@@ -218,7 +236,7 @@ impl Engine {
             if is_done(self) {
                 return Ok(true);
             }
-            if self.now() >= until || self.is_interrupted() {
+            if self.now() >= until || !goes_on(self) {
                 return Ok(false);
             }
             self.round(until)?;

@@ -36,6 +36,12 @@ pub fn explain(api: Api, code: ErrorCode, message: &str, spec: &GroupSpec) -> Be
         ErrorCode::FENCED_INSTANCE_ID => {
             "somebody else uses the same group.instance.id; choose another --group".to_owned()
         }
+        // The record of a classic group has every member in it.
+        ErrorCode::UNKNOWN_SERVER_ERROR if api == Api::Sync => {
+            "if the broker's log says that a record was too large, raise max.message.bytes of the \
+             topic __consumer_offsets, or take fewer --members"
+                .to_owned()
+        }
         ErrorCode::NOT_COORDINATOR => {
             "another broker became its coordinator during the run, and the figures would be those \
              of a fail-over; run again"

@@ -37,7 +37,8 @@ impl Samples {
 pub struct Figures {
     /// Members at its end.
     pub members: usize,
-    /// Pauses: a member had partitions, had none, and had some again.
+    /// Pauses: from giving up the last partition - eager members do when they are told of a
+    /// rebalance - until the member has one again.
     pub pauses: Samples,
     /// Members with a pause.
     pub paused: u64,

@@ -175,7 +175,7 @@ impl Ledger {
         self.let_go(member, partition, false, now);
         let state = &mut self.members[member];
         if state.held == 0 {
-            state.pause_from.get_or_insert(state.told_at.unwrap_or(now));
+            state.pause_from.get_or_insert(now);
         }
     }
 

@@ -323,16 +323,16 @@ impl Report {
 /// One line for each event.
 fn table(events: &[EventResult], is_storm: bool) -> Vec<String> {
     let mut lines = vec![format!(
-        "{:<10} {:>10} {:>10} {:>7} {:>10} {:>7} {:>10} {:>8} {:>8} {:>11} {:>24} {:>8}",
+        "{:<10} {:>10} {:>10} {:>7} {:>10} {:>8} {:>10} {:>8} {:>8} {:>11} {:>24} {:>8}",
         "event",
         "stable ms",
         "pause ms",
         "paused",
         "settle ms",
-        "kept",
+        "kept all",
         "pause ms",
         "rejoins",
-        "by kept",
+        "by those",
         if is_storm { "moves" } else { "moves/least" },
         "unowned p50/p99/max ms",
         "CPU s",
@@ -343,7 +343,7 @@ fn table(events: &[EventResult], is_storm: bool) -> Vec<String> {
             .percentiles([50.0, 99.0, 100.0])
             .map_or("-".into(), |of| of.map(|us| format!("{:.1}", millis(us))).join("/"));
         lines.push(format!(
-            "{name:<10} {:>10} {:>10.2} {:>7} {:>10} {:>7} {:>10.2} {:>8} {:>8} {:>11} {unowned:>24} {:>8}",
+            "{name:<10} {:>10} {:>10.2} {:>7} {:>10} {:>8} {:>10.2} {:>8} {:>8} {:>11} {unowned:>24} {:>8}",
             if *is_stable { format!("{:.1}", millis(figures.stable_after)) } else { "never".into() },
             millis(figures.slowest_pause),
             figures.paused,

@@ -208,7 +208,10 @@ impl<'a> Director<'a> {
     fn rest(&mut self) -> Result<(), BenchError> {
         let meter = self.meter();
         self.engine.ledger.begin(meter.at, false);
-        let until = meter.at + micros(self.settle);
+        // After a rebalance members send their heartbeats at nearly the same time: only whole
+        // intervals have as many as they should.
+        let interval = self.results.interval.max(1);
+        let until = meter.at + micros(self.settle).div_ceil(interval) * interval;
         let progress = &mut self.progress;
         self.engine.run(until, |engine| {
             progress.show(engine, "at rest");
@@ -376,7 +379,7 @@ pub fn disband(engine: &mut Engine) -> Result<bool, BenchError> {
         engine.leave(no, false);
     }
     let until = engine.now() + FAREWELL_MAX;
-    engine.run(until, |engine| members.iter().all(|&no| engine.is_gone(no)))
+    engine.run_out(until, |engine| members.iter().all(|&no| engine.is_gone(no)))
 }
 
 /// What brings the group back to its size after an event.

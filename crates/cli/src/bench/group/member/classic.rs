@@ -77,9 +77,12 @@ impl ClassicMember {
         fx.requests.push(Request::Join);
     }
 
-    /// The group rebalances: eager members give up everything before they join.
+    /// The group rebalances: eager members give up everything before they join, and all that commit
+    /// do so before.
     fn rejoin(&mut self, spec: &GroupSpec, fx: &mut Effects) {
-        if !self.assignor.is_cooperative() {
+        if self.assignor.is_cooperative() {
+            self.core.commit(self.core.owned.clone(), spec, fx);
+        } else {
             self.core.give_up_all_but(&[], spec, fx);
         }
         fx.notes.push(Note::Rejoins);

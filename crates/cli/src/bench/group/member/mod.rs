@@ -209,13 +209,18 @@ impl Core {
             return false;
         }
         self.owned.retain(is_kept);
-        if spec.commit.is_some() {
-            // It is handled before whatever follows on this connection.
-            fx.requests.push(Request::Commit(gone.clone()));
-            self.is_committing = true;
-        }
+        self.commit(gone.clone(), spec, fx);
         fx.notes.extend(gone.into_iter().map(Note::Released));
         true
+    }
+
+    /// Commits these if members commit at all. It is handled before whatever follows on this
+    /// connection.
+    fn commit(&mut self, partitions: Vec<i32>, spec: &GroupSpec, fx: &mut Effects) {
+        if spec.commit.is_some() && !partitions.is_empty() {
+            fx.requests.push(Request::Commit(partitions));
+            self.is_committing = true;
+        }
     }
 
     /// Takes what is in `target`.
@@ -235,9 +240,8 @@ impl Core {
             return;
         }
         self.commit_due = Some(now + every);
-        if !self.is_committing && !self.owned.is_empty() {
-            fx.requests.push(Request::Commit(self.owned.clone()));
-            self.is_committing = true;
+        if !self.is_committing {
+            self.commit(self.owned.clone(), spec, fx);
         }
     }
 }
@@ -314,9 +318,7 @@ impl Member {
     /// coordinator's eyes. Without a request there is nothing to wait for.
     pub fn leave(&mut self, returns: bool, spec: &GroupSpec, fx: &mut Effects) {
         let core = self.core_mut();
-        if spec.commit.is_some() && !core.owned.is_empty() {
-            fx.requests.push(Request::Commit(core.owned.clone()));
-        }
+        core.commit(core.owned.clone(), spec, fx);
         core.is_leaving = true;
         either!(self, member => member.leave(returns, fx));
     }

@@ -280,6 +280,12 @@ fn members_that_commit_do_so_by_the_clock_and_before_they_give_up() {
     script.answer(Answer::Heartbeat(ErrorCode::REBALANCE_IN_PROGRESS));
     script.sends(&[Request::Commit(vec![1, 2]), Request::Join]);
 
+    let cooperative = Protocol::Classic(Assignor::CooperativeSticky);
+    let mut script = Script::new(cooperative, None, every).settled(&[1, 2]);
+    script.answer(Answer::Heartbeat(ErrorCode::REBALANCE_IN_PROGRESS));
+    script.sends(&[Request::Commit(vec![1, 2]), Request::Join]);
+    assert_eq!(script.member.core().owned, [1, 2]);
+
     let mut script = Script::new(Protocol::Consumer(None), None, every);
     script.heard(1, Some(&[1, 2]));
     script.heard(1, None);
