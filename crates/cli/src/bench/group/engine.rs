@@ -20,7 +20,7 @@ use super::codec::Codec;
 use super::failure::explain;
 use super::ledger::{Ledger, MemberNo, Micros};
 use super::link::Link;
-use super::member::{Answer, Api, Effects, GroupSpec, Member, Note, Request};
+use super::member::{Answer, Api, Effects, GroupSpec, Member, Note, Protocol, Request};
 use super::random::Random;
 use crate::bench::BenchError;
 use crate::bench::stats;
@@ -106,7 +106,6 @@ impl Engine {
                 late: stats::histogram(),
                 waited: stats::histogram(),
             },
-            spec,
             addr,
             codec,
             epoll,
@@ -119,9 +118,14 @@ impl Engine {
             random: Random::fresh(),
             effects: Effects::default(),
             scratch: vec![0; SCRATCH],
-            interval: 0,
+            interval: match spec.protocol {
+                Protocol::Classic(_) => spec.heartbeat,
+                // The coordinator's, once it has told it.
+                Protocol::Consumer(_) => 0,
+            },
             failure: None,
             interrupted,
+            spec,
         })
     }
 

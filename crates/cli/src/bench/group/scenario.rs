@@ -192,16 +192,18 @@ impl<'a> Director<'a> {
         for _ in 0..self.members {
             self.spawn();
         }
-        self.stable("the group to form")?;
+        let is_stable = self.stable("the group to form")?;
         let figures = self.engine.ledger.end(self.engine.now());
         self.results.interval = self.engine.interval();
-        self.results.formed = Some(Formed {
-            stable_after: figures.stable_after,
-            cost: self.cost(&meter),
-            rss: self.rss(),
-            doubles: figures.doubles,
-        });
         self.results.other_doubles += figures.doubles;
+        if is_stable {
+            self.results.formed = Some(Formed {
+                stable_after: figures.stable_after,
+                cost: self.cost(&meter),
+                rss: self.rss(),
+                doubles: figures.doubles,
+            });
+        }
         Ok(())
     }
 
@@ -241,9 +243,9 @@ impl<'a> Director<'a> {
         if !is_stable && !self.engine.is_interrupted() {
             let (unsettled, unowned) = self.engine.ledger.unfinished();
             self.results.not_stable = Some(format!(
-                "{what}: after {} s {unsettled} members had not settled and {unowned} partitions \
+                "{what}: after {:.1} s {unsettled} members had not settled and {unowned} partitions \
                  had no owner",
-                self.timeout.as_secs()
+                self.timeout.as_secs_f64()
             ));
         }
         Ok(is_stable)
