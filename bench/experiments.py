@@ -7,6 +7,7 @@ import statistics
 import subprocess
 import time
 
+import group_experiments
 import results
 import servers
 from servers import Failure
@@ -81,15 +82,16 @@ class Bench:
 
     # -- systems ---------------------------------------------------------------------------
 
-    def make(self, system, place=None):
-        """A server that is not started yet."""
+    def make(self, system, place=None, configs=None):
+        """A server that is not started yet; `configs` by Kafka's names."""
         directory = self.args.scratch / (place or system)
         ports = {"kafka": 0, "thalweg": 2, "floor": 3}
         port = self.args.port + ports[system] + (5 if place else 0)
         if system == "kafka":
-            return servers.Kafka(directory, port, self.args.java, self.args.kafka_classpath)
+            return servers.Kafka(directory, port, self.args.java, self.args.kafka_classpath, configs)
         if system == "thalweg":
-            return servers.Thalweg(directory, port, self.args.thalweg, self.args.serve)
+            options = [f"{name}={value}" for name, value in (configs or {}).items()]
+            return servers.Thalweg(directory, port, self.args.thalweg, options + self.args.serve)
         return servers.Floor(directory, port, self.load_binary)
 
     def server(self, system):
@@ -476,5 +478,6 @@ ALL.update({
     "start-up": (Bench.start_up, "Process start to first answered request on an empty directory"),
     "recovery": (Bench.recovery, "Start after kill -9 with a gigabyte that was not flushed"),
     "java-produce": (Bench.java_produce, "Kafka's ProducerPerformance, 1 KiB records, 200 partitions"),
+    "group-rebalance": (group_experiments.rebalance, group_experiments.NAME),
     "java-fetch": (Bench.java_fetch, "Kafka's ConsumerPerformance, 1 KiB records, 200 partitions"),
 })

@@ -67,26 +67,28 @@ def ratios(summary, metrics):
     }
 
 
-def write(directory, name, text, settings, runs, metrics, notes):
-    """Writes <date>-<name>.json and .md; returns the page."""
-    summary = summarise(runs, metrics)
-    over = ratios(summary, metrics)
+def record(directory, name, text, settings, notes):
+    """Where an experiment's results go, without suffix, and what every one of them says."""
     now = datetime.datetime.now(datetime.timezone.utc)
-    record = {
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory / f"{now:%Y-%m-%d}-{name}", {
         "experiment": name,
         "what": text,
         "date": now.isoformat(timespec="seconds"),
         "machine": machine(),
         "settings": settings,
         "notes": notes,
-        "summary": summary,
-        "ratios": over,
-        "runs": runs,
     }
-    directory.mkdir(parents=True, exist_ok=True)
-    base = directory / f"{now:%Y-%m-%d}-{name}"
-    base.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
-    page = as_page(record, metrics)
+
+
+def write(directory, name, text, settings, runs, metrics, notes):
+    """Writes <date>-<name>.json and .md; returns the page."""
+    summary = summarise(runs, metrics)
+    over = ratios(summary, metrics)
+    base, common = record(directory, name, text, settings, notes)
+    full = {**common, "summary": summary, "ratios": over, "runs": runs}
+    base.with_suffix(".json").write_text(json.dumps(full, indent=1) + "\n")
+    page = as_page(full, metrics)
     base.with_suffix(".md").write_text(page)
     return page
 
@@ -99,13 +101,25 @@ def number(value):
     return f"{value:.3g}"
 
 
-def as_page(record, metrics):
+def heading(record):
+    """How a page begins."""
     here = record["machine"]
-    lines = [
+    return [
         f"# {record['experiment']}", "", record["what"], "",
         f"{record['date']}; {here['cores']} cores of {here['cpu']}, {here['memory']}, Linux {here['kernel']}.",
         "Median of all runs, with the least and the most.", "",
     ]
+
+
+def closing(record):
+    """How a page ends."""
+    lines = [*(f"- {note}" for note in record["notes"])]
+    settings = ", ".join(f"{key} {value}" for key, value in record["settings"].items())
+    return lines + ["", f"Settings: {settings}.", ""]
+
+
+def as_page(record, metrics):
+    lines = heading(record)
     systems = list(record["summary"])
     header = ["", *systems, *record["ratios"]]
     lines += ["| " + " | ".join(header) + " |", "|---" + "|--:" * (len(header) - 1) + "|"]
@@ -120,7 +134,6 @@ def as_page(record, metrics):
         cells += [number(over.get(metric)) for over in record["ratios"].values()]
         if any(cell != "-" for cell in cells):
             lines.append(f"| {metric.replace('_', ' ')} | " + " | ".join(cells) + " |")
-    lines += ["", *(f"- {note}" for note in record["notes"])] if record["notes"] else []
-    settings = ", ".join(f"{key} {value}" for key, value in record["settings"].items())
-    lines += ["", f"Settings: {settings}.", ""]
-    return "\n".join(lines)
+    if record["notes"]:
+        lines.append("")
+    return "\n".join(lines + closing(record))

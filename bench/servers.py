@@ -137,13 +137,14 @@ class Server:
 class Kafka(Server):
     name = "kafka"
 
-    def __init__(self, directory, port, java, classpath):
+    def __init__(self, directory, port, java, classpath, configs=None):
         super().__init__(directory, port)
-        self.java, self.classpath = java, classpath
+        self.java, self.classpath, self.configs = java, classpath, configs or {}
 
     def prepare(self):
         super().prepare()
         properties = KAFKA_PROPERTIES.format(port=self.port, controller=self.port + 1, data=self.data)
+        properties += "".join(f"{name}={value}\n" for name, value in self.configs.items())
         (self.directory / "server.properties").write_text(properties)
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         done = subprocess.run(

@@ -1,0 +1,232 @@
+"""Rebalances of consumer groups: `thalweg bench group` on both brokers, interleaved."""
+
+import json
+import os
+import time
+
+import results
+import servers
+from servers import Failure
+
+# What a group's member sees, the same everywhere; the broker's defaults forbid so short intervals.
+HEARTBEAT_MS, SESSION_MS = 1000, 6000
+
+# Groups are formed and rebalanced at once, and KIP-848's intervals are those of the classic members.
+CONFIGS = {
+    "group.initial.rebalance.delay.ms": 0,
+    "group.min.session.timeout.ms": 1000,
+    "group.consumer.assignment.interval.ms": 0,
+    "group.consumer.min.heartbeat.interval.ms": HEARTBEAT_MS,
+    "group.consumer.heartbeat.interval.ms": HEARTBEAT_MS,
+    "group.consumer.min.session.timeout.ms": SESSION_MS,
+    "group.consumer.session.timeout.ms": SESSION_MS,
+    "group.consumer.max.size": 20000,
+}
+
+# Protocol, assignor.
+PROTOCOLS = [("classic", "range"), ("classic", "cooperative-sticky"), ("consumer", "uniform")]
+# Members, partitions, scenario, its options at --scale 1. With as many members as partitions, as in
+# the source's groups of 1 600 and 3 000, a newcomer gets none, and a leaver's goes to somebody.
+CELLS = [
+    (100, 200, "join", {"rounds": 8}),
+    (100, 200, "leave", {"rounds": 8}),
+    (100, 200, "crash", {"rounds": 4}),
+    (100, 200, "roll", {"rounds": 4}),
+    (100, 200, "storm", {"duration": 30}),
+    (1600, 1600, "join", {"rounds": 4}),
+    (1600, 1600, "leave", {"rounds": 4}),
+    (3000, 3000, "join", {"rounds": 4}),
+    (3000, 3000, "leave", {"rounds": 4}),
+    (3000, 3000, "storm", {"duration": 30}),
+]
+TIMEOUT_SECONDS = 180
+CONSUMER_GROUP_HEARTBEAT = 68
+
+# Of a run's report: heading, path, digits.
+COLUMNS = [
+    ("stable after, mean", ("stable_ms",), 0),
+    ("slowest pause, mean", ("summary", "slowest_pause_mean_ms"), 1),
+    ("max", ("summary", "slowest_pause_max_ms"), 1),
+    ("of those that kept all, max", ("summary", "kept_slowest_pause_max_ms"), 1),
+    ("told to settled, max", ("summary", "settling_ms", "max"), 0),
+    ("rejoins of those", ("summary", "kept_rejoins"), 0),
+    ("rejoins", ("summary", "rejoins"), 0),
+    ("unowned p50", ("summary", "unowned_ms", "p50"), 0),
+    ("p99", ("summary", "unowned_ms", "p99"), 0),
+    ("max", ("summary", "unowned_ms", "max"), 0),
+    ("share without owner: stopped", ("summary", "unavailable_after_stop"), 4),
+    ("given up", ("summary", "unavailable_after_revocation"), 4),
+    ("moves", ("summary", "moves"), 0),
+    ("least", ("summary", "least_moves"), 0),
+    ("double", ("double_ownership",), 0),
+    ("broker CPU s", ("broker_cpu",), 2),
+    ("answers waited p99", ("load", "answers_waited_ms", "p99"), 2),
+]
+COSTS = [
+    ("formed in s", ("formed_seconds",), 2),
+    ("CPU s for it", ("formed", "cost", "broker_cpu_seconds"), 2),
+    ("KiB a member", ("kib_per_member",), 1),
+    ("us CPU a heartbeat", ("settled", "cpu_us_per_heartbeat"), 0),
+    ("less idle", ("settled", "cpu_us_per_heartbeat_without_idle"), 0),
+    ("heartbeats/s", ("settled", "heartbeats_per_second"), 0),
+]
+
+
+def rebalance(bench, name):
+    """Every cell on every system, with as many runs of each as asked for, every other round in the
+    other order; writes its own page."""
+    systems = [system for system in bench.systems if system != "floor"]
+    bench.settings.update({"heartbeat ms": HEARTBEAT_MS, "session ms": SESSION_MS})
+    bench.settings.update(CONFIGS)
+    running, runs, offered = {}, [], {}
+    try:
+        for system in systems:
+            server = bench.make(system, f"group-{system}", CONFIGS)
+            server.prepare()
+            server.start()
+            running[system] = server
+            # Made once: thousands of partitions that come and go would be most of what a broker does.
+            for partitions in sorted({partitions for _, partitions, _, _ in CELLS}):
+                bench.bench(server, "produce", "--topic", topic_of(partitions), "--partitions", str(partitions), "--records", "1")
+            offered[system] = servers.versions(server.port) or {}
+        # The first groups of a JVM cost several times what the later ones do.
+        for system in systems:
+            for protocol, assignor in PROTOCOLS:
+                if serves(offered[system], protocol):
+                    one(bench, running[system], protocol, assignor, 100, 200, "join", {"rounds": 3})
+        for members, partitions, scenario, options in CELLS:
+            for system in bench.order(systems):
+                for protocol, assignor in PROTOCOLS:
+                    if serves(offered[system], protocol):
+                        how = scaled(options, bench.args.scale)
+                        runs.append(one(bench, running[system], protocol, assignor, members, partitions, scenario, how))
+        loads = [run["load_average_before"] for run in runs]
+        bench.notes.append(f"load average of the machine before the runs: {min(loads):.1f} to {max(loads):.1f}")
+        for system in systems:
+            if not serves(offered[system], "consumer"):
+                bench.notes.append(f"{system} does not serve KIP-848's protocol")
+    finally:
+        if runs:
+            write(bench, name, runs)
+        for server in running.values():
+            server.remove()
+    return None, None
+
+
+def topic_of(partitions):
+    return f"group-{partitions}"
+
+
+def serves(offered, protocol):
+    return protocol == "classic" or offered.get(CONSUMER_GROUP_HEARTBEAT, -1) >= 1
+
+
+def scaled(options, scale):
+    return {name: max(1 if name == "rounds" else 10, round(value * scale)) for name, value in options.items()}
+
+
+def one(bench, server, protocol, assignor, members, partitions, scenario, options):
+    line = ["--protocol", protocol, "--assignor", assignor, "--members", members, "--partitions", partitions]
+    line += ["--topic", topic_of(partitions)]
+    line += ["--scenario", scenario, "--timeout-seconds", TIMEOUT_SECONDS, "--broker-pid", server.process.pid]
+    line += [word for name, value in options.items() for word in (f"--{name}", value)]
+    if protocol == "classic":
+        line += ["--heartbeat-ms", HEARTBEAT_MS, "--session-ms", SESSION_MS]
+    load = os.getloadavg()[0]
+    begun = time.monotonic()
+    command, process = bench.start_load(server, "group", *map(str, line))
+    out, err = process.communicate()
+    # 1 is a group that did not become stable, or worse: a result like any other.
+    if process.returncode not in (0, 1) or not out:
+        raise Failure(f"{' '.join(command)} ended with {process.returncode}: {err}{out}")
+    report = json.loads(out)
+    events = [event["cost"]["broker_cpu_seconds"] for event in report["events"]]
+    formed = report.get("formed") or {}
+    per_member = formed.get("rss_bytes_per_member")
+    run = {
+        "system": server.name, "protocol": protocol, "assignor": assignor, "members": members,
+        "partitions": partitions,
+        "scenario": scenario, "load_average_before": load, "seconds": time.monotonic() - begun,
+        "broker_cpu": sum(events) / len(events) if events and None not in events else None,
+        "stable_ms": sum(event["stable_after_ms"] for event in report["events"]) / len(events) if events else None,
+        "formed_seconds": formed.get("stable_after_ms", 0) / 1000,
+        "kib_per_member": None if per_member is None else per_member / 1024,
+        "report": report,
+    }
+    summary = report.get("summary", {})
+    print(
+        f"   {server.name:8} {protocol:8} {assignor:18} {members:5} {scenario:6}"
+        f" slowest pause {summary.get('slowest_pause_mean_ms', float('nan')):9.1f} ms"
+        f"  rejoins of the untouched {summary.get('kept_rejoins', '-')}  double {report['double_ownership']}"
+        f"  {report.get('not_stable') or ''}",
+        flush=True,
+    )
+    return run
+
+
+def write(bench, name, runs):
+    """<date>-<name>.json with every run, .md with a table for each cell."""
+    base, record = results.record(bench.args.results, name, NAME, bench.settings, bench.notes)
+    record["runs"] = runs
+    base.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
+    base.with_suffix(".md").write_text(page(record))
+    print(base.with_suffix(".md"))
+
+
+def page(record):
+    cells, at_rest = {}, {}
+    for run in record["runs"]:
+        key = (run["system"], run["protocol"], run["assignor"])
+        cell_of = (run["members"], run["partitions"], run["scenario"])
+        cells.setdefault(cell_of, {}).setdefault(key, []).append(run)
+        at_rest.setdefault((f"{run['members']} members", *key), []).append(run)
+    lines = results.heading(record)
+    lines += [
+        "Times in ms; stable after, pauses, CPU: of each event (tick of a storm). A member pauses from giving up",
+        "its last partition, which eager members do when they are told of a rebalance, until it has one again.",
+        "Unowned: from the last owner's release or end to the new owner, of each partition that moved.",
+        "Moves, rejoins: of all events together. Answers waited: for the thread that simulates the members.", "",
+    ]
+    for (members, partitions, scenario), systems in cells.items():
+        lines += [f"## {members} members, {partitions} partitions: {scenario}", "", *table(COLUMNS, systems), ""]
+        faults = [
+            f"- {' '.join(key)}: {run['report'].get('not_stable') or ''} {run['report'].get('errors_by_name') or ''}"
+            for key, of in systems.items() for run in of
+            if run["report"].get("not_stable") or run["report"].get("errors_by_name")
+        ]
+        lines += [*faults, ""] if faults else []
+    lines += ["## What groups cost at rest", "", *table(COSTS, dict(sorted(at_rest.items(), key=lambda row: row[0][1:]))), ""]
+    return "\n".join(lines + results.closing(record))
+
+
+def table(columns, rows):
+    lines = [
+        "| | " + " | ".join(heading for heading, _, _ in columns) + " |",
+        "|---" + "|--:" * len(columns) + "|",
+    ]
+    for key, of in rows.items():
+        cells = [cell([look(run, path) for run in of], digits) for _, path, digits in columns]
+        lines.append(f"| {' '.join(key)} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def look(run, path):
+    """A figure of the run, or of its report."""
+    value = run if path[0] in run else run["report"]
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def cell(values, digits):
+    values = [value for value in values if value is not None]
+    if not values:
+        return "-"
+    spread = results.spread(values)
+    text = f"{spread['median']:,.{digits}f}"
+    if len(values) > 1:
+        text += f" ({spread['min']:,.{digits}f} - {spread['max']:,.{digits}f})"
+    return text.replace(",", " ")
+
+
+NAME = "Rebalances of consumer groups: `thalweg bench group` on both brokers, interleaved"
