@@ -4,7 +4,8 @@
 //! [`thalweg_coordinator::Runner`]. It takes a [`Submission`] and answers with a [`GroupResponse`].
 //!
 //! [`assignor`] has the server-side assignors of KIP-848, and [`topic_hash`] and [`group_hash`] say
-//! when one has to be asked again; no group uses them yet.
+//! when one has to be asked again. [`TopicRegex`] is what a group may subscribe with instead of names.
+//! No group uses them yet.
 //!
 //! Pure: no I/O, no clock, no randomness. It does not know topics, brokers or users: which partition
 //! a group lives in is [`partition_for`]; that topics exist, that a client may use them, and what
@@ -23,6 +24,7 @@ mod record;
 mod request;
 mod shard;
 mod subscription;
+mod topic_regex;
 
 pub use classic::{
     ClassicGroup, ClassicGroupState, Member, Protocol, StaticRejoin, StoredAssignment,
@@ -39,3 +41,4 @@ pub use request::{
 };
 pub use shard::{GroupShard, GroupTimer, Then};
 pub use subscription::{CONSUMER_PROTOCOL_TYPE, subscribed_topics};
+pub use topic_regex::{InvalidRegex, InvalidRegexKind, TopicMatcher, TopicRegex};

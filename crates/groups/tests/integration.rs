@@ -10,3 +10,4 @@ mod oracle;
 mod random;
 mod script;
 mod scripts;
+mod topic_regex_oracle;
