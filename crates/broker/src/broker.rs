@@ -96,7 +96,7 @@ pub(crate) struct Parts {
     pub(crate) controller: Controller,
     pub(crate) connections: Arc<Connections>,
     pub(crate) config: BrokerConfig,
-    pub(crate) image: MetadataImage,
+    pub(crate) image: Arc<MetadataImage>,
     pub(crate) fetch_memory: usize,
     pub(crate) log_levels: Option<Arc<dyn LogLevels>>,
 }
@@ -133,7 +133,7 @@ impl Broker {
             fatal: Mutex::new(None),
             static_config: parts.config,
             settings: ArcSwap::from_pointee(settings),
-            image: ArcSwap::from_pointee(parts.image),
+            image: ArcSwap::new(parts.image),
             topics: ArcSwap::default(),
             unopened: Mutex::default(),
             unopened_added: Notify::new(),

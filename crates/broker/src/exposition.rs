@@ -179,7 +179,7 @@ pub(crate) fn text(broker: &Broker) -> String {
     page.family(
         "kafka_coordinator_group_groupmetadatamanager_numgroups",
         "gauge",
-        "Groups by state.",
+        "Groups of the classic protocol by state.",
     );
     for (state, count) in [
         ("Empty", groups.empty),
@@ -198,6 +198,40 @@ pub(crate) fn text(broker: &Broker) -> String {
         "kafka_coordinator_group_groupmetadatamanager_numoffsets",
         "Committed offsets.",
         groups.offsets,
+    );
+    page.family("kafka_coordinator_group_group_count", "gauge", "Groups by protocol.");
+    for (protocol, count) in
+        [("classic", groups.classic_groups()), ("consumer", groups.consumer_groups())]
+    {
+        page.value(
+            "kafka_coordinator_group_group_count",
+            &format!("{{protocol=\"{protocol}\"}}"),
+            count,
+        );
+    }
+    page.family(
+        "kafka_coordinator_group_consumer_group_count",
+        "gauge",
+        "Groups of the consumer protocol by state.",
+    );
+    for (state, count) in [
+        ("empty", groups.consumer_empty),
+        ("assigning", groups.consumer_assigning),
+        ("reconciling", groups.consumer_reconciling),
+        ("stable", groups.consumer_stable),
+        // Groups that are gone are not held.
+        ("dead", 0),
+    ] {
+        page.value(
+            "kafka_coordinator_group_consumer_group_count",
+            &format!("{{state=\"{state}\"}}"),
+            count,
+        );
+    }
+    page.counter(
+        "kafka_coordinator_group_consumer_group_rebalances_total",
+        "Epochs that groups of the consumer protocol began.",
+        done.consumer_rebalances,
     );
     page.counter(
         "kafka_coordinator_group_completed_rebalances_total",

@@ -14,6 +14,7 @@ mod descriptors;
 mod directories;
 mod exposition;
 mod fetch_session;
+mod group_settings;
 mod housekeeping;
 mod internal_topics;
 mod kraft;

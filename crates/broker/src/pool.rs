@@ -1,4 +1,5 @@
-//! Work that waits for a disk, kept off the worker threads; a bounded number at a time.
+//! Work that waits for a disk or computes for long, kept off the worker threads; a bounded number at a
+//! time.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use tokio::sync::Semaphore;
 #[error("the broker is stopping")]
 pub(crate) struct Stopped;
 
-/// A bounded number of threads that may wait.
+/// A bounded number of threads that may wait, or take long.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool {
     slots: Arc<Semaphore>,

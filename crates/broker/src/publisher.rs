@@ -8,9 +8,9 @@ use thalweg_log::{CreateError, CreateRequest, Log, OpenError};
 use thalweg_metadata::config::{Properties, TopicConfig, dynamic};
 use thalweg_metadata::controller::is_internal_topic;
 use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType, TopicImage, Update};
-use thalweg_wire::Uuid;
 
 use crate::broker::Broker;
+use crate::group_settings;
 use crate::internal_topics::InternalTopic;
 use crate::partition::{Leader, Partition};
 use crate::registration;
@@ -22,12 +22,16 @@ impl Broker {
     /// A new image: what it says is so from now on. On a thread that may wait.
     pub(crate) fn publish(self: &Arc<Self>, update: Update) {
         let Update { old, new, changes } = update;
-        let image = Arc::new(new);
+        let (image, changes) = (Arc::new(new), Arc::new(changes));
         let broker_configs =
             changes.configs.iter().any(|r| r.resource_type == ResourceType::Broker);
         if broker_configs {
             self.apply_broker_configs(&image);
             registration::report_cordoned(self);
+        }
+        if broker_configs || changes.configs.iter().any(|r| r.resource_type == ResourceType::Group)
+        {
+            self.configure_groups(&image);
         }
         if broker_configs || !changes.quotas.is_empty() {
             self.connections.update(&self.settings(), &image.quotas);
@@ -36,9 +40,7 @@ impl Broker {
         let mut table = TopicTable::clone(&self.topics.load());
 
         // Deletions first: a topic of the same name may come in the same update.
-        let mut deleted: Vec<(Uuid, String)> = Vec::new();
         for topic in changes.deleted_topics.values() {
-            deleted.push((topic.id, topic.name.to_string()));
             if let Some(topic) = table.remove(topic.id) {
                 for partition in topic.partitions() {
                     self.drop_partition(partition);
@@ -74,9 +76,7 @@ impl Broker {
 
         self.topics.store(Arc::new(table));
         self.image.store(Arc::clone(&image));
-        if !deleted.is_empty() {
-            self.groups.topics_deleted(deleted);
-        }
+        self.groups.metadata_changed(Arc::clone(&image), &changes);
         for (id, index) in local.followers {
             if let Some(topic) = image.topics.by_id(id)
                 && let Some(internal) = InternalTopic::named(&topic.name)
@@ -117,6 +117,7 @@ impl Broker {
         let image = self.image.load_full();
         // First, because topics build on them.
         self.apply_broker_configs(&image);
+        self.configure_groups(&image);
         self.connections.update_and_wait(&self.settings(), &image.quotas);
         self.set_strays_aside(&image)?;
         let mut table = TopicTable::default();
@@ -315,5 +316,10 @@ impl Broker {
             self.logs.set_defaults(Arc::new(topic_settings::of(&topic).log));
         }
         self.settings.store(Arc::new(Settings::new(config)));
+    }
+
+    /// The settings of groups come from the broker's configs and from their own.
+    fn configure_groups(&self, image: &MetadataImage) {
+        self.groups.configure(group_settings::of(&self.settings().config, image));
     }
 }

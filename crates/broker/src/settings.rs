@@ -13,6 +13,8 @@ pub(crate) struct Settings {
     pub(crate) fetch_max: usize,
     pub(crate) frame_max: usize,
     pub(crate) idle_max: Option<Duration>,
+    /// Whether `group.coordinator.rebalance.protocols` names the consumer protocol (KIP-848).
+    pub(crate) has_consumer_protocol: bool,
 }
 
 impl Settings {
@@ -24,6 +26,10 @@ impl Settings {
             idle_max: u64::try_from(config.connections_max_idle_ms())
                 .ok()
                 .map(Duration::from_millis),
+            has_consumer_protocol: config
+                .group_rebalance_protocols()
+                .iter()
+                .any(|protocol| protocol == "consumer"),
             config,
         }
     }

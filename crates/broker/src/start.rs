@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use thalweg_groups::GroupConfig;
 use thalweg_log::{LoadStats, LogManager, ManagerConfig, OpenError};
 use thalweg_metadata::config::{BrokerConfig, ConfigError, Properties, TopicConfig};
 use thalweg_records::Compression;
@@ -244,8 +243,10 @@ fn open(
     let open: Vec<String> = listeners.iter().map(|listener| listener.name.clone()).collect();
     let quotas = &opened.loader.image().quotas;
     let connections = Connections::new(&config, quotas, open, shares.connections);
+    let image = Arc::new(opened.loader.image().clone());
     let groups = Groups::new(
-        group_config(&config),
+        crate::group_settings::of(&config, &image),
+        Arc::clone(&image),
         crate::settings::group_memory(&config),
         RuntimeConfig {
             runner: thalweg_coordinator::RunnerConfig {
@@ -255,7 +256,6 @@ fn open(
         },
         clock,
     );
-    let image = opened.loader.image().clone();
     let broker = Broker::new(Parts {
         cluster_id: report.cluster_id,
         metadata_directory,
@@ -326,21 +326,6 @@ fn existing_cluster_id<'a>(mut dirs: impl Iterator<Item = &'a PathBuf>) -> Optio
         let bytes = std::fs::read(dir.join("meta.properties")).ok()?;
         Some(thalweg_log::MetaProperties::parse(&bytes).ok()?.cluster_id)
     })
-}
-
-fn group_config(config: &BrokerConfig) -> GroupConfig {
-    let unsigned = |value: i64| u64::try_from(value).unwrap_or(0);
-    GroupConfig {
-        min_session_timeout_ms: config.group_min_session_timeout_ms(),
-        max_session_timeout_ms: config.group_max_session_timeout_ms(),
-        initial_rebalance_delay_ms: u32::try_from(config.group_initial_rebalance_delay_ms())
-            .unwrap_or(0),
-        max_size: usize::try_from(config.group_max_size()).unwrap_or(usize::MAX),
-        offset_metadata_max_bytes: usize::try_from(config.offset_metadata_max_bytes()).unwrap_or(0),
-        offsets_retention_ms: i64::from(config.offsets_retention_minutes()) * 60_000,
-        offsets_retention_check_interval_ms: unsigned(config.offsets_retention_check_interval_ms()),
-        ..GroupConfig::default()
-    }
 }
 
 fn offsets_compression(config: &BrokerConfig) -> CompressionSpec {

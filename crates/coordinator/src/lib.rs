@@ -55,8 +55,14 @@
 //! 3. while [`Runner::poll_answer`] gives an answer: wake the request that waits for that token. The
 //!    token of the submitted request may be among them; if not, its connection parks (its token goes
 //!    into a table under the same lock, before the lock is released).
-//! 4. [`Runner::wake_at_ms`]: tell the timer wheel when this partition wants [`Runner::advance`].
+//! 4. while [`Runner::poll_job`] gives a computation: run it on a bounded pool, without the lock, and
+//!    give the result to [`Runner::job_done`] of the same runner, then pump. A runner that took its
+//!    place never asked for it.
+//! 5. [`Runner::wake_at_ms`]: tell the timer wheel when this partition wants [`Runner::advance`].
 //!    One entry per partition is enough; it may come early or twice, never late.
+//!
+//! **Metadata that changed.** Take the lock of each partition, [`Runner::event`], pump. A runner that has
+//! just become active gets one with everything that is so.
 //!
 //! **A timer.** Take the lock, [`Runner::advance`], pump. If `wake_at_ms` is still due, release the
 //! lock, yield and go on.
@@ -85,7 +91,8 @@ pub use memory::MemoryRunner;
 pub use now::Now;
 pub use runner::{Append, OutOfSync, Runner, RunnerConfig, RunnerState};
 pub use shard::{
-    CoordinatorRecord, KeyValue, Outcome, Position, Reply, Shard, TimerChange, Token, append_error,
+    CoordinatorRecord, Job, KeyValue, Outcome, Position, Reply, Shard, TimerChange, Token,
+    append_error,
 };
 pub use timers::Timers;
 pub use undo::UndoLog;

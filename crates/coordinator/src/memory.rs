@@ -1,8 +1,10 @@
 //! A log and a clock in memory, to run a shard in tests.
 
+use std::collections::VecDeque;
+
 use thalweg_wire::ErrorCode;
 
-use crate::shard::{CoordinatorRecord, KeyValue, Position, Shard, Token};
+use crate::shard::{CoordinatorRecord, Job, KeyValue, Position, Shard, Token};
 use crate::{Now, Runner, RunnerConfig};
 
 /// A runner with a log, a high watermark and a clock that only moves when told to.
@@ -20,8 +22,12 @@ pub struct MemoryRunner<S: Shard> {
     pub auto_commit: bool,
     /// Whether queued appends are written at once.
     pub auto_append: bool,
+    /// Whether computations run as soon as they are asked for.
+    pub auto_jobs: bool,
     /// Errors for the next appends, in order.
     pub failures: Vec<ErrorCode>,
+    /// Computations that have not run.
+    pub jobs: VecDeque<S::Job>,
     answers: Vec<(Token, S::Response)>,
 }
 
@@ -51,7 +57,9 @@ impl<S: Shard> MemoryRunner<S> {
             now,
             auto_commit: true,
             auto_append: true,
+            auto_jobs: true,
             failures: Vec::new(),
+            jobs: VecDeque::new(),
             answers: Vec::new(),
         };
         memory.settle();
@@ -64,6 +72,7 @@ impl<S: Shard> MemoryRunner<S> {
         *self = MemoryRunner {
             auto_commit: self.auto_commit,
             auto_append: self.auto_append,
+            auto_jobs: self.auto_jobs,
             failures: std::mem::take(&mut self.failures),
             ..fresh
         };
@@ -74,6 +83,20 @@ impl<S: Shard> MemoryRunner<S> {
         let token = self.runner.submit(request, self.now);
         self.settle();
         token
+    }
+
+    /// Tells the shard of something outside its log.
+    pub fn event(&mut self, event: S::Event) {
+        self.runner.event(event, self.now);
+        self.settle();
+    }
+
+    /// Runs the oldest computation. False if there is none.
+    pub fn run_job(&mut self) -> bool {
+        let Some(job) = self.jobs.pop_front() else { return false };
+        self.runner.job_done(job.run(), self.now);
+        self.settle();
+        true
     }
 
     /// Moves the clock by `ms`, firing each timer at its own moment.
@@ -135,6 +158,12 @@ impl<S: Shard> MemoryRunner<S> {
         }
         while let Some(answer) = self.runner.poll_answer() {
             self.answers.push(answer);
+        }
+        while let Some(job) = self.runner.poll_job() {
+            self.jobs.push_back(job);
+        }
+        if self.auto_jobs && !self.jobs.is_empty() {
+            self.run_job();
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use thalweg_wire::ErrorCode;
 
-use crate::shard::{CoordinatorRecord, Outcome, Position, Reply, Shard, TimerChange, Token};
+use crate::shard::{CoordinatorRecord, Job, Outcome, Position, Reply, Shard, TimerChange, Token};
 use crate::{Now, Timers};
 
 /// How many timers one call of [`Runner::advance`] fires at most, so that the lock is not held long.
@@ -97,7 +97,7 @@ struct Waiting<S: Shard> {
 /// failed, keeps its timers.
 ///
 /// It performs nothing itself. The shell calls it with events and then empties it: [`poll_append`],
-/// [`poll_answer`], [`wake_at_ms`].
+/// [`poll_answer`], [`poll_job`], [`wake_at_ms`].
 ///
 /// Invariants: every token is answered exactly once; an answer leaves only when all records written
 /// up to the moment it was computed are committed, but for [`Reply::Now`]; waiting entries stand in
@@ -105,6 +105,7 @@ struct Waiting<S: Shard> {
 ///
 /// [`poll_append`]: Runner::poll_append
 /// [`poll_answer`]: Runner::poll_answer
+/// [`poll_job`]: Runner::poll_job
 /// [`wake_at_ms`]: Runner::wake_at_ms
 pub struct Runner<S: Shard> {
     shard: S,
@@ -128,6 +129,8 @@ pub struct Runner<S: Shard> {
     /// Entries at the front of `waiting` that were answered because of their deadline.
     given_up: usize,
     answers: VecDeque<(Token, S::Response)>,
+    /// Computations that [`poll_job`](Runner::poll_job) has not given out yet.
+    jobs: VecDeque<S::Job>,
 }
 
 impl<S: Shard> Runner<S> {
@@ -150,6 +153,7 @@ impl<S: Shard> Runner<S> {
             waiting: VecDeque::new(),
             given_up: 0,
             answers: VecDeque::new(),
+            jobs: VecDeque::new(),
         }
     }
 
@@ -244,6 +248,33 @@ impl<S: Shard> Runner<S> {
             }
         }
         token
+    }
+
+    /// Tells the shard of something outside its log. Nobody is told while loading: give a runner that
+    /// has become active everything that is so then.
+    pub fn event(&mut self, event: S::Event, now: Now) {
+        if self.state == RunnerState::Active {
+            let mut out = Outcome::default();
+            self.shard.event(event, now, &mut out);
+            self.absorb(out, None, now);
+            self.release(now);
+        }
+    }
+
+    /// The next computation to run elsewhere, without any lock. Its result is wanted by
+    /// [`job_done`](Runner::job_done) of this runner, however late.
+    pub fn poll_job(&mut self) -> Option<S::Job> {
+        self.jobs.pop_front()
+    }
+
+    /// Takes the result of a computation.
+    pub fn job_done(&mut self, done: <S::Job as Job>::Done, now: Now) {
+        if self.state == RunnerState::Active {
+            let mut out = Outcome::default();
+            self.shard.job_done(done, now, &mut out);
+            self.absorb(out, None, now);
+            self.release(now);
+        }
     }
 
     /// Fires timers that are due and gives up answers that waited too long for their commit. Call it
@@ -423,6 +454,7 @@ impl<S: Shard> Runner<S> {
         self.outbox.clear();
         self.queued_bytes = 0;
         self.in_flight = None;
+        self.jobs.clear();
         let mut out = Outcome::default();
         self.shard.unloaded(error, &mut out);
         self.given_up = 0;
@@ -452,9 +484,15 @@ impl<S: Shard> Runner<S> {
                 TimerChange::Schedule(key, delay_ms) => {
                     self.timers.schedule(key, now.monotonic_ms.saturating_add(delay_ms));
                 }
+                TimerChange::ScheduleIfAbsent(key, delay_ms) => {
+                    if !self.timers.is_set(&key) {
+                        self.timers.schedule(key, now.monotonic_ms.saturating_add(delay_ms));
+                    }
+                }
                 TimerChange::Cancel(key) => self.timers.cancel(&key),
             }
         }
+        self.jobs.extend(out.jobs);
         if !out.records.is_empty() {
             let base_offset = self.next_offset;
             self.queued_bytes += size(&out.records);

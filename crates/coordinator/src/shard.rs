@@ -70,6 +70,8 @@ pub enum Reply<R> {
 pub enum TimerChange<K> {
     /// Fire `key` after `delay_ms`, replacing an earlier deadline of the same key.
     Schedule(K, u64),
+    /// Fire `key` after `delay_ms`, unless it is set already.
+    ScheduleIfAbsent(K, u64),
     /// Forget `key`.
     Cancel(K),
 }
@@ -88,6 +90,9 @@ pub struct Outcome<S: Shard + ?Sized> {
     pub timers: Vec<TimerChange<S::TimerKey>>,
     /// Handed back through [`Shard::resume`] when the records are committed, or when they failed.
     pub then: Option<S::Then>,
+    /// Computations that take long, to be run elsewhere, whatever becomes of the records. Their
+    /// results come back through [`Shard::job_done`].
+    pub jobs: Vec<S::Job>,
 }
 
 impl<S: Shard + ?Sized> Default for Outcome<S> {
@@ -98,6 +103,7 @@ impl<S: Shard + ?Sized> Default for Outcome<S> {
             completions: Vec::new(),
             timers: Vec::new(),
             then: None,
+            jobs: Vec::new(),
         }
     }
 }
@@ -113,14 +119,52 @@ impl<S: Shard + ?Sized> Outcome<S> {
         self.completions.push((token, response));
     }
 
+    /// Has a computation run elsewhere.
+    pub fn start(&mut self, job: S::Job) {
+        self.jobs.push(job);
+    }
+
     /// Sets a timer.
     pub fn schedule(&mut self, key: S::TimerKey, delay_ms: u64) {
         self.timers.push(TimerChange::Schedule(key, delay_ms));
     }
 
+    /// Sets a timer, unless it is set already.
+    pub fn schedule_if_absent(&mut self, key: S::TimerKey, delay_ms: u64) {
+        self.timers.push(TimerChange::ScheduleIfAbsent(key, delay_ms));
+    }
+
     /// Forgets a timer.
     pub fn cancel(&mut self, key: S::TimerKey) {
         self.timers.push(TimerChange::Cancel(key));
+    }
+}
+
+/// A computation that takes too long for the lock of a partition and for a worker thread.
+///
+/// It owns a snapshot of what it reads. What it read may have changed when its result comes: the
+/// shard decides by an epoch whether the result still counts.
+pub trait Job: Send + 'static {
+    /// What comes of it.
+    type Done: Send + 'static;
+
+    /// Computes.
+    fn run(&self) -> Self::Done;
+
+    /// What is reported instead if [`run`](Job::run) panicked.
+    fn failed(&self) -> Self::Done;
+}
+
+/// For shards that compute everything in place.
+impl Job for std::convert::Infallible {
+    type Done = std::convert::Infallible;
+
+    fn run(&self) -> Self::Done {
+        *self
+    }
+
+    fn failed(&self) -> Self::Done {
+        *self
     }
 }
 
@@ -147,6 +191,10 @@ pub trait Shard {
     type TimerKey: Ord + Clone;
     /// What it goes on with after an append.
     type Then;
+    /// What it is told of the world outside its log: metadata that changed.
+    type Event;
+    /// What it has computed elsewhere.
+    type Job: Job;
 
     /// Computes the answer to a request.
     fn handle(
@@ -156,6 +204,13 @@ pub trait Shard {
         now: Now,
         out: &mut Outcome<Self>,
     ) -> Reply<Self::Response>;
+
+    /// Something outside the log changed. Comes to active shards only, and once, with everything that
+    /// is so, when a shard becomes active.
+    fn event(&mut self, event: Self::Event, now: Now, out: &mut Outcome<Self>);
+
+    /// A computation has ended.
+    fn job_done(&mut self, done: <Self::Job as Job>::Done, now: Now, out: &mut Outcome<Self>);
 
     /// A timer that was not cancelled or set again is due.
     fn timer_fired(&mut self, key: Self::TimerKey, now: Now, out: &mut Outcome<Self>);

@@ -57,6 +57,11 @@ impl<K: Ord + Clone> Timers<K> {
         }
     }
 
+    /// Whether `key` is set.
+    pub fn is_set(&self, key: &K) -> bool {
+        self.by_key.contains_key(key)
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.by_key.clear();

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use thalweg_coordinator::{
-    CoordinatorRecord, KeyValue, MemoryRunner, Now, OutOfSync, Outcome, Position, Reply, Runner,
-    RunnerConfig, RunnerState, Shard, Token, UndoLog, append_error,
+    CoordinatorRecord, Job, KeyValue, MemoryRunner, Now, OutOfSync, Outcome, Position, Reply,
+    Runner, RunnerConfig, RunnerState, Shard, Token, UndoLog, append_error,
 };
 use thalweg_wire::ErrorCode;
 
@@ -25,6 +25,8 @@ enum Ask {
     /// Answered when the sum has reached this.
     Reach(i64),
     RemindIn(u64),
+    RemindAtLatestIn(u64),
+    AddSquare(i64),
 }
 
 #[derive(Debug, PartialEq, Clone)]
@@ -67,6 +69,8 @@ impl Shard for Adder {
     type Record = Number;
     type TimerKey = &'static str;
     type Then = i64;
+    type Event = i64;
+    type Job = Square;
 
     fn handle(
         &mut self,
@@ -97,7 +101,24 @@ impl Shard for Adder {
                 out.schedule("remind", ms);
                 Reply::Now(Ok(0))
             }
+            Ask::RemindAtLatestIn(ms) => {
+                out.schedule_if_absent("remind", ms);
+                Reply::Now(Ok(0))
+            }
+            Ask::AddSquare(number) => {
+                out.record(Number(number));
+                out.start(Square(number));
+                Reply::AfterCommit(Ok(number))
+            }
         }
+    }
+
+    fn event(&mut self, number: i64, _: Now, out: &mut Outcome<Self>) {
+        out.record(Number(number));
+    }
+
+    fn job_done(&mut self, square: i64, _: Now, out: &mut Outcome<Self>) {
+        out.record(Number(square));
     }
 
     fn timer_fired(&mut self, _: &'static str, _: Now, out: &mut Outcome<Self>) {
@@ -142,6 +163,22 @@ impl Shard for Adder {
 
     fn fail(_: Self::Response, error: ErrorCode) -> Self::Response {
         Err(append_error(error))
+    }
+}
+
+/// A computation that takes long.
+#[derive(Debug)]
+struct Square(i64);
+
+impl Job for Square {
+    type Done = i64;
+
+    fn run(&self) -> i64 {
+        self.0 * self.0
+    }
+
+    fn failed(&self) -> i64 {
+        -1
     }
 }
 
@@ -395,4 +432,56 @@ fn requests_are_refused_while_too_much_memory_waits_to_be_written() {
     memory.failures.push(ErrorCode::NOT_ENOUGH_REPLICAS);
     assert!(memory.append_one());
     assert_eq!(memory.runner.queued_bytes(), 0, "what is taken back is not queued");
+}
+
+#[test]
+fn a_job_comes_back_whatever_became_of_the_records_it_was_started_with() {
+    let mut memory = memory();
+    memory.auto_jobs = false;
+    let kept = memory.submit(Ask::AddSquare(3));
+    memory.failures.push(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    let lost = memory.submit(Ask::AddSquare(5));
+    let refused = Err(ErrorCode::NOT_COORDINATOR);
+    assert_eq!(memory.take_answers(), [(kept, Ok(3)), (lost, refused)]);
+    assert_eq!(memory.jobs.len(), 2);
+    // Meanwhile requests are answered from what there is.
+    let read = memory.submit(Ask::Sum);
+    assert_eq!(memory.take_answer(read), Some(Ok(3)));
+    assert!(memory.run_job() && memory.run_job() && !memory.run_job());
+    assert_eq!(memory.runner.shard().sum, 3 + 9 + 25);
+    assert_eq!(memory.log.len(), 3, "results are written like anything else");
+}
+
+#[test]
+fn results_and_events_are_for_active_shards_only() {
+    let mut runner = Runner::new(Adder::default(), RunnerConfig::default());
+    let now = Now { wall_ms: 5_000, monotonic_ms: 0 };
+    runner.event(7, now);
+    runner.job_done(7, now);
+    assert_eq!((runner.queued_appends(), runner.shard().sum), (0, 0), "it is loading");
+    runner.load_finished(0, 0, now);
+    runner.event(7, now);
+    runner.submit(Ask::AddSquare(2), now);
+    assert_eq!((runner.queued_appends(), runner.shard().sum), (2, 9));
+    runner.close(ErrorCode::NOT_COORDINATOR);
+    assert!(runner.poll_job().is_none(), "nobody waits for it any more");
+    runner.event(7, now);
+    runner.job_done(7, now);
+    assert_eq!((runner.queued_appends(), runner.shard().sum), (0, 9), "it is closed");
+}
+
+#[test]
+fn a_timer_that_is_set_stays_where_it_is_if_that_was_asked_for() {
+    let mut memory = memory();
+    memory.submit(Ask::RemindAtLatestIn(50));
+    memory.advance(20);
+    memory.submit(Ask::RemindAtLatestIn(50));
+    memory.advance(29);
+    assert_eq!(memory.runner.shard().sum, 0);
+    memory.advance(1);
+    assert_eq!(memory.runner.shard().sum, 1000);
+    // It has fired and can be set again.
+    memory.submit(Ask::RemindAtLatestIn(10));
+    memory.advance(10);
+    assert_eq!(memory.runner.shard().sum, 2000);
 }

@@ -1,5 +1,67 @@
 //! What a group coordinator can be configured to.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::assignor::{ASSIGNORS, Assignor};
+
+/// Which changes of type a group may make while it lives (`group.consumer.migration.policy`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConsumerMigrationPolicy {
+    /// Both.
+    Bidirectional,
+    /// From classic to consumer.
+    Upgrade,
+    /// From consumer to classic.
+    Downgrade,
+    /// None.
+    Disabled,
+}
+
+impl ConsumerMigrationPolicy {
+    /// The policy of that name, in any case.
+    pub fn named(name: &str) -> Option<ConsumerMigrationPolicy> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "bidirectional" => ConsumerMigrationPolicy::Bidirectional,
+            "upgrade" => ConsumerMigrationPolicy::Upgrade,
+            "downgrade" => ConsumerMigrationPolicy::Downgrade,
+            "disabled" => ConsumerMigrationPolicy::Disabled,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn may_upgrade(self) -> bool {
+        matches!(self, ConsumerMigrationPolicy::Bidirectional | ConsumerMigrationPolicy::Upgrade)
+    }
+
+    pub(crate) fn may_downgrade(self) -> bool {
+        matches!(self, ConsumerMigrationPolicy::Bidirectional | ConsumerMigrationPolicy::Downgrade)
+    }
+}
+
+/// What a consumer group may have of its own (the config resource GROUP).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConsumerGroupConfig {
+    /// `consumer.session.timeout.ms`
+    pub session_timeout_ms: i32,
+    /// `consumer.heartbeat.interval.ms`
+    pub heartbeat_interval_ms: i32,
+    /// `consumer.assignment.interval.ms`
+    pub assignment_interval_ms: i32,
+}
+
+/// Assignors, compared by their names.
+#[derive(Clone, Debug)]
+pub struct Assignors(pub Vec<&'static dyn Assignor>);
+
+impl PartialEq for Assignors {
+    fn eq(&self, other: &Assignors) -> bool {
+        self.0.iter().map(|a| a.name()).eq(other.0.iter().map(|a| a.name()))
+    }
+}
+
+impl Eq for Assignors {}
+
 /// Settings of the group coordinator, with Kafka's defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupConfig {
@@ -22,6 +84,36 @@ pub struct GroupConfig {
     pub offsets_retention_ms: i64,
     /// `offsets.retention.check.interval.ms`
     pub offsets_retention_check_interval_ms: u64,
+    /// Of consumer groups that have nothing of their own: `group.consumer.session.timeout.ms`,
+    /// `group.consumer.heartbeat.interval.ms` and `group.consumer.assignment.interval.ms`.
+    pub consumer: ConsumerGroupConfig,
+    /// Of consumer groups that have something of their own.
+    pub consumer_groups: Arc<BTreeMap<String, ConsumerGroupConfig>>,
+    /// `group.consumer.max.size`
+    pub consumer_max_size: usize,
+    /// `group.consumer.assignors`, the default first; never empty.
+    pub consumer_assignors: Assignors,
+    /// `group.consumer.migration.policy`
+    pub consumer_migration_policy: ConsumerMigrationPolicy,
+    /// `group.consumer.regex.refresh.interval.ms`
+    pub consumer_regex_refresh_interval_ms: i64,
+    /// Members and partitions of a group whose target assignment is computed in its heartbeat; those of
+    /// larger groups are computed elsewhere.
+    pub assign_in_place_max: usize,
+}
+
+impl GroupConfig {
+    /// What a consumer group is configured to.
+    pub fn of_group(&self, group: &str) -> &ConsumerGroupConfig {
+        self.consumer_groups.get(group).unwrap_or(&self.consumer)
+    }
+
+    /// The assignor called `name`, or the default.
+    pub(crate) fn consumer_assignor(&self, name: Option<&str>) -> &'static dyn Assignor {
+        let assignors = &self.consumer_assignors.0;
+        let named = assignors.iter().find(|assignor| Some(assignor.name()) == name);
+        named.or_else(|| assignors.first()).copied().unwrap_or(ASSIGNORS[0])
+    }
 }
 
 impl Default for GroupConfig {
@@ -36,6 +128,17 @@ impl Default for GroupConfig {
             offset_metadata_max_bytes: 4096,
             offsets_retention_ms: 7 * 24 * 60 * 60 * 1000,
             offsets_retention_check_interval_ms: 600_000,
+            consumer: ConsumerGroupConfig {
+                session_timeout_ms: 45_000,
+                heartbeat_interval_ms: 5_000,
+                assignment_interval_ms: 1_000,
+            },
+            consumer_groups: Arc::default(),
+            consumer_max_size: i32::MAX as usize,
+            consumer_assignors: Assignors(ASSIGNORS.to_vec()),
+            consumer_migration_policy: ConsumerMigrationPolicy::Bidirectional,
+            consumer_regex_refresh_interval_ms: 600_000,
+            assign_in_place_max: 1_024,
         }
     }
 }

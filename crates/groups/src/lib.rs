@@ -1,19 +1,23 @@
-//! Group coordinator state machines: classic groups and committed offsets.
+//! Group coordinator state machines: classic groups, consumer groups (KIP-848) and committed offsets.
 //!
 //! [`GroupShard`] is the state machine of one partition of `__consumer_offsets`, to be driven by
-//! [`thalweg_coordinator::Runner`]. It takes a [`Submission`] and answers with a [`GroupResponse`].
+//! [`thalweg_coordinator::Runner`]. It takes a [`Submission`] and answers with a [`GroupResponse`]; it
+//! is told of metadata and settings by [`GroupEvent`]s, and has what takes long computed elsewhere as a
+//! [`GroupJob`].
 //!
-//! [`assignor`] has the server-side assignors of KIP-848, and [`topic_hash`] and [`group_hash`] say
-//! when one has to be asked again. [`TopicRegex`] is what a group may subscribe with instead of names.
-//! No group uses them yet.
+//! One module for each type of group, with its records beside it: `classic`, [`consumer`]; a group's
+//! offsets are in `offsets`, whatever its type. [`assignor`] has the server-side assignors,
+//! [`topic_hash`] and [`group_hash`] say when one has to be asked again, and [`TopicRegex`] is what a
+//! member may subscribe with instead of names.
 //!
-//! Pure: no I/O, no clock, no randomness. It does not know topics, brokers or users: which partition
-//! a group lives in is [`partition_for`]; that topics exist, that a client may use them, and what
-//! their ids are is settled before a request comes here.
+//! Pure: no I/O, no clock, no randomness. It does not know users: which partition a group lives in is
+//! [`partition_for`]; that a client may use a group, and the topics whose offsets it asks for, is
+//! settled before a request comes here.
 
 pub mod assignor;
 mod classic;
 mod config;
+pub mod consumer;
 mod java_string;
 mod logged;
 mod metadata_hash;
@@ -29,7 +33,7 @@ mod topic_regex;
 pub use classic::{
     ClassicGroup, ClassicGroupState, Member, Protocol, StaticRejoin, StoredAssignment,
 };
-pub use config::GroupConfig;
+pub use config::{Assignors, ConsumerGroupConfig, ConsumerMigrationPolicy, GroupConfig};
 pub use logged::{CommittedOffset, GroupEntry, GroupOffsets, Logged};
 pub use metadata_hash::{group_hash, topic_hash};
 pub use metrics::{GroupCounters, GroupCounts};
@@ -39,6 +43,6 @@ pub use request::{
     GroupRequest, GroupResponse, RequestContext, Submission, offset_commit_error,
     offset_fetch_error,
 };
-pub use shard::{GroupShard, GroupTimer, Then};
+pub use shard::{GroupEvent, GroupJob, GroupJobDone, GroupShard, GroupTimer, Then};
 pub use subscription::{CONSUMER_PROTOCOL_TYPE, subscribed_topics};
 pub use topic_regex::{InvalidRegex, InvalidRegexKind, TopicMatcher, TopicRegex};

@@ -1,4 +1,5 @@
-//! The state that the log holds: which groups exist, their last written metadata, their offsets.
+//! The state that the log holds: which groups exist and of which type, their last written metadata,
+//! their offsets.
 //!
 //! Invariant: only [`replay`](Logged::replay), [`replay_marker`](Logged::replay_marker) and
 //! [`revert`](Logged::revert) change it, so that the same log gives the same state. There is no other
@@ -7,11 +8,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use thalweg_coordinator::{Position, UndoLog};
+use thalweg_coordinator::{Account, Position, UndoLog};
 use thalweg_wire::Uuid;
 use thalweg_wire::messages::{GroupMetadataValue, OffsetCommitValue};
 
 use crate::GroupRecord;
+use crate::consumer::{
+    CommittedGroup, ConsumerGroup, ConsumerGroupRecord, ConsumerGroups, ConsumerMember,
+};
 
 /// A committed offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,17 +53,43 @@ impl CommittedOffset {
 /// Offsets of one group by topic and partition. No inner map is empty.
 pub type GroupOffsets = BTreeMap<Arc<str>, BTreeMap<i32, CommittedOffset>>;
 
-/// A group's record, if it has one: groups that only commit offsets do not.
-pub type GroupEntry = Option<Arc<GroupMetadataValue>>;
+/// A group, as the log knows it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum GroupEntry {
+    /// It only commits offsets and has no record of its own.
+    Offsets,
+    /// A classic group, as of its last completed rebalance.
+    Classic(Arc<GroupMetadataValue>),
+    /// A consumer group; what it consists of is in [`Logged::consumer_group`].
+    Consumer,
+}
+
+impl GroupEntry {
+    /// Whether it is run by the classic state machine.
+    pub fn is_classic(&self) -> bool {
+        !matches!(self, GroupEntry::Consumer)
+    }
+
+    /// Whether it never had members, so that it may become a group of any type.
+    fn is_simple(&self) -> bool {
+        match self {
+            GroupEntry::Offsets => true,
+            GroupEntry::Classic(value) => {
+                value.protocol_type.is_empty() && value.members.is_empty()
+            }
+            GroupEntry::Consumer => false,
+        }
+    }
+}
 
 type PartitionKey = (Arc<str>, Arc<str>, i32);
 
-/// What a replayed or reverted record did to a group's existence.
+/// What a replayed or reverted record did to the existence of a classic group.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Existence {
-    /// It is there now and was not before.
+    /// There is a classic group of that name, and was none before.
     Appeared(Arc<str>),
-    /// It was there and is gone.
+    /// There was one, and now is none, or one of another type.
     Vanished(Arc<str>),
 }
 
@@ -67,6 +97,7 @@ pub(crate) enum Existence {
 #[derive(Default)]
 pub struct Logged {
     groups: BTreeMap<Arc<str>, GroupEntry>,
+    consumers: ConsumerGroups,
     offsets: BTreeMap<Arc<str>, GroupOffsets>,
     /// Offsets of transactions that have not ended, by producer.
     pending: BTreeMap<i64, BTreeMap<PartitionKey, CommittedOffset>>,
@@ -74,15 +105,21 @@ pub struct Logged {
     open: BTreeMap<PartitionKey, BTreeSet<i64>>,
     offset_count: usize,
     /// Of `groups`, of `offsets` and of `pending` what is not committed yet. No two of them hold the
-    /// same, so each is reverted by itself.
+    /// same, so each is reverted by itself; `consumers` has undo logs of its own.
     group_undo: UndoLog<Arc<str>, Option<GroupEntry>>,
     offset_undo: UndoLog<PartitionKey, Option<CommittedOffset>>,
     pending_undo: UndoLog<(i64, PartitionKey), Option<CommittedOffset>>,
 }
 
 impl Logged {
+    /// Nothing yet. What members leave behind is held of `account`.
+    pub(crate) fn new(account: Arc<Account>) -> Logged {
+        Logged { consumers: ConsumerGroups::new(account), ..Logged::default() }
+    }
+
     /// From now on changes can be reverted.
     pub(crate) fn start_recording(&mut self) {
+        self.consumers.start_recording();
         self.group_undo.start();
         self.offset_undo.start();
         self.pending_undo.start();
@@ -93,9 +130,12 @@ impl Logged {
         match record {
             GroupRecord::GroupMetadata { key, value } => {
                 let group = self.name_of(&key.group);
-                let entry = value.as_ref().map(|value| Some(Arc::new(value.clone())));
+                let entry =
+                    value.as_ref().map(|value| GroupEntry::Classic(Arc::new(value.clone())));
+                self.consumers.clear(at.offset, &group);
                 self.set_group(at.offset, group, entry)
             }
+            GroupRecord::ConsumerGroup(record) => self.replay_consumer(at.offset, record),
             GroupRecord::OffsetCommit { key, value } => {
                 let group = self.name_of(&key.group);
                 let topic = self.topic_of(&group, &key.topic);
@@ -116,9 +156,37 @@ impl Logged {
                 if self.groups.contains_key(&group) {
                     return None;
                 }
-                self.set_group(at.offset, group, Some(None))
+                self.set_group(at.offset, group, Some(GroupEntry::Offsets))
             }
         }
+    }
+
+    fn replay_consumer(&mut self, offset: i64, record: &ConsumerGroupRecord) -> Option<Existence> {
+        let group = self.name_of(record.group_id());
+        let is_end = matches!(record, ConsumerGroupRecord::Metadata { value: None, .. });
+        let mut existence = None;
+        match self.groups.get(&group) {
+            Some(GroupEntry::Consumer) => {}
+            None if record.is_tombstone() => return None,
+            Some(entry) if record.is_tombstone() => {
+                // What is left of a group whose name one without members has taken.
+                if is_end && entry.is_simple() {
+                    return self.set_group(offset, group, None);
+                }
+                return None;
+            }
+            // Records of two types never overlap: one type's are removed in the batch that begins the
+            // other. So this is a log that no broker wrote, and the classic group stays.
+            Some(entry) if !entry.is_simple() => return None,
+            _ => {
+                existence = self.set_group(offset, group.clone(), Some(GroupEntry::Consumer));
+            }
+        }
+        self.consumers.replay(offset, &group, record);
+        if is_end {
+            return self.set_group(offset, group, None);
+        }
+        existence
     }
 
     /// Applies the end of a transaction.
@@ -142,6 +210,7 @@ impl Logged {
 
     /// Everything below `offset` is committed.
     pub(crate) fn commit(&mut self, offset: i64) {
+        self.consumers.commit(offset);
         self.group_undo.forget_below(offset);
         self.offset_undo.forget_below(offset);
         self.pending_undo.forget_below(offset);
@@ -155,9 +224,17 @@ impl Logged {
         while let Some(((producer_id, key), previous)) = self.pending_undo.pop_from(offset) {
             self.put_pending(producer_id, key, previous);
         }
+        self.consumers.revert(offset);
         let mut changes = Vec::new();
+        let mut touched = BTreeSet::new();
         while let Some((group, previous)) = self.group_undo.pop_from(offset) {
+            touched.insert(group.clone());
             changes.extend(self.put_group(group, previous).1);
+        }
+        for group in touched {
+            if !matches!(self.groups.get(&group), Some(GroupEntry::Consumer)) {
+                self.consumers.drop_blank(&group);
+            }
         }
         changes
     }
@@ -178,12 +255,16 @@ impl Logged {
         group: Arc<str>,
         entry: Option<GroupEntry>,
     ) -> (Option<GroupEntry>, Option<Existence>) {
-        let exists = entry.is_some();
+        let exists = entry.as_ref().is_some_and(GroupEntry::is_classic);
+        if matches!(entry, Some(GroupEntry::Consumer)) {
+            self.consumers.create(&group);
+        }
         let previous = match entry {
             Some(entry) => self.groups.insert(group.clone(), entry),
             None => self.groups.remove(&group),
         };
-        let existence = match (previous.is_some(), exists) {
+        let existed = previous.as_ref().is_some_and(GroupEntry::is_classic);
+        let existence = match (existed, exists) {
             (false, true) => Some(Existence::Appeared(group)),
             (true, false) => Some(Existence::Vanished(group)),
             _ => None,
@@ -288,6 +369,11 @@ impl Logged {
         self.groups.get(group)
     }
 
+    /// The same, with the shared text of its id.
+    pub(crate) fn group_with_id(&self, group: &str) -> Option<(&Arc<str>, &GroupEntry)> {
+        self.groups.get_key_value(group)
+    }
+
     /// A group as of the last commit.
     pub fn committed_group(&self, group: &str) -> Option<&GroupEntry> {
         let now = self.groups.get(group);
@@ -295,6 +381,40 @@ impl Logged {
             return now;
         }
         self.group_undo.committed(&self.name_of(group)).map_or(now, Option::as_ref)
+    }
+
+    /// The parts of a consumer group, committed or not.
+    pub fn consumer_group(&self, group: &str) -> Option<&ConsumerGroup> {
+        self.consumers.get(group)
+    }
+
+    /// All consumer groups, committed or not.
+    pub fn consumer_groups(&self) -> impl Iterator<Item = (&Arc<str>, &ConsumerGroup)> {
+        self.consumers.iter()
+    }
+
+    /// The parts of a consumer group as of the last commit, if it was one then.
+    pub(crate) fn committed_consumer_group(&self, group: &str) -> Option<CommittedGroup<'_>> {
+        match self.committed_group(group)? {
+            GroupEntry::Consumer => Some(self.consumers.committed(&self.name_of(group))),
+            _ => None,
+        }
+    }
+
+    /// A member of a consumer group as of the last commit.
+    pub(crate) fn committed_member(&self, group: &str, member: &str) -> Option<&ConsumerMember> {
+        self.consumers.committed_member(&self.name_of(group), member)
+    }
+
+    /// What must hold of the parts of all groups; says what does not.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let consumers: BTreeSet<&Arc<str>> = self.consumers.iter().map(|(id, _)| id).collect();
+        let expected: BTreeSet<&Arc<str>> =
+            self.groups.iter().filter(|(_, entry)| !entry.is_classic()).map(|(id, _)| id).collect();
+        if consumers != expected {
+            return Err(format!("consumer groups {expected:?}, parts of {consumers:?}"));
+        }
+        self.consumers.check()
     }
 
     /// Ids of the groups as of the last commit.
@@ -402,6 +522,7 @@ fn first_key(group: &str) -> PartitionKey {
 impl PartialEq for Logged {
     fn eq(&self, other: &Self) -> bool {
         self.groups == other.groups
+            && self.consumers == other.consumers
             && self.offsets == other.offsets
             && self.pending == other.pending
             && self.open == other.open
@@ -413,6 +534,7 @@ impl std::fmt::Debug for Logged {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Logged")
             .field("groups", &self.groups)
+            .field("consumers", &self.consumers.iter().collect::<Vec<_>>())
             .field("offsets", &self.offsets)
             .field("pending", &self.pending)
             .finish_non_exhaustive()
@@ -420,120 +542,4 @@ impl std::fmt::Debug for Logged {
 }
 
 #[cfg(test)]
-#[path = "../../wire/tests/common/random.rs"]
-mod random;
-
-#[cfg(test)]
-mod tests {
-    use super::random::Random;
-    use super::*;
-
-    const NAMES: [&str; 3] = ["a", "b", "c"];
-
-    /// What stands in the log: a record, or the end of a transaction.
-    #[derive(Clone, Debug)]
-    enum Entry {
-        Record(Option<i64>, GroupRecord),
-        Marker(i64, bool),
-    }
-
-    fn entry(random: &mut Random) -> Entry {
-        let producer_id = random.below(3) as i64;
-        let group = NAMES[random.below(3)];
-        match random.below(8) {
-            0 => Entry::Marker(producer_id, random.below(2) == 0),
-            1 => Entry::Record(None, GroupRecord::group_metadata(group, None)),
-            2 => {
-                let value = GroupMetadataValue { generation: 7, ..Default::default() };
-                Entry::Record(None, GroupRecord::group_metadata(group, Some(value)))
-            }
-            which => {
-                let value =
-                    OffsetCommitValue { offset: random.below(99) as i64, ..Default::default() };
-                let (value, producer_id) = match which {
-                    3 => (None, None),
-                    4 | 5 => (Some(value), Some(producer_id)),
-                    _ => (Some(value), None),
-                };
-                let topic = NAMES[random.below(2)];
-                let partition = random.below(2) as i32;
-                Entry::Record(
-                    producer_id,
-                    GroupRecord::offset_commit(group, topic, partition, value),
-                )
-            }
-        }
-    }
-
-    fn apply(logged: &mut Logged, offset: usize, entry: &Entry) {
-        let offset = offset as i64;
-        match entry {
-            Entry::Record(producer_id, record) => {
-                logged.replay(Position { offset, producer_id: *producer_id }, record);
-            }
-            Entry::Marker(producer_id, commit) => {
-                logged.replay_marker(offset, *producer_id, *commit);
-            }
-        }
-    }
-
-    /// What a log that holds just this says.
-    fn of(log: &[Entry]) -> Logged {
-        let mut logged = Logged::default();
-        log.iter().enumerate().for_each(|(offset, entry)| apply(&mut logged, offset, entry));
-        logged
-    }
-
-    fn is_committed(logged: &Logged, committed: &Logged) {
-        let groups: BTreeSet<Arc<str>> = committed.groups.keys().cloned().collect();
-        assert_eq!(logged.committed_groups(), groups);
-        for group in NAMES {
-            assert_eq!(logged.committed_group(group), committed.group(group));
-            assert_eq!(
-                logged.committed_offsets_of(group),
-                committed.committed_offsets_of(group),
-                "all offsets of {group}"
-            );
-            for (topic, partition) in NAMES.iter().flat_map(|topic| [(*topic, 0), (*topic, 1)]) {
-                assert_eq!(
-                    logged.committed_offset(group, topic, partition),
-                    committed.offset(group, topic, partition),
-                    "{group}, {topic}-{partition}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_committed_and_what_is_reverted_is_what_the_log_says() {
-        let base =
-            std::env::var("THALWEG_SEED_BASE").map_or(1, |text| text.parse().expect("a number"));
-        eprintln!("THALWEG_SEED_BASE={base} repeats this run");
-        for seed in (0..200).map(|at| base + at) {
-            let mut random = Random(seed);
-            let mut log: Vec<Entry> = (0..random.below(9)).map(|_| entry(&mut random)).collect();
-            let mut logged = of(&log);
-            logged.start_recording();
-            let mut committed = log.len();
-            for _ in 0..60 {
-                match random.below(8) {
-                    0 => {
-                        committed += random.below(log.len() - committed + 1);
-                        logged.commit(committed as i64);
-                    }
-                    1 => {
-                        log.truncate(committed + random.below(log.len() - committed + 1));
-                        logged.revert(log.len() as i64);
-                    }
-                    _ => {
-                        let next = entry(&mut random);
-                        apply(&mut logged, log.len(), &next);
-                        log.push(next);
-                    }
-                }
-                assert!(logged == of(&log), "seed {seed}: {logged:?} after {log:?}");
-                is_committed(&logged, &of(&log[..committed]));
-            }
-        }
-    }
-}
+mod tests;

@@ -15,6 +15,14 @@ pub struct GroupCounts {
     pub stable: usize,
     /// Always 0: groups that are gone are not held.
     pub dead: usize,
+    /// Consumer groups without members.
+    pub consumer_empty: usize,
+    /// Consumer groups that a new target assignment is due for.
+    pub consumer_assigning: usize,
+    /// Consumer groups with members that have not come to their target assignment.
+    pub consumer_reconciling: usize,
+    /// Consumer groups whose members own what they are to own.
+    pub consumer_stable: usize,
     /// Members of all groups.
     pub members: usize,
     /// Committed offsets.
@@ -22,9 +30,22 @@ pub struct GroupCounts {
 }
 
 impl GroupCounts {
-    /// Groups in any state.
-    pub fn groups(&self) -> usize {
+    /// Classic groups in any state.
+    pub fn classic_groups(&self) -> usize {
         self.empty + self.preparing_rebalance + self.completing_rebalance + self.stable + self.dead
+    }
+
+    /// Consumer groups in any state.
+    pub fn consumer_groups(&self) -> usize {
+        self.consumer_empty
+            + self.consumer_assigning
+            + self.consumer_reconciling
+            + self.consumer_stable
+    }
+
+    /// Groups of any type in any state.
+    pub fn groups(&self) -> usize {
+        self.classic_groups() + self.consumer_groups()
     }
 }
 
@@ -35,6 +56,10 @@ impl AddAssign for GroupCounts {
         self.completing_rebalance += other.completing_rebalance;
         self.stable += other.stable;
         self.dead += other.dead;
+        self.consumer_empty += other.consumer_empty;
+        self.consumer_assigning += other.consumer_assigning;
+        self.consumer_reconciling += other.consumer_reconciling;
+        self.consumer_stable += other.consumer_stable;
         self.members += other.members;
         self.offsets += other.offsets;
     }
@@ -45,6 +70,8 @@ impl AddAssign for GroupCounts {
 pub struct GroupCounters {
     /// Rebalances that reached Stable (`group-completed-rebalance-count`).
     pub completed_rebalances: u64,
+    /// Epochs that consumer groups began (`consumer-group-rebalance-count`).
+    pub consumer_rebalances: u64,
     /// Offsets committed (`offset-commit-count`).
     pub offset_commits: u64,
     /// Offsets that expired (`offset-expiration-count`).
@@ -56,6 +83,7 @@ pub struct GroupCounters {
 impl AddAssign for GroupCounters {
     fn add_assign(&mut self, other: GroupCounters) {
         self.completed_rebalances += other.completed_rebalances;
+        self.consumer_rebalances += other.consumer_rebalances;
         self.offset_commits += other.offset_commits;
         self.offset_expirations += other.offset_expirations;
         self.offset_deletions += other.offset_deletions;

@@ -1,4 +1,5 @@
-//! The records of `__consumer_offsets` that classic groups and offsets are made of.
+//! The records of `__consumer_offsets`: offsets and classic groups here, consumer groups in their own
+//! module.
 //!
 //! Records of other kinds of groups may stand in the same log (it may come from a Java broker): they
 //! are skipped and never removed.
@@ -11,6 +12,8 @@ use thalweg_wire::messages::{
     OffsetCommitKey, OffsetCommitValue,
 };
 use thalweg_wire::{DecodeError, EncodeError, Message, Reader, Writer};
+
+use crate::consumer::ConsumerGroupRecord;
 
 const LEGACY_OFFSET_COMMIT: i16 = 0;
 const OFFSET_COMMIT: i16 = 1;
@@ -39,6 +42,14 @@ pub enum GroupRecord {
         /// Its generation, protocol and members.
         value: Option<GroupMetadataValue>,
     },
+    /// A part of a consumer group.
+    ConsumerGroup(Box<ConsumerGroupRecord>),
+}
+
+impl From<ConsumerGroupRecord> for GroupRecord {
+    fn from(record: ConsumerGroupRecord) -> GroupRecord {
+        GroupRecord::ConsumerGroup(Box::new(record))
+    }
 }
 
 impl GroupRecord {
@@ -75,21 +86,21 @@ pub enum RecordError {
     Encode(#[from] EncodeError),
 }
 
-fn key_bytes(record_type: i16, key: &impl Message) -> Result<Bytes, EncodeError> {
+pub(crate) fn key_bytes(record_type: i16, key: &impl Message) -> Result<Bytes, EncodeError> {
     let mut w = Writer::new();
     w.i16(record_type);
     key.encode(&mut w, 0)?;
     Ok(w.to_vec().into())
 }
 
-fn value_bytes(version: i16, value: &impl Message) -> Result<Bytes, EncodeError> {
+pub(crate) fn value_bytes(version: i16, value: &impl Message) -> Result<Bytes, EncodeError> {
     let mut w = Writer::new();
     w.i16(version);
     value.encode(&mut w, version)?;
     Ok(w.to_vec().into())
 }
 
-fn read_value<V: Message>(bytes: Option<&[u8]>) -> Result<Option<V>, DecodeError> {
+pub(crate) fn read_value<V: Message>(bytes: Option<&[u8]>) -> Result<Option<V>, DecodeError> {
     let Some(bytes) = bytes else { return Ok(None) };
     let mut r = Reader::new(bytes);
     let version = r.i16()?;
@@ -126,7 +137,7 @@ fn read(
             key: GroupMetadataKey::decode(key, 0)?,
             value: read_value(value)?,
         }),
-        _ => None,
+        other => ConsumerGroupRecord::read(other, key, value)?.map(GroupRecord::from),
     })
 }
 
@@ -154,6 +165,9 @@ impl CoordinatorRecord for GroupRecord {
                 };
                 own + key.group.len() + members.map(member).sum::<usize>()
             }
+            GroupRecord::ConsumerGroup(record) => {
+                own + size_of::<ConsumerGroupRecord>() + record.size()
+            }
         }
     }
 
@@ -180,6 +194,10 @@ impl CoordinatorRecord for GroupRecord {
                     .map(|value| value_bytes(GROUP_METADATA_VALUE_VERSION, value))
                     .transpose()?,
             },
+            GroupRecord::ConsumerGroup(record) => {
+                let (key, value) = record.write()?;
+                KeyValue { key, value }
+            }
         })
     }
 
@@ -269,7 +287,7 @@ mod tests {
             GroupRecord::decode(key, Some(value)).unwrap(),
             Some(GroupRecord::offset_commit("g", "t", 5, Some(expected)))
         );
-        for record_type in [3i16, 5, 23, 999, -7] {
+        for record_type in [9i16, 10, 17, 23, 999, -7] {
             let mut key = record_type.to_be_bytes().to_vec();
             key.extend(b"whatever");
             assert!(GroupRecord::decode(&key, Some(b"x")).unwrap().is_none());

@@ -4,6 +4,8 @@
 //! answers are put together afterwards; both is done by whoever routes them.
 
 use thalweg_coordinator::append_error;
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::consumer_group_describe_response;
 use thalweg_wire::messages::delete_groups_response::DeletableGroupResult;
 use thalweg_wire::messages::describe_groups_response::DescribedGroup;
 use thalweg_wire::messages::leave_group_response::MemberResponse;
@@ -15,14 +17,14 @@ use thalweg_wire::messages::offset_fetch_response::{
     OffsetFetchResponseGroup, OffsetFetchResponsePartitions, OffsetFetchResponseTopics,
 };
 use thalweg_wire::messages::{
-    HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest,
-    LeaveGroupResponse, ListGroupsRequest, ListGroupsResponse, OffsetCommitRequest,
-    OffsetCommitResponse, OffsetDeleteRequest, OffsetDeleteResponse, SyncGroupRequest,
-    SyncGroupResponse,
+    ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, HeartbeatRequest,
+    HeartbeatResponse, JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeaveGroupResponse,
+    ListGroupsRequest, ListGroupsResponse, OffsetCommitRequest, OffsetCommitResponse,
+    OffsetDeleteRequest, OffsetDeleteResponse, SyncGroupRequest, SyncGroupResponse,
 };
-use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::GroupConfig;
+use crate::consumer::{heartbeat_error, precheck_heartbeat};
 
 /// Who asks.
 #[derive(Clone, Debug, Default)]
@@ -65,8 +67,10 @@ pub enum GroupRequest {
     },
     /// Delete committed offsets.
     OffsetDelete(OffsetDeleteRequest),
-    /// Topics are gone: remove their offsets. Not a client's request.
-    TopicsDeleted(Vec<(Uuid, String)>),
+    /// Join or leave a consumer group, keep a member of it alive, reconcile it.
+    ConsumerGroupHeartbeat(ConsumerGroupHeartbeatRequest),
+    /// Describe consumer groups of this shard.
+    ConsumerGroupDescribe(Vec<String>),
 }
 
 /// A request with its origin.
@@ -92,14 +96,18 @@ pub enum GroupResponse {
     OffsetCommit(OffsetCommitResponse),
     OffsetFetch(OffsetFetchResponseGroup),
     OffsetDelete(OffsetDeleteResponse),
-    /// NONE, or why the offsets are still there: the log's error.
-    TopicsDeleted(ErrorCode),
+    ConsumerGroupHeartbeat(ConsumerGroupHeartbeatResponse),
+    ConsumerGroupDescribe(Vec<consumer_group_describe_response::DescribedGroup>),
 }
 
 impl Submission {
     /// The answer to requests that are wrong by themselves, whoever coordinates the group. To be
     /// asked before the coordinator is looked up.
     pub fn precheck(&self, config: &GroupConfig) -> Option<GroupResponse> {
+        if let GroupRequest::ConsumerGroupHeartbeat(request) = &self.request {
+            let refused = precheck_heartbeat(request, self.context.api_version, config).err()?;
+            return Some(GroupResponse::ConsumerGroupHeartbeat(heartbeat_error(refused)));
+        }
         let nameless = match &self.request {
             GroupRequest::JoinGroup(r) => r.group_id.is_empty(),
             GroupRequest::SyncGroup(r) => {
@@ -182,9 +190,25 @@ impl Submission {
                 error_code: code,
                 ..Default::default()
             }),
-            GroupRequest::TopicsDeleted(_) => GroupResponse::TopicsDeleted(error),
+            GroupRequest::ConsumerGroupHeartbeat(_) => {
+                GroupResponse::ConsumerGroupHeartbeat(ConsumerGroupHeartbeatResponse {
+                    error_code: code,
+                    ..Default::default()
+                })
+            }
+            GroupRequest::ConsumerGroupDescribe(groups) => {
+                let failed = |id: &String| failed_description(id.clone(), code);
+                GroupResponse::ConsumerGroupDescribe(groups.iter().map(failed).collect())
+            }
         }
     }
+}
+
+fn failed_description(
+    group_id: String,
+    error_code: ErrorCode,
+) -> consumer_group_describe_response::DescribedGroup {
+    consumer_group_describe_response::DescribedGroup { group_id, error_code, ..Default::default() }
 }
 
 impl GroupResponse {
@@ -247,7 +271,15 @@ impl GroupResponse {
                 error_code: code,
                 ..Default::default()
             }),
-            GroupResponse::TopicsDeleted(_) => GroupResponse::TopicsDeleted(error),
+            GroupResponse::ConsumerGroupHeartbeat(_) => {
+                GroupResponse::ConsumerGroupHeartbeat(ConsumerGroupHeartbeatResponse {
+                    error_code: code,
+                    ..Default::default()
+                })
+            }
+            GroupResponse::ConsumerGroupDescribe(groups) => GroupResponse::ConsumerGroupDescribe(
+                groups.into_iter().map(|group| failed_description(group.group_id, code)).collect(),
+            ),
         }
     }
 

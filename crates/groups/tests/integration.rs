@@ -3,11 +3,13 @@
 
 mod assignor_oracle;
 mod assignors;
+mod consumer_groups;
 mod in_flight;
 mod kafka_oracle;
 #[path = "../../testkit/src/oracle.rs"]
 mod oracle;
 mod random;
+mod random_consumer;
 mod script;
 mod scripts;
 mod topic_regex_oracle;

@@ -14,6 +14,9 @@ pub const KRAFT_VERSION: &str = "kraft.version";
 /// Name of the feature of eligible leader replicas (KIP-966).
 pub const ELR_VERSION: &str = "eligible.leader.replicas.version";
 
+/// Name of the feature of groups of the consumer protocol (KIP-848).
+pub const GROUP_VERSION: &str = "group.version";
+
 /// Level of `metadata.version`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MetadataVersion(i16);
@@ -115,7 +118,7 @@ pub struct FeatureRange {
 /// What a broker of this release supports; the ranges of Kafka 4.3.
 pub const SUPPORTED: [FeatureRange; 7] = [
     FeatureRange { name: ELR_VERSION, min: 0, max: 1 },
-    FeatureRange { name: "group.version", min: 0, max: 1 },
+    FeatureRange { name: GROUP_VERSION, min: 0, max: 1 },
     FeatureRange { name: KRAFT_VERSION, min: 0, max: 1 },
     FeatureRange { name: METADATA_VERSION, min: 7, max: 30 },
     FeatureRange { name: "share.version", min: 0, max: 1 },
@@ -133,7 +136,7 @@ pub fn supported(name: &str) -> Option<FeatureRange> {
 pub const INITIAL_LEVELS: [(&str, i16); 6] = [
     (METADATA_VERSION, 30),
     (ELR_VERSION, 1),
-    ("group.version", 1),
+    (GROUP_VERSION, 1),
     ("share.version", 1),
     ("streams.version", 1),
     ("transaction.version", 2),

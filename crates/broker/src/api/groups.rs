@@ -27,6 +27,7 @@ use crate::api::request::Context;
 use crate::coordinators::runtime::Submitted;
 use crate::net::budget::Charge;
 use thalweg_metadata::controller::OFFSETS_TOPIC;
+use thalweg_metadata::features::GROUP_VERSION;
 
 fn request_context(context: &Context) -> RequestContext {
     RequestContext {
@@ -86,6 +87,35 @@ one_group!(sync, SyncGroupRequest, SyncGroupResponse, SyncGroup);
 one_group!(heartbeat, HeartbeatRequest, HeartbeatResponse, Heartbeat);
 one_group!(leave, LeaveGroupRequest, LeaveGroupResponse, LeaveGroup);
 
+/// Whether groups of the consumer protocol (KIP-848) are served: its feature is finalized for the
+/// cluster, and the broker's configuration does not leave it out. Their APIs are listed all the same, as
+/// in Kafka.
+fn has_consumer_protocol(context: &Context) -> bool {
+    let broker = &context.broker;
+    broker.settings().has_consumer_protocol && broker.image().features.level(GROUP_VERSION) >= 1
+}
+
+pub(super) async fn consumer_heartbeat(
+    context: Context,
+    request: ConsumerGroupHeartbeatRequest,
+    held: Charge,
+) -> ConsumerGroupHeartbeatResponse {
+    if !has_consumer_protocol(&context) {
+        return ConsumerGroupHeartbeatResponse {
+            error_code: ErrorCode::UNSUPPORTED_VERSION,
+            ..Default::default()
+        };
+    }
+    submit_consumer_heartbeat(context, request, held).await
+}
+
+one_group!(
+    submit_consumer_heartbeat,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupHeartbeat
+);
+
 /// Groups by the shard they live in, in the order of the request.
 fn by_shard(context: &Context, groups: Vec<String>) -> Vec<Vec<String>> {
     let shards = shards(context);
@@ -134,6 +164,55 @@ pub(super) async fn describe(
         })
         .collect();
     DescribeGroupsResponse { groups, ..Default::default() }
+}
+
+pub(super) async fn consumer_describe(
+    context: Context,
+    request: ConsumerGroupDescribeRequest,
+) -> ConsumerGroupDescribeResponse {
+    let failed = |group_id: String, error_code| consumer_group_describe_response::DescribedGroup {
+        group_id,
+        error_code,
+        ..Default::default()
+    };
+    // Once each, as in `describe`.
+    let mut named = HashSet::new();
+    let mut order = request.group_ids;
+    order.retain(|group| named.insert(group.clone()));
+    if !has_consumer_protocol(&context) {
+        let refused = |id| failed(id, ErrorCode::UNSUPPORTED_VERSION);
+        let groups = order.into_iter().map(refused).collect();
+        return ConsumerGroupDescribeResponse { groups, ..Default::default() };
+    }
+    let asked = order.iter().filter(|group| !group.is_empty()).cloned().collect();
+    let submitted: Vec<_> = by_shard(&context, asked)
+        .into_iter()
+        .map(|groups| {
+            let first = groups[0].clone();
+            submit(&context, &first, GroupRequest::ConsumerGroupDescribe(groups))
+        })
+        .collect();
+    let mut found = BTreeMap::new();
+    for one in submitted {
+        if let Some(GroupResponse::ConsumerGroupDescribe(groups)) = one.wait().await {
+            found.extend(groups.into_iter().map(|group| (group.group_id.clone(), group)));
+        }
+    }
+    let groups = order
+        .into_iter()
+        .map(|id| {
+            if id.is_empty() {
+                return failed(id, ErrorCode::INVALID_GROUP_ID);
+            }
+            let found = found.remove(&id);
+            let mut group = found.unwrap_or_else(|| failed(id, ErrorCode::NOT_COORDINATOR));
+            if request.include_authorized_operations && group.error_code.is_ok() {
+                group.authorized_operations = super::GROUP_OPERATIONS;
+            }
+            group
+        })
+        .collect();
+    ConsumerGroupDescribeResponse { groups, ..Default::default() }
 }
 
 pub(super) async fn list(context: Context, request: ListGroupsRequest) -> ListGroupsResponse {

@@ -129,6 +129,7 @@ apis! {
     DescribeProducersRequest => describe_producers::handle,
     ListConfigResourcesRequest => configs::list_resources,
     DescribeTopicPartitionsRequest => metadata::describe_topic_partitions,
+    ConsumerGroupDescribeRequest => groups::consumer_describe,
     ;
     // These give the charge back when a coordinator has taken the request over.
     consumed_first:
@@ -137,6 +138,7 @@ apis! {
     HeartbeatRequest => groups::heartbeat,
     LeaveGroupRequest => groups::leave,
     SyncGroupRequest => groups::sync,
+    ConsumerGroupHeartbeatRequest => groups::consumer_heartbeat,
     ;
 }
 

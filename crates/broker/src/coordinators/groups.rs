@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use thalweg_coordinator::Account;
 use thalweg_groups::{
-    GroupConfig, GroupCounters, GroupCounts, GroupRequest, GroupResponse, GroupShard,
-    RequestContext, Submission, partition_for,
+    GroupConfig, GroupCounters, GroupCounts, GroupEvent, GroupResponse, GroupShard, Submission,
+    partition_for,
 };
-use thalweg_wire::{ErrorCode, Uuid};
+use thalweg_metadata::image::{Changes, MetadataImage};
+use thalweg_wire::ErrorCode;
 
 use super::runtime::{Coordinator, RuntimeConfig, Submitted};
 use crate::clock::Clock;
@@ -16,23 +18,44 @@ use crate::partition::Partition;
 /// Group coordination on the partitions of `__consumer_offsets` that this broker leads.
 pub(crate) struct Groups {
     coordinator: Arc<Coordinator<GroupShard>>,
-    config: Arc<GroupConfig>,
+    current: Arc<Current>,
     /// Memory that members leave behind in all shards.
     account: Arc<Account>,
+}
+
+/// What is so now. It is brought up to date before shards are told of a change, so that one that
+/// becomes active meanwhile misses nothing.
+struct Current {
+    config: ArcSwap<GroupConfig>,
+    image: ArcSwap<MetadataImage>,
+}
+
+impl Current {
+    /// What a shard that becomes active is told.
+    fn events(&self) -> Vec<GroupEvent> {
+        let image = self.image.load_full();
+        let metadata = GroupEvent::Metadata { image, changes: None };
+        vec![GroupEvent::Config(self.config.load_full()), metadata]
+    }
 }
 
 impl Groups {
     pub(crate) fn new(
         config: GroupConfig,
+        image: Arc<MetadataImage>,
         memory: usize,
         runtime: RuntimeConfig,
         clock: Clock,
     ) -> Groups {
-        let config = Arc::new(config);
+        let config = ArcSwap::from_pointee(config);
+        let current = Arc::new(Current { config, image: ArcSwap::new(image) });
         let account = Account::new(memory);
-        let parts = (Arc::clone(&config), Arc::clone(&account));
-        let shard = move || GroupShard::with_account(Arc::clone(&parts.0), Arc::clone(&parts.1));
-        Groups { coordinator: Coordinator::new(runtime, clock, shard), config, account }
+        let parts = (Arc::clone(&current), Arc::clone(&account));
+        let shard =
+            move || GroupShard::with_account(parts.0.config.load_full(), Arc::clone(&parts.1));
+        let known = Arc::clone(&current);
+        let coordinator = Coordinator::new(runtime, clock, shard, move || known.events());
+        Groups { coordinator, current, account }
     }
 
     /// Memory that members leave behind in all shards.
@@ -67,7 +90,7 @@ impl Groups {
         partitions: u32,
         submission: Submission,
     ) -> Submitted<GroupResponse> {
-        if let Some(refused) = submission.precheck(&self.config) {
+        if let Some(refused) = submission.precheck(&self.current.config.load()) {
             return Submitted::Now(refused);
         }
         if partitions == 0 {
@@ -85,14 +108,30 @@ impl Groups {
             .collect()
     }
 
-    /// Topics are gone: their offsets go too.
-    pub(crate) fn topics_deleted(&self, topics: Vec<(Uuid, String)>) {
-        let submission = Submission {
-            context: RequestContext::default(),
-            request: GroupRequest::TopicsDeleted(topics),
-        };
-        // Nobody waits for the answers; shards that are loading replay the topics as they are.
-        drop(self.submit_all(&submission));
+    /// The metadata changed. Shards hear of what may matter to groups: topics, their partitions, and the
+    /// brokers, whose racks assignors look at. On a thread that may wait.
+    pub(crate) fn metadata_changed(&self, image: Arc<MetadataImage>, changes: &Arc<Changes>) {
+        self.current.image.store(Arc::clone(&image));
+        let matters = !changes.created_topics.is_empty()
+            || !changes.deleted_topics.is_empty()
+            || !changes.partitions.is_empty()
+            || !changes.brokers.is_empty();
+        if matters {
+            self.coordinator.event(|| GroupEvent::Metadata {
+                image: Arc::clone(&image),
+                changes: Some(Arc::clone(changes)),
+            });
+        }
+    }
+
+    /// The settings may have changed.
+    pub(crate) fn configure(&self, config: GroupConfig) {
+        if **self.current.config.load() == config {
+            return;
+        }
+        let config = Arc::new(config);
+        self.current.config.store(Arc::clone(&config));
+        self.coordinator.event(|| GroupEvent::Config(Arc::clone(&config)));
     }
 
     /// What the shards led here hold, and what they have done.

@@ -3,7 +3,8 @@
 //! One lock per partition, never held across an await or a write: while an append is on its way to
 //! the disk others are handled, and their records wait for its result. Requests run on their
 //! connection's task; each partition has one timer task, which sleeps until the runner wants to be
-//! woken.
+//! woken. What a shard has computed elsewhere runs on a few threads that may take long, for all
+//! partitions together; its result goes to the runner that asked, if that is still there.
 //!
 //! A panic may leave a runner half changed. Such a partition is taken down: who waits for it is told
 //! NOT_COORDINATOR, and it is loaded again from its log.
@@ -20,19 +21,28 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
-use thalweg_coordinator::{Now, Runner, RunnerConfig, RunnerState, Shard, Token};
+use thalweg_coordinator::{Job, Now, Runner, RunnerConfig, RunnerState, Shard, Token};
 use thalweg_log::{AppendError, AppendInfo, AppendWaiter};
 use thalweg_records::codec::CompressionSpec;
 use thalweg_wire::ErrorCode;
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 
 use crate::clock::Clock;
 use crate::partition::{AppendFailure, Partition, SubmittedOwn};
+use crate::pool::Pool;
 
 /// How long an append that found no room waits before it is tried again.
 const FULL_BACKOFF: Duration = Duration::from_millis(10);
 /// How long a partition whose coordinator panicked waits before it is loaded again.
 const RELOAD_BACKOFF: Duration = Duration::from_millis(if cfg!(test) { 10 } else { 1000 });
+/// Computations of shards that run at a time; more wait their turn. As many as Kafka's
+/// `group.coordinator.background.threads` has by default. How many can wait is the shards' to bound: a
+/// group has at most one of each kind.
+const JOBS: usize = 2;
+
+/// What a shard that becomes active is told first: everything that is so.
+type Initial<E> = Arc<dyn Fn() -> Vec<E> + Send + Sync>;
 
 /// What is the same for all partitions of one coordinator.
 #[derive(Clone, Copy, Debug)]
@@ -47,9 +57,12 @@ pub(crate) struct Coordinator<S: Shard> {
     config: RuntimeConfig,
     /// Makes the state machine of a partition that is to be loaded.
     shard: Box<dyn Fn() -> S + Send + Sync>,
+    initial: Initial<S::Event>,
+    jobs: Pool,
+    runtime: Handle,
     clock: Clock,
     led: RwLock<HashMap<i32, Arc<Led<S>>>>,
-    /// Panics that took a partition down.
+    /// Panics: those that took a partition down, and those of computations.
     panics: Arc<AtomicU64>,
 }
 
@@ -69,6 +82,10 @@ struct Led<S: Shard> {
     reload: Notify,
     /// The log had no room for an append.
     full: Notify,
+    initial: Initial<S::Event>,
+    jobs: Pool,
+    /// Where jobs are started, whichever thread has found them.
+    runtime: Handle,
     clock: Clock,
     config: RuntimeConfig,
 }
@@ -122,17 +139,30 @@ where
     S::TimerKey: Send,
     S::Then: Send,
 {
+    /// A coordinator that leads nothing yet; on a thread of its runtime.
+    ///
+    /// `initial` says everything that is so. It is asked under the lock of a partition whose shard has
+    /// just become active. What it says must therefore be brought up to date *before*
+    /// [`event`](Self::event) is called: then nothing is missed in between, and at worst said twice.
     pub(crate) fn new(
         config: RuntimeConfig,
         clock: Clock,
         shard: impl Fn() -> S + Send + Sync + 'static,
+        initial: impl Fn() -> Vec<S::Event> + Send + Sync + 'static,
     ) -> Arc<Coordinator<S>> {
-        let shard = Box::new(shard);
-        let led = RwLock::default();
-        Arc::new(Coordinator { config, shard, clock, led, panics: Arc::default() })
+        Arc::new(Coordinator {
+            config,
+            shard: Box::new(shard),
+            initial: Arc::new(initial),
+            jobs: Pool::new(JOBS),
+            runtime: Handle::current(),
+            clock,
+            led: RwLock::default(),
+            panics: Arc::default(),
+        })
     }
 
-    /// Panics that took a partition down.
+    /// Panics: those that took a partition down, and those of computations.
     pub(crate) fn panics(&self) -> u64 {
         self.panics.load(Ordering::Relaxed)
     }
@@ -199,6 +229,9 @@ where
             wake_changed: Notify::new(),
             reload: Notify::new(),
             full: Notify::new(),
+            initial: Arc::clone(&self.initial),
+            jobs: self.jobs.clone(),
+            runtime: self.runtime.clone(),
             clock: self.clock,
             config: self.config,
         })
@@ -302,6 +335,15 @@ where
             return Submitted::Now(S::refuse(&request, ErrorCode::NOT_COORDINATOR));
         };
         led.submit(request)
+    }
+
+    /// Tells the shard of every partition led here of something outside its log. One that is loading is
+    /// told everything that is so when it is done.
+    pub(crate) fn event(&self, make: impl Fn() -> S::Event) {
+        let all: Vec<_> = self.led.read().values().cloned().collect();
+        for led in all {
+            led.with(|runner, now| runner.event(make(), now));
+        }
     }
 
     /// Looks at the shard of every partition led here.
@@ -422,6 +464,10 @@ where
             let mut state = self.state.lock();
             if !self.is_gone() {
                 state.runner = runner;
+                let now = self.clock.now();
+                for event in (self.initial)() {
+                    state.runner.event(event, now);
+                }
                 self.drive(state);
             }
         });
@@ -444,7 +490,7 @@ where
         });
     }
 
-    /// Does what the runner asks for: appends, answers, timers.
+    /// Does what the runner asks for: appends, answers, jobs, timers.
     fn drive(self: &Arc<Self>, mut state: MutexGuard<'_, State<S>>) {
         if state.writing.is_none() {
             self.write(state);
@@ -453,13 +499,51 @@ where
         }
     }
 
-    /// Answers and timers.
+    /// Answers, jobs and timers.
     fn settle(&self, state: &mut State<S>) {
         state.answer(None);
+        while let Some(job) = state.runner.poll_job() {
+            self.start_job(job);
+        }
         let wake_at = state.runner.wake_at_ms().unwrap_or(u64::MAX);
         if self.wake_at_ms.swap(wake_at, Ordering::AcqRel) > wake_at {
             self.wake_changed.notify_one();
         }
+    }
+
+    /// Has a computation run without the lock, on a thread that may take long.
+    fn start_job(&self, job: S::Job) {
+        let (led, jobs) = (self.me.clone(), self.jobs.clone());
+        self.runtime.spawn(async move {
+            let run = move || {
+                // Nobody wants the result for a partition that moved away, or was loaded again, while the
+                // job waited for its turn.
+                if let Some(led) = led.upgrade().filter(|led| !led.is_gone()) {
+                    led.run_job(&job);
+                }
+            };
+            // It is lost only with the runtime itself.
+            let _ = jobs.run(run).await;
+        });
+    }
+
+    /// Runs a computation of this runner's shard and hands in what came of it. Another runner for the
+    /// same partition is in another `Led`, and a runner that was closed takes nothing.
+    fn run_job(self: &Arc<Self>, job: &S::Job) {
+        // A panic of `failed` would leave the shard waiting for ever: it takes the partition down.
+        self.guarded(|| {
+            let done = catch_unwind(AssertUnwindSafe(|| job.run())).unwrap_or_else(|_| {
+                self.panics.fetch_add(1, Ordering::Relaxed);
+                tracing::error!(
+                    topic = %self.partition.topic, partition = self.partition.index,
+                    "a computation of a coordinator panicked"
+                );
+                job.failed()
+            });
+            let mut state = self.state.lock();
+            state.runner.job_done(done, self.clock.now());
+            self.drive(state);
+        });
     }
 
     /// Goes on with the append that is being written, and with those after it, until the log has to

@@ -120,6 +120,17 @@ impl MemberAssignment {
         })
     }
 
+    /// Whether a partition is among them.
+    pub fn contains(&self, topic_id: Uuid, partition: i32) -> bool {
+        let Ok(at) = self.topics.binary_search_by_key(&topic_id, |(topic, _)| *topic) else {
+            return false;
+        };
+        let end_of = |at: usize| self.topics.get(at).map_or(0, |(_, end)| *end as usize);
+        let begin = at.checked_sub(1).map_or(0, end_of);
+        let partitions = self.partitions.get(begin..end_of(at));
+        partitions.is_some_and(|partitions| partitions.binary_search(&partition).is_ok())
+    }
+
     /// Number of partitions.
     pub fn len(&self) -> usize {
         self.partitions.len()

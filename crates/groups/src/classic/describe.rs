@@ -36,7 +36,12 @@ impl ClassicGroup {
         }
     }
 
-    pub(crate) fn describe_unknown(group_id: &str, api_version: i16) -> DescribedGroup {
+    /// The description of a group that is none, or none of this type, as `message` says.
+    pub(crate) fn describe_unknown(
+        group_id: &str,
+        api_version: i16,
+        message: String,
+    ) -> DescribedGroup {
         let mut described = DescribedGroup {
             group_id: group_id.to_owned(),
             group_state: ClassicGroupState::Dead.name().to_owned(),
@@ -44,7 +49,7 @@ impl ClassicGroup {
         };
         if api_version >= FIRST_VERSION_WITH_NOT_FOUND {
             described.error_code = ErrorCode::GROUP_ID_NOT_FOUND;
-            described.error_message = Some(format!("Group {group_id} not found."));
+            described.error_message = Some(message);
         }
         described
     }
@@ -64,7 +69,8 @@ impl ClassicGroup {
 /// names lets nothing through.
 pub(crate) struct ListFilter {
     states: BTreeSet<String>,
-    classic: bool,
+    /// Empty for all types.
+    types: BTreeSet<String>,
 }
 
 impl ListFilter {
@@ -75,13 +81,12 @@ impl ListFilter {
                 .iter()
                 .map(|s| s.to_lowercase().trim().to_owned())
                 .collect(),
-            classic: request.types_filter.is_empty()
-                || request.types_filter.iter().any(|t| t.to_lowercase() == CLASSIC),
+            types: request.types_filter.iter().map(|t| t.to_lowercase()).collect(),
         }
     }
 
-    pub(crate) fn lets_through(&self, state: ClassicGroupState) -> bool {
-        self.classic
-            && (self.states.is_empty() || self.states.contains(&state.name().to_lowercase()))
+    pub(crate) fn lets_through(&self, group: &ListedGroup) -> bool {
+        (self.types.is_empty() || self.types.contains(&group.group_type))
+            && (self.states.is_empty() || self.states.contains(&group.group_state.to_lowercase()))
     }
 }

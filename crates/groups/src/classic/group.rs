@@ -488,11 +488,11 @@ impl ClassicGroup {
     }
 
     /// The protocol that the members would choose now.
-    pub(super) fn selected_protocol(&self) -> String {
+    pub(crate) fn selected_protocol(&self) -> String {
         select_protocol(&self.ordered_members(), &self.supported)
     }
 
-    fn compute_subscribed_topics(&self) -> Option<BTreeSet<String>> {
+    pub(super) fn compute_subscribed_topics(&self) -> Option<BTreeSet<String>> {
         if !self.uses_consumer_protocol() {
             return None;
         }

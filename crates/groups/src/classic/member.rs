@@ -90,6 +90,31 @@ pub struct Member {
 }
 
 impl Member {
+    /// A member that waits for nothing and has nothing.
+    pub(super) fn joined(
+        id: Arc<str>,
+        instance_id: Option<Arc<str>>,
+        client_id: &str,
+        client_host: &str,
+        (rebalance_timeout_ms, session_timeout_ms): (i32, i32),
+    ) -> Member {
+        Member {
+            id,
+            instance_id,
+            client_id: client_id.into(),
+            client_host: client_host.into(),
+            rebalance_timeout_ms,
+            session_timeout_ms,
+            protocols: Vec::new(),
+            assignment: Bytes::new(),
+            awaiting_join: None,
+            awaiting_sync: None,
+            is_new: false,
+            sequence: 0,
+            spread_hash: 0,
+        }
+    }
+
     /// The member that a record describes. What it holds is counted like what a request leaves behind,
     /// but not refused: it is in the log.
     pub(super) fn from_record(
@@ -105,22 +130,18 @@ impl Member {
             timeout => timeout,
         };
         Member {
-            id: record.member_id.as_str().into(),
-            instance_id: record.group_instance_id.as_deref().map(Into::into),
-            client_id: record.client_id.as_str().into(),
-            client_host: record.client_host.as_str().into(),
-            rebalance_timeout_ms,
-            session_timeout_ms: record.session_timeout,
             protocols: vec![Protocol {
                 name: protocol.to_owned(),
                 metadata: account.keep(record.subscription.clone(), more),
             }],
             assignment: account.keep(record.assignment.clone(), 0),
-            awaiting_join: None,
-            awaiting_sync: None,
-            is_new: false,
-            sequence: 0,
-            spread_hash: 0,
+            ..Member::joined(
+                record.member_id.as_str().into(),
+                record.group_instance_id.as_deref().map(Into::into),
+                &record.client_id,
+                &record.client_host,
+                (rebalance_timeout_ms, record.session_timeout),
+            )
         }
     }
 

@@ -5,6 +5,7 @@
 //! the leader's assignment is written) -> Stable. Only what the last round wrote survives a restart;
 //! everything before that is live state (see [`Shard`](thalweg_coordinator::Shard)).
 
+mod convert;
 mod describe;
 mod group;
 mod join;
@@ -22,6 +23,7 @@ pub use rejoin::StaticRejoin;
 pub use state::ClassicGroupState;
 pub use sync::StoredAssignment;
 
+pub(crate) use convert::JoinedMember;
 pub(crate) use describe::ListFilter;
 pub(crate) use group::Env;
 pub(crate) use join::Join;

@@ -10,6 +10,7 @@ use thalweg_wire::messages::{OffsetCommitRequest, OffsetCommitResponse, OffsetCo
 use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::classic::{ClassicGroup, ClassicGroupState, Env};
+use crate::consumer::{CommitCheck, ConsumerGroup};
 use crate::request::offset_commit_error;
 use crate::{GroupConfig, GroupRecord};
 
@@ -18,24 +19,56 @@ const FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND: i16 = 9;
 /// `retention_time_ms` of requests that do not set one.
 const BROKER_RETENTION: i64 = -1;
 
-/// Computes the records and the answer. `group` is `None` if there is no such group.
+/// The group that offsets are committed of.
+pub(crate) enum CommitGroup<'a> {
+    /// There is none.
+    None,
+    /// A classic group.
+    Classic(&'a mut ClassicGroup),
+    /// A consumer group.
+    Consumer(&'a ConsumerGroup),
+}
+
+/// Whether the request may commit, and what.
+fn admit<'a>(
+    group: CommitGroup<'a>,
+    request: &OffsetCommitRequest,
+    api_version: i16,
+    env: &mut Env<'_>,
+) -> Result<CommitCheck<'a>, ErrorCode> {
+    let epoch = request.generation_id_or_member_epoch;
+    match group {
+        CommitGroup::Classic(group) => group.accept_commit(request, env).map(|()| CommitCheck::Any),
+        CommitGroup::Consumer(group) => group.check_commit(&request.member_id, epoch, api_version),
+        // Nobody manages this group: its offsets are somebody's own business.
+        CommitGroup::None if epoch < 0 => Ok(CommitCheck::Any),
+        CommitGroup::None if api_version >= FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND => {
+            Err(ErrorCode::GROUP_ID_NOT_FOUND)
+        }
+        CommitGroup::None => Err(ErrorCode::ILLEGAL_GENERATION),
+    }
+}
+
+/// Computes the records and the answer. A request with one partition that the member may not commit
+/// is refused as a whole.
 pub(crate) fn commit_offsets(
-    group: Option<&mut ClassicGroup>,
+    group: CommitGroup<'_>,
     request: &OffsetCommitRequest,
     api_version: i16,
     env: &mut Env<'_>,
 ) -> OffsetCommitResponse {
-    let accepted = match group {
-        Some(group) => group.accept_commit(request, env),
-        // Nobody manages this group: its offsets are somebody's own business.
-        None if request.generation_id_or_member_epoch < 0 => Ok(()),
-        None if api_version >= FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND => {
-            Err(ErrorCode::GROUP_ID_NOT_FOUND)
-        }
-        None => Err(ErrorCode::ILLEGAL_GENERATION),
+    let check = match admit(group, request, api_version, env) {
+        Ok(check) => check,
+        Err(error) => return offset_commit_error(request, error),
     };
-    if let Err(error) = accepted {
-        return offset_commit_error(request, error);
+    for topic in &request.topics {
+        for partition in &topic.partitions {
+            if !metadata_is_too_large(partition, env.config)
+                && let Err(error) = check.partition(topic.topic_id, partition.partition_index)
+            {
+                return offset_commit_error(request, error);
+            }
+        }
     }
     let now_ms = env.now.wall_ms;
     let expire_timestamp = match request.retention_time_ms {

@@ -13,24 +13,27 @@ use crate::GroupRecord;
 use crate::classic::{ClassicGroup, ClassicGroupState};
 use crate::logged::Logged;
 
+/// The error of a request for a group that may not lose offsets.
+pub(crate) fn refuse_delete(group: &ClassicGroup) -> Option<OffsetDeleteResponse> {
+    // The topics of members are known for consumers only; others must be gone first.
+    let refused = !group.is(ClassicGroupState::Empty) && !group.uses_consumer_protocol();
+    refused.then(|| OffsetDeleteResponse {
+        error_code: ErrorCode::NON_EMPTY_GROUP,
+        ..Default::default()
+    })
+}
+
 /// Tombstones for the offsets asked for, but for topics that members are subscribed to.
 pub(crate) fn delete_offsets(
     logged: &Logged,
-    group: &ClassicGroup,
+    is_subscribed: impl Fn(&str) -> bool,
     request: &OffsetDeleteRequest,
     records: &mut Vec<GroupRecord>,
 ) -> OffsetDeleteResponse {
-    // The topics of members are known for consumers only; others must be gone first.
-    if !group.is(ClassicGroupState::Empty) && !group.uses_consumer_protocol() {
-        return OffsetDeleteResponse {
-            error_code: ErrorCode::NON_EMPTY_GROUP,
-            ..Default::default()
-        };
-    }
     let id = request.group_id.as_str();
     let mut response = OffsetDeleteResponse::default();
     for topic in &request.topics {
-        let subscribed = group.is_subscribed_to(&topic.name);
+        let subscribed = is_subscribed(&topic.name);
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         for partition in &topic.partitions {
             let index = partition.partition_index;
@@ -77,16 +80,16 @@ pub(crate) fn delete_all_offsets(
 /// were any, go by name.
 pub(crate) fn delete_topics(
     logged: &Logged,
-    topics: &[(Uuid, String)],
+    topics: &[(Uuid, Arc<str>)],
     records: &mut Vec<GroupRecord>,
 ) {
     let is_deleted = |name: &str, id: Uuid| {
-        topics.iter().any(|(deleted, of)| of == name && (id.is_zero() || id == *deleted))
+        topics.iter().any(|(deleted, of)| **of == *name && (id.is_zero() || id == *deleted))
     };
     let mut gone: BTreeSet<(Arc<str>, Arc<str>, i32)> = BTreeSet::new();
     for (group, offsets) in logged.offset_groups() {
         for (_, name) in topics {
-            let Some((topic, partitions)) = offsets.get_key_value(name.as_str()) else { continue };
+            let Some((topic, partitions)) = offsets.get_key_value(name) else { continue };
             for (&partition, offset) in partitions {
                 if is_deleted(topic, offset.topic_id) {
                     gone.insert((group.clone(), topic.clone(), partition));

@@ -10,15 +10,24 @@ use thalweg_wire::messages::offset_fetch_response::{
 };
 use thalweg_wire::{ErrorCode, Uuid};
 
-use crate::logged::{CommittedOffset, Logged};
-use crate::request::no_offset;
+use crate::consumer::check_fetch;
+use crate::logged::{CommittedOffset, GroupEntry, Logged};
+use crate::request::{no_offset, offset_fetch_error};
 
 /// From committed state.
 pub(crate) fn fetch_committed(
     logged: &Logged,
     request: &OffsetFetchRequestGroup,
+    api_version: i16,
 ) -> OffsetFetchResponseGroup {
-    let exists = logged.committed_group(&request.group_id).is_some();
+    let group = logged.committed_group(&request.group_id);
+    if matches!(group, Some(GroupEntry::Consumer)) {
+        let find = |member: &str| logged.committed_member(&request.group_id, member);
+        if let Err(error) = check_fetch(request.member_id.as_deref(), request.member_epoch, find) {
+            return offset_fetch_error(request, error, api_version);
+        }
+    }
+    let exists = group.is_some();
     match &request.topics {
         Some(topics) => fetch_topics(request, topics, |topic, partition| {
             let offset = logged.committed_offset(&request.group_id, topic, partition);
@@ -36,8 +45,15 @@ pub(crate) fn fetch_committed(
 pub(crate) fn fetch_stable(
     logged: &Logged,
     request: &OffsetFetchRequestGroup,
+    api_version: i16,
 ) -> OffsetFetchResponseGroup {
     let group = request.group_id.as_str();
+    if let Some(members) = logged.consumer_group(group) {
+        let find = |member: &str| members.member(member).map(|member| &**member);
+        if let Err(error) = check_fetch(request.member_id.as_deref(), request.member_epoch, find) {
+            return offset_fetch_error(request, error, api_version);
+        }
+    }
     let exists = logged.group(group).is_some();
     let unstable = |topic: &str, partition| logged.has_pending(group, topic, partition);
     match &request.topics {

@@ -8,7 +8,7 @@ mod delete;
 mod expire;
 mod fetch;
 
-pub(crate) use commit::commit_offsets;
-pub(crate) use delete::{delete_all_offsets, delete_offsets, delete_topics};
-pub(crate) use expire::expire_offsets;
+pub(crate) use commit::{CommitGroup, commit_offsets};
+pub(crate) use delete::{delete_all_offsets, delete_offsets, delete_topics, refuse_delete};
+pub(crate) use expire::{Expiry, expire_offsets};
 pub(crate) use fetch::{fetch_committed, fetch_stable};

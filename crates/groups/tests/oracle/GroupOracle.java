@@ -36,6 +36,8 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.config.AbstractConfig;
+import org.apache.kafka.common.message.ConsumerGroupDescribeResponseData;
+import org.apache.kafka.common.message.ConsumerGroupHeartbeatRequestData;
 import org.apache.kafka.common.message.HeartbeatRequestData;
 import org.apache.kafka.common.message.JoinGroupRequestData;
 import org.apache.kafka.common.message.LeaveGroupRequestData;
@@ -43,8 +45,12 @@ import org.apache.kafka.common.message.ListGroupsRequestData;
 import org.apache.kafka.common.message.OffsetCommitRequestData;
 import org.apache.kafka.common.message.OffsetDeleteRequestData;
 import org.apache.kafka.common.message.OffsetFetchRequestData;
+import org.apache.kafka.common.message.OffsetFetchResponseData;
 import org.apache.kafka.common.message.SyncGroupRequestData;
 import org.apache.kafka.common.message.SyncGroupResponseData;
+import org.apache.kafka.common.metadata.PartitionRecord;
+import org.apache.kafka.common.metadata.RemoveTopicRecord;
+import org.apache.kafka.common.metadata.TopicRecord;
 import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.internal.MemoryRecords;
@@ -64,15 +70,41 @@ import org.apache.kafka.coordinator.common.runtime.CoordinatorPlayback;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntimeMetrics;
+import org.apache.kafka.coordinator.common.runtime.KRaftCoordinatorMetadataDelta;
+import org.apache.kafka.coordinator.common.runtime.KRaftCoordinatorMetadataImage;
 import org.apache.kafka.coordinator.common.runtime.PartitionWriter;
+import org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAssignor;
+import org.apache.kafka.coordinator.group.api.assignor.GroupAssignment;
+import org.apache.kafka.coordinator.group.api.assignor.GroupSpec;
+import org.apache.kafka.coordinator.group.api.assignor.MemberAssignment;
+import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
 import org.apache.kafka.coordinator.group.classic.ClassicGroup;
 import org.apache.kafka.coordinator.group.classic.ClassicGroupMember;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupCurrentMemberAssignmentKey;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupCurrentMemberAssignmentValue;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupMemberMetadataKey;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupMemberMetadataValue;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupMetadataKey;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupMetadataValue;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupPartitionMetadataKey;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupRegularExpressionKey;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupRegularExpressionValue;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupTargetAssignmentMemberKey;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupTargetAssignmentMemberValue;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupTargetAssignmentMetadataKey;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupTargetAssignmentMetadataValue;
 import org.apache.kafka.coordinator.group.generated.GroupMetadataKey;
 import org.apache.kafka.coordinator.group.generated.GroupMetadataValue;
 import org.apache.kafka.coordinator.group.generated.OffsetCommitKey;
 import org.apache.kafka.coordinator.group.generated.OffsetCommitValue;
 import org.apache.kafka.coordinator.group.metrics.GroupCoordinatorMetrics;
+import org.apache.kafka.coordinator.group.modern.MemberAssignmentImpl;
+import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup;
 import org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig;
+import org.apache.kafka.image.MetadataDelta;
+import org.apache.kafka.image.MetadataImage;
+import org.apache.kafka.image.MetadataProvenance;
+import org.apache.kafka.image.TopicImage;
 import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 import org.apache.kafka.server.share.persister.NoOpStatePersister;
 import org.apache.kafka.server.util.timer.Timer;
@@ -254,7 +286,54 @@ public class GroupOracle {
         }
     }
 
+    /** Deals partitions to the subscribed members in the order of their ids. */
+    public static class Dealer implements ConsumerGroupPartitionAssignor {
+        public String name() {
+            return "dealer";
+        }
+
+        int at(int partition, int members) {
+            return partition % members;
+        }
+
+        public GroupAssignment assign(GroupSpec group, SubscribedTopicDescriber topics) {
+            Map<String, Map<Uuid, Set<Integer>>> dealt = new HashMap<>();
+            Map<Uuid, List<String>> subscribers = new HashMap<>();
+            for (String member : new TreeSet<>(group.memberIds())) {
+                dealt.put(member, new HashMap<>());
+                for (Uuid topic : group.memberSubscription(member).subscribedTopicIds()) {
+                    subscribers.computeIfAbsent(topic, __ -> new ArrayList<>()).add(member);
+                }
+            }
+            subscribers.forEach((topic, members) -> {
+                for (int p = 0; p < topics.numPartitions(topic); p++) {
+                    String member = members.get(at(p, members.size()));
+                    dealt.get(member).computeIfAbsent(topic, __ -> new java.util.HashSet<>()).add(p);
+                }
+            });
+            Map<String, MemberAssignment> assignments = new HashMap<>();
+            dealt.forEach((member, partitions) -> assignments.put(member, new MemberAssignmentImpl(partitions)));
+            return new GroupAssignment(assignments);
+        }
+    }
+
+    /** The same, beginning with the last one. */
+    public static class BackwardsDealer extends Dealer {
+        @Override
+        public String name() {
+            return "backwards";
+        }
+
+        @Override
+        int at(int partition, int members) {
+            return members - 1 - partition % members;
+        }
+    }
+
     final List<String> lines = new ArrayList<>();
+    MetadataImage image = MetadataImage.EMPTY;
+    long imageVersion;
+    GroupConfigManager groupConfigs;
     Clock clock;
     Deadlines timer;
     Events events;
@@ -291,11 +370,26 @@ public class GroupOracle {
         names.forEach((ours, kafkas) -> {
             if (op.containsKey(ours)) props.put(kafkas, op.get(ours));
         });
+        Map<String, String> consumers = Map.of(
+            "csession", "session.timeout.ms",
+            "chb", "heartbeat.interval.ms",
+            "cint", "assignment.interval.ms",
+            "cmax", "max.size",
+            "policy", "migration.policy");
+        consumers.forEach((ours, kafkas) -> {
+            if (!op.containsKey(ours)) return;
+            props.put("group.consumer." + kafkas, op.get(ours));
+            if (kafkas.endsWith(".ms")) props.put("group.consumer.min." + kafkas, op.get(ours));
+        });
+        props.put("group.consumer.assignors", Dealer.class.getName() + "," + BackwardsDealer.class.getName());
+        image = MetadataImage.EMPTY;
+        imageVersion = 0;
         GroupCoordinatorConfig config = GroupCoordinatorConfig.fromProps(props);
         ShareGroupConfig shareConfig = new ShareGroupConfig(new AbstractConfig(
             Utils.mergeConfigs(List.of(ShareGroupConfig.CONFIG_DEF, GroupCoordinatorConfig.CONFIG_DEF)),
             Map.of(), false));
         GroupConfigManager configs = new GroupConfigManager(Map.of(), config, shareConfig);
+        groupConfigs = configs;
         GroupCoordinatorMetrics metrics =
             new GroupCoordinatorMetrics(registry, new org.apache.kafka.common.metrics.Metrics());
         CoordinatorRuntimeMetrics runtimeMetrics = (CoordinatorRuntimeMetrics) Proxy.newProxyInstance(
@@ -428,25 +522,106 @@ public class GroupOracle {
             case "commit" -> answer(service.commitOffsets(context, commit(op), BufferSupplier.NO_CACHING), r -> List.of(
                 "commit topics=" + set(r.topics().stream().flatMap(t -> t.partitions().stream().map(p ->
                     t.name() + "/" + p.partitionIndex() + "/" + p.errorCode())).toList())));
-            case "fetch" -> answer(service.fetchOffsets(context, fetch(op), "1".equals(op.get("stable"))), r -> List.of(
+            // What the broker makes of an error is the group's error.
+            case "fetch" -> answer(service.fetchOffsets(context, fetch(op), "1".equals(op.get("stable"))).exceptionally(e ->
+                new OffsetFetchResponseData.OffsetFetchResponseGroup().setGroupId(op.get("g"))
+                    .setErrorCode(Errors.forException(Errors.maybeUnwrapException(e)).code())), r -> List.of(
                 "fetch g=" + r.groupId() + " err=" + r.errorCode() + " topics=" + set(r.topics().stream().flatMap(t ->
                     t.partitions().stream().map(p -> t.name() + "/" + p.partitionIndex() + "/" + p.committedOffset()
                         + "/" + p.committedLeaderEpoch() + "/" + p.metadata() + "/" + p.errorCode())).toList())));
             case "odel" -> answer(service.deleteOffsets(context, offsetDelete(op), BufferSupplier.NO_CACHING), r -> List.of(
                 "odel err=" + r.errorCode() + " topics=" + set(r.topics().stream().flatMap(t ->
                     t.partitions().stream().map(p -> t.name() + "/" + p.partitionIndex() + "/" + p.errorCode())).toList())));
-            case "topicdel" -> {
-                List<GroupCoordinatorShard.DeletedTopic> topics = list(op, "t").stream()
-                    .map(t -> new GroupCoordinatorShard.DeletedTopic(topicId(t), t)).toList();
-                CompletableFuture<?> all = CompletableFuture.allOf(
-                    runtime.<Void>scheduleWriteAllOperation("topics", s -> s.onTopicsDeleted(topics))
-                        .toArray(new CompletableFuture<?>[0]));
-                answer(all.handle((r, e) -> e == null ? Errors.NONE : Errors.forException(Errors.maybeUnwrapException(e))),
-                    error -> List.of("topicdel err=" + error.code()));
+            case "topicdel" -> topicsDeleted(list(op, "t"), Map.of());
+            case "topic" -> {
+                String name = op.get("n");
+                MetadataDelta delta = new MetadataDelta.Builder().setImage(image).build();
+                TopicImage known = image.topics().getTopic(name);
+                Uuid id = known == null ? topicId(name, number(op, "life", 0)) : known.id();
+                if (known == null) delta.replay(new TopicRecord().setName(name).setTopicId(id));
+                for (int p = known == null ? 0 : known.partitions().size(); p < number(op, "p", 1); p++) {
+                    delta.replay(new PartitionRecord().setTopicId(id).setPartitionId(p).setReplicas(List.of(1))
+                        .setIsr(List.of(1)).setLeader(1).setDirectories(List.of(Uuid.ZERO_UUID)));
+                }
+                publish(delta);
             }
+            case "untopic" -> {
+                String name = op.get("n");
+                TopicImage known = image.topics().getTopic(name);
+                if (known != null) {
+                    MetadataDelta delta = new MetadataDelta.Builder().setImage(image).build();
+                    delta.replay(new RemoveTopicRecord().setTopicId(known.id()));
+                    publish(delta);
+                    topicsDeleted(List.of(name), Map.of(name, known.id()));
+                }
+            }
+            case "gconf" -> {
+                java.util.Properties configs = new java.util.Properties();
+                op.forEach((name, value) -> {
+                    if (!name.equals("g")) configs.put("consumer." + name + ".ms", value);
+                });
+                groupConfigs.updateGroupConfig(op.get("g"), configs);
+            }
+            case "chb" -> answer(service.consumerGroupHeartbeat(context, consumerHeartbeat(op)), r -> List.of(
+                "chb err=" + r.errorCode() + " id=" + r.memberId() + " epoch=" + r.memberEpoch() + " every="
+                    + r.heartbeatIntervalMs() + " assignment=" + (r.assignment() == null ? "null" :
+                        set(r.assignment().topicPartitions().stream().flatMap(t ->
+                            t.partitions().stream().map(p -> t.topicId() + "-" + p)).toList()))));
+            case "cdesc" -> answer(service.consumerGroupDescribe(context, list(op, "g")), r -> r.stream().map(g ->
+                "cdesc g=" + g.groupId() + " err=" + g.errorCode() + " msg=" + g.errorMessage() + " state="
+                    + g.groupState() + " epoch=" + g.groupEpoch() + " aepoch=" + g.assignmentEpoch() + " assignor="
+                    + g.assignorName() + " members=" + set(g.members().stream().map(m ->
+                        m.memberId() + "/" + m.instanceId() + "/" + m.rackId() + "/" + m.memberEpoch() + "/"
+                            + m.clientId() + "/" + m.clientHost() + "/" + m.subscribedTopicNames().stream().sorted().toList() + "/"
+                            + m.subscribedTopicRegex() + "/" + m.memberType() + "/"
+                            + described(m.assignment()) + "/" + described(m.targetAssignment())).toList())).toList());
             default -> throw new IllegalArgumentException(line);
         }
         events.drain();
+    }
+
+    static List<String> described(ConsumerGroupDescribeResponseData.Assignment assignment) {
+        return assignment.topicPartitions().stream().flatMap(t ->
+            t.partitions().stream().map(p -> t.topicName() + "-" + t.topicId() + "-" + p)).sorted().toList();
+    }
+
+    void publish(MetadataDelta delta) {
+        image = delta.apply(new MetadataProvenance(++imageVersion, 0, 0, true));
+        runtime.onMetadataUpdate(new KRaftCoordinatorMetadataDelta(delta), new KRaftCoordinatorMetadataImage(image));
+        events.drain();
+    }
+
+    void topicsDeleted(List<String> names, Map<String, Uuid> ids) {
+        List<GroupCoordinatorShard.DeletedTopic> topics = names.stream().map(t ->
+            new GroupCoordinatorShard.DeletedTopic(ids.getOrDefault(t, topicId(t)), t)).toList();
+        runtime.<Void>scheduleWriteAllOperation("topics", s -> s.onTopicsDeleted(topics));
+        events.drain();
+    }
+
+    ConsumerGroupHeartbeatRequestData consumerHeartbeat(Map<String, String> op) {
+        ConsumerGroupHeartbeatRequestData request = new ConsumerGroupHeartbeatRequestData()
+            .setGroupId(op.get("g"))
+            .setMemberId(op.getOrDefault("m", ""))
+            .setMemberEpoch(number(op, "e", 0))
+            .setInstanceId(op.get("i"))
+            .setRackId(op.get("rack"))
+            .setRebalanceTimeoutMs(number(op, "rt", -1))
+            .setSubscribedTopicNames(op.containsKey("t") ? list(op, "t").stream().filter(t -> !t.isEmpty()).toList() : null)
+            .setSubscribedTopicRegex(op.get("x"))
+            .setServerAssignor(op.get("a"));
+        if (op.containsKey("o")) {
+            List<ConsumerGroupHeartbeatRequestData.TopicPartitions> owned = new ArrayList<>();
+            for (String topic : list(op, "o")) {
+                if (topic.isEmpty()) continue;
+                String[] parts = topic.split(":");
+                List<Integer> partitions = new ArrayList<>();
+                for (int i = 2; i < parts.length; i++) partitions.add(Integer.parseInt(parts[i]));
+                owned.add(new ConsumerGroupHeartbeatRequestData.TopicPartitions()
+                    .setTopicId(topicId(parts[0], Integer.parseInt(parts[1]))).setPartitions(partitions));
+            }
+            request.setTopicPartitions(owned);
+        }
+        return request;
     }
 
     /** With the one check that stands before the coordinator. */
@@ -495,7 +670,7 @@ public class GroupOracle {
         return request;
     }
 
-    static OffsetCommitRequestData commit(Map<String, String> op) {
+    OffsetCommitRequestData commit(Map<String, String> op) {
         OffsetCommitRequestData request = new OffsetCommitRequestData()
             .setGroupId(op.get("g"))
             .setMemberId(op.getOrDefault("m", ""))
@@ -506,7 +681,7 @@ public class GroupOracle {
             String[] parts = offset.split(":", -1);
             request.topics().add(new OffsetCommitRequestData.OffsetCommitRequestTopic()
                 .setName(parts[0])
-                .setTopicId(topicId(parts[0]))
+                .setTopicId(known(parts[0]))
                 .setPartitions(List.of(new OffsetCommitRequestData.OffsetCommitRequestPartition()
                     .setPartitionIndex(Integer.parseInt(parts[1]))
                     .setCommittedOffset(Long.parseLong(parts[2]))
@@ -516,16 +691,17 @@ public class GroupOracle {
         return request;
     }
 
-    static OffsetFetchRequestData.OffsetFetchRequestGroup fetch(Map<String, String> op) {
+    OffsetFetchRequestData.OffsetFetchRequestGroup fetch(Map<String, String> op) {
         OffsetFetchRequestData.OffsetFetchRequestGroup request =
-            new OffsetFetchRequestData.OffsetFetchRequestGroup().setGroupId(op.get("g"));
+            new OffsetFetchRequestData.OffsetFetchRequestGroup().setGroupId(op.get("g"))
+                .setMemberId(op.get("m")).setMemberEpoch(number(op, "e", -1));
         if ("all".equals(op.get("o"))) return request.setTopics(null);
         List<OffsetFetchRequestData.OffsetFetchRequestTopics> topics = new ArrayList<>();
         for (String partition : list(op, "o")) {
             String[] parts = partition.split(":", -1);
             topics.add(new OffsetFetchRequestData.OffsetFetchRequestTopics()
                 .setName(parts[0])
-                .setTopicId(parts.length > 2 ? topicId(parts[2]) : topicId(parts[0]))
+                .setTopicId(parts.length > 2 ? topicId(parts[2]) : known(parts[0]))
                 .setPartitionIndexes(List.of(Integer.parseInt(parts[1]))));
         }
         return request.setTopics(topics);
@@ -548,9 +724,23 @@ public class GroupOracle {
         return name.startsWith("old") ? Uuid.ZERO_UUID : new Uuid(0x7000_0000_0000_0000L, name.hashCode());
     }
 
+    /** The id of a topic in one of its lives. */
+    static Uuid topicId(String name, int life) {
+        return new Uuid(0x7000_0000_0000_0000L + life, name.hashCode());
+    }
+
+    /** The id of a topic now. */
+    Uuid known(String name) {
+        TopicImage topic = image.topics().getTopic(name);
+        return topic == null ? topicId(name) : topic.id();
+    }
+
     /** {@code !hex} is taken as it is, anything else names topics. */
     static byte[] metadata(String text) {
         if (text.startsWith("!")) return HexFormat.of().parseHex(text.substring(1));
+        // topics, and what is owned: t1+t2~t1.0.1~t2.4
+        String[] halves = text.split("~");
+        text = halves[0];
         String[] topics = text.isEmpty() ? new String[0] : text.split("\\+");
         ByteBuffer buffer = ByteBuffer.allocate(1024);
         buffer.putShort((short) 1).putInt(topics.length);
@@ -558,7 +748,13 @@ public class GroupOracle {
             byte[] bytes = topic.getBytes(StandardCharsets.UTF_8);
             buffer.putShort((short) bytes.length).put(bytes);
         }
-        buffer.putInt(-1).putInt(0);
+        buffer.putInt(-1).putInt(halves.length - 1);
+        for (int i = 1; i < halves.length; i++) {
+            String[] parts = halves[i].split("\\.");
+            byte[] bytes = parts[0].getBytes(StandardCharsets.UTF_8);
+            buffer.putShort((short) bytes.length).put(bytes).putInt(parts.length - 1);
+            for (int j = 1; j < parts.length; j++) buffer.putInt(Integer.parseInt(parts[j]));
+        }
         byte[] bytes = new byte[buffer.position()];
         buffer.flip().get(bytes);
         return bytes;
@@ -594,6 +790,7 @@ public class GroupOracle {
                         + m.rebalanceTimeout() + "/" + m.sessionTimeout() + ":" + hex(m.subscription()) + ":"
                         + hex(m.assignment())).toList());
         }
+        if (!(key instanceof OffsetCommitKey)) return showConsumer(record, version);
         OffsetCommitKey offset = (OffsetCommitKey) key;
         String at = "log offset " + offset.group() + "/" + offset.topic() + "/" + offset.partition();
         if (record.value() == null) return at + " tombstone";
@@ -602,11 +799,98 @@ public class GroupOracle {
             + " ts=" + v.commitTimestamp() + " exp=" + v.expireTimestamp() + " tid=" + v.topicId();
     }
 
+    static String showConsumer(CoordinatorRecord record, short version) {
+        ApiMessage key = record.key();
+        ApiMessage value = record.value() == null ? null : record.value().message();
+        String tail = value == null ? " tombstone" : " v=" + version + " ";
+        if (key instanceof ConsumerGroupMetadataKey k) {
+            ConsumerGroupMetadataValue v = (ConsumerGroupMetadataValue) value;
+            return "log cgroup g=" + k.groupId() + tail
+                + (v == null ? "" : "epoch=" + v.epoch() + " hash=" + v.metadataHash());
+        } else if (key instanceof ConsumerGroupPartitionMetadataKey k) {
+            return "log cpartitions g=" + k.groupId() + tail;
+        } else if (key instanceof ConsumerGroupMemberMetadataKey k) {
+            ConsumerGroupMemberMetadataValue v = (ConsumerGroupMemberMetadataValue) value;
+            return "log cmember g=" + k.groupId() + " id=" + k.memberId() + tail + (v == null ? "" :
+                "i=" + v.instanceId() + " rack=" + v.rackId() + " c=" + v.clientId() + " h=" + v.clientHost() + " t="
+                    + v.subscribedTopicNames() + " x=" + v.subscribedTopicRegex() + " rt=" + v.rebalanceTimeoutMs()
+                    + " a=" + v.serverAssignor() + " classic=" + classic(v.classicMemberMetadata()));
+        } else if (key instanceof ConsumerGroupTargetAssignmentMetadataKey k) {
+            ConsumerGroupTargetAssignmentMetadataValue v = (ConsumerGroupTargetAssignmentMetadataValue) value;
+            return "log ctepoch g=" + k.groupId() + tail
+                + (v == null ? "" : "epoch=" + v.assignmentEpoch() + " ts=" + v.assignmentTimestamp());
+        } else if (key instanceof ConsumerGroupTargetAssignmentMemberKey k) {
+            ConsumerGroupTargetAssignmentMemberValue v = (ConsumerGroupTargetAssignmentMemberValue) value;
+            return "log ctarget g=" + k.groupId() + " id=" + k.memberId() + tail + (v == null ? "" :
+                set(v.topicPartitions().stream().flatMap(t ->
+                    t.partitions().stream().map(p -> t.topicId() + "-" + p)).toList()));
+        } else if (key instanceof ConsumerGroupCurrentMemberAssignmentKey k) {
+            ConsumerGroupCurrentMemberAssignmentValue v = (ConsumerGroupCurrentMemberAssignmentValue) value;
+            return "log ccurrent g=" + k.groupId() + " id=" + k.memberId() + tail + (v == null ? "" :
+                "epoch=" + v.memberEpoch() + " prev=" + v.previousMemberEpoch() + " state=" + v.state() + " assigned="
+                    + current(v.assignedPartitions()) + " pending=" + current(v.partitionsPendingRevocation()));
+        } else if (key instanceof ConsumerGroupRegularExpressionKey k) {
+            ConsumerGroupRegularExpressionValue v = (ConsumerGroupRegularExpressionValue) value;
+            return "log cregex g=" + k.groupId() + " x=" + k.regularExpression() + tail + (v == null ? "" :
+                "t=" + v.topics() + " version=" + v.version() + " ts=" + v.timestamp());
+        }
+        throw new IllegalArgumentException("unknown record " + key);
+    }
+
+    static String classic(ConsumerGroupMemberMetadataValue.ClassicMemberMetadata classic) {
+        return classic == null ? "null" : classic.sessionTimeoutMs() + ":" + classic.supportedProtocols().stream()
+            .map(p -> p.name() + "=" + hex(p.metadata())).toList();
+    }
+
+    static String current(List<ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions> topics) {
+        List<String> all = new ArrayList<>();
+        for (ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions topic : topics) {
+            for (int i = 0; i < topic.partitions().size(); i++) {
+                all.add(topic.topicId() + "-" + topic.partitions().get(i) + "@" + topic.assignmentEpochs().get(i));
+            }
+        }
+        return set(all);
+    }
+
+    static String owned(Map<Uuid, Map<Integer, Integer>> owned) {
+        List<String> all = new ArrayList<>();
+        owned.forEach((topic, partitions) -> partitions.forEach((p, epoch) -> all.add(topic + "-" + p + "@" + epoch)));
+        java.util.Collections.sort(all);
+        return all.toString();
+    }
+
+    void consumerState(ConsumerGroup group) {
+        List<String> members = new ArrayList<>();
+        group.members().forEach((id, m) -> members.add(id + "/" + m.instanceId() + "/" + m.rackId() + "/"
+            + m.clientId() + "/" + new TreeSet<>(m.subscribedTopicNames()) + "/" + m.subscribedTopicRegex() + "/"
+            + m.rebalanceTimeoutMs() + "/" + m.serverAssignorName().orElse(null) + "/" + m.memberEpoch() + "/"
+            + m.previousMemberEpoch() + "/" + m.state().value() + "/" + owned(m.assignedPartitions()) + "/"
+            + owned(m.partitionsPendingRevocation()) + "/" + classic(m.classicMemberMetadata().orElse(null))));
+        List<String> targets = new ArrayList<>();
+        group.targetAssignment().forEach((id, assignment) -> {
+            List<String> all = new ArrayList<>();
+            assignment.partitions().forEach((topic, ps) -> ps.forEach(p -> all.add(topic + "-" + p)));
+            java.util.Collections.sort(all);
+            targets.add(id + "/" + all);
+        });
+        List<String> regexes = new ArrayList<>();
+        group.resolvedRegularExpressions().forEach((regex, r) ->
+            regexes.add(regex + "/" + new TreeSet<>(r.topics()) + "/" + r.version() + "/" + r.timestamp()));
+        lines.add("cgroup " + group.groupId() + " " + group.state() + " epoch=" + group.groupEpoch() + " hash="
+            + group.metadataHash() + " aepoch=" + group.assignmentEpoch() + " at=" + group.assignmentTimestamp()
+            + " topics=" + new TreeSet<>(group.subscribedTopicNames().keySet())
+            + " members=" + set(members) + " targets=" + set(targets) + " regexes=" + set(regexes));
+    }
+
     void state() throws Exception {
         Field field = GroupCoordinatorShard.class.getDeclaredField("groupMetadataManager");
         field.setAccessible(true);
         GroupMetadataManager manager = (GroupMetadataManager) field.get(shard);
         for (String id : new TreeSet<>(manager.groupIds())) {
+            if (manager.group(id) instanceof ConsumerGroup consumers) {
+                consumerState(consumers);
+                continue;
+            }
             ClassicGroup group = (ClassicGroup) manager.group(id);
             List<String> members = new ArrayList<>();
             for (ClassicGroupMember member : group.allMembers()) {

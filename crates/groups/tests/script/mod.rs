@@ -6,7 +6,9 @@
 
 #![allow(dead_code)] // Every test program uses its own part.
 
+pub mod consumer;
 pub mod random;
+pub mod random_consumer;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,9 +17,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use thalweg_coordinator::{CoordinatorRecord, KeyValue, MemoryRunner, Now, Position, Shard, Token};
 use thalweg_groups::{
-    ClassicGroup, GroupConfig, GroupRecord, GroupRequest, GroupResponse, GroupShard,
+    ClassicGroup, GroupConfig, GroupEvent, GroupRecord, GroupRequest, GroupResponse, GroupShard,
     RequestContext, Submission, java_string_hash,
 };
+use thalweg_metadata::image::{Changes, TopicImage};
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 use thalweg_wire::messages::leave_group_request::MemberIdentity;
 use thalweg_wire::messages::offset_commit_request::{
@@ -85,13 +88,13 @@ impl Names {
     pub fn normalise(&mut self, text: &str) -> String {
         let mut out = String::new();
         let mut rest = text;
-        while let Some(at) = find_uuid(rest) {
+        while let Some((at, length)) = find_id(rest) {
             let prefix = rest[..at].rfind([' ', '=', '{', '|', '/', ':', ',']).map_or(0, |i| i + 1);
-            let id = &rest[prefix..at + 36];
+            let id = &rest[prefix..at + length];
             let number = self.number_of(id);
             out.push_str(&rest[..prefix]);
             let _ = write!(out, "@{number}");
-            rest = &rest[at + 36..];
+            rest = &rest[at + length..];
         }
         out.push_str(rest);
         sort_sets(&out)
@@ -126,7 +129,10 @@ impl Names {
     /// The bits of the UUID at the end of id `index`.
     pub fn uuid_bits(&self, index: usize) -> Option<u128> {
         let id = self.ids.get(index)?;
-        let uuid = &id[id.len() - 36..];
+        if id.len() == KAFKA_UUID {
+            return kafka_uuid_bits(id);
+        }
+        let uuid = &id[id.len() - JAVA_UUID..];
         u128::from_str_radix(&uuid.replace('-', ""), 16).ok()
     }
 
@@ -141,14 +147,42 @@ impl Names {
     }
 }
 
-fn find_uuid(text: &str) -> Option<usize> {
+/// Length of an id of Java's, which classic groups give out.
+const JAVA_UUID: usize = 36;
+/// Length of an id of Kafka's, which consumer groups give out.
+const KAFKA_UUID: usize = 22;
+
+/// The next id of a member: where it is, and its length. Ids of topics are left alone.
+fn find_id(text: &str) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
-    (0..bytes.len().saturating_sub(35)).find(|&at| {
-        bytes[at..at + 36].iter().enumerate().all(|(i, b)| match i {
+    let is_java = |part: &[u8]| {
+        part.iter().enumerate().all(|(i, b)| match i {
             8 | 13 | 18 | 23 => *b == b'-',
             _ => b.is_ascii_hexdigit(),
         })
+    };
+    let in_id = |b: &u8| b.is_ascii_alphanumeric() || *b == b'-' || *b == b'_';
+    (0..bytes.len()).find_map(|at| {
+        let rest = &bytes[at..];
+        if rest.len() >= JAVA_UUID && is_java(&rest[..JAVA_UUID]) {
+            return Some((at, JAVA_UUID));
+        }
+        let begins = at == 0 || !in_id(&bytes[at - 1]);
+        let length = rest.iter().take_while(|b| in_id(b)).count();
+        let is_topic = rest.starts_with(b"cAAAAA") || rest.starts_with(b"AAAAAA");
+        (begins && length == KAFKA_UUID && !is_topic).then_some((at, KAFKA_UUID))
     })
+}
+
+fn kafka_uuid_bits(id: &str) -> Option<u128> {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut bits = 0u128;
+    for (at, digit) in id.bytes().enumerate() {
+        let value = DIGITS.iter().position(|d| *d == digit)? as u128;
+        // Of the last digit only the first two bits belong to it.
+        bits = if at == KAFKA_UUID - 1 { bits << 2 | value >> 4 } else { bits << 6 | value };
+    }
+    Some(bits)
 }
 
 fn sort_sets(text: &str) -> String {
@@ -169,6 +203,7 @@ fn sort_sets(text: &str) -> String {
 pub struct World {
     pub memory: MemoryRunner<GroupShard>,
     pub config: Arc<GroupConfig>,
+    pub metadata: consumer::Metadata,
     requests: BTreeMap<Token, usize>,
     next_request: usize,
     next_random: u128,
@@ -178,9 +213,13 @@ impl World {
     pub fn new(config: GroupConfig) -> World {
         let config = Arc::new(config);
         let now = Now { wall_ms: START_MS, monotonic_ms: 77 };
+        let metadata = consumer::Metadata::default();
+        let mut memory = MemoryRunner::new(GroupShard::new(config.clone()), now);
+        memory.event(metadata.whole());
         World {
-            memory: MemoryRunner::new(GroupShard::new(config.clone()), now),
+            memory,
             config,
+            metadata,
             requests: BTreeMap::new(),
             next_request: 0,
             next_random: 0,
@@ -200,6 +239,30 @@ impl World {
             "tick" => self.memory.advance(op.number("ms", 0)),
             "fail" => self.memory.failures.push(ErrorCode(op.number("code", 0))),
             "reload" => self.memory.close(ErrorCode::NOT_COORDINATOR),
+            "topic" => {
+                let event = self.metadata.topic(&op);
+                self.memory.event(event);
+            }
+            "untopic" => {
+                if let Some(event) = self.metadata.untopic(&op) {
+                    self.memory.event(event);
+                }
+            }
+            "topicdel" => {
+                let deleted = op.list("t").into_iter().map(|name| {
+                    let id = topic_id(name);
+                    let partitions = BTreeMap::new();
+                    (id, Arc::new(TopicImage { name: name.into(), id, partitions }))
+                });
+                let changes = Changes { deleted_topics: deleted.collect(), ..Default::default() };
+                let image = self.metadata.image.clone();
+                let changes = Some(Arc::new(changes));
+                self.memory.event(GroupEvent::Metadata { image, changes });
+            }
+            "gconf" => {
+                self.config = Arc::new(consumer::configure_group(&op, &self.config));
+                self.memory.event(GroupEvent::Config(self.config.clone()));
+            }
             _ => {
                 self.next_random += 1;
                 let context = RequestContext {
@@ -208,7 +271,7 @@ impl World {
                     client_host: "/127.0.0.1".into(),
                     random: random.unwrap_or(self.next_random),
                 };
-                let request = request_of(&op, line);
+                let request = request_of(&op, line, &self.metadata);
                 let token = self.memory.submit(Submission { context, request });
                 self.requests.insert(token, self.next_request);
                 self.next_request += 1;
@@ -224,13 +287,23 @@ impl World {
         if op.name == "reload" {
             assert_eq!(self.requests.len(), 0, "requests are left after unload");
             self.memory.reload(GroupShard::new(self.config.clone()));
+            let now = self.metadata.whole();
+            self.memory.event(now);
         }
         lines
     }
 
+    /// From now on every target assignment is computed elsewhere, however small the group.
+    pub fn compute_elsewhere(&mut self) {
+        self.config = Arc::new(GroupConfig { assign_in_place_max: 0, ..(*self.config).clone() });
+        self.memory.event(GroupEvent::Config(self.config.clone()));
+    }
+
     /// The live groups.
     pub fn state(&self) -> Vec<String> {
-        self.shard().groups().map(show_group).collect()
+        let consumers = self.shard().logged().consumer_groups();
+        let consumers = consumers.map(|(id, group)| consumer::show_group(id, group));
+        self.shard().groups().map(show_group).chain(consumers).collect()
     }
 
     /// What must hold after any operation.
@@ -268,11 +341,11 @@ fn config_of(op: &Op<'_>) -> GroupConfig {
         offsets_retention_ms: op.number("retention", d.offsets_retention_ms / 60_000) * 60_000,
         offsets_retention_check_interval_ms: op
             .number("check", d.offsets_retention_check_interval_ms),
-        ..d
+        ..consumer::configure(op, d)
     }
 }
 
-fn request_of(op: &Op<'_>, line: &str) -> GroupRequest {
+fn request_of(op: &Op<'_>, line: &str, metadata_now: &consumer::Metadata) -> GroupRequest {
     let group_id = op.text("g", "");
     let member_id = op.text("m", "");
     let group_instance_id = op.get("i").map(str::to_owned);
@@ -374,7 +447,7 @@ fn request_of(op: &Op<'_>, line: &str) -> GroupRequest {
                     let parts: Vec<&str> = offset.split(':').collect();
                     OffsetCommitRequestTopic {
                         name: parts[0].to_owned(),
-                        topic_id: topic_id(parts[0]),
+                        topic_id: metadata_now.topic_id(parts[0]),
                         partitions: vec![OffsetCommitRequestPartition {
                             partition_index: parts[1].parse().expect("partition"),
                             committed_offset: parts[2].parse().expect("offset"),
@@ -393,6 +466,8 @@ fn request_of(op: &Op<'_>, line: &str) -> GroupRequest {
         "fetch" => GroupRequest::OffsetFetch {
             group: OffsetFetchRequestGroup {
                 group_id,
+                member_id: op.get("m").map(str::to_owned),
+                member_epoch: op.number("e", -1),
                 topics: (op.get("o") != Some("all")).then(|| {
                     op.list("o")
                         .into_iter()
@@ -400,7 +475,10 @@ fn request_of(op: &Op<'_>, line: &str) -> GroupRequest {
                             let parts: Vec<&str> = partition.split(':').collect();
                             OffsetFetchRequestTopics {
                                 name: parts[0].to_owned(),
-                                topic_id: topic_id(parts.get(2).unwrap_or(&parts[0])),
+                                topic_id: parts.get(2).map_or_else(
+                                    || metadata_now.topic_id(parts[0]),
+                                    |t| topic_id(t),
+                                ),
                                 partition_indexes: vec![parts[1].parse().expect("partition")],
                                 ..Default::default()
                             }
@@ -427,8 +505,9 @@ fn request_of(op: &Op<'_>, line: &str) -> GroupRequest {
                 })
                 .collect(),
         }),
-        "topicdel" => GroupRequest::TopicsDeleted(
-            op.list("t").into_iter().map(|t| (topic_id(t), t.to_owned())).collect(),
+        "chb" => consumer::heartbeat(op),
+        "cdesc" => GroupRequest::ConsumerGroupDescribe(
+            op.list("g").into_iter().map(str::to_owned).collect(),
         ),
         _ => panic!("unknown operation {line:?}"),
     }
@@ -455,6 +534,10 @@ fn metadata(text: &str) -> Bytes {
             })
             .collect();
     }
+    // Topics, and what is owned: t1+t2~t1.0.1~t2.4
+    let mut halves = text.split('~');
+    let text = halves.next().unwrap_or_default();
+    let owned: Vec<&str> = halves.collect();
     let topics: Vec<&str> = if text.is_empty() { Vec::new() } else { text.split('+').collect() };
     let mut out = 1i16.to_be_bytes().to_vec();
     out.extend((topics.len() as i32).to_be_bytes());
@@ -463,7 +546,16 @@ fn metadata(text: &str) -> Bytes {
         out.extend(topic.as_bytes());
     }
     out.extend((-1i32).to_be_bytes());
-    out.extend(0i32.to_be_bytes());
+    out.extend((owned.len() as i32).to_be_bytes());
+    for topic in owned {
+        let parts: Vec<&str> = topic.split('.').collect();
+        out.extend((parts[0].len() as i16).to_be_bytes());
+        out.extend(parts[0].as_bytes());
+        out.extend((parts.len() as i32 - 1).to_be_bytes());
+        for partition in &parts[1..] {
+            out.extend(partition.parse::<i32>().expect("partition").to_be_bytes());
+        }
+    }
     out.into()
 }
 
@@ -528,6 +620,7 @@ fn show_record(record: &KeyValue) -> String {
                 ),
             }
         }
+        Ok(Some(GroupRecord::ConsumerGroup(record))) => consumer::show_record(&record, version),
         other => panic!("a record that cannot be read was written: {other:?}"),
     }
 }
@@ -636,7 +729,10 @@ fn show_response(response: &GroupResponse) -> Vec<String> {
             });
             format!("odel err={} topics={}", r.error_code.0, set(partitions))
         }
-        GroupResponse::TopicsDeleted(error) => format!("topicdel err={}", error.0),
+        GroupResponse::ConsumerGroupHeartbeat(r) => consumer::show_heartbeat(r),
+        GroupResponse::ConsumerGroupDescribe(groups) => {
+            return groups.iter().map(consumer::show_description).collect();
+        }
     }]
 }
 

@@ -67,6 +67,19 @@ pub enum IpOrName {
 /// Configs that act for single listeners, as `listener.name.<listener>.<name>`.
 pub(super) const OF_LISTENERS: [&str; 2] = ["max.connections", "max.connection.creation.rate"];
 
+/// Server-side assignors that `group.consumer.assignors` can name, and Kafka's classes of them.
+const ASSIGNORS: [(&str, &str); 2] = [
+    ("uniform", "org.apache.kafka.coordinator.group.assignor.UniformAssignor"),
+    ("range", "org.apache.kafka.coordinator.group.assignor.RangeAssignor"),
+];
+
+/// The name of an assignor that is written as `group.consumer.assignors` may: by its name, or by Kafka's
+/// class; `None` for one that there is not.
+pub fn assignor_name(written: &str) -> Option<&'static str> {
+    let known = ASSIGNORS.iter().find(|(name, class)| written == *name || written == *class);
+    known.map(|(name, _)| *name)
+}
+
 /// Names and values a node needs when nobody configured it: both roles, one replica of everything.
 ///
 /// These stand where `server.properties` would; what a user sets goes before them.
@@ -204,6 +217,22 @@ getters! {
     group_max_session_timeout_ms: int = "group.max.session.timeout.ms";
     /// `group.max.size`.
     group_max_size: int = "group.max.size";
+    /// `group.coordinator.rebalance.protocols`.
+    group_rebalance_protocols: list = "group.coordinator.rebalance.protocols";
+    /// `group.consumer.session.timeout.ms`.
+    group_consumer_session_timeout_ms: int = "group.consumer.session.timeout.ms";
+    /// `group.consumer.heartbeat.interval.ms`.
+    group_consumer_heartbeat_interval_ms: int = "group.consumer.heartbeat.interval.ms";
+    /// `group.consumer.assignment.interval.ms`.
+    group_consumer_assignment_interval_ms: int = "group.consumer.assignment.interval.ms";
+    /// `group.consumer.regex.refresh.interval.ms`.
+    group_consumer_regex_refresh_interval_ms: int = "group.consumer.regex.refresh.interval.ms";
+    /// `group.consumer.max.size`.
+    group_consumer_max_size: int = "group.consumer.max.size";
+    /// `group.consumer.assignors`, as they are written; see [`assignor_name`].
+    group_consumer_assignors: list = "group.consumer.assignors";
+    /// `group.consumer.migration.policy`, in any case.
+    group_consumer_migration_policy: text = "group.consumer.migration.policy";
     /// `group.coordinator.append.linger.ms`; -1 adapts.
     group_append_linger_ms: int = "group.coordinator.append.linger.ms";
     /// `metadata.log.segment.bytes`.

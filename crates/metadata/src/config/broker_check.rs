@@ -322,6 +322,14 @@ pub(super) fn check_honourable(config: &BrokerConfig) -> Result<(), ConfigError>
             return refuse(name, class, "Java classes cannot be loaded, nothing would be vetoed");
         }
     }
+    const ASSIGNORS: &str = "group.consumer.assignors";
+    for written in config.list(ASSIGNORS) {
+        if super::broker::assignor_name(written).is_none() {
+            let reason = "Java classes cannot be loaded; supported are uniform and range, also by the \
+                          names of Kafka's classes";
+            return refuse(ASSIGNORS, written, reason);
+        }
+    }
     let providers = config.list("config.providers");
     if !providers.is_empty() {
         let reason = "Java classes cannot be loaded, values would be taken literally";

@@ -23,6 +23,26 @@ pub fn value(
     }
 }
 
+/// The number that a group has of its own, put within the broker's bounds: they may have changed since
+/// it was set. `None` if it has none.
+pub fn own_within_bounds(
+    broker: &BrokerConfig,
+    configs: &Properties,
+    name: &str,
+) -> Result<Option<i32>, ConfigError> {
+    let key = GROUP.require(name)?;
+    let Some(text) = configs.get(name) else { return Ok(None) };
+    let (kind, setting) = name.split_once('.').unwrap_or((name, ""));
+    let bound = |which: &str| broker.int_or_none(&format!("group.{kind}.{which}.{setting}"));
+    match (key.parse(text)?, bound("min"), bound("max")) {
+        // Not `clamp`, which panics when the bounds contradict each other.
+        (Value::Int(value), Some(min), _) if value < min => Ok(Some(min)),
+        (Value::Int(value), _, Some(max)) => Ok(Some(value.min(max))),
+        (Value::Int(value), _, None) => Ok(Some(value)),
+        _ => Err(ConfigError::conflict(format!("group config {name} is not a number"))),
+    }
+}
+
 /// Checks what a group is to be configured with: names, values, and the broker's bounds.
 pub fn validate(broker: &BrokerConfig, configs: &Properties) -> Result<(), ConfigError> {
     for name in configs.keys() {

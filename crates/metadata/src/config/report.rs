@@ -88,6 +88,14 @@ impl BrokerConfig {
                 reason: "compacted topics keep every record until the cleaner is built",
             });
         }
+        const PROTOCOLS: &str = "group.coordinator.rebalance.protocols";
+        if self.list(PROTOCOLS).iter().any(|protocol| protocol == "share") {
+            reports.push(Report::NotYet {
+                name: PROTOCOLS.into(),
+                value: self.list(PROTOCOLS).join(","),
+                reason: "share groups are not served yet",
+            });
+        }
         for endpoint in self.listeners() {
             if self.mode() == Mode::Embedded
                 && self.controller_listener_names().contains(&endpoint.listener)

@@ -186,7 +186,6 @@ pub const NOT_YET: &[(&str, &str)] = &[
     ("coord", "the group coordinator chooses this by itself"),
     ("java", "Java classes cannot be loaded"),
     ("jbod", "replicas are not moved between log directories yet"),
-    ("kip848", "the consumer group protocol of KIP-848 is not served yet"),
     ("metrics", "metrics are served in Prometheus form, without this setting"),
     ("quorum", "the controller runs inside this process, without a remote quorum"),
     ("quota", "quotas other than connection_creation_rate are stored and not enforced yet"),

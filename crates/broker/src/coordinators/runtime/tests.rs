@@ -19,6 +19,8 @@ use crate::partition::Leader;
 const PANICS_WHEN_HANDLED: i64 = -1;
 const PANICS_WHEN_REPLAYED: i64 = -2;
 const PANICS_WHEN_ENCODED: i64 = -3;
+const PANICS_WHEN_COMPUTED: i64 = -5;
+const PANICS_TWICE_WHEN_COMPUTED: i64 = -6;
 /// A type of record that is not known.
 const UNKNOWN: i64 = -4;
 
@@ -29,6 +31,10 @@ struct Adder {
     undo: Vec<(i64, i64)>,
     parked: Vec<Token>,
     closed_badly: bool,
+    /// Who waits for a number to be squared.
+    squares: VecDeque<Token>,
+    /// The last it heard of the world.
+    heard: i64,
 }
 
 #[derive(Clone)]
@@ -41,6 +47,69 @@ enum Ask {
     AddEach(Vec<i64>),
     /// The next close panics, and this.
     PanicTwice,
+    /// Squared elsewhere.
+    Square(Square),
+    /// What it heard last.
+    Heard,
+}
+
+/// Squares a number, when the gate is open.
+#[derive(Clone)]
+struct Square {
+    number: i64,
+    gate: Arc<Gate>,
+}
+
+impl Square {
+    fn new(number: i64) -> Square {
+        Square { number, gate: Gate::opened() }
+    }
+}
+
+impl Job for Square {
+    type Done = Option<i64>;
+
+    fn run(&self) -> Option<i64> {
+        self.gate.pass();
+        assert!(self.number >= 0, "a bug in a job");
+        Some(self.number * self.number)
+    }
+
+    fn failed(&self) -> Option<i64> {
+        assert_ne!(self.number, PANICS_TWICE_WHEN_COMPUTED, "a bug in what follows");
+        None
+    }
+}
+
+/// Threads wait here until it is open, but not for ever.
+#[derive(Default)]
+struct Gate {
+    /// How many have come, and whether it is open.
+    state: Mutex<(u32, bool)>,
+    changed: parking_lot::Condvar,
+}
+
+impl Gate {
+    fn opened() -> Arc<Gate> {
+        let gate = Arc::<Gate>::default();
+        gate.open();
+        gate
+    }
+
+    fn pass(&self) {
+        let mut state = self.state.lock();
+        state.0 += 1;
+        self.changed.wait_while_for(&mut state, |(_, open)| !*open, Duration::from_secs(60));
+    }
+
+    fn open(&self) {
+        self.state.lock().1 = true;
+        self.changed.notify_all();
+    }
+
+    fn came(&self) -> u32 {
+        self.state.lock().0
+    }
 }
 
 struct Number(i64);
@@ -74,6 +143,8 @@ impl Shard for Adder {
     type Record = Number;
     type TimerKey = ();
     type Then = ();
+    type Event = i64;
+    type Job = Square;
 
     fn handle(&mut self, token: Token, ask: Ask, _: Now, out: &mut Outcome<Self>) -> Reply<Answer> {
         match ask {
@@ -103,6 +174,24 @@ impl Shard for Adder {
                 self.closed_badly = true;
                 panic!("a bug in handle, and in what follows");
             }
+            Ask::Square(square) => {
+                self.squares.push_back(token);
+                out.start(square);
+                Reply::Deferred
+            }
+            Ask::Heard => Reply::Now(Ok(self.heard)),
+        }
+    }
+
+    fn event(&mut self, event: i64, _: Now, _: &mut Outcome<Self>) {
+        self.heard = event;
+    }
+
+    fn job_done(&mut self, done: Option<i64>, _: Now, out: &mut Outcome<Self>) {
+        if let Some(token) = self.squares.pop_front() {
+            // What a job found may be written.
+            out.records.extend(done.map(Number));
+            out.complete(token, done.ok_or(ErrorCode::UNKNOWN_SERVER_ERROR));
         }
     }
 
@@ -122,7 +211,8 @@ impl Shard for Adder {
 
     fn unloaded(&mut self, error: ErrorCode, out: &mut Outcome<Self>) {
         assert!(!self.closed_badly, "a bug in unloaded");
-        self.parked.drain(..).for_each(|token| out.complete(token, Err(error)));
+        let waiting = self.parked.drain(..).chain(self.squares.drain(..));
+        waiting.for_each(|token| out.complete(token, Err(error)));
     }
 
     fn commit(&mut self, _: i64) {}
@@ -176,6 +266,8 @@ struct World {
     hook: Hook,
     partition: Arc<Partition>,
     coordinator: Arc<Coordinator<Adder>>,
+    /// What is so in the world.
+    world: Arc<AtomicU64>,
 }
 
 impl World {
@@ -195,8 +287,29 @@ impl World {
             runner: RunnerConfig::default(),
             compression: CompressionSpec::new(Compression::None),
         };
-        let coordinator = Coordinator::new(config, Clock::new(), Adder::default);
-        World { _dir: dir, _logs: logs, hook, partition, coordinator }
+        let world = Arc::<AtomicU64>::default();
+        let known = Arc::clone(&world);
+        let initial = move || vec![known.load(Ordering::SeqCst) as i64];
+        let coordinator = Coordinator::new(config, Clock::new(), Adder::default, initial);
+        World { _dir: dir, _logs: logs, hook, partition, coordinator, world }
+    }
+
+    /// Something changed.
+    fn change(&self, to: u64) {
+        self.world.store(to, Ordering::SeqCst);
+        self.coordinator.event(|| to as i64);
+    }
+
+    /// Has loads come to the disk and stay there until the gate is opened.
+    fn stall_reads(&self) -> Arc<Gate> {
+        let gate = Arc::<Gate>::default();
+        let disk = Arc::clone(&gate);
+        self.hook.set(move |op| {
+            if op == DiskOp::Read {
+                disk.pass();
+            }
+        });
+        gate
     }
 
     fn elected(&self, epoch: i32) {
@@ -313,25 +426,15 @@ async fn a_partition_that_moves_away_while_it_loads_is_not_waited_for() {
         assert_eq!(world.ask(Ask::Add(vec![1; 4])).await, Ok(0));
     }
     world.coordinator.resigned(0, None);
-    // The load comes to the disk, and stays there.
-    let gate: Arc<(Mutex<(u32, bool)>, parking_lot::Condvar)> = Arc::default();
-    let disk = Arc::clone(&gate);
-    world.hook.set(move |op| {
-        if op == DiskOp::Read {
-            let mut state = disk.0.lock();
-            state.0 += 1;
-            disk.1.wait_while_for(&mut state, |(_, open)| !*open, Duration::from_secs(60));
-        }
-    });
+    let gate = world.stall_reads();
     world.elected(1);
-    until("a read", || gate.0.lock().0 > 0).await;
+    until("a read", || gate.came() > 0).await;
     assert_eq!(world.ask(Ask::Sum).await, Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS));
     let loading = world.coordinator.led.read().get(&0).cloned().unwrap();
     // No lock is held that this needs.
     world.coordinator.resigned(0, Some(2));
     assert_eq!(world.ask(Ask::Sum).await, Err(ErrorCode::NOT_COORDINATOR));
-    gate.0.lock().1 = true;
-    gate.1.notify_all();
+    gate.open();
     // The load lets go of what it was for, and did not bring it back.
     until("the end of the load", || Arc::strong_count(&loading) == 1).await;
     assert_eq!(loading.state.lock().runner.state(), RunnerState::Closed);
@@ -435,4 +538,107 @@ async fn unknown_types_are_counted_and_left_alone() {
     assert_eq!(next, Ok(Some(1)));
     assert_eq!((found.records, found.unknown), (1, [(77, 2)].into()));
     drop(world);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_job_found_reaches_its_shard_and_holds_nobody_up() {
+    let world = World::new();
+    world.elected(0);
+    assert_eq!(world.ask(Ask::Square(Square::new(3))).await, Ok(9));
+    // It was written.
+    assert_eq!(world.sum().await, 9);
+
+    // More than there are threads for them, or workers.
+    let gate = Arc::<Gate>::default();
+    let waiting: Vec<_> = (0..5)
+        .map(|number| {
+            let square = Square { number, gate: Arc::clone(&gate) };
+            world.coordinator.submit(0, Ask::Square(square))
+        })
+        .collect();
+    until("the jobs", || gate.came() == JOBS as u32).await;
+    // Neither the lock nor a worker is taken meanwhile.
+    assert_eq!(world.ask(Ask::Add(vec![100])).await, Ok(0));
+    assert_eq!(world.sum().await, 109);
+    assert_eq!(gate.came(), JOBS as u32);
+    gate.open();
+    let mut squares = Vec::new();
+    for one in waiting {
+        let answer = tokio::time::timeout(Duration::from_secs(30), one.wait()).await.unwrap();
+        squares.push(answer.unwrap().unwrap());
+    }
+    squares.sort_unstable();
+    assert_eq!(squares, [0, 1, 4, 9, 16]);
+    assert_eq!(world.sum().await, 139);
+    assert_eq!(world.coordinator.panics(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_of_a_partition_that_moved_away_is_dropped() {
+    let world = World::new();
+    world.elected(0);
+    let gate = Arc::<Gate>::default();
+    let square = Square { number: 7, gate: Arc::clone(&gate) };
+    let waiting: Vec<_> =
+        (0..=JOBS).map(|_| world.coordinator.submit(0, Ask::Square(square.clone()))).collect();
+    until("the jobs", || gate.came() == JOBS as u32).await;
+    let old = world.coordinator.led.read().get(&0).cloned().unwrap();
+    world.coordinator.resigned(0, None);
+    for one in waiting {
+        let answer = tokio::time::timeout(Duration::from_secs(30), one.wait()).await.unwrap();
+        assert_eq!(answer, Some(Err(ErrorCode::NOT_COORDINATOR)));
+    }
+    // Another runner of the same partition, which asked for nothing.
+    world.elected(1);
+    assert_eq!(world.sum().await, 0);
+    gate.open();
+    until("the end of the jobs", || Arc::strong_count(&old) == 1).await;
+    assert_eq!(world.ask(Ask::Square(Square::new(2))).await, Ok(4));
+    assert_eq!(world.sum().await, 4);
+    // One had not begun, and never did.
+    assert_eq!(gate.came(), JOBS as u32);
+    assert_eq!(old.state.lock().runner.shard().sum, 0);
+    assert_eq!(world.coordinator.panics(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_panics_is_reported_as_failed() {
+    let world = World::new();
+    world.elected(0);
+    let failed = world.ask(Ask::Square(Square::new(PANICS_WHEN_COMPUTED))).await;
+    assert_eq!(failed, Err(ErrorCode::UNKNOWN_SERVER_ERROR));
+    assert_eq!(world.coordinator.panics(), 1);
+    // The partition has lived on.
+    assert_eq!(world.ask(Ask::Sum).await, Ok(0));
+
+    // One that cannot even be reported takes the partition down, so that nobody waits for it.
+    let failed = world.ask(Ask::Square(Square::new(PANICS_TWICE_WHEN_COMPUTED))).await;
+    assert_eq!(failed, Err(ErrorCode::NOT_COORDINATOR));
+    assert_eq!(world.coordinator.panics(), 3);
+    assert_eq!(world.sum().await, 0);
+    assert_eq!(world.ask(Ask::Square(Square::new(2))).await, Ok(4));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_reaches_a_partition_that_is_loading() {
+    let world = World::new();
+    world.elected(0);
+    assert_eq!(world.ask(Ask::Heard).await, Ok(0));
+    world.change(1);
+    assert_eq!(world.ask(Ask::Heard).await, Ok(1));
+    assert_eq!(world.ask(Ask::Add(vec![1; 4])).await, Ok(0));
+    world.coordinator.resigned(0, None);
+    // Nobody is there to hear this one.
+    world.change(2);
+    let gate = world.stall_reads();
+    world.elected(1);
+    until("a read", || gate.came() > 0).await;
+    world.change(3);
+    assert_eq!(world.ask(Ask::Heard).await, Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS));
+    gate.open();
+    assert_eq!(world.sum().await, 4);
+    assert_eq!(world.ask(Ask::Heard).await, Ok(3));
+    world.hook.clear();
+    world.change(4);
+    assert_eq!(world.ask(Ask::Heard).await, Ok(4));
 }

@@ -1,8 +1,11 @@
 //! One partition's groups: routes requests to the group they concern and keeps the live groups in
 //! step with the log.
 //!
-//! Invariant: a live group exists exactly if the log says so, but for the moment between a handler
-//! that creates one and the replay of its record.
+//! Invariant: a live classic group exists exactly if the log says so, but for the moment between a
+//! handler that creates one and the replay of its record.
+
+mod consumer;
+mod event;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,25 +14,32 @@ use std::sync::Arc;
 use thalweg_coordinator::{
     Account, Now, Outcome, Position, Reply, Shard, Token, UndoLog, append_error,
 };
+use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::describe_groups_response::DescribedGroup;
 use thalweg_wire::messages::{
     HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest,
     ListGroupsResponse, OffsetCommitRequest, OffsetDeleteRequest, OffsetDeleteResponse,
     SyncGroupRequest,
 };
-use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::classic::{
     ClassicGroup, ClassicGroupState, Env, Join, ListFilter, StaticRejoin, StoredAssignment,
 };
-use crate::logged::{Existence, Logged};
+use thalweg_metadata::image::MetadataImage;
+
+use crate::consumer::{
+    ConsumerGroupState, HostedJoin, LiveGroups, TopicHashes, list as list_consumer_group,
+};
+use crate::logged::{Existence, GroupEntry, Logged};
 use crate::metrics::{GroupCounters, GroupCounts};
 use crate::offsets::{
-    commit_offsets, delete_all_offsets, delete_offsets, delete_topics, expire_offsets,
-    fetch_committed, fetch_stable,
+    CommitGroup, Expiry, commit_offsets, delete_all_offsets, delete_offsets, expire_offsets,
+    fetch_committed, fetch_stable, refuse_delete,
 };
 use crate::request::{deleted_group, join_error, sync_error};
 use crate::{GroupConfig, GroupRecord, GroupRequest, GroupResponse, RequestContext, Submission};
+
+pub use event::{GroupEvent, GroupJob, GroupJobDone};
 
 /// What tells a shard's timers apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +52,14 @@ pub enum GroupTimer {
     Sync(Arc<str>),
     /// A member (group, member) has not been heard of.
     Session(Arc<str>, Arc<str>),
+    /// A member (group, member) of a consumer group has not been heard of.
+    ConsumerSession(Arc<str>, Arc<str>),
+    /// A member (group, member) of a consumer group had time enough to give partitions up.
+    Rebalance(Arc<str>, Arc<str>),
+    /// A classic member (group, member) of a consumer group had time enough to join again.
+    ClassicJoin(Arc<str>, Arc<str>),
+    /// A classic member (group, member) of a consumer group had time enough to send SyncGroup.
+    ClassicSync(Arc<str>, Arc<str>),
 }
 
 /// What a shard goes on with when its records are committed.
@@ -51,6 +69,8 @@ pub enum Then {
     StoredAssignment(StoredAssignment),
     /// Answer a static member that came back.
     StaticRejoin(Box<StaticRejoin>),
+    /// Go on with a classic member that joined a consumer group.
+    HostedJoin(HostedJoin),
 }
 
 type Out = Outcome<GroupShard>;
@@ -64,6 +84,11 @@ pub struct GroupShard {
     live: BTreeMap<Arc<str>, ClassicGroup>,
     /// Groups whose end is written and not committed.
     ending: UndoLog<Arc<str>, ClassicGroup>,
+    /// What is not in the log of consumer groups.
+    consumers: LiveGroups,
+    /// The metadata of now.
+    image: Arc<MetadataImage>,
+    hashes: TopicHashes,
     counters: GroupCounters,
     loading: bool,
 }
@@ -80,10 +105,13 @@ impl GroupShard {
     pub fn with_account(config: Arc<GroupConfig>, account: Arc<Account>) -> GroupShard {
         GroupShard {
             config,
+            logged: Logged::new(Arc::clone(&account)),
             account,
-            logged: Logged::default(),
             live: BTreeMap::new(),
             ending: UndoLog::default(),
+            consumers: LiveGroups::default(),
+            image: Arc::new(MetadataImage::empty()),
+            hashes: TopicHashes::default(),
             counters: GroupCounters::default(),
             loading: true,
         }
@@ -94,12 +122,12 @@ impl GroupShard {
         &self.logged
     }
 
-    /// A group as it is now.
+    /// A classic group as it is now.
     pub fn group(&self, group_id: &str) -> Option<&ClassicGroup> {
         self.live.get(group_id)
     }
 
-    /// The groups as they are now.
+    /// The classic groups as they are now.
     pub fn groups(&self) -> impl Iterator<Item = &ClassicGroup> {
         self.live.values()
     }
@@ -117,6 +145,15 @@ impl GroupShard {
                 ClassicGroupState::Dead => counts.dead += 1,
             }
         }
+        for (_, group) in self.logged.consumer_groups() {
+            counts.members += group.members().len();
+            match group.state() {
+                ConsumerGroupState::Empty => counts.consumer_empty += 1,
+                ConsumerGroupState::Assigning => counts.consumer_assigning += 1,
+                ConsumerGroupState::Reconciling => counts.consumer_reconciling += 1,
+                ConsumerGroupState::Stable => counts.consumer_stable += 1,
+            }
+        }
         counts
     }
 
@@ -129,16 +166,19 @@ impl GroupShard {
     pub fn check(&self) -> Result<(), String> {
         for group in self.live.values() {
             group.check()?;
-            if self.logged.group(group.id()).is_none() {
+            if !self.logged.group(group.id()).is_some_and(GroupEntry::is_classic) {
                 return Err(format!("group {} lives and is not in the log", group.id()));
             }
         }
-        for (id, _) in self.logged.groups() {
-            if !self.live.contains_key(id) {
+        for (id, entry) in self.logged.groups() {
+            if entry.is_classic() && !self.live.contains_key(id) {
                 return Err(format!("group {id} is in the log and does not live"));
             }
         }
-        Ok(())
+        if let Some(group) = self.consumers.ids().find(|id| !self.is_consumer_group(id)) {
+            return Err(format!("group {group} is no consumer group and has live state"));
+        }
+        self.logged.check()
     }
 
     /// Runs `run` on a live group; `None` if there is none.
@@ -169,12 +209,16 @@ impl GroupShard {
         out: &mut Out,
     ) {
         let is_new = !self.live.contains_key(request.group_id.as_str());
+        let mut before = out.records.len();
         if is_new {
             if !request.member_id.is_empty() {
                 // Only somebody without an id can found a group.
                 let response = join_error(&request.member_id, ErrorCode::UNKNOWN_MEMBER_ID);
                 return out.complete(token, GroupResponse::JoinGroup(response));
             }
+            // A consumer group that nobody is in any more.
+            self.end_consumer_group(&request.group_id, now, out);
+            before = out.records.len();
             let id: Arc<str> = request.group_id.as_str().into();
             self.live.insert(id.clone(), ClassicGroup::new(id, now));
         }
@@ -185,7 +229,7 @@ impl GroupShard {
         // A group comes into being with a record, whatever became of the request that founded it.
         if let Some(record) = record
             && is_new
-            && out.records.is_empty()
+            && out.records.len() == before
         {
             out.record(GroupRecord::group_metadata(&request.group_id, Some(record)));
         }
@@ -225,7 +269,7 @@ impl GroupShard {
 
     /// A group that exists as of the last commit. Its state is the live one, as in Kafka.
     fn committed_group(&self, group_id: &str) -> Option<&ClassicGroup> {
-        self.logged.committed_group(group_id)?;
+        self.logged.committed_group(group_id).filter(|entry| entry.is_classic())?;
         self.live.get(group_id).or_else(|| self.ending.committed(&group_id.into()))
     }
 
@@ -233,7 +277,13 @@ impl GroupShard {
         let describe = |id: &String| -> DescribedGroup {
             match self.committed_group(id) {
                 Some(group) => group.describe(),
-                None => ClassicGroup::describe_unknown(id, context.api_version),
+                None => {
+                    let message = match self.logged.committed_group(id) {
+                        Some(_) => format!("Group {id} is not a classic group."),
+                        None => format!("Group {id} not found."),
+                    };
+                    ClassicGroup::describe_unknown(id, context.api_version, message)
+                }
             }
         };
         GroupResponse::DescribeGroups(group_ids.iter().map(describe).collect())
@@ -243,22 +293,29 @@ impl GroupShard {
         let filter = ListFilter::new(request);
         let mut groups = Vec::new();
         for id in self.logged.committed_groups() {
-            if let Some(group) = self.committed_group(&id)
-                && filter.lets_through(group.state())
-            {
-                groups.push(group.list());
-            }
+            let listed = match self.logged.committed_consumer_group(&id) {
+                Some(group) => Some(list_consumer_group(&id, group.state())),
+                None => self.committed_group(&id).map(ClassicGroup::list),
+            };
+            groups.extend(listed.filter(|group| filter.lets_through(group)));
         }
         GroupResponse::ListGroups(ListGroupsResponse { groups, ..Default::default() })
     }
 
-    fn delete_groups(&mut self, group_ids: &[String], out: &mut Out) -> GroupResponse {
+    fn delete_groups(&mut self, group_ids: &[String], now: Now, out: &mut Out) -> GroupResponse {
         let mut results = Vec::with_capacity(group_ids.len());
         for (at, id) in group_ids.iter().enumerate() {
             if group_ids.iter().take(at).any(|earlier| earlier == id) {
                 continue; // Kafka answers a group once, however often it is named.
             }
             let error = match self.live.get(id.as_str()) {
+                None if self.is_empty_consumer_group(id) => {
+                    self.counters.offset_deletions +=
+                        delete_all_offsets(&self.logged, id, &mut out.records) as u64;
+                    self.end_consumer_group(id, now, out);
+                    ErrorCode::NONE
+                }
+                None if self.is_consumer_group(id) => ErrorCode::NON_EMPTY_GROUP,
                 None => ErrorCode::GROUP_ID_NOT_FOUND,
                 Some(group) if !group.is(ClassicGroupState::Empty) => ErrorCode::NON_EMPTY_GROUP,
                 Some(_) => {
@@ -287,44 +344,66 @@ impl GroupShard {
             out,
             completed_rebalances: &mut self.counters.completed_rebalances,
         };
-        let group = self.live.get_mut(request.group_id.as_str());
+        let id = request.group_id.as_str();
+        let group = match (self.live.get_mut(id), self.logged.consumer_group(id)) {
+            (Some(group), _) => CommitGroup::Classic(group),
+            (None, Some(group)) => CommitGroup::Consumer(group),
+            (None, None) => CommitGroup::None,
+        };
         let response = commit_offsets(group, request, context.api_version, &mut env);
         self.counters.offset_commits += out.records.len() as u64;
         GroupResponse::OffsetCommit(response)
     }
 
     fn delete_offsets(&mut self, request: &OffsetDeleteRequest, out: &mut Out) -> GroupResponse {
-        let Some(group) = self.live.get(request.group_id.as_str()) else {
-            return GroupResponse::OffsetDelete(OffsetDeleteResponse {
+        let id = request.group_id.as_str();
+        let response = match (self.live.get(id), self.logged.consumer_group(id)) {
+            (Some(group), _) => refuse_delete(group).unwrap_or_else(|| {
+                let is_subscribed = |topic: &str| group.is_subscribed_to(topic);
+                delete_offsets(&self.logged, is_subscribed, request, &mut out.records)
+            }),
+            (None, Some(group)) => {
+                let is_subscribed = |topic: &str| group.topics().contains_key(topic);
+                delete_offsets(&self.logged, is_subscribed, request, &mut out.records)
+            }
+            (None, None) => OffsetDeleteResponse {
                 error_code: ErrorCode::GROUP_ID_NOT_FOUND,
                 ..Default::default()
-            });
+            },
         };
-        let response = delete_offsets(&self.logged, group, request, &mut out.records);
         self.counters.offset_deletions += out.records.len() as u64;
         GroupResponse::OffsetDelete(response)
     }
 
-    fn topics_deleted(&mut self, topics: &[(Uuid, String)], out: &mut Out) {
-        delete_topics(&self.logged, topics, &mut out.records);
-        out.atomic = false;
-    }
-
     /// Removes expired offsets, and groups that hold nothing any more.
     fn expire(&mut self, now: Now, out: &mut Out) {
+        let mut expired = 0;
+        let mut expire = |expiry: &Expiry<'_>, records: &mut Vec<GroupRecord>| {
+            let before = records.len();
+            let retention_ms = self.config.offsets_retention_ms;
+            let nothing_left =
+                expire_offsets(&self.logged, expiry, now.wall_ms, retention_ms, records);
+            expired += records.len() - before;
+            nothing_left
+        };
         for group in self.live.values() {
-            let before = out.records.len();
-            let nothing_left = expire_offsets(
-                &self.logged,
-                group,
-                now.wall_ms,
-                self.config.offsets_retention_ms,
-                &mut out.records,
-            );
-            self.counters.offset_expirations += (out.records.len() - before) as u64;
-            if nothing_left && group.is(ClassicGroupState::Empty) {
+            if expire(&Expiry::of_classic(group), &mut out.records)
+                && group.is(ClassicGroupState::Empty)
+            {
                 out.record(GroupRecord::group_metadata(group.id(), None));
             }
+        }
+        let mut ended: Vec<Arc<str>> = Vec::new();
+        for (id, group) in self.logged.consumer_groups() {
+            if expire(&Expiry::of_consumer(id, group), &mut out.records)
+                && group.members().is_empty()
+            {
+                ended.push(id.clone());
+            }
+        }
+        self.counters.offset_expirations += expired as u64;
+        for id in ended {
+            self.end_consumer_group(&id, now, out);
         }
         out.atomic = false;
         out.schedule(GroupTimer::Expiration, self.config.offsets_retention_check_interval_ms);
@@ -334,21 +413,14 @@ impl GroupShard {
     fn appear(&mut self, id: Arc<str>, now: Now) {
         let Some(entry) = self.logged.group(&id) else { return };
         if let Entry::Vacant(vacant) = self.live.entry(id.clone()) {
-            vacant.insert(revived(id, entry.as_deref(), &self.account, now));
+            match entry {
+                GroupEntry::Offsets => vacant.insert(ClassicGroup::new(id, now)),
+                GroupEntry::Classic(value) => {
+                    vacant.insert(ClassicGroup::from_record(id, value, &self.account, now))
+                }
+                GroupEntry::Consumer => return,
+            };
         }
-    }
-}
-
-/// The group that the log describes.
-fn revived(
-    id: Arc<str>,
-    entry: Option<&thalweg_wire::messages::GroupMetadataValue>,
-    account: &Arc<Account>,
-    now: Now,
-) -> ClassicGroup {
-    match entry {
-        Some(value) => ClassicGroup::from_record(id, value, account, now),
-        None => ClassicGroup::new(id, now),
     }
 }
 
@@ -358,6 +430,8 @@ impl Shard for GroupShard {
     type Record = GroupRecord;
     type TimerKey = GroupTimer;
     type Then = Then;
+    type Event = GroupEvent;
+    type Job = GroupJob;
 
     fn handle(
         &mut self,
@@ -371,6 +445,21 @@ impl Shard for GroupShard {
         }
         let context = &submission.context;
         match &submission.request {
+            GroupRequest::JoinGroup(request)
+                if self.is_consumer_group(&request.group_id)
+                    && !self.is_empty_consumer_group(&request.group_id) =>
+            {
+                self.join_consumer_group(context, request, now, out)
+            }
+            GroupRequest::SyncGroup(request) if self.is_consumer_group(&request.group_id) => {
+                self.sync_consumer_group(request, now, out)
+            }
+            GroupRequest::Heartbeat(request) if self.is_consumer_group(&request.group_id) => {
+                Reply::AfterCommit(self.heartbeat_consumer_group(request, now, out))
+            }
+            GroupRequest::LeaveGroup(request) if self.is_consumer_group(&request.group_id) => {
+                Reply::AfterCommit(self.leave_consumer_group(context, request, now, out))
+            }
             GroupRequest::JoinGroup(request) => {
                 self.join(token, context, request, now, out);
                 Reply::Deferred
@@ -387,24 +476,45 @@ impl Shard for GroupShard {
             }
             GroupRequest::DescribeGroups(ids) => Reply::Now(self.describe(context, ids)),
             GroupRequest::ListGroups(request) => Reply::Now(self.list(request)),
-            GroupRequest::DeleteGroups(ids) => Reply::AfterCommit(self.delete_groups(ids, out)),
+            GroupRequest::DeleteGroups(ids) => {
+                Reply::AfterCommit(self.delete_groups(ids, now, out))
+            }
             GroupRequest::OffsetCommit(request) => {
                 Reply::AfterCommit(self.commit_offsets(context, request, now, out))
             }
             GroupRequest::OffsetFetch { group, require_stable: false } => {
-                Reply::Now(GroupResponse::OffsetFetch(fetch_committed(&self.logged, group)))
+                Reply::Now(GroupResponse::OffsetFetch(fetch_committed(
+                    &self.logged,
+                    group,
+                    context.api_version,
+                )))
             }
-            GroupRequest::OffsetFetch { group, require_stable: true } => {
-                Reply::AfterCommit(GroupResponse::OffsetFetch(fetch_stable(&self.logged, group)))
-            }
+            GroupRequest::OffsetFetch { group, require_stable: true } => Reply::AfterCommit(
+                GroupResponse::OffsetFetch(fetch_stable(&self.logged, group, context.api_version)),
+            ),
             GroupRequest::OffsetDelete(request) => {
                 Reply::AfterCommit(self.delete_offsets(request, out))
             }
-            GroupRequest::TopicsDeleted(topics) => {
-                self.topics_deleted(topics, out);
-                Reply::AfterCommit(GroupResponse::TopicsDeleted(ErrorCode::NONE))
+            GroupRequest::ConsumerGroupHeartbeat(request) => {
+                Reply::AfterCommit(self.consumer_heartbeat(context, request, now, out))
+            }
+            GroupRequest::ConsumerGroupDescribe(ids) => {
+                Reply::Now(self.describe_consumer_groups(ids))
             }
         }
+    }
+
+    fn event(&mut self, event: GroupEvent, _now: Now, out: &mut Out) {
+        match event {
+            GroupEvent::Metadata { image, changes } => {
+                self.metadata_changed(image, changes.as_deref(), out);
+            }
+            GroupEvent::Config(config) => self.config = config,
+        }
+    }
+
+    fn job_done(&mut self, done: GroupJobDone, now: Now, out: &mut Out) {
+        self.take_result(done, now, out);
     }
 
     fn timer_fired(&mut self, key: GroupTimer, now: Now, out: &mut Out) {
@@ -419,10 +529,18 @@ impl Shard for GroupShard {
             GroupTimer::Session(id, member) => {
                 self.with_group(&id, now, out, |group, env| group.session_ended(&member, env));
             }
+            timer => self.consumer_timer(&timer, now, out),
         }
     }
 
     fn replay(&mut self, at: Position, now: Now, record: &GroupRecord) {
+        // Records that may end a consumer group: its own last one, or the first of a classic group.
+        let may_end = match record {
+            GroupRecord::ConsumerGroup(record) if record.is_tombstone() => Some(record.group_id()),
+            GroupRecord::GroupMetadata { key, .. } => Some(key.group.as_str()),
+            _ => None,
+        };
+        let consumer_group = may_end.filter(|group| self.is_consumer_group(group));
         match self.logged.replay(at, record) {
             Some(Existence::Appeared(id)) if !self.loading => self.appear(id, now),
             Some(Existence::Vanished(id)) => {
@@ -432,6 +550,11 @@ impl Shard for GroupShard {
                 }
             }
             _ => {}
+        }
+        if let Some(group) = consumer_group
+            && !self.is_consumer_group(group)
+        {
+            self.consumers.forget(group);
         }
     }
 
@@ -452,6 +575,14 @@ impl Shard for GroupShard {
                     group.finish_static_rejoin(&rejoin, result, env);
                 });
             }
+            Then::HostedJoin(joined) => {
+                if result.is_ok() {
+                    self.with_consumer_group(&joined.group, now, out, |step| {
+                        step.classic_joined(&joined);
+                        Ok(((), None))
+                    });
+                }
+            }
         }
     }
 
@@ -471,6 +602,7 @@ impl Shard for GroupShard {
                 }
             });
         }
+        self.start_consumer_sessions(now, out);
         out.schedule(GroupTimer::Expiration, self.config.offsets_retention_check_interval_ms);
     }
 
@@ -508,6 +640,8 @@ impl Shard for GroupShard {
                 }
             }
         }
+        let logged = &self.logged;
+        self.consumers.reverted(|group| logged.consumer_group(group).is_some());
     }
 
     fn refuse(request: &Submission, error: ErrorCode) -> GroupResponse {

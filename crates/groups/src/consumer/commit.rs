@@ -1,0 +1,75 @@
+//! Who may commit and fetch offsets of a consumer group.
+
+use thalweg_wire::{ErrorCode, Uuid};
+
+use super::group::ConsumerGroup;
+use super::member::ConsumerMember;
+
+/// First version in which a member of the consumer protocol can say its epoch.
+const FIRST_VERSION_WITH_MEMBER_EPOCH: i16 = 9;
+
+/// What a commit that was let in may commit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CommitCheck<'a> {
+    /// Any partition.
+    Any,
+    /// Partitions that the member has been assigned in `epoch` or before (KIP-1251): it has missed
+    /// that it is in a later one.
+    AssignedBefore(&'a ConsumerMember, i32),
+}
+
+fn stale(member: &ConsumerMember) -> ErrorCode {
+    if member.is_classic() { ErrorCode::ILLEGAL_GENERATION } else { ErrorCode::STALE_MEMBER_EPOCH }
+}
+
+impl CommitCheck<'_> {
+    /// Whether an offset of this partition may be committed.
+    pub(crate) fn partition(&self, topic_id: Uuid, partition: i32) -> Result<(), ErrorCode> {
+        let CommitCheck::AssignedBefore(member, epoch) = self else { return Ok(()) };
+        let assigned = member.assigned.assignment_epoch(topic_id, partition);
+        let pending = || member.pending_revocation.assignment_epoch(topic_id, partition);
+        match assigned.or_else(pending) {
+            Some(assigned) if *epoch >= assigned => Ok(()),
+            _ => Err(stale(member)),
+        }
+    }
+}
+
+impl ConsumerGroup {
+    /// Lets a commit in, or does not.
+    pub(crate) fn check_commit(
+        &self,
+        member_id: &str,
+        epoch: i32,
+        api_version: i16,
+    ) -> Result<CommitCheck<'_>, ErrorCode> {
+        // An administrator, or a consumer that assigns itself.
+        if epoch < 0 && self.members().is_empty() {
+            return Ok(CommitCheck::Any);
+        }
+        let member = self.member(member_id).ok_or(ErrorCode::UNKNOWN_MEMBER_ID)?;
+        if !member.is_classic() && api_version < FIRST_VERSION_WITH_MEMBER_EPOCH {
+            return Err(ErrorCode::UNSUPPORTED_VERSION);
+        }
+        if epoch == member.epoch {
+            Ok(CommitCheck::Any)
+        } else if epoch > member.epoch {
+            Err(stale(member))
+        } else {
+            Ok(CommitCheck::AssignedBefore(member, epoch))
+        }
+    }
+}
+
+/// Lets a fetch of offsets in, or does not. `find` looks a member up.
+pub(crate) fn check_fetch<'m>(
+    member_id: Option<&str>,
+    epoch: i32,
+    find: impl FnOnce(&str) -> Option<&'m ConsumerMember>,
+) -> Result<(), ErrorCode> {
+    let member = match member_id {
+        None if epoch < 0 => return Ok(()),
+        id => id.and_then(find).ok_or(ErrorCode::UNKNOWN_MEMBER_ID)?,
+    };
+    if epoch == member.epoch { Ok(()) } else { Err(stale(member)) }
+}

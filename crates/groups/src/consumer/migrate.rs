@@ -1,0 +1,276 @@
+//! Groups that change their type while they live, as `group.consumer.migration.policy` allows.
+//!
+//! A classic group becomes a consumer group with its first member of that protocol: its members stay,
+//! with what they own, as members of the classic protocol. It becomes a classic group again when the
+//! last member of the consumer protocol is gone. Both are one batch of records.
+
+use std::sync::Arc;
+
+use thalweg_metadata::image::MetadataImage;
+use thalweg_wire::messages::ConsumerProtocolAssignment;
+use thalweg_wire::messages::consumer_protocol_assignment::TopicPartition;
+use thalweg_wire::{ErrorCode, Message as _, Reader, Uuid, Writer};
+
+use super::Refused;
+use super::classic_members::{protocol_version, subscription_of};
+use super::group::{ConsumerGroup, Epochs};
+use super::member::{
+    ClassicMetadata, ConsumerMember, MemberMetadata, MemberState, OwnedPartition, OwnedPartitions,
+    topic_set,
+};
+use super::record::ConsumerGroupRecord;
+use super::step::{Cx, Step};
+use crate::assignor::MemberAssignment;
+use crate::classic::{ClassicGroup, JoinedMember};
+use crate::{GroupConfig, GroupRecord};
+
+/// A consumer group that has become a classic one.
+pub(crate) struct Downgrade {
+    /// The classic group, stable.
+    pub(crate) group: ClassicGroup,
+    /// Whether its members have to rebalance.
+    pub(crate) rebalances: bool,
+}
+
+/// Highest version of a consumer's assignment.
+const ASSIGNMENT_VERSION_MAX: i16 = 3;
+
+/// The bytes of a consumer's assignment (`ConsumerProtocolAssignment`), in `version`.
+pub(crate) fn assignment_bytes(
+    topics: impl Iterator<Item = (Uuid, Vec<i32>)>,
+    version: i16,
+    image: &MetadataImage,
+) -> Result<Vec<u8>, Refused> {
+    let broken =
+        || Refused::new(ErrorCode::UNKNOWN_SERVER_ERROR, "The assignment cannot be written.");
+    let version =
+        if version < 0 { return Err(broken()) } else { version.min(ASSIGNMENT_VERSION_MAX) };
+    let assigned_partitions = topics
+        .filter_map(|(id, partitions)| {
+            let topic = image.topics.by_id(id)?;
+            Some(TopicPartition { topic: topic.name.to_string(), partitions })
+        })
+        .collect();
+    let assignment = ConsumerProtocolAssignment { assigned_partitions, user_data: None };
+    let mut w = Writer::new();
+    w.i16(version);
+    assignment.encode(&mut w, version).map_err(|_| broken())?;
+    Ok(w.to_vec())
+}
+
+/// What a consumer's assignment bytes say; `None` if they are none.
+fn read_assignment(bytes: &[u8]) -> Option<ConsumerProtocolAssignment> {
+    let mut r = Reader::new(bytes);
+    let version = r.i16().ok().filter(|version| *version >= 0)?.min(ASSIGNMENT_VERSION_MAX);
+    ConsumerProtocolAssignment::decode(&mut r, version).ok()
+}
+
+fn refuse_upgrade(group: &ClassicGroup, why: &str) -> Refused {
+    let message =
+        format!("Cannot upgrade classic group {} to consumer group because {why}.", group.id());
+    Refused::new(ErrorCode::GROUP_ID_NOT_FOUND, message)
+}
+
+/// The consumer group that a classic group becomes, and the records of that.
+pub(crate) fn upgraded(
+    classic: &ClassicGroup,
+    cx: &mut Cx<'_>,
+) -> Result<(ConsumerGroup, Vec<GroupRecord>), Refused> {
+    let config: &GroupConfig = cx.config;
+    if !config.consumer_migration_policy.may_upgrade() {
+        return Err(refuse_upgrade(classic, "online upgrade is disabled"));
+    }
+    if !classic.uses_consumer_protocol() {
+        return Err(refuse_upgrade(
+            classic,
+            "the group does not use the consumer embedded protocol",
+        ));
+    }
+    if classic.members().len() > config.consumer_max_size {
+        return Err(refuse_upgrade(
+            classic,
+            "the group size exceeds the consumer group maximum size",
+        ));
+    }
+    let malformed = || refuse_upgrade(classic, "the embedded consumer protocol is malformed");
+    let generation = classic.generation();
+    // A group in its first round has not chosen a protocol; its members have said what they would.
+    // (Kafka 4.3 answers UNKNOWN_SERVER_ERROR there.)
+    let protocol =
+        classic.protocol_name().map_or_else(|| classic.selected_protocol(), str::to_owned);
+    let mut group = ConsumerGroup::default();
+    let mut order = Vec::new();
+    for joined in classic.members() {
+        let mut owned: Vec<(Uuid, Vec<i32>)> = Vec::new();
+        if !joined.assignment.is_empty() {
+            let assignment = read_assignment(&joined.assignment).ok_or_else(malformed)?;
+            if assignment.user_data.is_some_and(|data| !data.is_empty()) {
+                return Err(refuse_upgrade(
+                    classic,
+                    "an unsupported custom assignor is in use. Please refer to the documentation \
+                     or switch to a default assignor before re-attempting the upgrade",
+                ));
+            }
+            for topic in assignment.assigned_partitions {
+                if let Some(known) = cx.image.topics.by_name(&topic.topic) {
+                    owned.retain(|(id, _)| *id != known.id);
+                    owned.push((known.id, topic.partitions));
+                }
+            }
+        }
+        let said = classic.metadata_of(joined, &protocol);
+        let subscription = subscription_of(&said).ok_or_else(malformed)?;
+        let target = Arc::new(MemberAssignment::new(
+            owned.iter().map(|(id, partitions)| (*id, partitions.iter().copied())),
+        ));
+        let assigned = owned.iter().flat_map(|(topic_id, partitions)| {
+            partitions.iter().map(|&partition| OwnedPartition {
+                topic_id: *topic_id,
+                partition,
+                assignment_epoch: generation,
+            })
+        });
+        let metadata = MemberMetadata {
+            instance_id: joined.instance_id.clone(),
+            rack_id: subscription.rack_id.filter(|rack| !rack.is_empty()).map(Box::from),
+            client_id: (&*joined.client_id).into(),
+            client_host: (&*joined.client_host).into(),
+            topics: topic_set(&subscription.topics),
+            rebalance_timeout_ms: joined.rebalance_timeout_ms,
+            classic: Some(ClassicMetadata {
+                session_timeout_ms: joined.session_timeout_ms,
+                protocols: joined
+                    .protocols
+                    .iter()
+                    .map(|protocol| (protocol.name.as_str().into(), protocol.metadata.clone()))
+                    .collect(),
+            }),
+            ..MemberMetadata::default()
+        };
+        let member = ConsumerMember {
+            id: joined.id.clone(),
+            metadata: Arc::new(metadata),
+            epoch: generation,
+            previous_epoch: generation,
+            state: MemberState::Stable,
+            assigned: OwnedPartitions::new(assigned.collect()),
+            pending_revocation: OwnedPartitions::default(),
+        };
+        group.put_target(&joined.id, Some(target));
+        group.put_member(&joined.id, Some(Arc::new(member)));
+        order.push(joined.id.clone());
+    }
+    let hash = cx.hashes.group_hash(group.topics().keys(), cx.image);
+    group.put_epochs(Epochs {
+        group: generation,
+        metadata_hash: hash,
+        assignment: generation,
+        assignment_timestamp_ms: 0,
+        has_partition_metadata: false,
+    });
+    let id = classic.id();
+    let mut records = vec![GroupRecord::group_metadata(id, None)];
+    let members = || order.iter().filter_map(|id| group.member(id));
+    for member in members() {
+        records.push(
+            ConsumerGroupRecord::member_metadata(id, &member.id, Some(&member.metadata)).into(),
+        );
+    }
+    records.push(ConsumerGroupRecord::metadata(id, Some((generation, hash))).into());
+    for member in members() {
+        let target = group.targets().get(&member.id).map(|target| &**target);
+        records.push(ConsumerGroupRecord::target_assignment(id, &member.id, target).into());
+    }
+    records.push(ConsumerGroupRecord::target_epoch(id, Some((generation, 0))).into());
+    for member in members() {
+        records.push(ConsumerGroupRecord::current_assignment(id, &member.id, Some(member)).into());
+    }
+    Ok((group, records))
+}
+
+impl Step<'_, '_> {
+    /// Whether the group becomes a classic one without these members.
+    pub(crate) fn is_classic_without(&self, members: &[Arc<ConsumerMember>]) -> bool {
+        let left = self.group.members().len().saturating_sub(members.len());
+        let classic = members.iter().filter(|member| member.is_classic()).count();
+        left > 0
+            && self.group.classic_members().saturating_sub(classic) == left
+            && self.may_downgrade(left)
+    }
+
+    /// Whether the group becomes a classic one when a classic member takes the place of `replaced`.
+    pub(crate) fn is_classic_with_replaced(&self, replaced: &ConsumerMember) -> bool {
+        let members = self.group.members().len();
+        !replaced.is_classic()
+            && self.group.classic_members() + 1 == members
+            && self.may_downgrade(members)
+    }
+
+    fn may_downgrade(&self, members: usize) -> bool {
+        let config = self.cx.config;
+        config.consumer_migration_policy.may_downgrade() && members <= config.max_size
+    }
+
+    /// The classic group that is left without `leaving`, with `joining` in the place of the static
+    /// member of its instance.
+    pub(crate) fn downgrade(
+        &mut self,
+        leaving: &[Arc<ConsumerMember>],
+        joining: Option<&ConsumerMember>,
+        rebalances: bool,
+    ) -> Result<Downgrade, Refused> {
+        let broken = || {
+            let message = format!("Cannot downgrade the consumer group {}.", self.id);
+            Refused::new(ErrorCode::GROUP_ID_NOT_FOUND, message)
+        };
+        let instance_id = joining.and_then(|joining| joining.metadata.instance_id.as_ref());
+        let replaced = instance_id.and_then(|id| self.group.static_member(id));
+        let mut members = Vec::new();
+        let staying = self.group.members().values().map(|member| &**member).filter(|member| {
+            !leaving.iter().any(|leaving| leaving.id == member.id)
+                && replaced.is_none_or(|replaced| replaced.id != member.id)
+        });
+        for member in staying.chain(joining) {
+            let said = &member.metadata;
+            let classic = said.classic.as_ref().ok_or_else(broken)?;
+            let target_of = match replaced {
+                Some(replaced) if joining.is_some_and(|joining| joining.id == member.id) => {
+                    &replaced.id
+                }
+                _ => &member.id,
+            };
+            let target = self.group.targets().get(target_of);
+            let target = target
+                .into_iter()
+                .flat_map(|target| target.iter().map(|(id, partitions)| (id, partitions.to_vec())));
+            let target: Vec<_> = target.collect();
+            members.push((
+                JoinedMember {
+                    id: member.id.clone(),
+                    instance_id: said.instance_id.clone(),
+                    client_id: &said.client_id,
+                    client_host: &said.client_host,
+                    rebalance_timeout_ms: said.rebalance_timeout_ms,
+                    session_timeout_ms: classic.session_timeout_ms,
+                    protocols: &classic.protocols,
+                },
+                target,
+            ));
+        }
+        let image = Arc::clone(self.cx.image);
+        let group = ClassicGroup::from_members(
+            self.id.clone(),
+            self.group.epochs().group,
+            members,
+            |target, said| {
+                let version = protocol_version(said).ok_or_else(broken)?;
+                assignment_bytes(target.into_iter(), version, &image)
+            },
+            self.cx.account,
+            self.cx.now,
+        )?;
+        self.end_group(replaced.zip(joining).map(|(old, new)| (&old.id, &new.id)));
+        self.records.push(GroupRecord::group_metadata(self.id, Some(group.stable_record())));
+        Ok(Downgrade { group, rebalances })
+    }
+}

@@ -1,0 +1,133 @@
+//! Consumer groups (KIP-848): membership and assignment that the coordinator runs.
+//!
+//! A member says in its heartbeats what it subscribes to and what it owns. Whatever changes who is to
+//! own what raises the group's *epoch*; a *target assignment* is computed for that epoch; each member
+//! is reconciled with its part of it, in its own heartbeats and at its own pace. Nobody waits for
+//! everybody: a partition waits for its owner alone.
+//!
+//! Everything but timers, the moment of the next look at the metadata and what is being computed is
+//! in the log, as Kafka 4.3 writes it. Members of the classic protocol may be in such a group beside
+//! others (`classic_members`), and a group changes its type with its members (`migrate`).
+
+mod classic_members;
+mod commit;
+mod describe;
+mod fence;
+mod group;
+mod heartbeat;
+mod logged;
+mod member;
+mod migrate;
+mod reconcile;
+mod record;
+mod regexes;
+mod step;
+mod subscription;
+mod target;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use thalweg_wire::ErrorCode;
+
+pub use classic_members::HostedJoin;
+pub use group::{ConsumerGroup, ConsumerGroupState, Epochs, ResolvedRegex, Subscribers};
+pub use member::{
+    ClassicMetadata, ConsumerMember, MemberMetadata, MemberState, OwnedPartition, OwnedPartitions,
+};
+pub use record::ConsumerGroupRecord;
+
+pub(crate) use commit::{CommitCheck, check_fetch};
+pub(crate) use describe::{describe_unknown, list};
+pub(crate) use fence::not_a_consumer_group;
+pub(crate) use heartbeat::{heartbeat_error, precheck_heartbeat};
+pub(crate) use logged::{CommittedGroup, ConsumerGroups};
+pub(crate) use migrate::{Downgrade, upgraded};
+pub use regexes::{RegexJob, RegexesResolved};
+pub(crate) use step::{Cx, Step};
+pub(crate) use subscription::TopicHashes;
+pub use target::{TargetComputed, TargetJob};
+
+/// Why a request is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) code: ErrorCode,
+    pub(crate) message: String,
+}
+
+impl Refused {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Refused {
+        Refused { code, message: message.into() }
+    }
+}
+
+/// What a shard knows of a consumer group beside the log.
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    /// Wall time of the next look at the metadata, and the group epoch it was decided in. A group that
+    /// has fallen behind that epoch, because a write failed, looks again.
+    refresh_at_ms: i64,
+    refresh_epoch: i32,
+    /// The job that resolves its regular expressions.
+    resolving: Option<JobId>,
+    /// The job that computes its target assignment.
+    assigning: Option<JobId>,
+}
+
+/// Tells the jobs of a shard apart. What a job found counts only while its group still waits for it.
+pub(crate) type JobId = u64;
+
+/// What a shard knows of all consumer groups beside the log. A group without an entry is one that
+/// nothing has happened to.
+#[derive(Debug, Default)]
+pub(crate) struct LiveGroups {
+    groups: BTreeMap<Arc<str>, Live>,
+    next_job: JobId,
+}
+
+impl LiveGroups {
+    fn of(&mut self, group: &Arc<str>) -> &mut Live {
+        self.groups.entry(group.clone()).or_default()
+    }
+
+    fn job_id(&mut self) -> JobId {
+        self.next_job += 1;
+        self.next_job
+    }
+
+    /// The group's topics have changed: its next heartbeat looks at the metadata.
+    pub(crate) fn refresh(&mut self, group: &str) {
+        if let Some(live) = self.groups.get_mut(group) {
+            live.refresh_at_ms = 0;
+            live.refresh_epoch = 0;
+        }
+    }
+
+    /// The same for all groups.
+    pub(crate) fn refresh_all(&mut self) {
+        for live in self.groups.values_mut() {
+            live.refresh_at_ms = 0;
+            live.refresh_epoch = 0;
+        }
+    }
+
+    /// The groups that something is known of.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.groups.keys()
+    }
+
+    /// The group is gone.
+    pub(crate) fn forget(&mut self, group: &str) {
+        self.groups.remove(group);
+    }
+
+    /// Changes were taken back: an assignment that is being computed from them does not count any
+    /// more, though the group may come to the same epoch again, and groups that `exists` does not know
+    /// are gone. What a regular expression stands for does not depend on the group.
+    pub(crate) fn reverted(&mut self, exists: impl Fn(&str) -> bool) {
+        self.groups.retain(|group, live| {
+            live.assigning = None;
+            exists(group)
+        });
+    }
+}

@@ -1,0 +1,191 @@
+//! Subscriptions by regular expression: which topics an expression stands for is found out away from
+//! the requests, for all of a group's expressions at once, and kept in the log.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use thalweg_coordinator::Job;
+use thalweg_metadata::image::MetadataImage;
+use thalweg_wire::ErrorCode;
+
+use super::group::{ResolvedRegex, Subscribers};
+use super::member::ConsumerMember;
+use super::record::ConsumerGroupRecord;
+use super::step::Step;
+use super::{JobId, Refused};
+use crate::topic_regex::TopicRegex;
+
+/// How often a group's expressions are resolved at most, in milliseconds. Fixed in Kafka.
+const REFRESH_MIN_INTERVAL_MS: i64 = 10_000;
+
+/// What a heartbeat did to its member's regular expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RegexUpdate {
+    /// Nothing.
+    None,
+    /// It is another one, and not known yet what it stands for.
+    Changed,
+    /// It is another one, or none, and known what it stands for.
+    ChangedAndResolved,
+}
+
+/// Finds the topics that regular expressions stand for.
+#[derive(Clone, Debug)]
+pub struct RegexJob {
+    id: JobId,
+    group: Arc<str>,
+    regexes: Vec<Arc<str>>,
+    image: Arc<MetadataImage>,
+    now_ms: i64,
+}
+
+/// What expressions stand for; `None` if that could not be found out.
+#[derive(Debug)]
+pub struct RegexesResolved {
+    id: JobId,
+    pub(crate) group: Arc<str>,
+    resolved: Option<Vec<(Arc<str>, ResolvedRegex)>>,
+}
+
+impl Job for RegexJob {
+    type Done = RegexesResolved;
+
+    fn run(&self) -> RegexesResolved {
+        let version = self.image.provenance.offset;
+        let resolve = |regex: &Arc<str>| {
+            // Checked when a member sent it. One that another release took and this one does not
+            // stands for nothing.
+            let compiled = TopicRegex::new(regex).ok();
+            let mut matcher = compiled.as_ref().map(TopicRegex::matcher);
+            let topics = self.image.topics.iter().map(|topic| &topic.name);
+            let topics = topics.filter(|name| matcher.as_mut().is_some_and(|m| m.matches(name)));
+            let topics = topics.cloned().collect();
+            (regex.clone(), ResolvedRegex { topics, version, timestamp_ms: self.now_ms })
+        };
+        let resolved = self.regexes.iter().map(resolve).collect();
+        RegexesResolved { id: self.id, group: self.group.clone(), resolved: Some(resolved) }
+    }
+
+    fn failed(&self) -> RegexesResolved {
+        RegexesResolved { id: self.id, group: self.group.clone(), resolved: None }
+    }
+}
+
+impl Step<'_, '_> {
+    /// Takes note of the member's regular expression, and has the group's resolved if it is time.
+    pub(crate) fn update_regex(
+        &mut self,
+        before: &ConsumerMember,
+        after: &ConsumerMember,
+    ) -> Result<RegexUpdate, Refused> {
+        let (old, new) = (before.metadata.regex(), after.metadata.regex());
+        let mut update = RegexUpdate::None;
+        let mut wanted = false;
+        if before.metadata.topic_regex != after.metadata.topic_regex {
+            update = RegexUpdate::Changed;
+            let subscribers =
+                |regex: &Arc<str>| self.group.regex_members().get(regex).copied().unwrap_or(0);
+            let is_last = old.filter(|old| subscribers(old) == 1).cloned();
+            match new {
+                Some(new) if subscribers(new) == 0 => {
+                    if let Err(invalid) = TopicRegex::new(new) {
+                        return Err(Refused::new(
+                            ErrorCode::INVALID_REGULAR_EXPRESSION,
+                            format!(
+                                "SubscribedTopicRegex `{new}` is not a valid regular expression: \
+                                 {invalid}."
+                            ),
+                        ));
+                    }
+                    wanted = true;
+                }
+                Some(new) if self.group.regexes().contains_key(new) => {
+                    update = RegexUpdate::ChangedAndResolved;
+                }
+                Some(_) => {}
+                None if old.is_some() => update = RegexUpdate::ChangedAndResolved,
+                None => {}
+            }
+            if let Some(old) = is_last {
+                self.record(ConsumerGroupRecord::regex(self.id, &old, None));
+            }
+        }
+        if wanted || !self.group.regex_members().is_empty() {
+            self.resolve_if_due(wanted, before, after);
+        }
+        Ok(update)
+    }
+
+    fn resolve_if_due(
+        &mut self,
+        mut wanted: bool,
+        before: &ConsumerMember,
+        after: &ConsumerMember,
+    ) {
+        let now_ms = self.cx.now.wall_ms;
+        // All are resolved together, so the newest says when; one that nobody subscribes with any more
+        // may be older.
+        let known = self.group.regexes().values().max_by_key(|resolved| resolved.timestamp_ms);
+        let last_ms = known.map_or(i64::MIN, |resolved| resolved.timestamp_ms);
+        if self.live().resolving.is_some()
+            || now_ms <= last_ms.saturating_add(REFRESH_MIN_INTERVAL_MS)
+        {
+            return;
+        }
+        let regexes = self.regex_members_with(before, after);
+        let version = known.map_or(0, |resolved| resolved.version);
+        let interval_ms = self.cx.config.consumer_regex_refresh_interval_ms;
+        wanted |= regexes.len() != self.group.regexes().len();
+        wanted |= self.cx.hashes.last_new_topics.is_some_and(|last| version < last);
+        wanted |= now_ms > last_ms.saturating_add(interval_ms);
+        if wanted && !regexes.is_empty() {
+            let id = self.cx.live.job_id();
+            self.live().resolving = Some(id);
+            let job = RegexJob {
+                id,
+                group: self.id.clone(),
+                regexes: regexes.into_keys().collect(),
+                image: Arc::clone(self.cx.image),
+                now_ms,
+            };
+            self.cx.out.start(job.into());
+        }
+    }
+
+    /// Takes what expressions stand for.
+    pub(crate) fn regexes_resolved(&mut self, done: RegexesResolved) {
+        let live = self.live();
+        if live.resolving != Some(done.id) {
+            return;
+        }
+        live.resolving = None;
+        let Some(resolved) = done.resolved else { return };
+        let mut topics: BTreeMap<Arc<str>, Subscribers> = self.group.topics().clone();
+        let mut bump = false;
+        for (regex, resolved) in resolved {
+            if !self.group.regex_members().contains_key(&regex) {
+                continue; // Nobody subscribes with it any more.
+            }
+            let before = self.group.regexes().get(&regex);
+            let before = before.map_or(&[][..], |before| &before.topics);
+            if *before != *resolved.topics {
+                bump = true;
+                for topic in before {
+                    if let Some(subscribers) = topics.get_mut(topic) {
+                        subscribers.by_regex = subscribers.by_regex.saturating_sub(1);
+                    }
+                }
+                for topic in resolved.topics.iter() {
+                    topics.entry(topic.clone()).or_default().by_regex += 1;
+                }
+            }
+            self.record(ConsumerGroupRecord::regex(self.id, &regex, Some(&resolved)));
+        }
+        topics.retain(|_, subscribers| *subscribers != Subscribers::default());
+        let hash = self.hash_of(&topics);
+        if bump || hash != self.group.epochs().metadata_hash {
+            let epoch = self.bump_epoch(hash);
+            self.metadata_refreshed(epoch);
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The target assignment: who is to own what.
+//!
+//! A small group's is computed where it is needed. A large one's is computed away from the requests;
+//! meanwhile its members live with the one there is. What was computed counts only if the group is
+//! still in the epoch that it was computed for.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use thalweg_coordinator::Job;
+use thalweg_wire::{ErrorCode, Uuid};
+
+use super::member::ConsumerMember;
+use super::record::ConsumerGroupRecord;
+use super::step::Step;
+use super::subscription::Subscription;
+use super::{JobId, Refused};
+use crate::assignor::{Assignor, GroupSpec, MemberAssignment, MemberSpec, SubscriptionType};
+
+/// What a member subscribes to, and what that comes to in topics.
+type SubscriptionKey = (*const Arc<str>, usize, Option<Arc<str>>);
+
+/// A member, as it is given to the assignor.
+#[derive(Clone, Debug)]
+struct JobMember {
+    id: Arc<str>,
+    instance_id: Option<Arc<str>>,
+    rack_id: Option<Box<str>>,
+    topic_ids: Arc<[Uuid]>,
+    /// What it was to own until now, under this id or the one whose place it takes.
+    assignment: Arc<MemberAssignment>,
+    /// What the log says that it is to own under this id.
+    logged: Option<Arc<MemberAssignment>>,
+}
+
+/// Computes a target assignment.
+#[derive(Clone, Debug)]
+pub struct TargetJob {
+    id: JobId,
+    group: Arc<str>,
+    epoch: i32,
+    assignor: &'static dyn Assignor,
+    members: Vec<JobMember>,
+    topics: BTreeMap<Uuid, i32>,
+    subscription_type: SubscriptionType,
+}
+
+/// A target assignment.
+#[derive(Debug)]
+pub struct TargetComputed {
+    id: JobId,
+    pub(crate) group: Arc<str>,
+    epoch: i32,
+    /// The members whose target is another one now, or the first; `None` if it could not be computed.
+    changed: Option<Vec<ChangedTarget>>,
+}
+
+#[derive(Debug)]
+struct ChangedTarget {
+    id: Arc<str>,
+    instance_id: Option<Arc<str>>,
+    target: Arc<MemberAssignment>,
+}
+
+impl Job for TargetJob {
+    type Done = TargetComputed;
+
+    fn run(&self) -> TargetComputed {
+        let members: Vec<MemberSpec<'_>> = self
+            .members
+            .iter()
+            .map(|member| MemberSpec {
+                id: &member.id,
+                instance_id: member.instance_id.as_deref(),
+                rack_id: member.rack_id.as_deref(),
+                topic_ids: &member.topic_ids,
+                assignment: &member.assignment,
+            })
+            .collect();
+        let spec = GroupSpec {
+            members: &members,
+            topics: &self.topics,
+            subscription_type: self.subscription_type,
+        };
+        let targets = self.assignor.assign(&spec);
+        let changed = self
+            .members
+            .iter()
+            .zip(targets)
+            .filter(|(member, target)| member.logged.as_ref() != Some(target))
+            .map(|(member, target)| ChangedTarget {
+                id: member.id.clone(),
+                instance_id: member.instance_id.clone(),
+                target,
+            })
+            .collect();
+        self.done(Some(changed))
+    }
+
+    fn failed(&self) -> TargetComputed {
+        self.done(None)
+    }
+}
+
+impl TargetJob {
+    fn done(&self, changed: Option<Vec<ChangedTarget>>) -> TargetComputed {
+        TargetComputed { id: self.id, group: self.group.clone(), epoch: self.epoch, changed }
+    }
+
+    /// What it costs, about: members and partitions to look at.
+    fn size(&self) -> usize {
+        let partitions: usize = self.topics.values().map(|count| (*count).max(0) as usize).sum();
+        self.members.len() + partitions
+    }
+}
+
+impl Step<'_, '_> {
+    /// The target assignment that a member is to be reconciled with, and its epoch: a new one if one
+    /// is due and small, else the last one.
+    pub(crate) fn update_target(
+        &mut self,
+        subscription: &Subscription,
+        before: &ConsumerMember,
+        after: &ConsumerMember,
+    ) -> Result<(i32, Arc<MemberAssignment>), Refused> {
+        let last = (self.group.epochs().assignment, self.last_target(after));
+        if last.0 >= subscription.group_epoch || !self.may_assign() {
+            return Ok(last);
+        }
+        let assignor = self.group.preferred_assignor(
+            before.metadata.server_assignor.as_ref(),
+            after.metadata.server_assignor.as_ref(),
+        );
+        let job = self.target_job(
+            subscription.group_epoch,
+            subscription.subscription_type,
+            assignor.as_deref(),
+            Some(after),
+        );
+        if job.size() > self.cx.config.assign_in_place_max {
+            self.assign_elsewhere(job);
+            return Ok(last);
+        }
+        let computed = job.run();
+        let Some(changed) = computed.changed else {
+            return Err(Refused::new(
+                ErrorCode::UNKNOWN_SERVER_ERROR,
+                format!(
+                    "Failed to compute a new target assignment for epoch {}.",
+                    subscription.group_epoch
+                ),
+            ));
+        };
+        let own = changed.iter().find(|changed| changed.id == after.id);
+        let own = own.map(|own| &own.target).or_else(|| {
+            let same = job.members.iter().find(|member| member.id == after.id);
+            same.and_then(|member| member.logged.as_ref())
+        });
+        let own = own.cloned().unwrap_or_default();
+        for changed in &changed {
+            let target = Some(&*changed.target);
+            self.record(ConsumerGroupRecord::target_assignment(self.id, &changed.id, target));
+        }
+        self.target_epoch(subscription.group_epoch);
+        Ok((subscription.group_epoch, own))
+    }
+
+    /// Whether the last target assignment is old enough for another one.
+    fn may_assign(&self) -> bool {
+        let interval_ms = i64::from(self.cx.config.of_group(self.id).assignment_interval_ms);
+        let last_ms = self.group.epochs().assignment_timestamp_ms;
+        last_ms == 0
+            || interval_ms == 0
+            || self.cx.now.wall_ms >= last_ms.saturating_add(interval_ms)
+    }
+
+    fn target_epoch(&mut self, epoch: i32) {
+        let now_ms = self.cx.now.wall_ms;
+        self.record(ConsumerGroupRecord::target_epoch(self.id, Some((epoch, now_ms))));
+    }
+
+    /// What is to be computed, with the group's members as they are, but for `updated`.
+    fn target_job(
+        &self,
+        epoch: i32,
+        subscription_type: SubscriptionType,
+        assignor: Option<&str>,
+        updated: Option<&ConsumerMember>,
+    ) -> TargetJob {
+        let group = self.group;
+        // A static member that comes back under another id takes the old one's place.
+        let instance_id = updated.and_then(|updated| updated.metadata.instance_id.as_ref());
+        let replaced = instance_id.and_then(|instance_id| group.static_member(instance_id));
+        let mut topics = BTreeMap::new();
+        let mut resolved: HashMap<SubscriptionKey, Arc<[Uuid]>> = HashMap::new();
+        let mut members = Vec::with_capacity(group.members().len() + 1);
+        let mut add = |member: &ConsumerMember, target_of: &Arc<str>| {
+            let said = &member.metadata;
+            let key = (said.topics.as_ptr(), said.topics.len(), said.regex().cloned());
+            let ids = resolved.entry(key).or_insert_with(|| {
+                let ids: Arc<[Uuid]> = self.subscribed_ids(member).into();
+                for id in ids.iter() {
+                    let topic = self.cx.image.topics.by_id(*id);
+                    let partitions = topic.map_or(0, |topic| topic.partitions.len());
+                    topics.insert(*id, i32::try_from(partitions).unwrap_or(i32::MAX));
+                }
+                ids
+            });
+            members.push(JobMember {
+                id: member.id.clone(),
+                instance_id: said.instance_id.clone(),
+                rack_id: said.rack_id.clone(),
+                topic_ids: ids.clone(),
+                assignment: group.targets().get(target_of).cloned().unwrap_or_default(),
+                logged: group.targets().get(&member.id).cloned(),
+            });
+        };
+        for (id, member) in group.members() {
+            let is_updated = updated.is_some_and(|updated| updated.id == *id);
+            let is_replaced = replaced.is_some_and(|replaced| replaced.id == *id);
+            if !is_updated && !is_replaced {
+                add(member, id);
+            }
+        }
+        if let Some(updated) = updated {
+            add(updated, replaced.map_or(&updated.id, |replaced| &replaced.id));
+        }
+        members.sort_by(|a, b| a.id.cmp(&b.id));
+        TargetJob {
+            id: 0,
+            group: self.id.clone(),
+            epoch,
+            assignor: self.cx.config.consumer_assignor(assignor),
+            members,
+            topics,
+            subscription_type,
+        }
+    }
+
+    /// Has a target assignment computed away from the requests, one at a time.
+    fn assign_elsewhere(&mut self, job: TargetJob) {
+        if self.live().assigning.is_none() {
+            let id = self.cx.live.job_id();
+            self.live().assigning = Some(id);
+            self.cx.out.start(TargetJob { id, ..job }.into());
+        }
+    }
+
+    /// Takes a target assignment, or has another one computed if the group has gone on.
+    pub(crate) fn target_computed(&mut self, done: TargetComputed) {
+        let live = self.live();
+        if live.assigning != Some(done.id) {
+            return;
+        }
+        live.assigning = None;
+        let epochs = *self.group.epochs();
+        if epochs.assignment >= epochs.group || self.group.members().is_empty() {
+            return;
+        }
+        let Some(changed) = done.changed else { return };
+        if done.epoch != epochs.group {
+            if self.may_assign() {
+                let subscription_type = self.subscription_type();
+                let assignor = self.group.preferred_assignor(None, None);
+                let job =
+                    self.target_job(epochs.group, subscription_type, assignor.as_deref(), None);
+                self.assign_elsewhere(job);
+            }
+            return;
+        }
+        for changed in changed {
+            let known = self.group.member(&changed.id);
+            // A static member may have come back under another id, in the same epoch.
+            let instance_id = changed.instance_id.as_deref();
+            let known = known.or_else(|| self.group.static_member(instance_id?));
+            let Some(id) = known.map(|member| member.id.clone()) else { continue };
+            let target = Some(&*changed.target);
+            self.record(ConsumerGroupRecord::target_assignment(self.id, &id, target));
+        }
+        self.target_epoch(done.epoch);
+        // The epoch comes last: as long as it is not written, the assignment is not in force.
+        self.cx.out.atomic = false;
+    }
+}

@@ -1,0 +1,343 @@
+//! Requests for consumer groups, and the groups that change their type.
+
+use std::sync::Arc;
+
+use thalweg_coordinator::{Now, Reply};
+use thalweg_wire::messages::{
+    ConsumerGroupHeartbeatRequest, HeartbeatRequest, HeartbeatResponse, JoinGroupRequest,
+    LeaveGroupRequest, LeaveGroupResponse, SyncGroupRequest,
+};
+use thalweg_wire::{ErrorCode, messages::ConsumerGroupHeartbeatResponse};
+
+use super::{GroupShard, GroupTimer, Out, Then};
+use crate::classic::ClassicGroupState;
+use crate::consumer::{
+    ConsumerGroup, Cx, Downgrade, Refused, Step, describe_unknown, heartbeat_error,
+    not_a_consumer_group, upgraded,
+};
+use crate::logged::GroupEntry;
+use crate::request::{join_error, sync_error};
+use crate::{GroupRecord, GroupResponse, RequestContext};
+
+/// What a step came to, and the classic group it may have left.
+type Stepped<R> = Result<(R, Option<Downgrade>), Refused>;
+
+const LEAVING: [i32; 2] = [-1, -2];
+
+impl GroupShard {
+    pub(super) fn is_consumer_group(&self, group: &str) -> bool {
+        matches!(self.logged.group(group), Some(GroupEntry::Consumer))
+    }
+
+    /// Whether it is a consumer group without members, which may become one of any type.
+    pub(super) fn is_empty_consumer_group(&self, group: &str) -> bool {
+        self.logged.consumer_group(group).is_some_and(|group| group.members().is_empty())
+    }
+
+    /// Runs `run` on a consumer group and hands on what it decided; `None` if there is no such group.
+    pub(super) fn with_consumer_group<R>(
+        &mut self,
+        group_id: &str,
+        now: Now,
+        out: &mut Out,
+        run: impl FnOnce(&mut Step<'_, '_>) -> Stepped<R>,
+    ) -> Option<Result<R, Refused>> {
+        let (id, entry) = self.logged.group_with_id(group_id)?;
+        if !matches!(entry, GroupEntry::Consumer) {
+            return None;
+        }
+        let id = id.clone();
+        let group = self.logged.consumer_group(&id)?;
+        let mut cx = Cx {
+            config: &self.config,
+            account: &self.account,
+            image: &self.image,
+            hashes: &mut self.hashes,
+            live: &mut self.consumers,
+            counters: &mut self.counters,
+            now,
+            out,
+        };
+        let mut step = Step { cx: &mut cx, id: &id, group, records: Vec::new() };
+        let stepped = run(&mut step);
+        let records = step.records;
+        Some(stepped.map(|(result, downgrade)| {
+            out.records.extend(records);
+            if let Some(downgrade) = downgrade {
+                self.downgraded(downgrade, now, out);
+            }
+            result
+        }))
+    }
+
+    /// Runs `run` on a group that is not in the log yet, or not as a consumer group.
+    fn with_new_consumer_group<R>(
+        &mut self,
+        id: &Arc<str>,
+        group: &ConsumerGroup,
+        records: Vec<GroupRecord>,
+        now: Now,
+        out: &mut Out,
+        run: impl FnOnce(&mut Step<'_, '_>) -> Stepped<R>,
+    ) -> Result<R, Refused> {
+        let mut cx = Cx {
+            config: &self.config,
+            account: &self.account,
+            image: &self.image,
+            hashes: &mut self.hashes,
+            live: &mut self.consumers,
+            counters: &mut self.counters,
+            now,
+            out,
+        };
+        let mut step = Step { cx: &mut cx, id, group, records };
+        let stepped = run(&mut step);
+        let records = step.records;
+        match stepped {
+            Ok((result, _)) => {
+                out.records.extend(records);
+                Ok(result)
+            }
+            Err(refused) => {
+                self.consumers.forget(id);
+                Err(refused)
+            }
+        }
+    }
+
+    pub(super) fn consumer_heartbeat(
+        &mut self,
+        context: &RequestContext,
+        request: &ConsumerGroupHeartbeatRequest,
+        now: Now,
+        out: &mut Out,
+    ) -> GroupResponse {
+        let response = self.try_consumer_heartbeat(context, request, now, out);
+        GroupResponse::ConsumerGroupHeartbeat(response.unwrap_or_else(heartbeat_error))
+    }
+
+    fn try_consumer_heartbeat(
+        &mut self,
+        context: &RequestContext,
+        request: &ConsumerGroupHeartbeatRequest,
+        now: Now,
+        out: &mut Out,
+    ) -> Result<ConsumerGroupHeartbeatResponse, Refused> {
+        let group_id = request.group_id.as_str();
+        if LEAVING.contains(&request.member_epoch) {
+            let left = self.with_consumer_group(group_id, now, out, |step| step.leave(request));
+            return left.unwrap_or_else(|| Err(self.no_consumer_group(group_id)));
+        }
+        let known = self.with_consumer_group(group_id, now, out, |step| {
+            step.heartbeat(context, request).map(|response| (response, None))
+        });
+        if let Some(known) = known {
+            return known;
+        }
+        if request.member_epoch != 0 {
+            return Err(self.no_consumer_group(group_id));
+        }
+        let join = |step: &mut Step<'_, '_>| {
+            step.heartbeat(context, request).map(|response| (response, None))
+        };
+        let Some(classic) = self.live.get(group_id) else {
+            let blank = ConsumerGroup::default();
+            return self.with_new_consumer_group(
+                &group_id.into(),
+                &blank,
+                Vec::new(),
+                now,
+                out,
+                join,
+            );
+        };
+        let id = classic.id().clone();
+        if classic.is(ClassicGroupState::Empty) {
+            let records = vec![GroupRecord::group_metadata(&id, None)];
+            let blank = ConsumerGroup::default();
+            return self.with_new_consumer_group(&id, &blank, records, now, out, join);
+        }
+        let mut cx = Cx {
+            config: &self.config,
+            account: &self.account,
+            image: &self.image,
+            hashes: &mut self.hashes,
+            live: &mut self.consumers,
+            counters: &mut self.counters,
+            now,
+            out,
+        };
+        let (group, records) = upgraded(classic, &mut cx)?;
+        for member in group.members().values() {
+            let session_ms = member.metadata.classic.as_ref().map_or(0, |c| c.session_timeout_ms);
+            let timer = GroupTimer::ConsumerSession(id.clone(), member.id.clone());
+            out.schedule(timer, u64::try_from(session_ms).unwrap_or(0));
+        }
+        let response = self.with_new_consumer_group(&id, &group, records, now, out, join)?;
+        if let Some(classic) = self.live.get_mut(&id) {
+            classic.interrupt(out);
+        }
+        Ok(response)
+    }
+
+    /// Why a request for a consumer group is refused when there is none.
+    fn no_consumer_group(&self, group_id: &str) -> Refused {
+        match self.logged.group(group_id) {
+            Some(_) => not_a_consumer_group(group_id),
+            None => Refused::new(
+                ErrorCode::GROUP_ID_NOT_FOUND,
+                format!("Consumer group {group_id} not found."),
+            ),
+        }
+    }
+
+    /// A consumer group has become a classic one, as the records of this outcome say.
+    fn downgraded(&mut self, downgrade: Downgrade, now: Now, out: &mut Out) {
+        let Downgrade { group, rebalances } = downgrade;
+        let id = group.id().clone();
+        self.live.insert(id.clone(), group);
+        self.with_group(&id, now, out, |group, env| {
+            group.start_sessions(env);
+            if rebalances {
+                group.prepare_rebalance(env);
+            }
+        });
+    }
+
+    /// JoinGroup for a consumer group that has members.
+    pub(super) fn join_consumer_group(
+        &mut self,
+        context: &RequestContext,
+        request: &JoinGroupRequest,
+        now: Now,
+        out: &mut Out,
+    ) -> Reply<GroupResponse> {
+        let joined = self.with_consumer_group(&request.group_id, now, out, |step| {
+            let mut joined = step.classic_join(context, request)?;
+            let downgrade = joined.downgrade.take();
+            Ok((joined, downgrade))
+        });
+        let response = match joined {
+            Some(Ok(joined)) => {
+                out.then = joined.then.map(Then::HostedJoin);
+                joined.response
+            }
+            Some(Err(refused)) => join_error("", refused.code),
+            None => join_error("", ErrorCode::UNKNOWN_MEMBER_ID),
+        };
+        Reply::AfterCommit(GroupResponse::JoinGroup(response))
+    }
+
+    /// SyncGroup for a consumer group.
+    pub(super) fn sync_consumer_group(
+        &mut self,
+        request: &SyncGroupRequest,
+        now: Now,
+        out: &mut Out,
+    ) -> Reply<GroupResponse> {
+        let synced = self.with_consumer_group(&request.group_id, now, out, |step| {
+            if step.group.members().is_empty() {
+                return Err(step.unknown_member(&request.member_id));
+            }
+            step.classic_sync(request).map(|response| (response, None))
+        });
+        let response = match synced {
+            Some(Ok(response)) => response,
+            Some(Err(refused)) => sync_error(refused.code),
+            None => sync_error(ErrorCode::UNKNOWN_MEMBER_ID),
+        };
+        Reply::AfterCommit(GroupResponse::SyncGroup(response))
+    }
+
+    /// Heartbeat for a consumer group.
+    pub(super) fn heartbeat_consumer_group(
+        &mut self,
+        request: &HeartbeatRequest,
+        now: Now,
+        out: &mut Out,
+    ) -> GroupResponse {
+        let answer = self.with_consumer_group(&request.group_id, now, out, |step| {
+            step.classic_heartbeat(request).map(|code| (code, None))
+        });
+        let error_code = match answer {
+            Some(Ok(code)) => code,
+            Some(Err(refused)) => refused.code,
+            None => ErrorCode::UNKNOWN_MEMBER_ID,
+        };
+        GroupResponse::Heartbeat(HeartbeatResponse { error_code, ..Default::default() })
+    }
+
+    /// LeaveGroup for a consumer group.
+    pub(super) fn leave_consumer_group(
+        &mut self,
+        context: &RequestContext,
+        request: &LeaveGroupRequest,
+        now: Now,
+        out: &mut Out,
+    ) -> GroupResponse {
+        let version = context.api_version;
+        let left = self.with_consumer_group(&request.group_id, now, out, |step| {
+            step.leave_group(request, version)
+        });
+        let response = match left {
+            Some(Ok(response)) => response,
+            Some(Err(refused)) => {
+                LeaveGroupResponse { error_code: refused.code, ..Default::default() }
+            }
+            None => LeaveGroupResponse {
+                error_code: ErrorCode::UNKNOWN_MEMBER_ID,
+                ..Default::default()
+            },
+        };
+        GroupResponse::LeaveGroup(response)
+    }
+
+    /// Records that end a consumer group; the caller has seen that it has no members.
+    pub(super) fn end_consumer_group(&mut self, group_id: &str, now: Now, out: &mut Out) {
+        self.with_consumer_group(group_id, now, out, |step| {
+            step.end_group(None);
+            Ok(((), None))
+        });
+    }
+
+    pub(super) fn consumer_timer(&mut self, timer: &GroupTimer, now: Now, out: &mut Out) {
+        let (group, member, is_rebalance) = match timer {
+            GroupTimer::Rebalance(group, member) => (group, member, true),
+            GroupTimer::ConsumerSession(group, member)
+            | GroupTimer::ClassicJoin(group, member)
+            | GroupTimer::ClassicSync(group, member) => (group, member, false),
+            _ => return,
+        };
+        self.with_consumer_group(group, now, out, |step| {
+            let downgrade = if is_rebalance {
+                step.rebalance_overdue(member)
+            } else {
+                step.fence_overdue(member)
+            };
+            downgrade.map(|downgrade| ((), downgrade))
+        });
+    }
+
+    pub(super) fn describe_consumer_groups(&self, group_ids: &[String]) -> GroupResponse {
+        let assignor = self.config.consumer_assignor(None).name();
+        let describe = |id: &String| match self.logged.committed_consumer_group(id) {
+            Some(group) => group.describe(id, assignor, &self.image),
+            None if self.logged.committed_group(id).is_some() => {
+                describe_unknown(id, format!("Group {id} is not a consumer group."))
+            }
+            None => describe_unknown(id, format!("Group {id} not found.")),
+        };
+        GroupResponse::ConsumerGroupDescribe(group_ids.iter().map(describe).collect())
+    }
+
+    /// Sessions of members that were in the log.
+    pub(super) fn start_consumer_sessions(&mut self, now: Now, out: &mut Out) {
+        let ids: Vec<Arc<str>> = self.logged.consumer_groups().map(|(id, _)| id.clone()).collect();
+        for id in ids {
+            self.with_consumer_group(&id, now, out, |step| {
+                step.start_sessions();
+                Ok(((), None))
+            });
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What a shard is told of the world outside its log, and what it has computed elsewhere.
+
+use std::sync::Arc;
+
+use thalweg_coordinator::{Job, Now};
+use thalweg_metadata::image::{Changes, MetadataImage};
+use thalweg_wire::Uuid;
+
+use super::{GroupShard, Out};
+use crate::GroupConfig;
+use crate::consumer::{RegexJob, RegexesResolved, TargetComputed, TargetJob};
+use crate::offsets::delete_topics;
+
+/// Something outside the log changed.
+#[derive(Clone, Debug)]
+pub enum GroupEvent {
+    /// The cluster's metadata.
+    Metadata {
+        /// What it says now.
+        image: Arc<MetadataImage>,
+        /// What is different from before; `None` for a shard that has not been told anything yet.
+        changes: Option<Arc<Changes>>,
+    },
+    /// The settings.
+    Config(Arc<GroupConfig>),
+}
+
+/// What a shard has computed elsewhere.
+#[derive(Clone, Debug)]
+pub enum GroupJob {
+    /// The target assignment of a consumer group.
+    Target(TargetJob),
+    /// The topics that a group's regular expressions stand for.
+    Regexes(RegexJob),
+}
+
+impl From<TargetJob> for GroupJob {
+    fn from(job: TargetJob) -> GroupJob {
+        GroupJob::Target(job)
+    }
+}
+
+impl From<RegexJob> for GroupJob {
+    fn from(job: RegexJob) -> GroupJob {
+        GroupJob::Regexes(job)
+    }
+}
+
+/// What came of it.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub enum GroupJobDone {
+    Target(TargetComputed),
+    Regexes(RegexesResolved),
+}
+
+impl Job for GroupJob {
+    type Done = GroupJobDone;
+
+    fn run(&self) -> GroupJobDone {
+        match self {
+            GroupJob::Target(job) => GroupJobDone::Target(job.run()),
+            GroupJob::Regexes(job) => GroupJobDone::Regexes(job.run()),
+        }
+    }
+
+    fn failed(&self) -> GroupJobDone {
+        match self {
+            GroupJob::Target(job) => GroupJobDone::Target(job.failed()),
+            GroupJob::Regexes(job) => GroupJobDone::Regexes(job.failed()),
+        }
+    }
+}
+
+impl GroupShard {
+    pub(super) fn metadata_changed(
+        &mut self,
+        image: Arc<MetadataImage>,
+        changes: Option<&Changes>,
+        out: &mut Out,
+    ) {
+        self.image = image;
+        let version = self.image.provenance.offset;
+        let brings_topics = changes.is_some_and(|changes| !changes.created_topics.is_empty());
+        if self.hashes.last_new_topics.is_none() || brings_topics {
+            self.hashes.last_new_topics = Some(version);
+        }
+        let Some(changes) = changes else {
+            self.hashes.forget_all();
+            self.consumers.refresh_all();
+            return;
+        };
+        if !changes.brokers.is_empty() {
+            // Racks are part of the hashes. As in Kafka a group takes note of another rack when it
+            // looks at its topics the next time.
+            self.hashes.forget_all();
+        }
+        let changed = changes.partitions.keys().filter_map(|id| self.image.topics.by_id(*id));
+        let names: Vec<Arc<str>> = changed
+            .chain(changes.deleted_topics.values())
+            .map(|topic| topic.name.clone())
+            .collect();
+        for name in &names {
+            self.hashes.forget(name);
+        }
+        if !names.is_empty() {
+            for (id, group) in self.logged.consumer_groups() {
+                if names.iter().any(|name| group.topics().contains_key(name)) {
+                    self.consumers.refresh(id);
+                }
+            }
+        }
+        let deleted: Vec<(Uuid, Arc<str>)> =
+            changes.deleted_topics.values().map(|topic| (topic.id, topic.name.clone())).collect();
+        if !deleted.is_empty() {
+            delete_topics(&self.logged, &deleted, &mut out.records);
+            out.atomic = false;
+        }
+    }
+
+    pub(super) fn take_result(&mut self, done: GroupJobDone, now: Now, out: &mut Out) {
+        match done {
+            GroupJobDone::Target(done) => {
+                let group = done.group.clone();
+                self.with_consumer_group(&group, now, out, |step| {
+                    step.target_computed(done);
+                    Ok(((), None))
+                });
+            }
+            GroupJobDone::Regexes(done) => {
+                let group = done.group.clone();
+                self.with_consumer_group(&group, now, out, |step| {
+                    step.regexes_resolved(done);
+                    Ok(((), None))
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Consumer groups where Kafka's coordinator is no example: assignments that are computed elsewhere,
+//! and what is meant to differ.
+
+use crate::script;
+
+use script::World;
+use thalweg_groups::GroupConfig;
+use thalweg_groups::consumer::ConsumerGroup;
+
+const CONFIG: &str = "new csession=20000 chb=3000 cint=0 delay=0 minsession=10";
+
+fn world() -> World {
+    let mut world = World::new(GroupConfig::default());
+    world.run(CONFIG, None);
+    world.run("topic n=t1 p=4", None);
+    world
+}
+
+/// A group whose target assignments wait to be computed.
+fn world_of_jobs() -> World {
+    let mut world = world();
+    world.compute_elsewhere();
+    world.memory.auto_jobs = false;
+    world
+}
+
+fn group(world: &World) -> &ConsumerGroup {
+    world.shard().logged().consumer_group("g").expect("a consumer group")
+}
+
+fn join(world: &mut World, member: &str) -> String {
+    let op = format!("chb v=1 g=g m={member} e=0 rt=5000 o= t=t1");
+    answer(&world.run(&op, None))
+}
+
+fn answer(lines: &[String]) -> String {
+    lines.iter().find(|line| line.starts_with('#')).expect("an answer").clone()
+}
+
+/// How many partitions each member is to own.
+fn targets(world: &World) -> Vec<(String, usize)> {
+    group(world).targets().iter().map(|(id, target)| (id.to_string(), target.len())).collect()
+}
+
+fn owners(of: &[(&str, usize)]) -> Vec<(String, usize)> {
+    of.iter().map(|(id, count)| (id.to_string(), *count)).collect()
+}
+
+#[test]
+fn members_live_with_the_assignment_there_is_while_another_one_is_computed() {
+    let mut world = world_of_jobs();
+    let first = join(&mut world, "ma");
+    assert!(first.contains("err=0 id=ma epoch=1 ") && first.contains("assignment={}"), "{first}");
+    assert_eq!(world.memory.jobs.len(), 1);
+    // A second member comes before that is done. There is one computation at a time.
+    join(&mut world, "mb");
+    assert_eq!((world.memory.jobs.len(), targets(&world)), (1, owners(&[])));
+    // What was computed for an epoch that has passed does not count; the next one is begun at once.
+    assert!(world.memory.run_job());
+    assert_eq!((world.memory.jobs.len(), targets(&world)), (1, owners(&[])));
+    assert!(world.memory.run_job());
+    assert_eq!((world.memory.jobs.len(), targets(&world)), (0, owners(&[("ma", 2), ("mb", 2)])));
+    let epochs = *group(&world).epochs();
+    assert_eq!((epochs.group, epochs.assignment), (3, 3));
+    let told = answer(&world.run("chb v=1 g=g m=ma e=1 o=", None));
+    assert!(told.contains("epoch=3 ") && !told.contains("assignment=null"), "{told}");
+    world.check();
+}
+
+#[test]
+fn an_assignment_of_members_that_were_taken_back_does_not_count() {
+    let mut world = world_of_jobs();
+    join(&mut world, "ma");
+    assert!(world.memory.run_job());
+    assert_eq!(targets(&world), owners(&[("ma", 4)]));
+    // A member whose join is not written; the computation for it is under way.
+    world.run("fail code=6", None);
+    let refused = join(&mut world, "mb");
+    assert!(refused.contains("err=16"), "{refused}");
+    assert_eq!(world.memory.jobs.len(), 1);
+    // The group comes to the same epoch in another way.
+    world.run("chb v=1 g=g m=ma e=1 o= t=t1,t2", None);
+    assert_eq!((group(&world).epochs().group, world.memory.jobs.len()), (3, 2));
+    assert!(world.memory.run_job());
+    assert_eq!(group(&world).epochs().assignment, 2, "an assignment without a part of the members");
+    assert!(world.memory.run_job());
+    assert_eq!((group(&world).epochs().assignment, targets(&world)), (3, owners(&[("ma", 4)])));
+    world.check();
+}
+
+#[test]
+fn a_static_member_that_comes_back_meanwhile_gets_what_was_computed_for_it() {
+    let mut world = world_of_jobs();
+    world.run("chb v=1 g=g m=ma i=ia e=0 rt=5000 o= t=t1", None);
+    world.run("chb v=1 g=g m=ma i=ia e=-2", None);
+    world.run("chb v=1 g=g m=mb i=ia e=0 rt=5000 o= t=t1", None);
+    assert!(world.memory.run_job());
+    assert_eq!(targets(&world), owners(&[("mb", 4)]));
+    world.check();
+}
+
+#[test]
+fn a_computation_that_fails_is_tried_again_by_the_next_heartbeat() {
+    use thalweg_coordinator::Job as _;
+    let mut world = world_of_jobs();
+    join(&mut world, "ma");
+    let job = world.memory.jobs.pop_front().expect("a job");
+    let now = world.memory.now;
+    world.memory.runner.job_done(job.failed(), now);
+    world.memory.settle();
+    assert_eq!((world.memory.jobs.len(), targets(&world)), (0, owners(&[])));
+    world.run("chb v=1 g=g m=ma e=1 o=", None);
+    assert!(world.memory.run_job());
+    assert_eq!(targets(&world), owners(&[("ma", 4)]));
+}
+
+#[test]
+fn a_classic_group_in_its_first_round_becomes_a_consumer_group() {
+    let mut world = world();
+    world.run("new csession=20000 chb=3000 cint=0 delay=3000 minsession=10", None);
+    world.run("topic n=t1 p=4", None);
+    // Kafka fails here with UNKNOWN_SERVER_ERROR: the group has not chosen a protocol yet.
+    world.run("join g=g v=3 c=c s=20000 r=5000 p=range:t1", Some(1));
+    let lines = world.run("chb v=1 g=g m=mb e=0 rt=5000 o= t=t1", None);
+    assert!(lines.iter().any(|line| line.contains("join err=27 ")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("chb err=0 ")), "{lines:?}");
+    assert_eq!((group(&world).members().len(), group(&world).classic_members()), (2, 1));
+    world.check();
+}
+
+#[test]
+fn a_member_that_is_refused_leaves_the_classic_group_alone() {
+    let mut world = world();
+    world.run("new csession=20000 chb=3000 cint=0 delay=3000 minsession=10 cmax=1", None);
+    world.run("join g=g v=3 c=c s=20000 r=5000 p=range:t1", Some(1));
+    // Kafka interrupts the member that waits, though nothing comes of it.
+    let lines = world.run("chb v=1 g=g m=mb e=0 rt=5000 o= t=t1", None);
+    assert!(lines.iter().any(|line| line.contains("chb err=81 ")), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains(" join ")), "{lines:?}");
+    let lines = world.run("tick ms=3000", None);
+    assert!(lines.iter().any(|line| line.contains("join err=0 gen=1 ")), "{lines:?}");
+    world.check();
+}
+
+#[test]
+fn a_static_member_that_is_away_has_its_session_whatever_it_owed() {
+    let mut world = world();
+    world.run("chb v=1 g=g m=ma i=ia e=0 rt=5000 o= t=t1", None);
+    join(&mut world, "mb");
+    world.run("chb v=1 g=g m=ma i=ia e=2", None);
+    assert_eq!(group(&world).member("ma").map(|m| m.pending_revocation.len()), Some(2));
+    world.run("chb v=1 g=g m=ma i=ia e=-2", None);
+    world.run("reload", None);
+    // Kafka fences it after its rebalance timeout, as if it were there and did not give up anything.
+    world.run("tick ms=19999", None);
+    assert!(group(&world).member("ma").is_some());
+    world.run("tick ms=1", None);
+    assert!(group(&world).member("ma").is_none());
+}
+
+#[test]
+fn a_member_of_which_the_write_failed_is_not_fenced_for_what_it_was_not_asked() {
+    let mut world = world();
+    join(&mut world, "ma");
+    join(&mut world, "mb");
+    world.run("fail code=6", None);
+    let refused = answer(&world.run("chb v=1 g=g m=ma e=2", None));
+    assert!(refused.contains("err=16"), "{refused}");
+    world.run("tick ms=6000", None);
+    assert!(group(&world).member("ma").is_some(), "it was never asked to give anything up");
+    // Now it is asked, and has its rebalance timeout.
+    world.run("chb v=1 g=g m=ma e=2", None);
+    world.run("tick ms=4999", None);
+    assert!(group(&world).member("ma").is_some());
+    world.run("tick ms=1", None);
+    assert!(group(&world).member("ma").is_none());
+}
+
+#[test]
+fn a_member_that_takes_another_instance_gives_the_first_one_up() {
+    let mut world = world();
+    world.run("chb v=1 g=g m=ma i=ia e=0 rt=5000 o= t=t1", None);
+    world.run("chb v=1 g=g m=ma i=ib e=0 rt=5000 o= t=t1", None);
+    assert!(
+        group(&world).static_member("ia").is_none() && group(&world).static_member("ib").is_some()
+    );
+    // Kafka goes on taking the first instance for taken.
+    let lines = answer(&world.run("chb v=1 g=g m=mc i=ia e=0 rt=5000 o= t=t1", None));
+    assert!(lines.contains("err=0 id=mc "), "{lines}");
+    world.check();
+}
+
+#[test]
+fn malformed_and_contradictory_requests_are_refused_by_name() {
+    let mut world = world();
+    join(&mut world, "ma");
+    for (op, error) in [
+        ("chb v=1 g=g m= e=0 rt=5000 o= t=t1", 42),
+        ("chb v=1 g= m=mb e=0 rt=5000 o= t=t1", 42),
+        ("chb v=1 g=g m=mb e=0 o= t=t1", 42),
+        ("chb v=1 g=g m=mb e=0 rt=5000 t=t1", 42),
+        ("chb v=1 g=g m=mb e=0 rt=5000 o=t1:0:0 t=t1", 42),
+        ("chb v=1 g=g m=mb e=0 rt=5000 o=", 42),
+        ("chb v=1 g=g m=mb e=-2", 42),
+        ("chb v=1 g=g m=mb e=-3", 42),
+        ("chb v=1 g=g m=mb e=0 rt=5000 o= t=t1 a=nobody", 112),
+        ("chb v=1 g=g m=mb e=0 rt=5000 o= x=a{2,1}", 128),
+        ("chb v=1 g=g m=mb e=5", 25),
+        ("chb v=1 g=nobody m=mb e=5", 69),
+        ("chb v=1 g=g m=ma e=77", 110),
+        ("chb v=1 g=g m=ma e=1 o=t1:0:99", 110),
+        ("chb v=1 g=g m=ma i=ix e=2", 25),
+    ] {
+        let refused = answer(&world.run(op, None));
+        assert!(refused.contains(&format!("chb err={error} ")), "{op}: {refused}");
+        world.check();
+    }
+    assert_eq!(group(&world).members().len(), 1);
+}

@@ -1,0 +1,180 @@
+//! Random events on consumer groups, with appends that wait, fail and are committed late and with
+//! assignments that are computed late, against what must always hold.
+
+use crate::script;
+
+use script::random_consumer::ConsumerGenerator;
+use script::{Names, World, replay};
+use thalweg_groups::consumer::{ConsumerGroupState, ConsumerMember};
+use thalweg_groups::{GroupConfig, GroupRequest, RequestContext, Submission};
+use thalweg_wire::messages::ConsumerGroupHeartbeatRequest;
+use thalweg_wire::messages::consumer_group_heartbeat_request::TopicPartitions;
+
+#[test]
+fn random_events_keep_the_invariants() {
+    let base = std::env::var("THALWEG_SEED_BASE").map_or(1, |text| text.parse().expect("a number"));
+    eprintln!("THALWEG_SEED_BASE={base} repeats this run");
+    for seed in base..base + 150u64 {
+        let mut generator = ConsumerGenerator::new(seed ^ 0x7777);
+        let mut world = World::new(GroupConfig::default());
+        let mut names = Names::default();
+        let mut history = vec![generator.config()];
+        world.run(&history[0], None);
+        // Every assignment and every expression is computed elsewhere.
+        world.compute_elsewhere();
+        let course = std::panic::AssertUnwindSafe(|| {
+            for _ in 0..150 {
+                step(&mut world, &mut names, &mut generator, &mut history);
+            }
+            finish(&mut world);
+        });
+        if let Err(panic) = std::panic::catch_unwind(course) {
+            eprintln!("seed {seed}:");
+            history.iter().for_each(|op| eprintln!("> {op}"));
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+fn step(
+    world: &mut World,
+    names: &mut Names,
+    generator: &mut ConsumerGenerator,
+    history: &mut Vec<String>,
+) {
+    match generator.below(10) {
+        0 => {
+            world.memory.auto_append = generator.below(2) == 0;
+            world.memory.auto_commit = generator.below(2) == 0;
+            world.memory.auto_jobs = generator.below(2) == 0;
+            history.push(format!(
+                "(append {}, commit {}, jobs {})",
+                world.memory.auto_append, world.memory.auto_commit, world.memory.auto_jobs
+            ));
+        }
+        1 => {
+            history.push("(append one)".into());
+            world.memory.append_one();
+        }
+        2 => {
+            let end = world.memory.log.len() as u64;
+            let offset = generator.below(end + 1) as i64;
+            history.push(format!("(commit {offset})"));
+            world.memory.commit(offset);
+        }
+        3 => {
+            history.push("(job)".into());
+            world.memory.run_job();
+        }
+        _ => {}
+    }
+    let op = generator.next(world, names);
+    history.push(op.clone());
+    for line in world.run(&names.resolve(&op), None) {
+        names.normalise(&line);
+    }
+    for line in world.state() {
+        names.normalise(&line);
+    }
+    world.check();
+}
+
+/// Everything is written; and members that do what they are told come to their targets, each
+/// partition with one of them.
+fn finish(world: &mut World) {
+    world.memory.failures.clear();
+    world.memory.auto_append = true;
+    world.memory.auto_commit = true;
+    world.memory.auto_jobs = true;
+    world.memory.settle();
+    while world.memory.run_job() {}
+    world.run("tick ms=0", None); // Collects what has been answered.
+    world.check();
+    assert_eq!(world.shard().logged(), replay(&world.memory.log).logged());
+    // Members of the classic protocol and those that are away go: nobody speaks for them here.
+    for _ in 0..3 {
+        for member in members(world).iter().filter(|(_, m)| m.is_classic() || m.epoch < 0) {
+            let instance = member.1.metadata.instance_id.as_deref().unwrap_or_default();
+            world.run(&format!("leave g={} v=4 m={}/{instance}", member.0, member.1.id), None);
+        }
+    }
+    let is_settled = |world: &World| {
+        let groups = world.shard().logged().consumer_groups();
+        groups.into_iter().all(|(_, group)| {
+            matches!(group.state(), ConsumerGroupState::Empty | ConsumerGroupState::Stable)
+        })
+    };
+    let mut rounds = 0;
+    loop {
+        for (group, member) in members(world) {
+            heartbeat(world, &group, &member);
+            world.check();
+        }
+        // Longer than the shortest time between two assignments, and than that between two looks at
+        // regular expressions, in all.
+        world.run("tick ms=1100", None);
+        if rounds > 12 && is_settled(world) {
+            break;
+        }
+        rounds += 1;
+        assert!(rounds < 60, "groups do not settle: {:?}", world.state());
+    }
+    for (id, group) in world.shard().logged().consumer_groups() {
+        for (topic, subscribers) in group.topics() {
+            let Some(known) = world.metadata.image.topics.by_name(topic) else { continue };
+            if subscribers.by_name == 0 && subscribers.by_regex == 0 {
+                continue;
+            }
+            for &partition in known.partitions.keys() {
+                let owners = group.members().values();
+                let owners =
+                    owners.filter(|m| m.assigned.assignment_epoch(known.id, partition).is_some());
+                let owners = owners.count();
+                let is_wanted = group.members().values().any(|m| {
+                    let by_regex = m.metadata.regex().and_then(|regex| group.regexes().get(regex));
+                    m.metadata.topics.contains(topic)
+                        || by_regex.is_some_and(|resolved| resolved.topics.contains(topic))
+                });
+                assert_eq!(owners, usize::from(is_wanted), "owners of {topic}-{partition} in {id}");
+            }
+        }
+    }
+    world.run("reload", None); // Fails if a request is left.
+    world.check();
+}
+
+fn members(world: &World) -> Vec<(String, ConsumerMember)> {
+    let groups = world.shard().logged().consumer_groups();
+    groups
+        .flat_map(|(id, group)| {
+            group.members().values().map(move |m| (id.to_string(), ConsumerMember::clone(m)))
+        })
+        .collect()
+}
+
+/// A heartbeat of a member that owns what it has been assigned, and has given up the rest.
+fn heartbeat(world: &mut World, group: &str, member: &ConsumerMember) {
+    let owned = member.assigned.by_topic().map(|(topic_id, owned)| TopicPartitions {
+        topic_id,
+        partitions: owned.iter().map(|owned| owned.partition).collect(),
+        ..Default::default()
+    });
+    let request = ConsumerGroupHeartbeatRequest {
+        group_id: group.to_owned(),
+        member_id: member.id.to_string(),
+        member_epoch: member.epoch,
+        instance_id: member.metadata.instance_id.as_deref().map(str::to_owned),
+        rebalance_timeout_ms: -1,
+        topic_partitions: Some(owned.collect()),
+        ..Default::default()
+    };
+    let context = RequestContext {
+        api_version: 1,
+        client_id: "c".into(),
+        client_host: "/127.0.0.1".into(),
+        random: 0,
+    };
+    let request = GroupRequest::ConsumerGroupHeartbeat(request);
+    world.memory.submit(Submission { context, request });
+    world.memory.take_answers();
+}
