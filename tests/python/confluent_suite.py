@@ -151,7 +151,7 @@ def too_large(c):
     c.line(failures[0].name())
 
 
-@cases_for("group", ["range", "roundrobin", "cooperative-sticky"])
+@cases_for("group", ["range", "roundrobin", "cooperative-sticky", "consumer"])
 def group(c, strategy):
     """Members join and leave under load; every record arrives exactly once."""
     t = topic(c, "t", 6)
@@ -159,6 +159,15 @@ def group(c, strategy):
     seen = {}
     lock = threading.Lock()
     failures = []
+
+    if strategy == "consumer":
+        protocol = {"group.protocol": "consumer"}
+    else:
+        protocol = {
+            "partition.assignment.strategy": strategy,
+            "heartbeat.interval.ms": 200,
+            "session.timeout.ms": 10000,
+        }
 
     class Member:
         def __init__(self):
@@ -175,10 +184,8 @@ def group(c, strategy):
                         "group.id": name,
                         "auto.offset.reset": "earliest",
                         "enable.auto.commit": False,
-                        "partition.assignment.strategy": strategy,
-                        "heartbeat.interval.ms": 200,
-                        "session.timeout.ms": 10000,
                         "fetch.wait.max.ms": 50,
+                        **protocol,
                     }
                 )
 

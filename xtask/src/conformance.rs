@@ -19,9 +19,11 @@ use crate::setup::Tools;
 
 /// Settings that both brokers get, so that groups form quickly, names agree, and retention leaves
 /// records alone whose timestamps the suites made up years ago.
-const SETTINGS: [(&str, &str); 3] = [
+const SETTINGS: [(&str, &str); 5] = [
     ("node.id", "1"),
     ("group.initial.rebalance.delay.ms", "200"),
+    ("group.consumer.min.heartbeat.interval.ms", "100"),
+    ("group.consumer.heartbeat.interval.ms", "200"),
     ("log.retention.hours", "876000"),
 ];
 

@@ -12,8 +12,8 @@
 //!
 //! It is the same code as `thalweg serve`: the same formats on disk, the same answers.
 //!
-//! It serves groups of the classic protocol, with every assignor; those of KIP-848
-//! (`group.protocol=consumer`), share groups and streams groups it does not serve yet: their clients
+//! It serves groups of the classic protocol, with every assignor, and those of KIP-848
+//! (`group.protocol=consumer`); share groups and streams groups it does not serve yet: their clients
 //! are told that the version is not supported. Tests of those take [`kafka`] instead.
 //!
 //! It listens on a port of its own, keeps its data in a directory of its own (in memory where the

@@ -24,6 +24,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.regex.Pattern;
 
 import org.apache.kafka.clients.admin.NewPartitions;
+import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.consumer.CloseOptions;
 import org.apache.kafka.clients.consumer.CommitFailedException;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
@@ -31,15 +32,17 @@ import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.clients.consumer.SubscriptionPattern;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.GroupType;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.FencedInstanceIdException;
 import org.apache.kafka.common.errors.InconsistentGroupProtocolException;
 import org.apache.kafka.common.errors.InvalidSessionTimeoutException;
 import org.apache.kafka.common.errors.RebalanceInProgressException;
 
-/** Classic consumer groups through the official consumer. */
+/** Consumer groups through the official consumer: classic ones, and those of the consumer protocol. */
 final class GroupCases {
     private static final Map<String, String> ASSIGNORS = new TreeMap<>(Map.of(
             "range", "org.apache.kafka.clients.consumer.RangeAssignor",
@@ -52,9 +55,14 @@ final class GroupCases {
     static List<Case> all() {
         List<Case> cases = new ArrayList<>();
         for (var assignor : ASSIGNORS.entrySet()) {
-            cases.add(Case.of("groups.rebalance-" + assignor.getKey(), c -> rebalance(c, assignor.getValue())));
+            cases.add(Case.of("groups.rebalance-" + assignor.getKey(), c -> rebalance(c, classic(assignor.getValue()))));
             cases.add(Case.of("groups.two-topics-" + assignor.getKey(), c -> twoTopics(c, assignor.getValue())));
         }
+        for (String assignor : List.of("uniform", "range")) {
+            cases.add(Case.of("groups.consumer-protocol-" + assignor, c -> rebalance(c, List.of(
+                    "group.protocol", "consumer", "group.remote.assignor", assignor))));
+        }
+        cases.add(Case.of("groups.consumer-protocol-new-topics", GroupCases::newTopics));
         cases.add(Case.of("groups.static-member-returns", GroupCases::staticMemberReturns));
         cases.add(Case.of("groups.static-member-fenced", GroupCases::staticMemberFenced));
         cases.add(Case.of("groups.session-timeout", GroupCases::sessionTimeout));
@@ -226,12 +234,15 @@ final class GroupCases {
         }
     }
 
-    private static void rebalance(Context c, String assignor) throws Exception {
+    private static List<String> classic(String assignor) {
+        return List.of("partition.assignment.strategy", assignor, "heartbeat.interval.ms", "200");
+    }
+
+    private static void rebalance(Context c, List<String> protocol) throws Exception {
         String topic = c.topic("t", 6);
         String group = c.name("g");
         Map<String, List<String>> seen = new ConcurrentHashMap<>();
-        String[] configs = {"group.id", group, "partition.assignment.strategy", assignor,
-            "heartbeat.interval.ms", "200", "fetch.max.wait.ms", "50"};
+        String[] configs = with(protocol.toArray(String[]::new), "group.id", group, "fetch.max.wait.ms", "50");
         Stream stream = new Stream(c, topic, 6);
         Member a = new Member(c, List.of(topic), seen, configs);
         settled("one member", 6, a);
@@ -270,9 +281,37 @@ final class GroupCases {
     }
 
     static String describe(Context c, String group) throws Exception {
+        var any = c.admin().describeConsumerGroups(List.of(group)).all().get().get(group);
+        if (any.type() == GroupType.CONSUMER) {
+            return any.groupState() + " assignor " + any.partitionAssignor() + " members " + any.members().size();
+        }
         var description = c.admin().describeClassicGroups(List.of(group)).all().get().get(group);
         return description.state() + " protocol " + description.protocol() + " " + description.protocolData()
                 + " members " + description.members().size();
+    }
+
+    /** Topics that come to be, by name and by pattern, reach members of the consumer protocol. */
+    private static void newTopics(Context c) throws Exception {
+        String one = c.topic("one", 1);
+        Map<String, List<String>> seen = new ConcurrentHashMap<>();
+        String[] configs = {"group.id", c.name("g"), "group.protocol", "consumer", "allow.auto.create.topics", "false"};
+        String later = c.name("later");
+        Member member = new Member(c, List.of(one, later), seen, configs);
+        settled("what there is", 1, member);
+        c.admin().createTopics(List.of(new NewTopic(later, 2, (short) 1))).all().get();
+        settled("what there is now", 3, member);
+        member.leave(LEAVE);
+        try (KafkaConsumer<byte[], byte[]> consumer = c.consumer("group.id", c.name("p"), "group.protocol", "consumer")) {
+            consumer.subscribe(new SubscriptionPattern(later + ".*"));
+            eventually("what matches", 20_000, () -> {
+                consumer.poll(Duration.ofMillis(50));
+                return consumer.assignment().size() == 2;
+            });
+            for (TopicPartition tp : consumer.assignment()) {
+                same("the topic that matches", later, tp.topic());
+            }
+        }
+        c.line("1, then 3 partitions; 2 by pattern");
     }
 
     private static void twoTopics(Context c, String assignor) throws Exception {
@@ -345,9 +384,9 @@ final class GroupCases {
         }
     }
 
-    private static String[] with(String[] configs, String last) {
-        String[] all = java.util.Arrays.copyOf(configs, configs.length + 1);
-        all[configs.length] = last;
+    private static String[] with(String[] configs, String... more) {
+        String[] all = java.util.Arrays.copyOf(configs, configs.length + more.length);
+        System.arraycopy(more, 0, all, configs.length, more.length);
         return all;
     }
 
