@@ -81,13 +81,6 @@ impl BrokerConfig {
                 reports.push(Report::NotYet { name: name.clone(), value, reason });
             }
         }
-        if self.list("log.cleanup.policy").iter().any(|policy| policy == "compact") {
-            reports.push(Report::NotYet {
-                name: "log.cleanup.policy".into(),
-                value: self.list("log.cleanup.policy").join(","),
-                reason: "compacted topics keep every record until the cleaner is built",
-            });
-        }
         for endpoint in self.listeners() {
             if self.mode() == Mode::Embedded
                 && self.controller_listener_names().contains(&endpoint.listener)
