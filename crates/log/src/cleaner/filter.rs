@@ -15,7 +15,7 @@ use thalweg_records::{
     CompressionSpec, Compressor, Decompressor, Record, RecordContext, RecordReader,
 };
 
-use super::offset_map::OffsetMap;
+use super::offset_map::{AT_ONCE, Hash, OffsetMap};
 use super::transactions::CleanedTransactions;
 use crate::txn_index::AbortedTxn;
 
@@ -52,6 +52,20 @@ pub(crate) struct Scratch {
     record: Vec<u8>,
     /// Of each record of the batch at hand, whether it stays.
     stays: Vec<bool>,
+    /// Records that are to be looked for in the map.
+    sought: Vec<Sought>,
+    /// Keys that are to be put into the map.
+    pub(crate) new_keys: Vec<(Hash, i64)>,
+}
+
+/// A record whose key is to be looked for.
+struct Sought {
+    offset: i64,
+    /// None of a record that stays whatever the map says.
+    hash: Option<Hash>,
+    /// It would stay if it is its key's newest.
+    may_stay: bool,
+    is_tombstone: bool,
 }
 
 /// What went through a pass.
@@ -172,30 +186,29 @@ impl Filter<'_> {
     ) -> Result<Found, Unreadable> {
         let is_control = batch.is_control();
         let keeps_tombstones = horizon.is_none_or(|horizon| self.now_ms < horizon);
-        let Scratch { decompressor, stays, .. } = scratch;
+        let Scratch { decompressor, stays, sought, .. } = scratch;
         stays.clear();
+        sought.clear();
         let mut found = Found::default();
         let (map, mut invalid) = (self.map, 0);
         for_each_record(batch, decompressor, |record| {
-            let stays_here = is_control || record.offset > map.latest_offset() || {
-                match record.key {
-                    Some(key) => {
-                        record.offset >= map.get(key)
-                            && (record.value.is_some() || keeps_tombstones)
-                    }
-                    None => {
-                        invalid += 1;
-                        false
-                    }
-                }
-            };
-            stays.push(stays_here);
-            found.read += 1;
-            found.stay += u64::from(stays_here);
-            found.has_tombstone |= stays_here && record.value.is_none();
+            let is_certain = is_control || record.offset > map.latest_offset();
+            let key = record.key.filter(|_| !is_certain);
+            invalid += u64::from(!is_certain && key.is_none());
+            sought.push(Sought {
+                offset: record.offset,
+                hash: key.map(|key| map.hash(key)),
+                may_stay: is_certain
+                    || key.is_some() && (record.value.is_some() || keeps_tombstones),
+                is_tombstone: record.value.is_none(),
+            });
+            if sought.len() == AT_ONCE {
+                found.decide(map, sought, stays);
+            }
             Ok(Go::On)
         })
         .map_err(|reason| Unreadable::new(batch, reason))?;
+        found.decide(map, sought, stays);
         self.tally.invalid_records += invalid;
         Ok(found)
     }
@@ -208,6 +221,20 @@ struct Found {
     stay: u64,
     /// Among those that stay.
     has_tombstone: bool,
+}
+
+impl Found {
+    /// Looks for the records in the map, all that were gathered.
+    fn decide(&mut self, map: &OffsetMap, sought: &mut Vec<Sought>, stays: &mut Vec<bool>) {
+        for record in sought.drain(..) {
+            let is_newest = record.hash.is_none_or(|hash| record.offset >= map.get(hash));
+            let stays_here = is_newest && record.may_stay;
+            stays.push(stays_here);
+            self.read += 1;
+            self.stay += u64::from(stays_here);
+            self.has_tombstone |= stays_here && record.is_tombstone;
+        }
+    }
 }
 
 /// Whether to look at the next record.
@@ -270,7 +297,7 @@ fn rebuild(
     out: &mut Vec<u8>,
 ) -> Result<(), String> {
     let codec = batch.compression().ok_or("its codec is not defined")?;
-    let Scratch { decompressor, compressor, record: bytes, stays } = scratch;
+    let Scratch { decompressor, compressor, record: bytes, stays, .. } = scratch;
     let at = out.len();
     out.resize(at + HEADER_LEN, 0);
     let failed = |error: thalweg_records::codec::CodecError| error.to_string();

@@ -16,6 +16,13 @@ use siphasher::sip128::{Hasher128 as _, SipHasher13};
 /// Bytes of an entry: 16 of the hash, 8 of the offset.
 pub(crate) const ENTRY_LEN: u64 = 24;
 
+/// A key, as the map knows it.
+pub(crate) type Hash = [u64; 2];
+
+/// Keys that are looked for one behind the other, without anything in between: a large table is in no
+/// cache, and the processor waits for all of them at once.
+pub(crate) const AT_ONCE: usize = 64;
+
 /// A table of hashes with linear probing.
 #[derive(Debug)]
 pub(crate) struct OffsetMap {
@@ -32,7 +39,7 @@ pub(crate) struct OffsetMap {
 /// An entry; one without an offset is free.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    hash: [u64; 2],
+    hash: Hash,
     /// The offset plus one, so that zeroed memory is an empty table.
     next_offset: u64,
 }
@@ -81,11 +88,10 @@ impl OffsetMap {
 
     /// Notes a key at an offset larger than all before; false if the map is full, also for a key that
     /// is there, as in Kafka: a pass ends where it says so first.
-    pub(crate) fn put(&mut self, key: &[u8], offset: i64) -> bool {
+    pub(crate) fn put(&mut self, hash: Hash, offset: i64) -> bool {
         if self.len >= self.full_at {
             return false;
         }
-        let hash = self.hash(key);
         let at = self.position(hash);
         let Some(slot) = self.table.get_mut(at) else { return false };
         if slot.next_offset == 0 {
@@ -98,8 +104,8 @@ impl OffsetMap {
 
     /// The newest offset of a key; -1 if it is not in the section.
     #[inline]
-    pub(crate) fn get(&self, key: &[u8]) -> i64 {
-        let at = self.position(self.hash(key));
+    pub(crate) fn get(&self, hash: Hash) -> i64 {
+        let at = self.position(hash);
         self.table.get(at).map_or(-1, |slot| slot.next_offset as i64 - 1)
     }
 
@@ -123,8 +129,9 @@ impl OffsetMap {
         self.table.capacity() * size_of::<Slot>()
     }
 
+    /// A key's hash, in this pass.
     #[inline]
-    fn hash(&self, key: &[u8]) -> [u64; 2] {
+    pub(crate) fn hash(&self, key: &[u8]) -> Hash {
         let mut hasher = self.hasher;
         hasher.write(key);
         let hash = hasher.finish128();
@@ -133,10 +140,13 @@ impl OffsetMap {
 
     /// Where a hash is, or the free slot where it belongs; past the end if the table is full of others.
     #[inline]
-    fn position(&self, hash: [u64; 2]) -> usize {
+    fn position(&self, hash: Hash) -> usize {
         let slots = self.table.len();
         let begin = ((u128::from(hash[0]) * slots as u128) >> 64) as usize;
         let fits = |slot: &Slot| slot.next_offset == 0 || slot.hash == hash;
+        if self.table.get(begin).is_some_and(fits) {
+            return begin;
+        }
         let (before, behind) = self.table.split_at(begin.min(slots));
         if let Some(at) = behind.iter().position(fits) {
             return begin + at;
@@ -162,6 +172,14 @@ mod tests {
         map
     }
 
+    fn put(map: &mut OffsetMap, key: &[u8], offset: i64) -> bool {
+        map.put(map.hash(key), offset)
+    }
+
+    fn get(map: &OffsetMap, key: &[u8]) -> i64 {
+        map.get(map.hash(key))
+    }
+
     #[test]
     fn the_newest_offset_of_each_key_is_found() {
         let mut random = Random::new(1);
@@ -172,7 +190,7 @@ mod tests {
                 let len = random.below(40) as usize;
                 let text = random.below(5_000).to_string();
                 let key: Vec<u8> = text.bytes().cycle().take(len).collect();
-                if !map.put(&key, offset) {
+                if !put(&mut map, &key, offset) {
                     break;
                 }
                 known.insert(key, offset);
@@ -180,10 +198,10 @@ mod tests {
             }
             assert_eq!(known.len(), ((4_000.0 * load_factor) as usize).min(4_000));
             for (key, offset) in &known {
-                assert_eq!(map.get(key), *offset);
+                assert_eq!(get(&map, key), *offset);
             }
             for other in 0..1_000u32 {
-                assert_eq!(map.get(format!("another {other}").as_bytes()), -1);
+                assert_eq!(get(&map, format!("another {other}").as_bytes()), -1);
             }
             assert!((map.utilization() - known.len() as f64 / 4_000.0).abs() < 1e-9);
             assert!(map.memory() <= 4_000 * ENTRY_LEN as usize);
@@ -193,11 +211,11 @@ mod tests {
     #[test]
     fn a_full_map_takes_no_key_and_says_so() {
         let mut map = map(3, 0.7, u64::MAX);
-        assert!(map.put(b"a", 5));
-        assert!(map.put(b"b", 6));
+        assert!(put(&mut map, b"a", 5));
+        assert!(put(&mut map, b"b", 6));
         // Two of three slots are 0.7 of them: also a key that is there is not taken any more.
-        assert!(!map.put(b"a", 7));
-        assert_eq!((map.get(b"a"), map.get(b"b"), map.latest_offset()), (5, 6, 6));
+        assert!(!put(&mut map, b"a", 7));
+        assert_eq!((get(&map, b"a"), get(&map, b"b"), map.latest_offset()), (5, 6, 6));
     }
 
     #[test]
@@ -223,9 +241,9 @@ mod tests {
             for bytes in [0, 23, 24, 100] {
                 let mut map = OffsetMap::new(bytes, factor);
                 map.begin(10, 0);
-                assert!(map.put(b"k", 3));
-                assert_eq!(map.get(b"k"), 3);
-                assert_eq!(map.get(b"l"), -1);
+                assert!(put(&mut map, b"k", 3));
+                assert_eq!(get(&map, b"k"), 3);
+                assert_eq!(get(&map, b"l"), -1);
             }
         }
     }

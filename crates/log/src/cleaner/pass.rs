@@ -13,7 +13,7 @@ use thalweg_records::BatchView;
 
 use super::filter::{Filter, Go, LastRecord, Scratch, Tally, Unreadable, for_each_record};
 use super::groups::{Facts, Limits, groups};
-use super::offset_map::OffsetMap;
+use super::offset_map::{AT_ONCE, OffsetMap};
 use super::output::Output;
 use super::plan::{Plan, between};
 use super::state::Ticket;
@@ -186,12 +186,19 @@ impl Pass<'_> {
                 transactions.on_control(batch).map_err(|reason| unreadable(&reason))?;
             } else if !transactions.on_batch(batch) {
                 let Worker { map, scratch, .. } = pass.worker;
-                for_each_record(batch, &mut scratch.decompressor, |record| {
-                    let key = record.key.filter(|_| record.offset >= start);
-                    is_full = key.is_some_and(|key| !map.put(key, record.offset));
+                let Scratch { decompressor, new_keys, .. } = scratch;
+                new_keys.clear();
+                for_each_record(batch, decompressor, |record| {
+                    if let Some(key) = record.key.filter(|_| record.offset >= start) {
+                        new_keys.push((map.hash(key), record.offset));
+                    }
+                    if new_keys.len() == AT_ONCE {
+                        is_full = new_keys.drain(..).any(|(hash, offset)| !map.put(hash, offset));
+                    }
                     Ok(if is_full { Go::NoFurther } else { Go::On })
                 })
                 .map_err(|reason| unreadable(&reason))?;
+                is_full |= new_keys.drain(..).any(|(hash, offset)| !map.put(hash, offset));
             }
             if is_full {
                 return Ok(Go::NoFurther);
