@@ -348,5 +348,46 @@ def auto_created_topic(c):
     same("records", 10, len(read(c, t, 1, 10)))
 
 
+@case
+def compacted_topic(c):
+    """Old values vanish, the last of each key stays where it was; producers and readers go on."""
+    settings = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0.01", "segment_ms": "200"}
+    t = topic(c, "t", 1, **settings)
+
+    def batch(first):
+        data = [(b"key %d" % (i % 7), b"%d " % i + b"v" * 200, [], 1_700_000_000_000 + i) for i in range(first, first + 210)]
+        return produce(c, t, 1, data, enable_idempotence=True, compression_type="lz4", linger_ms=5), data
+
+    offsets, data = batch(0)
+    last = {key: (offsets[i], value) for i, (key, value, _, _) in enumerate(data)}
+    same("keys", 7, len(last))
+    time.sleep(0.3)
+    # The next record begins a new segment, and only those before it are compacted.
+    produce(c, t, 1, [(b"another", b"value", [], 1_700_000_001_000)])
+
+    def found():
+        consumer = Consumer({"bootstrap.servers": c.bootstrap, "group.id": c.name("reader"), "enable.auto.commit": False})
+        try:
+            end = consumer.get_watermark_offsets(TopicPartition(t, 0), 20)[1]
+            consumer.assign([TopicPartition(t, 0, OFFSET_BEGINNING)])
+            got, deadline = [], time.monotonic() + 20
+            while (not got or got[-1].offset() < end - 1) and time.monotonic() < deadline:
+                for message in consumer.consume(500, 0.3):
+                    check(message.error() is None, message.error())
+                    got.append(message)
+            return got
+        finally:
+            consumer.close()
+
+    # A thread that found nothing to do rests for log.cleaner.backoff.ms, a quarter of a minute.
+    eventually("compaction", 90, lambda: (time.sleep(0.5), len(found()))[1] == 8)
+    got = found()
+    same("places and values", {**last, b"another": (210, b"value")}, {m.key(): (m.offset(), m.value()) for m in got})
+    offsets, data = batch(210)
+    same("the next offset", 211, offsets[0])
+    same("records", 8 + 210, len(found()))
+    c.line("8 of 211 records stay")
+
+
 if __name__ == "__main__":
     main("confluent")

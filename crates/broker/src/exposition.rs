@@ -27,6 +27,61 @@ impl Page {
     }
 }
 
+/// The log cleaner, as Kafka's MBeans of `kafka.log` have it.
+fn cleaner(page: &mut Page, broker: &Broker) {
+    let metrics = broker.logs.cleaner_metrics();
+    page.gauge(
+        "kafka_log_logcleaner_cleaner_recopy_percent",
+        "Bytes that the last compactions wrote, of those they read.",
+        metrics.recopy_percent,
+    );
+    page.gauge(
+        "kafka_log_logcleaner_max_clean_time_secs",
+        "Seconds of the longest of the cleaner threads' last compactions.",
+        metrics.max_clean_time_secs,
+    );
+    page.gauge(
+        "kafka_log_logcleaner_max_buffer_utilization_percent",
+        "Share of the dedupe buffer that the last compactions used at most.",
+        metrics.max_buffer_utilization_percent,
+    );
+    page.gauge(
+        "kafka_log_logcleaner_max_compaction_delay_secs",
+        "By how much a log had passed max.compaction.lag.ms when a log was last chosen.",
+        metrics.max_compaction_delay_secs,
+    );
+    page.gauge(
+        "kafka_log_logcleaner_deadthreadcount",
+        "Threads of the cleaner that are gone.",
+        metrics.dead_threads,
+    );
+    page.gauge(
+        "kafka_log_logcleanermanager_max_dirty_percent",
+        "Share of the log with the largest that is not compacted yet.",
+        metrics.max_dirty_percent,
+    );
+    page.gauge(
+        "kafka_log_logcleanermanager_time_since_last_run_ms",
+        "Since the cleaner last looked for a log.",
+        metrics.time_since_last_run_ms,
+    );
+    let count = "kafka_log_logcleanermanager_uncleanable_partitions_count";
+    let bytes = "kafka_log_logcleanermanager_uncleanable_bytes";
+    page.family(count, "gauge", "Logs that compaction has given up.");
+    let label = |path: &std::path::Path| {
+        let text = path.display().to_string();
+        let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        format!("{{logDirectory=\"{text}\"}}")
+    };
+    for dir in &metrics.dirs {
+        page.value(count, &label(&dir.path), dir.uncleanable_partitions);
+    }
+    page.family(bytes, "gauge", "Bytes of these logs that would be compacted.");
+    for dir in &metrics.dirs {
+        page.value(bytes, &label(&dir.path), dir.uncleanable_bytes);
+    }
+}
+
 /// The page, made from the counters as they are now.
 pub(crate) fn text(broker: &Broker) -> String {
     let mut page = Page(String::with_capacity(4096));
@@ -174,6 +229,7 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Log directories that are offline.",
         offline,
     );
+    cleaner(&mut page, broker);
     page.gauge("thalweg_log_open_files", "Log files held open.", broker.logs.open_files());
     let (groups, done) = broker.groups.counts();
     page.family(

@@ -293,11 +293,6 @@ impl Broker {
         topic.settings_cell().store(Arc::new(settings));
         for partition in topic.partitions() {
             partition.log.update_config(Arc::clone(&log));
-            if partition.index == 0
-                && let Some(notice) = partition.log.needs_notice()
-            {
-                tracing::warn!(topic = %topic.name, notice, "a config does not act yet");
-            }
         }
     }
 
@@ -312,6 +307,7 @@ impl Broker {
         }
         self.logs.set_producer_expiration_ms(i64::from(config.producer_id_expiration_ms()));
         self.logs.set_cordoned(registration::cordoned(&self.logs, &config));
+        self.logs.configure_cleaner(crate::settings::cleaner(&config));
         if let Ok(topic) = TopicConfig::new(&config, &Properties::new()) {
             self.logs.set_defaults(Arc::new(topic_settings::of(&topic).log));
         }

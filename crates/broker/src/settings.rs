@@ -4,6 +4,7 @@
 use std::ops::Deref;
 use std::time::Duration;
 
+use thalweg_log::CleanerConfig;
 use thalweg_metadata::config::BrokerConfig;
 
 /// A configuration and what follows from it.
@@ -39,6 +40,19 @@ impl Deref for Settings {
     type Target = BrokerConfig;
     fn deref(&self) -> &BrokerConfig {
         &self.config
+    }
+}
+
+/// What the log cleaner goes by.
+pub(crate) fn cleaner(config: &BrokerConfig) -> CleanerConfig {
+    let count = |value: i32| usize::try_from(value).unwrap_or(0);
+    CleanerConfig {
+        threads: count(config.cleaner_threads()),
+        dedupe_buffer_bytes: u64::try_from(config.cleaner_dedupe_buffer_bytes()).unwrap_or(0),
+        load_factor: config.cleaner_load_factor(),
+        io_buffer_bytes: count(config.cleaner_io_buffer_bytes()),
+        io_max_bytes_per_second: config.cleaner_io_max_bytes_per_second(),
+        backoff: Duration::from_millis(u64::try_from(config.cleaner_backoff_ms()).unwrap_or(0)),
     }
 }
 

@@ -84,6 +84,7 @@ pub(crate) async fn start(config: BrokerConfig, hooks: Hooks) -> Result<RunningB
         )));
     }
     tasks.extend(crate::housekeeping::spawn(&broker));
+    start_cleaner(&broker);
     let (tasks, spare_worker) = (Mutex::new(tasks), Mutex::new(None));
     Ok(RunningBroker { broker, listeners, tasks, spare_worker })
 }
@@ -151,6 +152,16 @@ impl RunningBroker {
             tracing::error!("the shutdown was not clean");
         }
     }
+}
+
+/// Starts compaction, with what the image says of topics and brokers.
+fn start_cleaner(broker: &Broker) {
+    if !broker.settings().cleaner_enabled() {
+        tracing::warn!("log.cleaner.enable is false: compacted topics keep every record");
+        return;
+    }
+    let clock = broker.clock;
+    broker.logs.start_cleaner(Arc::new(move || clock.wall_ms()));
 }
 
 fn open(

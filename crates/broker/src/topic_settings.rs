@@ -61,7 +61,10 @@ pub(crate) fn of(config: &TopicConfig) -> TopicSettings {
             preallocate: config.preallocate,
             delete: config.delete,
             compact: config.compact,
-            ..LogConfig::default()
+            min_cleanable_dirty_ratio: config.min_cleanable_dirty_ratio,
+            min_compaction_lag_ms: config.min_compaction_lag_ms,
+            max_compaction_lag_ms: config.max_compaction_lag_ms,
+            delete_retention_ms: config.delete_retention_ms,
         },
         min_insync_replicas: config.min_insync_replicas,
     }

@@ -12,7 +12,7 @@ use thalweg_wire::{ErrorCode, Uuid};
 use crate::partition::Partition;
 
 /// What a topic's configuration means for the data path.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TopicSettings {
     pub(crate) validation: ValidationConfig,
     pub(crate) log: LogConfig,

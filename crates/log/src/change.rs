@@ -152,7 +152,8 @@ impl Log {
     /// how many.
     pub fn delete_old_segments(&self, now_ms: i64) -> Result<usize, StorageError> {
         self.home.dir.check()?;
-        if self.is_closed() {
+        // What is being compacted goes afterwards, or it would be compacted in vain.
+        if self.is_closed() || self.is_being_cleaned() {
             return Ok(0);
         }
         let config = self.config();
@@ -313,7 +314,11 @@ impl Log {
         self.publish_transactions(&writer);
     }
 
-    fn delete_snapshot(&self, offset: i64, delay: DeleteDelay) -> Result<(), StorageError> {
+    pub(crate) fn delete_snapshot(
+        &self,
+        offset: i64,
+        delay: DeleteDelay,
+    ) -> Result<(), StorageError> {
         let known = {
             let mut snapshots = self.snapshots.lock();
             let before = snapshots.len();
@@ -433,6 +438,11 @@ impl Log {
         writer.end_offset = offset;
         writer.end_position = cut;
         writer.active = active.clone();
+        if self.segment_count() > kept.len() {
+            // What is read to be compacted may be what goes; and the segment that gets the next
+            // records is new again as a whole.
+            self.lower_cleaned_offset(active.base_offset);
+        }
         self.change_segments(|list| *list = kept.to_vec());
         self.publish_end(&writer);
         self.hints.lock().void();
@@ -469,6 +479,7 @@ impl Log {
         let config = self.config();
         let segments = self.segments();
         let role = self.announce();
+        self.lower_cleaned_offset(offset);
         let new = Segment::new(&self.home, offset, &SegmentConfig::of(&config, now_ms));
         let worked = dir.no_way_back((|| {
             let delay = DeleteDelay::new(now_ms, config.file_delete_delay_ms);

@@ -5,7 +5,7 @@
 //! a segment's indexes and jitter holds for segments made afterwards.
 
 /// Configs of one topic, Kafka's names with underscores.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct LogConfig {
     /// `segment.bytes`: a segment is closed before it would grow past this.
     pub segment_bytes: u32,
@@ -35,8 +35,16 @@ pub struct LogConfig {
     pub delete: bool,
     /// `cleanup.policy` contains `compact`.
     pub compact: bool,
-    /// `max.compaction.lag.ms`: bounds `segment.ms` for compacted topics.
+    /// `min.cleanable.dirty.ratio`: compaction waits for more than this share to be new.
+    pub min_cleanable_dirty_ratio: f64,
+    /// `min.compaction.lag.ms`: segments with records that are younger are not compacted.
+    pub min_compaction_lag_ms: i64,
+    /// `max.compaction.lag.ms`: what is older is compacted whatever its share; it also bounds
+    /// `segment.ms` for compacted topics.
     pub max_compaction_lag_ms: i64,
+    /// `delete.retention.ms`: for so long compaction keeps tombstones and the markers of
+    /// transactions of which nothing else is left.
+    pub delete_retention_ms: i64,
 }
 
 impl Default for LogConfig {
@@ -57,7 +65,10 @@ impl Default for LogConfig {
             preallocate: false,
             delete: true,
             compact: false,
+            min_cleanable_dirty_ratio: 0.5,
+            min_compaction_lag_ms: 0,
             max_compaction_lag_ms: i64::MAX,
+            delete_retention_ms: 86_400_000,
         }
     }
 }

@@ -12,6 +12,39 @@ pub(crate) struct EndTxnMarker {
 const ABORT: i16 = 0;
 const COMMIT: i16 = 1;
 
+/// What a control batch's record is, as far as compaction asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ControlKind {
+    Abort,
+    Commit,
+    /// Of the metadata log's, or of a later Kafka.
+    Other,
+}
+
+/// The kind of a control batch; `None` for one that compaction has emptied.
+pub(crate) fn control_kind(batch: &BatchView<'_>) -> Result<Option<ControlKind>, &'static str> {
+    const CUT: &str = "control record is cut";
+    if batch.record_count() <= 0 {
+        return Ok(None);
+    }
+    let mut rest = Cursor(batch.payload());
+    let length = rest.varint().and_then(|n| usize::try_from(n).ok()).ok_or(CUT)?;
+    let mut record = Cursor(rest.take(length).ok_or(CUT)?);
+    record.take(1).ok_or(CUT)?;
+    record.varlong().ok_or(CUT)?;
+    record.varint().ok_or(CUT)?;
+    let key = record.sized().ok_or(CUT)?.ok_or("control record has no key")?;
+    let [version_high, version_low, kind_high, kind_low, ..] = *key else { return Err(CUT) };
+    if i16::from_be_bytes([version_high, version_low]) < 0 {
+        return Err("control record has a negative version");
+    }
+    Ok(Some(match i16::from_be_bytes([kind_high, kind_low]) {
+        ABORT => ControlKind::Abort,
+        COMMIT => ControlKind::Commit,
+        _ => ControlKind::Other,
+    }))
+}
+
 /// The marker in a control batch with a producer id, with its record's timestamp; `None` for a
 /// batch that compaction has emptied.
 pub(crate) fn parse_end_txn(
@@ -81,12 +114,13 @@ mod tests {
         let batch = BatchView::parse(&bytes).unwrap();
         let (marker, _) = parse_end_txn(&batch).unwrap().unwrap();
         assert_eq!(marker, EndTxnMarker { commit: true, coordinator_epoch: 77 });
+        assert_eq!(control_kind(&batch), Ok(Some(ControlKind::Commit)));
         for at in 61..bytes.len() {
             for value in [0u8, 0x7f, 0x80, 0xff] {
                 let mut broken = bytes.clone();
                 broken[at] = value;
                 let batch = BatchView::parse(&broken).unwrap();
-                let _ = parse_end_txn(&batch);
+                let _ = (parse_end_txn(&batch), control_kind(&batch));
             }
         }
         let data = BatchSpec::new(0, 1).producer(1, 0, 0).build();

@@ -597,6 +597,12 @@ impl OpenFile {
         }
     }
 
+    /// Sets when the file was last changed, in milliseconds since 1970. Not flushed.
+    pub(crate) fn set_modified(&self, at_ms: i64) -> io::Result<()> {
+        let since = std::time::Duration::from_millis(u64::try_from(at_ms).unwrap_or(0));
+        self.file.set_modified(std::time::UNIX_EPOCH + since)
+    }
+
     /// The file's length now.
     pub fn len(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())

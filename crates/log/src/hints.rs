@@ -2,7 +2,8 @@
 //!
 //! A consumer asks next for the offset after what it got; the high watermark is where the log
 //! ended a moment ago. A handful of such pairs saves nearly all index lookups. They are only
-//! hints: a truncation voids all of them by raising the generation.
+//! hints: a truncation, or a segment that compaction replaces, voids all of them by raising the
+//! generation. Who takes one says which generation it began with: it may have the segments of before.
 
 const SLOTS: usize = 8;
 
@@ -33,7 +34,10 @@ impl Hints {
     }
 
     /// Segment and position of the batch that begins with `offset`.
-    pub(crate) fn get(&self, offset: i64) -> Option<(i64, u32)> {
+    pub(crate) fn get(&self, generation: u64, offset: i64) -> Option<(i64, u32)> {
+        if generation != self.generation {
+            return None;
+        }
         self.slots
             .iter()
             .find(|hint| hint.offset == offset)

@@ -8,12 +8,14 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use parking_lot::RwLock;
+
 use crate::checkpoint;
 use crate::dir::{LogDir, retry_exhausted};
 use crate::disk::Mode;
 use crate::error::StorageError;
 use crate::log::Log;
-use crate::manager::LogManager;
+use crate::manager::{LogManager, Logs};
 use crate::names;
 
 /// What is done now and then for one log directory. A disk that hangs holds up whoever does it, and
@@ -137,7 +139,12 @@ impl LogManager {
     pub(crate) fn checkpoint_dir(&self, dir: &Arc<LogDir>) -> Result<(), StorageError> {
         self.write_checkpoints(
             dir,
-            &[write_recovery_points, write_log_starts, write_high_watermarks],
+            &[
+                write_recovery_points,
+                write_log_starts,
+                write_high_watermarks,
+                write_cleaned_offsets,
+            ],
         )
     }
 
@@ -160,13 +167,7 @@ impl LogManager {
     }
 
     fn logs_in(&self, dir: &Arc<LogDir>) -> Vec<Arc<Log>> {
-        self.logs
-            .read()
-            .values()
-            .flatten()
-            .filter(|log| Arc::ptr_eq(log.dir(), dir))
-            .cloned()
-            .collect()
+        logs_in(&self.logs, dir)
     }
 
     /// Truncates logs ([`Log::truncate_to`]) and lowers their recovery points in the checkpoint, so
@@ -214,6 +215,7 @@ impl LogManager {
     /// start a quick one. A directory where any of that fails gets no marker. The logs take no
     /// more appends and reads.
     pub fn shut_down(&self, broker_epoch: i64, now_ms: i64) {
+        self.stop_cleaner();
         let _creation = self.creation.lock();
         for dir in &self.dirs {
             if dir.check().is_ok() {
@@ -247,6 +249,11 @@ impl LogManager {
         }
         self.metadata_dir.release();
     }
+}
+
+/// The logs of one directory.
+pub(crate) fn logs_in(logs: &RwLock<Logs>, dir: &Arc<LogDir>) -> Vec<Arc<Log>> {
+    logs.read().values().flatten().filter(|log| Arc::ptr_eq(log.dir(), dir)).cloned().collect()
 }
 
 /// Writes the marker of a clean stop.
@@ -317,6 +324,22 @@ fn write_high_watermarks(
     logs: &[Arc<Log>],
 ) -> Result<(), StorageError> {
     write_offsets(written, dir, names::HIGH_WATERMARKS, logs, |log| Some(log.high_watermark()))
+}
+
+/// Of logs that were compacted once.
+pub(crate) fn write_cleaned_offsets(
+    written: &mut Written,
+    dir: &LogDir,
+    logs: &[Arc<Log>],
+) -> Result<(), StorageError> {
+    let path = dir.path().join(names::CLEANED_OFFSETS);
+    // Most directories have no such log, and no such file.
+    if logs.iter().all(|log| log.cleaned_offset().is_none())
+        && dir.guard("look at", &path, dir.disk.len(&path))?.is_none()
+    {
+        return Ok(());
+    }
+    write_offsets(written, dir, names::CLEANED_OFFSETS, logs, Log::cleaned_offset)
 }
 
 fn write_offsets(

@@ -9,12 +9,15 @@
 //! An index read from a file is checked against the log before it is used.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
+
+use parking_lot::RwLock;
 
 use crate::disk::{Disk, Mode, OpenFile};
 use crate::lookup::{Floor, OnFile};
 use crate::names;
+use crate::segment::{Stage, lock_stage, staged_path};
 use crate::walk::{BatchHead, Wait, WalkError, read_exact};
 
 pub(crate) const OFFSET_ENTRY: usize = 8;
@@ -71,24 +74,21 @@ pub(crate) struct IndexPaths<'a> {
     pub(crate) disk: &'a Disk,
     pub(crate) partition: Arc<Path>,
     pub(crate) base_offset: i64,
-    pub(crate) deleted: bool,
+    pub(crate) stage: &'a RwLock<Stage>,
 }
 
 impl IndexPaths<'_> {
-    fn path(&self, suffix: &str) -> PathBuf {
-        let mut path = names::segment_file(&self.partition, self.base_offset, suffix);
-        if self.deleted {
-            path.as_mut_os_string().push(names::DELETED);
-        }
-        path
+    fn open(&self, suffix: &str, mode: Mode, wait: Wait) -> io::Result<OpenFile> {
+        let stage = lock_stage(self.stage, wait)?;
+        self.disk.open(&staged_path(&self.partition, self.base_offset, suffix, *stage), mode)
     }
 
-    pub(crate) fn open_offsets(&self, mode: Mode) -> io::Result<OpenFile> {
-        self.disk.open(&self.path(names::INDEX), mode)
+    pub(crate) fn open_offsets(&self, mode: Mode, wait: Wait) -> io::Result<OpenFile> {
+        self.open(names::INDEX, mode, wait)
     }
 
-    pub(crate) fn open_times(&self, mode: Mode) -> io::Result<OpenFile> {
-        self.disk.open(&self.path(names::TIME_INDEX), mode)
+    pub(crate) fn open_times(&self, mode: Mode, wait: Wait) -> io::Result<OpenFile> {
+        self.open(names::TIME_INDEX, mode, wait)
     }
 }
 
@@ -131,6 +131,12 @@ impl SegmentIndex {
 
     fn times(&self) -> u32 {
         self.times_on_file + self.time_tail.len() as u32
+    }
+
+    /// Bytes of both, on file and gathered.
+    pub(crate) fn bytes(&self) -> (u64, u64) {
+        let bytes = |entries: u32, len: usize| u64::from(entries) * len as u64;
+        (bytes(self.offsets(), OFFSET_ENTRY), bytes(self.times(), TIME_ENTRY))
     }
 
     /// Kafka's rule: the time index keeps one entry for the end of the segment.
@@ -195,8 +201,8 @@ impl SegmentIndex {
     pub(crate) fn write_out(&mut self, paths: &IndexPaths<'_>) -> io::Result<()> {
         let mut page = [0u8; PAGE_ENTRIES * TIME_ENTRY];
         // Both, before either is written.
-        let offsets = paths.open_offsets(Mode::Create)?;
-        let times = paths.open_times(Mode::Create)?;
+        let offsets = paths.open_offsets(Mode::Create, Wait::Allowed)?;
+        let times = paths.open_times(Mode::Create, Wait::Allowed)?;
         for chunk in self.offset_tail.chunks(PAGE_ENTRIES) {
             for (slot, (relative, position)) in page.chunks_exact_mut(OFFSET_ENTRY).zip(chunk) {
                 slot[..4].copy_from_slice(&relative.to_be_bytes());
@@ -247,8 +253,10 @@ impl SegmentIndex {
         log_size: u32,
         mut head_at: impl FnMut(u32) -> io::Result<Option<BatchHead>>,
     ) -> Result<(), IndexError> {
-        let (offsets_len, offsets) = open_entries(paths.open_offsets(Mode::Read), OFFSET_ENTRY)?;
-        let (times_len, times) = open_entries(paths.open_times(Mode::Read), TIME_ENTRY)?;
+        let (offsets_len, offsets) =
+            open_entries(paths.open_offsets(Mode::Read, Wait::Allowed), OFFSET_ENTRY)?;
+        let (times_len, times) =
+            open_entries(paths.open_times(Mode::Read, Wait::Allowed), TIME_ENTRY)?;
         let corrupt = |reason: String| Err(IndexError::Corrupt(reason));
         if log_size == 0 && (offsets_len > 0 || times_len > 0) {
             return corrupt("the index has entries, the log is empty".into());
@@ -358,7 +366,7 @@ impl SegmentIndex {
         let relative = offset.saturating_sub(self.base_offset).clamp(0, i64::from(u32::MAX)) as u32;
         self.write_out(paths)?;
         self.edition += 1;
-        let offsets = paths.open_offsets(Mode::Write)?;
+        let offsets = paths.open_offsets(Mode::Write, Wait::Allowed)?;
         let keep = count::<OFFSET_ENTRY>(&offsets, self.offsets_on_file, |entry| {
             decode_offset(entry).0 < relative
         })
@@ -373,7 +381,7 @@ impl SegmentIndex {
                 decode_offset(&entry).0
             }
         };
-        let times = paths.open_times(Mode::Write)?;
+        let times = paths.open_times(Mode::Write, Wait::Allowed)?;
         let keep = count::<TIME_ENTRY>(&times, self.times_on_file, |entry| {
             decode_time(entry).1 < relative
         })

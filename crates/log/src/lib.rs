@@ -6,7 +6,8 @@
 //!
 //! Invariants:
 //! - The bytes handed to an append are the bytes on disk, but for base offset and leader epoch.
-//! - Acknowledged bytes are never rewritten, other than by truncation on a leader's word.
+//! - Acknowledged bytes are never rewritten, other than by truncation on a leader's word, and by
+//!   compaction, which leaves every key its last record ([`cleaner`]).
 //! - A read answers whole batches.
 //! - Nobody who may not wait for the disk waits for somebody who does: an append finds the log free,
 //!   or is queued.
@@ -17,12 +18,13 @@
 //!   changed by what needed it.
 //! - An idle partition holds no descriptor and a few hundred bytes.
 //!
-//! Not here: validation of batches (`thalweg-records`), replication, compaction, tiered storage.
+//! Not here: validation of batches (`thalweg-records`), replication, tiered storage.
 //! No tokio: calls either answer at once or wait on the calling thread, and say which.
 
 mod append;
 mod change;
 mod checkpoint;
+mod cleaner;
 mod config;
 mod control;
 mod create;
@@ -64,6 +66,7 @@ pub mod testing;
 
 pub use append::{AppendContext, AppendInfo};
 pub use checkpoint::format_partition_metadata;
+pub use cleaner::{CleanedLog, CleanerConfig, CleanerMetrics, Clock, DirCleanerMetrics};
 pub use config::LogConfig;
 pub use create::CreateRequest;
 pub use dir::{DirFailureListener, Executor, LogDir, retry_exhausted};

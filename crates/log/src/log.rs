@@ -2,7 +2,8 @@
 //!
 //! What guards what, in the order in which they are taken:
 //! - `change`: held by whoever takes segments or records away (retention, DeleteRecords, truncation,
-//!   deletion, the close), from beginning to end, also while it waits for the disk.
+//!   deletion, the close), from beginning to end, also while it waits for the disk; of compaction only
+//!   while it replaces segments.
 //! - the turn (`queue`): whoever appends, rolls, truncates or closes has it. Appends that find it
 //!   taken are queued. A roll, a truncation and the close wait for the disk with it; a flush
 //!   does without.
@@ -10,7 +11,7 @@
 //!   one write, publish) and for a few instructions otherwise; never across fsync, rolls or directory
 //!   work.
 //! - `epochs_file`: held while the epochs' file is written.
-//! - `end`, `epochs`, `hints`, `segments`, `snapshots`, `unflushed`, the queue's state and the segments'
+//! - `cleaning`, `end`, `epochs`, `hints`, `segments`, `snapshots`, `unflushed`, the queue's state and the segments'
 //!   index locks are leaves, held for a few instructions.
 //!
 //! Readers take none of the first three: they go by the published end and the list of segments.
@@ -23,6 +24,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use thalweg_wire::Uuid;
 
 use crate::checkpoint;
+use crate::cleaner::Cleaning;
 use crate::config::LogConfig;
 use crate::dir::LogDir;
 use crate::epochs::Epochs;
@@ -112,6 +114,8 @@ pub(crate) struct Loaded {
     pub(crate) unsynced: bool,
     /// The newest producer snapshot was not synced, as far as is known.
     pub(crate) snapshot_unsynced: bool,
+    /// As the cleaner's checkpoint has it.
+    pub(crate) cleaned_offset: Option<i64>,
     pub(crate) now_ms: i64,
 }
 
@@ -149,6 +153,7 @@ pub struct Log {
     /// Held while the epochs' file is written.
     pub(crate) epochs_file: Mutex<()>,
     pub(crate) hints: Mutex<Hints>,
+    pub(crate) cleaning: Mutex<Cleaning>,
     /// Offsets of the producer snapshots on disk, ascending.
     pub(crate) snapshots: Mutex<Vec<i64>>,
     /// The newest of them was not synced, as far as is known.
@@ -181,6 +186,7 @@ impl Log {
         let first_unstable = loaded.producers.first_unstable_offset().unwrap_or(i64::MAX);
         let latest_epoch = loaded.epochs.latest().map_or(-1, |(epoch, _)| epoch);
         let log_start = loaded.log_start_offset;
+        let cleaning = Cleaning::found(loaded.cleaned_offset, log_start, loaded.end_offset);
         let topic_id = OnceLock::new();
         if let Some(id) = loaded.topic_id {
             let _ = topic_id.set(id);
@@ -223,6 +229,7 @@ impl Log {
             epochs: RwLock::new(loaded.epochs),
             epochs_file: Mutex::new(()),
             hints: Mutex::new(Hints::default()),
+            cleaning: Mutex::new(cleaning),
             snapshots: Mutex::new(loaded.snapshots),
             snapshot_unsynced: AtomicBool::new(loaded.snapshot_unsynced),
         }))
@@ -300,17 +307,13 @@ impl Log {
         }
     }
 
-    /// New configs, from now on.
+    /// New configs, from now on. A log that is not to be compacted any more is left alone at once.
     pub fn update_config(&self, config: Arc<LogConfig>) {
-        *self.config.write() = config;
-    }
-
-    /// Whether the topic asks for something that does not happen yet: a compacted topic keeps
-    /// everything. Worth saying once, and in the topic's description.
-    pub fn needs_notice(&self) -> Option<&'static str> {
-        self.config.read().compact.then_some(
-            "cleanup.policy contains compact: compaction does not run yet, all records are kept",
-        )
+        let is_compacted = config.compact;
+        let before = std::mem::replace(&mut *self.config.write(), config);
+        if before.compact && !is_compacted {
+            self.abort_cleaning();
+        }
     }
 
     /// Log start, high watermark, last stable offset and log end.

@@ -50,7 +50,7 @@ impl OnFile {
         if self.offsets == 0 || matches!(floor, Floor::Offset(at) if at < self.base_offset) {
             return Ok(None);
         }
-        let file = paths.open_offsets(Mode::Read)?;
+        let file = paths.open_offsets(Mode::Read, wait)?;
         let found = search::<OFFSET_ENTRY>(&file, self.offsets, wait, |entry| {
             floor.reaches(self.base_offset, decode_offset(entry))
         })?;
@@ -70,7 +70,7 @@ impl OnFile {
         if self.times == 0 {
             return Ok(None);
         }
-        let file = paths.open_times(Mode::Read)?;
+        let file = paths.open_times(Mode::Read, wait)?;
         let found = search::<TIME_ENTRY>(&file, self.times, wait, |entry| {
             decode_time(entry).0 <= timestamp
         })?;

@@ -21,6 +21,7 @@ use parking_lot::{Mutex, RwLock};
 use thalweg_wire::Uuid;
 
 use crate::checkpoint;
+use crate::cleaner::Cleaner;
 use crate::config::LogConfig;
 use crate::dir::{DeleteDelay, DirFailureListener, Executor, LogDir, retry_exhausted};
 use crate::disk::Disk;
@@ -137,7 +138,7 @@ pub struct OpenReport {
     pub previous_broker_epoch: i64,
 }
 
-type Logs = HashMap<Arc<str>, Vec<Arc<Log>>>;
+pub(crate) type Logs = HashMap<Arc<str>, Vec<Arc<Log>>>;
 
 /// The logs of a node, in one or more log directories. See the module for how to use it.
 pub struct LogManager {
@@ -147,7 +148,8 @@ pub struct LogManager {
     pub(crate) cordoned: RwLock<Vec<Uuid>>,
     defaults: RwLock<Arc<LogConfig>>,
     topic_configs: Option<TopicConfigs>,
-    pub(crate) logs: RwLock<Logs>,
+    pub(crate) logs: Arc<RwLock<Logs>>,
+    pub(crate) cleaner: Cleaner,
     /// Second copies of partitions that are in two directories: only the metadata tells which one
     /// is in use. See [`LogManager::set_strays_aside`].
     pub(crate) rivals: Mutex<Vec<Arc<Log>>>,
@@ -170,12 +172,13 @@ struct Checkpoints {
     recovery_points: HashMap<(String, i32), i64>,
     log_starts: HashMap<(String, i32), i64>,
     high_watermarks: HashMap<(String, i32), i64>,
+    cleaned: HashMap<(String, i32), i64>,
 }
 
 impl Checkpoints {
     /// The partitions that any of them names.
     fn all(&self) -> impl Iterator<Item = &(String, i32)> {
-        let maps = [&self.recovery_points, &self.log_starts, &self.high_watermarks];
+        let maps = [&self.recovery_points, &self.log_starts, &self.high_watermarks, &self.cleaned];
         maps.into_iter().flat_map(HashMap::keys)
     }
 }
@@ -230,13 +233,15 @@ impl LogManager {
         all.extend(dirs.iter().filter(|dir| !Arc::ptr_eq(dir, &metadata_dir)).cloned());
         let cluster_id = identify_all(&all, &config)?;
 
+        let logs = Arc::new(RwLock::new(HashMap::new()));
         let mut manager = LogManager {
-            dirs,
             metadata_dir,
             cordoned: RwLock::new(Vec::new()),
             defaults: RwLock::new(config.defaults.clone()),
             topic_configs: config.topic_configs.clone(),
-            logs: RwLock::new(HashMap::new()),
+            cleaner: Cleaner::new(logs.clone(), dirs.clone()),
+            dirs,
+            logs,
             rivals: Mutex::new(Vec::new()),
             creation: Mutex::new(()),
             threads_per_dir: config.recovery_threads_per_dir.max(1),
@@ -318,6 +323,7 @@ impl LogManager {
             recovery_points: try_io!(read_offsets(dir, names::RECOVERY_POINTS)),
             log_starts: try_io!(read_offsets(dir, names::LOG_STARTS)),
             high_watermarks: try_io!(read_offsets(dir, names::HIGH_WATERMARKS)),
+            cleaned: try_io!(read_offsets(dir, names::CLEANED_OFFSETS)),
         };
         let mut partitions = Vec::new();
         for entry in try_io!(dir.disk.list(dir.path())) {
@@ -380,6 +386,7 @@ impl LogManager {
                             log_start_offset: offset(&checkpoints.log_starts),
                             recovery_point: offset(&checkpoints.recovery_points),
                             high_watermark: offset(&checkpoints.high_watermarks),
+                            cleaned_offset: checkpoints.cleaned.get(&key).copied(),
                             clean: report.clean,
                             keeps_open: false,
                             now_ms: config.now_ms,

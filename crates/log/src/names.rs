@@ -18,6 +18,7 @@ pub(crate) const CLEAN_SHUTDOWN: &str = ".kafka_cleanshutdown";
 pub(crate) const RECOVERY_POINTS: &str = "recovery-point-offset-checkpoint";
 pub(crate) const HIGH_WATERMARKS: &str = "replication-offset-checkpoint";
 pub(crate) const LOG_STARTS: &str = "log-start-offset-checkpoint";
+pub(crate) const CLEANED_OFFSETS: &str = "cleaner-offset-checkpoint";
 pub(crate) const LEADER_EPOCHS: &str = "leader-epoch-checkpoint";
 /// File that names the topic of a partition by its id.
 pub const PARTITION_METADATA: &str = "partition.metadata";

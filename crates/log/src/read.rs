@@ -213,9 +213,9 @@ impl Log {
             *looked_at = Some(segment.clone());
             let is_last = segment.base_offset == bound.segment;
             let limit = if is_last { bound.position } else { segment.size() };
-            let file = segment.open_to_read().map_err(WalkError::Io)?;
+            let file = segment.open_to_read(request.wait).map_err(WalkError::Io)?;
             if let Some((begin, first)) =
-                self.locate_begin(segment, &file, offset, limit, request.wait)?
+                self.locate_begin(segment, &file, offset, limit, generation, request.wait)?
             {
                 // Past the segment, up to the bound.
                 let mut upper = match segments.get(at + 1) {
@@ -270,6 +270,7 @@ impl Log {
         file: &OpenFile,
         offset: i64,
         limit: u32,
+        generation: u64,
         wait: Wait,
     ) -> Result<Option<(u32, Option<BatchHead>)>, WalkError> {
         if limit == 0 {
@@ -278,7 +279,7 @@ impl Log {
         if offset <= segment.base_offset {
             return Ok(Some((0, None)));
         }
-        if let Some((base, position)) = self.hints.lock().get(offset)
+        if let Some((base, position)) = self.hints.lock().get(generation, offset)
             && base == segment.base_offset
             && position <= limit
         {
@@ -301,14 +302,14 @@ impl Log {
         if bound >= end.offset {
             return Ok(end);
         }
-        if let Some((segment, position)) = self.hints.lock().get(bound) {
+        if let Some((segment, position)) = self.hints.lock().get(generation, bound) {
             return Ok(End { offset: bound, segment, position });
         }
         let at = floor_segment(segments, bound);
         let Some(segment) = segments.get(at) else { return Ok(end) };
         *looked_at = Some(segment.clone());
         let limit = if segment.base_offset == end.segment { end.position } else { segment.size() };
-        let file = segment.open_to_read()?;
+        let file = segment.open_to_read(wait)?;
         let position = match segment.find(&file, bound, limit, wait)? {
             Some(head) => head.position,
             None => limit,
@@ -349,7 +350,7 @@ pub(crate) fn floor_segment(segments: &[Arc<Segment>], offset: i64) -> usize {
     segments.partition_point(|segment| segment.base_offset <= offset).saturating_sub(1)
 }
 
-fn collect_aborted(
+pub(crate) fn collect_aborted(
     segments: &[Arc<Segment>],
     from: i64,
     upto: i64,

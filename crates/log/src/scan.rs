@@ -1,5 +1,5 @@
-//! Reading a segment from a position on, batch by batch with their records: recovery and the
-//! rebuilding of producer state. One buffer, which grows only for a batch that is really there.
+//! Reading a segment from a position on, batch by batch with their records: recovery, the rebuilding of
+//! producer state, compaction. One buffer, which grows only for a batch that is really there.
 
 use std::io;
 
@@ -31,6 +31,8 @@ pub(crate) struct Scan<'a> {
     /// Where the next batch begins.
     position: u64,
     end: u64,
+    /// Read at once.
+    chunk: usize,
     buf: Vec<u8>,
     /// What of `buf` is valid, and where in the file it begins.
     held: std::ops::Range<usize>,
@@ -38,7 +40,24 @@ pub(crate) struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     pub(crate) fn new(file: &'a OpenFile, position: u32, end: u32) -> Scan<'a> {
-        Scan { file, position: position.into(), end: end.into(), buf: Vec::new(), held: 0..0 }
+        Scan::with_buffer(file, position, end, CHUNK, Vec::new())
+    }
+
+    /// The same with another one's buffer, in pieces of `chunk` bytes.
+    pub(crate) fn with_buffer(
+        file: &'a OpenFile,
+        position: u32,
+        end: u32,
+        chunk: usize,
+        buf: Vec<u8>,
+    ) -> Scan<'a> {
+        let (position, end) = (position.into(), end.into());
+        Scan { file, position, end, chunk, buf, held: 0..0 }
+    }
+
+    /// The buffer, for another scan.
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
+        self.buf
     }
 
     pub(crate) fn position(&self) -> u32 {
@@ -85,7 +104,7 @@ impl<'a> Scan<'a> {
         self.buf.copy_within(self.held.clone(), 0);
         self.held = 0..self.held.len();
         let left = (self.end - self.position) as usize;
-        let size = want.max(CHUNK).min(left);
+        let size = want.max(self.chunk).min(left);
         if self.buf.len() < size {
             self.buf.resize(size, 0);
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use thalweg_records::batch::HEADER_LEN;
 
 use crate::dir::{DeleteDelay, LogDir};
@@ -33,6 +33,49 @@ impl Home {
 
 const UNKNOWN: i64 = i64::MIN;
 
+/// What a segment's files are called, behind their offset and kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    /// Compaction is writing them.
+    Cleaned,
+    /// They are to replace the segments they were made of.
+    Swap,
+    /// The log's.
+    Live,
+    /// They go when `file.delete.delay.ms` has passed.
+    Deleted,
+}
+
+impl Stage {
+    fn suffix(self) -> &'static str {
+        match self {
+            Stage::Cleaned => names::CLEANED,
+            Stage::Swap => names::SWAP,
+            Stage::Live => "",
+            Stage::Deleted => names::DELETED,
+        }
+    }
+}
+
+/// The stage, kept from changing; [`io::ErrorKind::WouldBlock`] under [`Wait::Never`] while the files are
+/// being renamed, which may wait for the disk.
+pub(crate) fn lock_stage(
+    stage: &RwLock<Stage>,
+    wait: Wait,
+) -> io::Result<RwLockReadGuard<'_, Stage>> {
+    match wait {
+        Wait::Allowed => Ok(stage.read()),
+        Wait::Never => stage.try_read().ok_or_else(|| io::ErrorKind::WouldBlock.into()),
+    }
+}
+
+/// The path of one of a segment's files.
+pub(crate) fn staged_path(dir: &Path, base_offset: i64, suffix: &str, stage: Stage) -> PathBuf {
+    let mut path = names::segment_file(dir, base_offset, suffix);
+    path.as_mut_os_string().push(stage.suffix());
+    path
+}
+
 /// A segment of a log. Its bytes up to [`Segment::size`] are whole batches.
 #[derive(Debug)]
 pub(crate) struct Segment {
@@ -44,8 +87,11 @@ pub(crate) struct Segment {
     used: AtomicBool,
     /// The file stays open: of a log that must not depend on a descriptor being free.
     pinned: AtomicBool,
-    /// The files have been renamed to `.deleted`.
-    deleted: AtomicBool,
+    /// Who opens one of the files holds it, so that they are not renamed in between: another segment
+    /// may get their names.
+    stage: RwLock<Stage>,
+    /// The stage is [`Stage::Deleted`], for those who may not wait.
+    is_deleted: AtomicBool,
     /// There is a transaction index.
     pub(crate) has_txn_index: AtomicBool,
     /// Building the indexes anew failed half-way, and is to be done from the beginning.
@@ -104,7 +150,8 @@ impl Segment {
             file: Mutex::new(None),
             used: AtomicBool::new(false),
             pinned: AtomicBool::new(false),
-            deleted: AtomicBool::new(false),
+            stage: RwLock::new(Stage::Live),
+            is_deleted: AtomicBool::new(false),
             has_txn_index: AtomicBool::new(false),
             index_is_unfinished: AtomicBool::new(false),
             files_made: AtomicU32::new(0),
@@ -141,40 +188,48 @@ impl Segment {
         &self.home.dir
     }
 
-    pub(crate) fn home_disk(&self) -> &crate::disk::Disk {
-        &self.dir().disk
-    }
-
     pub(crate) fn file_path(&self, suffix: &str) -> PathBuf {
         names::segment_file(&self.home.path(), self.base_offset, suffix)
     }
 
-    fn log_path(&self) -> PathBuf {
-        let mut path = self.file_path(names::LOG);
-        if self.deleted.load(Ordering::Acquire) {
-            path.as_mut_os_string().push(names::DELETED);
-        }
-        path
+    /// Opens one of the files under the name that it has.
+    pub(crate) fn open_file(&self, suffix: &str, mode: Mode, wait: Wait) -> io::Result<OpenFile> {
+        self.open_staged(suffix, mode, *lock_stage(&self.stage, wait)?)
+    }
+
+    /// For who holds the stage.
+    fn open_staged(&self, suffix: &str, mode: Mode, stage: Stage) -> io::Result<OpenFile> {
+        let path = staged_path(&self.home.path(), self.base_offset, suffix, stage);
+        self.dir().disk.open(&path, mode)
     }
 
     /// The open log file, for a reader: not opened when those that are read hold too many.
-    pub(crate) fn open_to_read(&self) -> io::Result<Arc<OpenFile>> {
+    pub(crate) fn open_to_read(&self, wait: Wait) -> io::Result<Arc<OpenFile>> {
         if !self.dir().pool.has_room_to_read() && self.file.lock().is_none() {
             return Err(kept("answers to readers hold all the files that they may"));
         }
-        self.open()
+        self.open_unless_renamed(wait)
     }
 
     /// The open log file; opened if need be. `NotFound` when the segment is gone for good.
     pub(crate) fn open(&self) -> io::Result<Arc<OpenFile>> {
+        self.open_unless_renamed(Wait::Allowed)
+    }
+
+    fn open_unless_renamed(&self, wait: Wait) -> io::Result<Arc<OpenFile>> {
         self.used.store(true, Ordering::Relaxed);
+        if let Some(file) = self.file.lock().clone() {
+            return Ok(file);
+        }
+        // Before the slot: who waits for a rename must not keep the slot from those who may not.
+        let stage = lock_stage(&self.stage, wait)?;
         let mut slot = self.file.lock();
         if let Some(file) = &*slot {
             return Ok(file.clone());
         }
-        let open = || self.dir().disk.open(&self.log_path(), Mode::Write);
+        let open = || self.open_staged(names::LOG, Mode::Write, *stage);
         let file = match open() {
-            // Renamed between making the path and opening it: the second path is right.
+            // The partition was renamed between making the path and opening it: the second is right.
             Err(error) if error.kind() == io::ErrorKind::NotFound => open()?,
             other => other?,
         };
@@ -191,7 +246,7 @@ impl Segment {
         if let Some(file) = &*self.file.lock() {
             return Ok(file.clone());
         }
-        self.dir().disk.open(&self.log_path(), Mode::Write).map(Arc::new)
+        self.open_file(names::LOG, Mode::Write, Wait::Allowed).map(Arc::new)
     }
 
     /// Keeps the file open from when it is opened until the segment gets no more batches, where the
@@ -218,7 +273,7 @@ impl Segment {
     pub(crate) fn create_file(&self, preallocate: Option<u32>) -> io::Result<()> {
         let disk = &self.dir().disk;
         self.note_new_file();
-        for suffix in [names::LOG, names::INDEX, names::TIME_INDEX, names::TXN_INDEX] {
+        for suffix in FILES {
             let path = self.file_path(suffix);
             if disk.remove_file(&path)? {
                 tracing::warn!(path = %path.display(), "file of a new segment was there already");
@@ -260,8 +315,18 @@ impl Segment {
             disk: &self.dir().disk,
             partition: self.home.path(),
             base_offset: self.base_offset,
-            deleted: self.deleted.load(Ordering::Acquire),
+            stage: &self.stage,
         }
+    }
+
+    /// Notes a batch in the indexes, in memory.
+    pub(crate) fn note_batch(&self, batch: &BatchHead) {
+        self.index.lock().on_append(batch, self.index_interval());
+    }
+
+    /// Writes the gathered entries of the indexes if they fill a page.
+    pub(crate) fn write_full_index_page(&self) -> io::Result<()> {
+        self.with_index(|index, paths| index.write_full_page(paths))
     }
 
     /// Notes an appended batch in the indexes.
@@ -402,8 +467,22 @@ impl Segment {
         if max.timestamp >= 0 {
             return Ok(max.timestamp);
         }
-        let metadata = std::fs::metadata(self.log_path())?;
-        Ok(crate::disk::mtime_ms(&metadata))
+        self.last_modified()
+    }
+
+    /// When the file was last changed.
+    pub(crate) fn last_modified(&self) -> io::Result<i64> {
+        let stage = self.stage.read();
+        let path = staged_path(&self.home.path(), self.base_offset, names::LOG, *stage);
+        Ok(crate::disk::mtime_ms(&std::fs::metadata(path)?))
+    }
+
+    /// Makes the files look as if they had last been changed then.
+    pub(crate) fn set_last_modified(&self, at_ms: i64) -> io::Result<()> {
+        for suffix in [names::LOG, names::INDEX, names::TIME_INDEX] {
+            self.open_file(suffix, Mode::Write, Wait::Allowed)?.set_modified(at_ms)?;
+        }
+        Ok(())
     }
 
     /// How long the segment has been collecting: by the batches' time if they have one, else by
@@ -487,7 +566,7 @@ impl Segment {
 
     fn sync_index(&self) -> io::Result<()> {
         for suffix in [names::INDEX, names::TIME_INDEX] {
-            match self.dir().disk.open(&self.file_path(suffix), Mode::Write) {
+            match self.open_file(suffix, Mode::Write, Wait::Allowed) {
                 Ok(file) => file.sync()?,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
@@ -516,7 +595,7 @@ impl Segment {
     pub(crate) fn sync_txn_index(&self) -> io::Result<bool> {
         let is_there = self.has_txn_index.load(Ordering::Acquire);
         if is_there {
-            self.dir().disk.open(&self.file_path(names::TXN_INDEX), Mode::Write)?.sync()?;
+            self.open_file(names::TXN_INDEX, Mode::Write, Wait::Allowed)?.sync()?;
         }
         Ok(is_there)
     }
@@ -587,26 +666,90 @@ impl Segment {
     /// Renames the files to `.deleted` and leaves them to the directory's trash. What holds the
     /// file open can go on reading it.
     pub(crate) fn delete(&self, delay: DeleteDelay) -> Result<(), StorageError> {
-        let dir = self.dir();
-        let log = self.file_path(names::LOG);
-        self.deleted.store(true, Ordering::Release);
-        for suffix in [names::LOG, names::INDEX, names::TIME_INDEX, names::TXN_INDEX] {
-            let from = self.file_path(suffix);
-            let mut to = from.clone().into_os_string();
-            to.push(names::DELETED);
-            let to = PathBuf::from(to);
-            if dir.guard("rename", &log, dir.disk.rename_if_exists(&from, &to))? {
-                dir.throw_away(to, false, delay);
-            }
-        }
-        dir.metrics.segments_deleted.add(1);
+        let renamed = self.rename(Stage::Deleted);
+        self.dir().guard("rename", &self.file_path(names::LOG), renamed)?;
+        self.throw_away(delay);
         Ok(())
     }
 
+    /// Leaves the files, which have been renamed to `.deleted`, to the directory's trash.
+    pub(crate) fn throw_away(&self, delay: DeleteDelay) {
+        let has_txn_index = self.has_txn_index.load(Ordering::Acquire);
+        for suffix in FILES.into_iter().filter(|&file| has_txn_index || file != names::TXN_INDEX) {
+            let path = staged_path(&self.home.path(), self.base_offset, suffix, Stage::Deleted);
+            self.dir().throw_away(path, false, delay);
+        }
+        self.dir().metrics.segments_deleted.add(1);
+    }
+
     pub(crate) fn is_deleted(&self) -> bool {
-        self.deleted.load(Ordering::Acquire)
+        self.is_deleted.load(Ordering::Acquire)
+    }
+
+    /// Gives the files their next name.
+    pub(crate) fn rename(&self, to: Stage) -> io::Result<()> {
+        let mut stage = self.stage.write();
+        self.is_deleted.store(to == Stage::Deleted, Ordering::Release);
+        FILES.iter().try_for_each(|suffix| self.rename_file(suffix, *stage, to))?;
+        *stage = to;
+        Ok(())
+    }
+
+    /// Gives the log file its next name, and leaves the others to [`Self::rename`]. Of a segment that
+    /// nobody else knows yet.
+    pub(crate) fn rename_log(&self, to: Stage) -> io::Result<()> {
+        let stage = self.stage.write();
+        self.rename_file(names::LOG, *stage, to)
+    }
+
+    fn rename_file(&self, suffix: &str, from: Stage, to: Stage) -> io::Result<()> {
+        let dir = self.home.path();
+        let path = |stage| staged_path(&dir, self.base_offset, suffix, stage);
+        self.dir().disk.rename_if_exists(&path(from), &path(to)).map(drop)
+    }
+
+    /// Removes files under the names of a stage; what is missing is none.
+    pub(crate) fn remove_staged(&self, stage: Stage) -> io::Result<()> {
+        for suffix in FILES {
+            let path = staged_path(&self.home.path(), self.base_offset, suffix, stage);
+            self.dir().disk.remove_file(&path)?;
+        }
+        Ok(())
+    }
+
+    /// A segment that compaction writes, with its files.
+    pub(crate) fn begin_cleaned(
+        home: &Arc<Home>,
+        base_offset: i64,
+        config: &SegmentConfig,
+    ) -> io::Result<Arc<Segment>> {
+        let segment = Segment::new(home, base_offset, config);
+        segment.remove_staged(Stage::Cleaned)?;
+        *segment.stage.write() = Stage::Cleaned;
+        for suffix in [names::LOG, names::INDEX, names::TIME_INDEX] {
+            segment.open_file(suffix, Mode::Create, Wait::Allowed)?;
+        }
+        Ok(segment)
+    }
+
+    /// Bytes of the offset index and of the time index, as they are once the segment is closed.
+    pub(crate) fn index_bytes(&self) -> io::Result<(u64, u64)> {
+        self.ensure_index()?;
+        Ok(self.index.lock().bytes())
+    }
+
+    /// Largest timestamp of the first batch; `None` if there is no batch.
+    pub(crate) fn first_timestamp(&self) -> io::Result<Option<i64>> {
+        if self.first_batch_timestamp.load(Ordering::Relaxed) == UNKNOWN {
+            self.load_first_timestamp()?;
+        }
+        let known = self.first_batch_timestamp.load(Ordering::Relaxed);
+        Ok((known != UNKNOWN).then_some(known))
     }
 }
+
+/// A segment's files.
+const FILES: [&str; 4] = [names::LOG, names::INDEX, names::TIME_INDEX, names::TXN_INDEX];
 
 fn io_error(error: WalkError) -> io::Error {
     match error {

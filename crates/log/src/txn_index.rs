@@ -3,7 +3,6 @@
 //! 34-byte entries, in the order of the transactions' ends; the file exists only if there are any.
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use crate::disk::{Mode, OpenFile};
@@ -70,20 +69,19 @@ pub(crate) fn append_entry(file: &OpenFile, txn: &AbortedTxn) -> io::Result<()> 
     file.write_all_at(&txn.encode(), entries * LEN as u64)
 }
 
-impl Segment {
-    fn txn_index_path(&self) -> PathBuf {
-        let mut path = self.file_path(names::TXN_INDEX);
-        if self.is_deleted() {
-            path.as_mut_os_string().push(names::DELETED);
-        }
-        path
-    }
+/// Adds several at once.
+pub(crate) fn append_entries(file: &OpenFile, txns: &[AbortedTxn]) -> io::Result<()> {
+    let entries = file.len()? / LEN as u64;
+    let bytes: Vec<u8> = txns.iter().flat_map(AbortedTxn::encode).collect();
+    file.write_all_at(&bytes, entries * LEN as u64)
+}
 
-    fn open_txn_index(&self, mode: Mode) -> io::Result<Option<OpenFile>> {
+impl Segment {
+    fn open_txn_index(&self, mode: Mode, wait: Wait) -> io::Result<Option<OpenFile>> {
         if !self.has_txn_index.load(Ordering::Acquire) {
             return Ok(None);
         }
-        match self.home_disk().open(&self.txn_index_path(), mode) {
+        match self.open_file(names::TXN_INDEX, mode, wait) {
             Ok(file) => Ok(Some(file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -92,7 +90,7 @@ impl Segment {
 
     /// Opens the index for [`append_entry`]; makes it if there is none.
     pub(crate) fn create_txn_index(&self) -> io::Result<OpenFile> {
-        let file = self.home_disk().open(&self.txn_index_path(), Mode::Create)?;
+        let file = self.open_file(names::TXN_INDEX, Mode::Create, Wait::Allowed)?;
         if !self.has_txn_index.swap(true, Ordering::AcqRel) {
             self.note_new_file();
         }
@@ -111,7 +109,7 @@ impl Segment {
         wait: Wait,
         mut visit: impl FnMut(u64, AbortedTxn) -> bool,
     ) -> io::Result<()> {
-        let Some(file) = self.open_txn_index(Mode::Read)? else { return Ok(()) };
+        let Some(file) = self.open_txn_index(Mode::Read, wait)? else { return Ok(()) };
         let entries = file.len()? / LEN as u64;
         let mut chunk = [0u8; LEN * 64];
         let mut at = 0;
@@ -166,7 +164,7 @@ impl Segment {
             }
             keep.is_none()
         })?;
-        if let (Some(keep), Some(file)) = (keep, self.open_txn_index(Mode::Write)?) {
+        if let (Some(keep), Some(file)) = (keep, self.open_txn_index(Mode::Write, Wait::Allowed)?) {
             file.set_len(keep * LEN as u64)?;
         }
         Ok(())
@@ -174,7 +172,7 @@ impl Segment {
 
     /// Drops everything: the segment is scanned again.
     pub(crate) fn reset_txn_index(&self) -> io::Result<()> {
-        match self.open_txn_index(Mode::Write)? {
+        match self.open_txn_index(Mode::Write, Wait::Allowed)? {
             Some(file) => file.set_len(0),
             None => Ok(()),
         }

@@ -3,6 +3,7 @@
 
 mod append_read;
 mod common;
+mod compaction;
 mod concurrency;
 mod crash;
 mod faults;

@@ -39,7 +39,8 @@ const COMPRESSION_MASK: i16 = 0x07;
 const LOG_APPEND_TIME_BIT: i16 = 0x08;
 const TRANSACTIONAL_BIT: i16 = 0x10;
 const CONTROL_BIT: i16 = 0x20;
-const DELETE_HORIZON_BIT: i16 = 0x40;
+/// Set when the base timestamp is a delete horizon; see [`BatchView::has_delete_horizon`].
+pub const DELETE_HORIZON_BIT: i16 = 0x40;
 const DEFINED_BITS: i16 = 0x7f;
 
 /// Which codec a batch's records are compressed with.

@@ -3,6 +3,7 @@
 
 mod apache_kafka;
 mod broker;
+mod compaction;
 mod consumer_groups;
 mod crash;
 mod dynamic_configs;

@@ -100,6 +100,7 @@ pub(super) fn list_files(home: &Arc<Home>, path: &Path) -> Result<Files, Inner> 
 fn tidy(home: &Arc<Home>, path: &Path, found: &[String]) -> Result<(), Inner> {
     let disk = &home.dir.disk;
     let mut min_cleaned = i64::MAX;
+    let mut cleaned = Vec::new();
     for name in found {
         if name.ends_with(names::DELETED) {
             disk.remove_file(&path.join(name))?;
@@ -107,20 +108,29 @@ fn tidy(home: &Arc<Home>, path: &Path, found: &[String]) -> Result<(), Inner> {
             if let Some((offset, _)) = names::split_offset(name) {
                 min_cleaned = min_cleaned.min(offset);
             }
-            disk.remove_file(&path.join(name))?;
+            cleaned.push(name);
         }
     }
     let mut swaps = Vec::new();
+    let mut is_unfinished = false;
     for name in found {
         if let Some(stem) = name.strip_suffix(names::SWAP)
             && let Some((offset, _)) = names::split_offset(name)
         {
             if offset >= min_cleaned {
                 disk.remove_file(&path.join(name))?;
+                is_unfinished = true;
             } else {
                 swaps.push((offset, name, stem));
             }
         }
+    }
+    if is_unfinished {
+        // What is `.cleaned` tells the next start, too, that the `.swap` files must not be used.
+        disk.sync_dir(path)?;
+    }
+    for name in cleaned {
+        disk.remove_file(&path.join(name))?;
     }
     let mut covered: Option<(i64, i64)> = None;
     for (offset, name, stem) in &swaps {
@@ -135,6 +145,8 @@ fn tidy(home: &Arc<Home>, path: &Path, found: &[String]) -> Result<(), Inner> {
         while let Ok(Some(head)) = walk.next() {
             next_offset = head.last_offset + 1;
         }
+        // Also of one that is empty: an index of transactions that are gone must not stand beside it.
+        let next_offset = next_offset.max(*offset + 1);
         let (low, high) = covered.unwrap_or((*offset, next_offset));
         covered = Some((low.min(*offset), high.max(next_offset)));
     }
@@ -150,8 +162,17 @@ fn tidy(home: &Arc<Home>, path: &Path, found: &[String]) -> Result<(), Inner> {
             }
         }
     }
-    for (_, name, stem) in &swaps {
-        disk.rename(&path.join(name), &path.join(stem))?;
+    // Each step is on the disk before the next: a log that has its name already must not stand beside
+    // those it replaces, and files of a log that has not would be taken for theirs.
+    let (logs, others): (Vec<_>, Vec<_>) =
+        swaps.into_iter().partition(|(_, _, stem)| stem.ends_with(names::LOG));
+    for part in [logs, others] {
+        if !part.is_empty() {
+            disk.sync_dir(path)?;
+        }
+        for (_, name, stem) in part {
+            disk.rename(&path.join(name), &path.join(stem))?;
+        }
     }
     disk.sync_dir(path)?;
     Ok(())

@@ -41,6 +41,7 @@ pub(crate) struct LoadInput {
     pub(crate) log_start_offset: i64,
     pub(crate) recovery_point: i64,
     pub(crate) high_watermark: i64,
+    pub(crate) cleaned_offset: Option<i64>,
     pub(crate) clean: bool,
     /// The active segment's file stays open.
     pub(crate) keeps_open: bool,
@@ -287,6 +288,7 @@ fn load_inner(
         snapshots,
         unsynced: !input.clean,
         snapshot_unsynced,
+        cleaned_offset: input.cleaned_offset,
         now_ms: input.now_ms,
     })
     .ok_or_else(|| Inner::Refused("the log has no segment".into()))

@@ -116,6 +116,7 @@ macro_rules! getters {
     (@type int) => { i32 };
     (@type short) => { i16 };
     (@type long) => { i64 };
+    (@type double) => { f64 };
     (@type boolean) => { bool };
     (@type text) => { &str };
     (@type list) => { &[String] };
@@ -181,6 +182,20 @@ getters! {
     flush_start_offset_checkpoint_interval_ms: int = "log.flush.start.offset.checkpoint.interval.ms";
     /// `log.retention.check.interval.ms`.
     retention_check_interval_ms: long = "log.retention.check.interval.ms";
+    /// `log.cleaner.enable`.
+    cleaner_enabled: boolean = "log.cleaner.enable";
+    /// `log.cleaner.threads`.
+    cleaner_threads: int = "log.cleaner.threads";
+    /// `log.cleaner.dedupe.buffer.size`.
+    cleaner_dedupe_buffer_bytes: long = "log.cleaner.dedupe.buffer.size";
+    /// `log.cleaner.io.buffer.load.factor`.
+    cleaner_load_factor: double = "log.cleaner.io.buffer.load.factor";
+    /// `log.cleaner.io.buffer.size`.
+    cleaner_io_buffer_bytes: int = "log.cleaner.io.buffer.size";
+    /// `log.cleaner.io.max.bytes.per.second`.
+    cleaner_io_max_bytes_per_second: double = "log.cleaner.io.max.bytes.per.second";
+    /// `log.cleaner.backoff.ms`.
+    cleaner_backoff_ms: long = "log.cleaner.backoff.ms";
     /// `log.initial.task.delay.ms`.
     initial_task_delay_ms: long = "log.initial.task.delay.ms";
     /// `replica.high.watermark.checkpoint.interval.ms`.
@@ -548,6 +563,13 @@ impl BrokerConfig {
     pub fn log_flush_interval_ms(&self) -> i64 {
         self.long_or_none("log.flush.interval.ms")
             .unwrap_or_else(|| self.flush_scheduler_interval_ms())
+    }
+
+    pub(crate) fn double(&self, name: &str) -> f64 {
+        match self.value(name) {
+            Some(Value::Double(value)) => *value,
+            _ => unreachable!("{name} is not a double config"),
+        }
     }
 
     pub(crate) fn boolean(&self, name: &str) -> bool {

@@ -81,13 +81,6 @@ impl BrokerConfig {
                 reports.push(Report::NotYet { name: name.clone(), value, reason });
             }
         }
-        if self.list("log.cleanup.policy").iter().any(|policy| policy == "compact") {
-            reports.push(Report::NotYet {
-                name: "log.cleanup.policy".into(),
-                value: self.list("log.cleanup.policy").join(","),
-                reason: "compacted topics keep every record until the cleaner is built",
-            });
-        }
         const PROTOCOLS: &str = "group.coordinator.rebalance.protocols";
         if self.list(PROTOCOLS).iter().any(|protocol| protocol == "share") {
             reports.push(Report::NotYet {

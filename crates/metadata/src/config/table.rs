@@ -182,7 +182,6 @@ impl ConfigKey {
 
 /// Why configs do not act yet.
 pub const NOT_YET: &[(&str, &str)] = &[
-    ("clean", "compaction is not built yet, compacted topics keep every record"),
     ("coord", "the group coordinator chooses this by itself"),
     ("java", "Java classes cannot be loaded"),
     ("jbod", "replicas are not moved between log directories yet"),
@@ -321,7 +320,7 @@ mod tests {
 
     #[test]
     fn what_does_not_act_says_so() {
-        let key = TOPIC.get("min.compaction.lag.ms").expect("a config");
+        let key = TOPIC.get("local.retention.ms").expect("a config");
         assert!(key.documentation().contains("Does not act in Thalweg yet"));
     }
 }

@@ -68,6 +68,8 @@ pub struct TopicConfig {
     pub flush_ms: i64,
     /// `index.interval.bytes`.
     pub index_interval_bytes: i32,
+    /// `max.compaction.lag.ms`.
+    pub max_compaction_lag_ms: i64,
     /// `max.message.bytes`.
     pub max_message_bytes: i32,
     /// `message.timestamp.after.max.ms`.
@@ -76,6 +78,10 @@ pub struct TopicConfig {
     pub timestamp_before_max_ms: i64,
     /// `message.timestamp.type` is `LogAppendTime`.
     pub log_append_time: bool,
+    /// `min.cleanable.dirty.ratio`.
+    pub min_cleanable_dirty_ratio: f64,
+    /// `min.compaction.lag.ms`.
+    pub min_compaction_lag_ms: i64,
     /// `min.insync.replicas`.
     pub min_insync_replicas: i32,
     /// `preallocate`.
@@ -141,10 +147,13 @@ impl TopicConfig {
             flush_messages: read.long("flush.messages"),
             flush_ms: read.long("flush.ms"),
             index_interval_bytes: read.int("index.interval.bytes"),
+            max_compaction_lag_ms: read.long("max.compaction.lag.ms"),
             max_message_bytes: read.int("max.message.bytes"),
             timestamp_after_max_ms: read.long("message.timestamp.after.max.ms"),
             timestamp_before_max_ms: read.long("message.timestamp.before.max.ms"),
             log_append_time: read.text("message.timestamp.type") == "LogAppendTime",
+            min_cleanable_dirty_ratio: read.double("min.cleanable.dirty.ratio"),
+            min_compaction_lag_ms: read.long("min.compaction.lag.ms"),
             min_insync_replicas: read.int("min.insync.replicas"),
             preallocate: read.boolean("preallocate"),
             retention_bytes: read.long("retention.bytes"),
@@ -189,6 +198,13 @@ impl<'a> Reader<'a> {
         match self.get(name) {
             Some(Value::Long(value)) => *value,
             other => unreachable!("{name} is not a long config: {other:?}"),
+        }
+    }
+
+    fn double(&self, name: &str) -> f64 {
+        match self.get(name) {
+            Some(Value::Double(value)) => *value,
+            other => unreachable!("{name} is not a double config: {other:?}"),
         }
     }
 

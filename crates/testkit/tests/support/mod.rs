@@ -140,6 +140,26 @@ impl Client {
         index: i32,
         value: &str,
     ) -> Option<Result<i64, ErrorCode>> {
+        self.try_send(topic, index, batch(value)).await
+    }
+
+    /// A record with a key, which must be taken.
+    pub async fn produce_keyed(&self, topic: Uuid, key: &str, value: &str) -> i64 {
+        let mut builder = BatchBuilder::new(BatchOptions::default());
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let at = now.as_millis() as i64;
+        builder.append(at, Some(key.as_bytes()), Some(value.as_bytes()), &[]);
+        let records = builder.finish(&mut Compressor::new()).unwrap();
+        let sent = self.try_send(topic, 0, Bytes::from(records)).await;
+        sent.expect("the connection is open").expect("the record is taken")
+    }
+
+    async fn try_send(
+        &self,
+        topic: Uuid,
+        index: i32,
+        records: Bytes,
+    ) -> Option<Result<i64, ErrorCode>> {
         let request = ProduceRequest {
             acks: -1,
             timeout_ms: 10_000,
@@ -147,7 +167,7 @@ impl Client {
                 topic_id: topic,
                 partition_data: vec![PartitionProduceData {
                     index,
-                    records: Some(batch(value)),
+                    records: Some(records),
                     ..Default::default()
                 }],
                 ..Default::default()

@@ -1,0 +1,433 @@
+//! One pass through a log: the keys of its dirty section go into the offset map, then every segment up
+//! to there is written anew with what is still worth keeping, group by group, and takes its place.
+//!
+//! What is dropped is dropped because of a newer record, or of a marker. So these are flushed first: after
+//! a power cut a key must not have lost both.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use thalweg_records::BatchView;
+
+use super::filter::{Filter, Go, LastRecord, Scratch, Tally, Unreadable, for_each_record};
+use super::groups::{Facts, Limits, groups};
+use super::offset_map::{AT_ONCE, OffsetMap};
+use super::output::Output;
+use super::plan::{Plan, between};
+use super::state::Ticket;
+use super::transactions::CleanedTransactions;
+use crate::config::LogConfig;
+use crate::dir::random_u128;
+use crate::disk::OpenFile;
+use crate::error::StorageError;
+use crate::log::{Log, Segments};
+use crate::names;
+use crate::read::{collect_aborted, floor_segment};
+use crate::scan::{Scan, ScanError};
+use crate::segment::{Segment, SegmentConfig, Stage};
+use crate::walk::{Wait, WalkError};
+
+/// Why a pass did not come to its end.
+#[derive(Debug)]
+pub(crate) enum PassError {
+    /// The log was changed under it, or the cleaner stops: the next pass begins again.
+    Aborted,
+    /// The directory is offline, or the system had no descriptor.
+    Storage(StorageError),
+    /// Something in the log cannot be read: nor could the next pass.
+    Uncleanable { segment: i64, reason: String },
+}
+
+impl From<StorageError> for PassError {
+    fn from(error: StorageError) -> PassError {
+        PassError::Storage(error)
+    }
+}
+
+/// Asked before each piece of work: counts the bytes of the one before, waits as the throttle says,
+/// and tells whether to go on.
+pub(crate) trait Pace {
+    fn go_on(&self, bytes: u64) -> bool;
+}
+
+/// What a thread needs for its passes, kept from one to the next.
+pub(crate) struct Worker {
+    map: OffsetMap,
+    scratch: Scratch,
+    /// Bytes that are read and written at once.
+    io_bytes: usize,
+    input: Vec<u8>,
+    output: Vec<u8>,
+}
+
+impl Worker {
+    /// For a map of so many bytes, and two buffers.
+    pub(crate) fn new(map_bytes: u64, load_factor: f64, io_bytes: usize) -> Worker {
+        Worker {
+            map: OffsetMap::new(map_bytes, load_factor),
+            scratch: Scratch::default(),
+            // Less than a header's worth would be read byte by byte.
+            io_bytes: io_bytes.max(1024),
+            input: Vec::new(),
+            output: Vec::new(),
+        }
+    }
+
+    /// Gives memory back until the next pass.
+    pub(crate) fn rest(&mut self) {
+        self.map.release();
+        (self.scratch, self.input, self.output) = Default::default();
+    }
+
+    /// Bytes of the offset map now.
+    pub(crate) fn map_memory(&self) -> usize {
+        self.map.memory()
+    }
+}
+
+/// What a pass came to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done {
+    /// The next pass begins here.
+    pub(crate) end_offset: i64,
+    pub(crate) tally: Tally,
+    /// Bytes that were read for the map.
+    pub(crate) map_bytes_read: u64,
+    /// Share of the map's memory that was used.
+    pub(crate) map_utilization: f64,
+}
+
+/// Goes through the log of `ticket` as `plan` says.
+pub(crate) fn run(
+    ticket: &Ticket,
+    plan: &Plan,
+    worker: &mut Worker,
+    pace: &dyn Pace,
+    now_ms: i64,
+) -> Result<Done, PassError> {
+    let log = &*ticket.log;
+    let mut pass = Pass { ticket, log, config: log.config(), worker, pace, now_ms };
+    let segments = log.segments();
+    let map_bytes_read = pass.build_map(&segments, plan)?;
+    let end_offset = pass.worker.map.latest_offset() + 1;
+    // Up to the log's end: the markers that have made the section stable may lie behind it.
+    log.flush(now_ms)?;
+    let tally = pass.clean(&segments, plan.first_uncleanable, end_offset)?;
+    let map_utilization = pass.worker.map.utilization();
+    Ok(Done { end_offset, tally, map_bytes_read, map_utilization })
+}
+
+struct Pass<'a> {
+    ticket: &'a Ticket,
+    log: &'a Log,
+    config: Arc<LogConfig>,
+    worker: &'a mut Worker,
+    pace: &'a dyn Pace,
+    now_ms: i64,
+}
+
+impl Pass<'_> {
+    /// Puts the keys of the dirty section into the map, as many as it takes; gives the bytes read.
+    fn build_map(&mut self, segments: &Segments, plan: &Plan) -> Result<u64, PassError> {
+        let (start, end) = (plan.first_dirty, plan.first_uncleanable);
+        // No section has more keys than offsets.
+        let keys = u64::try_from(end.saturating_sub(start)).unwrap_or(0);
+        self.worker.map.begin(keys, random_u128());
+        let mut transactions = CleanedTransactions::default();
+        let mut aborted = Vec::new();
+        let from = floor_segment(segments, start);
+        let collected = collect_aborted(&segments[from..], start, end, Wait::Allowed, &mut aborted);
+        self.check_io(collected)?;
+        transactions.add(&aborted);
+        let dirty = between(segments, start, end);
+        let mut bytes_read = 0;
+        for (at, segment) in dirty.iter().enumerate() {
+            self.go_on(0)?;
+            let (full, bytes) = self.map_segment(segment, start, &mut transactions)?;
+            bytes_read += bytes;
+            if full {
+                break;
+            }
+            // There may be a gap behind its last record.
+            let next = dirty.get(at + 1).map_or(end, |next| next.base_offset);
+            self.worker.map.set_latest_offset(next - 1);
+        }
+        Ok(bytes_read)
+    }
+
+    /// Puts the keys of a segment into the map; says whether it is full, and how many bytes were read.
+    fn map_segment(
+        &mut self,
+        segment: &Arc<Segment>,
+        start: i64,
+        transactions: &mut CleanedTransactions,
+    ) -> Result<(bool, u64), PassError> {
+        if segment.size() == 0 {
+            return Ok((false, 0));
+        }
+        let file = self.check_io(segment.open_briefly())?;
+        let begin = match segment.find(&file, start, segment.size(), Wait::Allowed) {
+            Ok(Some(head)) => head.position,
+            Ok(None) => return Ok((false, 0)),
+            Err(WalkError::Corrupt { reason, .. }) => return Err(self.uncleanable(segment, reason)),
+            Err(WalkError::Io(error)) => return Err(self.io_error(error)),
+            Err(WalkError::WouldBlock) => return Err(PassError::Aborted),
+        };
+        let mut is_full = false;
+        let bytes = self.scan(segment, &file, begin, |pass, batch| {
+            let unreadable = |reason: &dyn ToString| Unreadable::new(batch, reason.to_string());
+            // A key that a disk has damaged would be another key's newest record.
+            if !batch.crc_is_valid() {
+                return Err(unreadable(&"its checksum is wrong").into());
+            }
+            if batch.is_control() {
+                transactions.on_control(batch).map_err(|reason| unreadable(&reason))?;
+            } else if !transactions.on_batch(batch) {
+                let Worker { map, scratch, .. } = pass.worker;
+                let Scratch { decompressor, new_keys, .. } = scratch;
+                new_keys.clear();
+                for_each_record(batch, decompressor, |record| {
+                    if let Some(key) = record.key.filter(|_| record.offset >= start) {
+                        new_keys.push((map.hash(key), record.offset));
+                    }
+                    if new_keys.len() == AT_ONCE {
+                        is_full = new_keys.drain(..).any(|(hash, offset)| !map.put(hash, offset));
+                    }
+                    Ok(if is_full { Go::NoFurther } else { Go::On })
+                })
+                .map_err(|reason| unreadable(&reason))?;
+                is_full |= new_keys.drain(..).any(|(hash, offset)| !map.put(hash, offset));
+            }
+            if is_full {
+                return Ok(Go::NoFurther);
+            }
+            if batch.last_offset() >= start {
+                pass.worker.map.set_latest_offset(batch.last_offset());
+            }
+            Ok(Go::On)
+        })?;
+        Ok((is_full, bytes))
+    }
+
+    /// Writes all segments before `end_offset` anew.
+    fn clean(
+        &mut self,
+        segments: &Segments,
+        first_uncleanable: i64,
+        end_offset: i64,
+    ) -> Result<Tally, PassError> {
+        let count = segments.partition_point(|segment| segment.base_offset < end_offset);
+        let mut facts = Vec::with_capacity(count);
+        for segment in &segments[..count] {
+            let (index_bytes, time_index_bytes) = self.check_io(segment.index_bytes())?;
+            let (base_offset, size) = (segment.base_offset, u64::from(segment.size()));
+            facts.push(Facts { base_offset, size, index_bytes, time_index_bytes });
+        }
+        let limits = Limits {
+            segment_bytes: self.config.segment_limit().into(),
+            index_bytes: self.config.segment_index_bytes.into(),
+            first_uncleanable,
+        };
+        let mut transactions = CleanedTransactions::default();
+        let mut tally = Tally::default();
+        for group in groups(&facts, &limits) {
+            self.clean_group(segments, group, first_uncleanable, &mut transactions, &mut tally)?;
+        }
+        Ok(tally)
+    }
+
+    /// Writes a group of segments into one, which takes their place.
+    fn clean_group(
+        &mut self,
+        segments: &Segments,
+        group: Range<usize>,
+        upper_bound: i64,
+        transactions: &mut CleanedTransactions,
+        tally: &mut Tally,
+    ) -> Result<(), PassError> {
+        let old = &segments[group.clone()];
+        let (Some(first), Some(last)) = (old.first(), old.last()) else { return Ok(()) };
+        let log = self.log;
+        let of_segment = SegmentConfig::of(&self.config, self.now_ms);
+        let begun = Segment::begin_cleaned(&log.home, first.base_offset, &of_segment);
+        let new = self.check_io(begun)?;
+        let written = self.write_group(segments, group, &new, upper_bound, transactions, tally);
+        let replaced = written.and_then(|()| {
+            self.check_io(last.last_modified().and_then(|at| new.set_last_modified(at)))?;
+            self.go_on(0)?;
+            let replaced = log.replace_segments(self.ticket, &new, old, self.now_ms)?;
+            if replaced { Ok(()) } else { Err(PassError::Aborted) }
+        });
+        if replaced.is_err() && log.home.dir.is_online() {
+            // Nothing hangs on them: a start removes what is left here.
+            let _ = new.remove_staged(Stage::Cleaned);
+        }
+        replaced
+    }
+
+    fn write_group(
+        &mut self,
+        segments: &Segments,
+        group: Range<usize>,
+        new: &Arc<Segment>,
+        upper_bound: i64,
+        transactions: &mut CleanedTransactions,
+        tally: &mut Tally,
+    ) -> Result<(), PassError> {
+        let last_records = last_records(self.log);
+        let file = self.check_io(new.open_briefly())?;
+        let buffer = std::mem::take(&mut self.worker.output);
+        let mut output = Output::new(new, &file, self.worker.io_bytes, buffer);
+        for at in group {
+            let Some(segment) = segments.get(at) else { break };
+            let next = segments.get(at + 1).map_or(upper_bound, |next| next.base_offset);
+            let mut aborted = Vec::new();
+            // Also those that ended before the log's start, of which Kafka does not ask: after a crash
+            // the log may begin where it did before, and what was aborted must not be committed then.
+            let base = segment.base_offset;
+            let collected =
+                collect_aborted(&segments[at..], base, next, Wait::Allowed, &mut aborted);
+            self.check_io(collected)?;
+            transactions.add(&aborted);
+            if segment.size() == 0 {
+                continue;
+            }
+            tracing::debug!(topic = %self.log.topic, partition = self.log.partition, segment = base,
+                into = new.base_offset, "compacting a segment");
+            let source = self.check_io(segment.open_briefly())?;
+            let (now_ms, delete_retention_ms) = (self.now_ms, self.config.delete_retention_ms);
+            self.scan(segment, &source, 0, |pass, batch| {
+                let Worker { map, scratch, .. } = pass.worker;
+                let mut filter = Filter {
+                    map,
+                    transactions,
+                    last_records: &last_records,
+                    now_ms,
+                    delete_retention_ms,
+                    upper_bound,
+                    tally,
+                };
+                let ended = output.put(|out| filter.batch(batch, scratch, out))?;
+                output.end_transaction(ended);
+                let written = pass.check_io(output.write_full())?;
+                if written > 0 {
+                    pass.go_on(written)?;
+                }
+                Ok(Go::On)
+            })?;
+        }
+        let finished = output.finish();
+        let (written, buffer) = self.check_io(finished)?;
+        self.worker.output = buffer;
+        self.go_on(written)
+    }
+
+    /// Visits the batches of a segment from a position on; gives the bytes that were read.
+    fn scan(
+        &mut self,
+        segment: &Segment,
+        file: &OpenFile,
+        position: u32,
+        mut visit: impl FnMut(&mut Self, &BatchView<'_>) -> Result<Go, Stop>,
+    ) -> Result<u64, PassError> {
+        let (io_bytes, buffer) = (self.worker.io_bytes, std::mem::take(&mut self.worker.input));
+        let mut scan = Scan::with_buffer(file, position, segment.size(), io_bytes, buffer);
+        let mut told = position;
+        let scanned = loop {
+            let next = match scan.next() {
+                Ok(None) => break Ok(()),
+                Ok(Some(batch)) => visit(self, &batch),
+                Err(ScanError::Io(error)) => break Err(self.io_error(error)),
+                Err(ScanError::Bad(reason)) => break Err(self.uncleanable(segment, reason)),
+                Err(ScanError::Legacy(magic)) => {
+                    let reason = format!("it holds messages of magic {magic}");
+                    break Err(self.uncleanable(segment, reason));
+                }
+            };
+            match next {
+                Ok(Go::On) => {}
+                Ok(Go::NoFurther) => break Ok(()),
+                Err(Stop::Unreadable(Unreadable { offset, reason })) => {
+                    let reason = format!("batch at offset {offset}: {reason}");
+                    break Err(self.uncleanable(segment, reason));
+                }
+                Err(Stop::Pass(error)) => break Err(error),
+            }
+            let read = scan.position() - told;
+            if read as usize >= io_bytes {
+                told = scan.position();
+                if let Err(error) = self.go_on(read.into()) {
+                    break Err(error);
+                }
+            }
+        };
+        let end = scan.position();
+        let mut buffer = scan.into_buffer();
+        // A batch that was larger than the rest must not keep its memory.
+        if buffer.len() > io_bytes {
+            buffer = Vec::new();
+        }
+        self.worker.input = buffer;
+        scanned?;
+        self.go_on((end - told).into())?;
+        Ok((end - position).into())
+    }
+
+    /// Before the next piece of work.
+    fn go_on(&self, bytes: u64) -> Result<(), PassError> {
+        self.log.home.dir.check()?;
+        let goes_on = self.pace.go_on(bytes) && self.ticket.is_current();
+        if goes_on { Ok(()) } else { Err(PassError::Aborted) }
+    }
+
+    fn check_io<T>(&self, result: io::Result<T>) -> Result<T, PassError> {
+        result.map_err(|error| self.io_error(error))
+    }
+
+    /// An error of a log that was cut or deleted meanwhile is none of the disk's.
+    fn io_error(&self, error: io::Error) -> PassError {
+        if !self.ticket.is_current() {
+            return PassError::Aborted;
+        }
+        let path = self.log.path();
+        self.log.home.dir.failure_of("compact", &path, &error).into()
+    }
+
+    fn uncleanable(&self, segment: &Segment, reason: String) -> PassError {
+        if !self.ticket.is_current() {
+            return PassError::Aborted;
+        }
+        tracing::debug!(path = %segment.file_path(names::LOG).display(), reason, "not compacted");
+        PassError::Uncleanable { segment: segment.base_offset, reason }
+    }
+}
+
+/// Why the batches of a segment are not visited to the end.
+enum Stop {
+    Unreadable(Unreadable),
+    Pass(PassError),
+}
+
+impl From<Unreadable> for Stop {
+    fn from(unreadable: Unreadable) -> Stop {
+        Stop::Unreadable(unreadable)
+    }
+}
+
+impl From<PassError> for Stop {
+    fn from(error: PassError) -> Stop {
+        Stop::Pass(error)
+    }
+}
+
+/// Where the producers stand that the log remembers.
+fn last_records(log: &Log) -> HashMap<i64, LastRecord> {
+    let writer = log.writer();
+    let of = |producer: &crate::producers::Producer| LastRecord {
+        data_offset: producer.last_batch().map(|batch| batch.last_offset).filter(|&at| at >= 0),
+        epoch: producer.epoch,
+    };
+    writer.producers.iter().map(|(&id, producer)| (id, of(producer))).collect()
+}
