@@ -26,6 +26,7 @@ mod offsets;
 mod partition;
 mod record;
 mod request;
+mod reserved;
 mod shard;
 mod subscription;
 mod topic_regex;
@@ -43,6 +44,7 @@ pub use request::{
     GroupRequest, GroupResponse, RequestContext, Submission, offset_commit_error,
     offset_fetch_error,
 };
+pub use reserved::{ReservedRecord, ReservedType};
 pub use shard::{GroupEvent, GroupJob, GroupJobDone, GroupShard, GroupTimer, Then};
 pub use subscription::{CONSUMER_PROTOCOL_TYPE, subscribed_topics};
 pub use topic_regex::{InvalidRegex, InvalidRegexKind, TopicMatcher, TopicRegex};

@@ -14,8 +14,10 @@ use thalweg_wire::messages::{GroupMetadataValue, OffsetCommitValue};
 
 use crate::GroupRecord;
 use crate::consumer::{
-    CommittedGroup, ConsumerGroup, ConsumerGroupRecord, ConsumerGroups, ConsumerMember,
+    CommittedGroup, ConsumerGroup, ConsumerGroupRecord, ConsumerGroupState, ConsumerGroups,
+    ConsumerMember,
 };
+use crate::reserved::{ReservedRecord, ReservedType};
 
 /// A committed offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,12 +64,14 @@ pub enum GroupEntry {
     Classic(Arc<GroupMetadataValue>),
     /// A consumer group; what it consists of is in [`Logged::consumer_group`].
     Consumer,
+    /// A group of a type that this release does not run.
+    Reserved(ReservedType),
 }
 
 impl GroupEntry {
     /// Whether it is run by the classic state machine.
     pub fn is_classic(&self) -> bool {
-        !matches!(self, GroupEntry::Consumer)
+        matches!(self, GroupEntry::Offsets | GroupEntry::Classic(_))
     }
 
     /// Whether it never had members, so that it may become a group of any type.
@@ -77,7 +81,7 @@ impl GroupEntry {
             GroupEntry::Classic(value) => {
                 value.protocol_type.is_empty() && value.members.is_empty()
             }
-            GroupEntry::Consumer => false,
+            GroupEntry::Consumer | GroupEntry::Reserved(_) => false,
         }
     }
 }
@@ -136,6 +140,7 @@ impl Logged {
                 self.set_group(at.offset, group, entry)
             }
             GroupRecord::ConsumerGroup(record) => self.replay_consumer(at.offset, record),
+            GroupRecord::Reserved(record) => self.replay_reserved(at.offset, record),
             GroupRecord::OffsetCommit { key, value } => {
                 let group = self.name_of(&key.group);
                 let topic = self.topic_of(&group, &key.topic);
@@ -187,6 +192,19 @@ impl Logged {
             return self.set_group(offset, group, None);
         }
         existence
+    }
+
+    fn replay_reserved(&mut self, offset: i64, record: &ReservedRecord) -> Option<Existence> {
+        let group = self.name_of(&record.group_id);
+        let reserved = GroupEntry::Reserved(record.group_type);
+        match self.groups.get(&group) {
+            Some(GroupEntry::Reserved(_)) if record.ends_group() => {
+                self.set_group(offset, group, None)
+            }
+            Some(entry) if !entry.is_simple() => None,
+            _ if record.is_tombstone() => None,
+            _ => self.set_group(offset, group, Some(reserved)),
+        }
     }
 
     /// Applies the end of a transaction.
@@ -401,6 +419,14 @@ impl Logged {
         }
     }
 
+    /// The state of a consumer group as of the last commit, if it was one then.
+    pub(crate) fn committed_consumer_state(&self, group: &str) -> Option<ConsumerGroupState> {
+        match self.committed_group(group)? {
+            GroupEntry::Consumer => Some(self.consumers.committed_state(&self.name_of(group))),
+            _ => None,
+        }
+    }
+
     /// A member of a consumer group as of the last commit.
     pub(crate) fn committed_member(&self, group: &str, member: &str) -> Option<&ConsumerMember> {
         self.consumers.committed_member(&self.name_of(group), member)
@@ -409,8 +435,12 @@ impl Logged {
     /// What must hold of the parts of all groups; says what does not.
     pub(crate) fn check(&self) -> Result<(), String> {
         let consumers: BTreeSet<&Arc<str>> = self.consumers.iter().map(|(id, _)| id).collect();
-        let expected: BTreeSet<&Arc<str>> =
-            self.groups.iter().filter(|(_, entry)| !entry.is_classic()).map(|(id, _)| id).collect();
+        let expected: BTreeSet<&Arc<str>> = self
+            .groups
+            .iter()
+            .filter(|(_, entry)| matches!(entry, GroupEntry::Consumer))
+            .map(|(id, _)| id)
+            .collect();
         if consumers != expected {
             return Err(format!("consumer groups {expected:?}, parts of {consumers:?}"));
         }

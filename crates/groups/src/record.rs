@@ -1,8 +1,8 @@
-//! The records of `__consumer_offsets`: offsets and classic groups here, consumer groups in their own
-//! module.
+//! The records of `__consumer_offsets`: offsets and classic groups here, groups of other types in their
+//! own modules.
 //!
-//! Records of other kinds of groups may stand in the same log (it may come from a Java broker): they
-//! are skipped and never removed.
+//! Records of types that this release does not know may stand in the same log (it may come from a later
+//! one): they are skipped and never removed.
 
 use bytes::Bytes;
 use thalweg_coordinator::{CoordinatorRecord, KeyValue};
@@ -14,6 +14,7 @@ use thalweg_wire::messages::{
 use thalweg_wire::{DecodeError, EncodeError, Message, Reader, Writer};
 
 use crate::consumer::ConsumerGroupRecord;
+use crate::reserved::ReservedRecord;
 
 const LEGACY_OFFSET_COMMIT: i16 = 0;
 const OFFSET_COMMIT: i16 = 1;
@@ -44,6 +45,8 @@ pub enum GroupRecord {
     },
     /// A part of a consumer group.
     ConsumerGroup(Box<ConsumerGroupRecord>),
+    /// A part of a group that this release does not run.
+    Reserved(Box<ReservedRecord>),
 }
 
 impl From<ConsumerGroupRecord> for GroupRecord {
@@ -110,9 +113,13 @@ pub(crate) fn read_value<V: Message>(bytes: Option<&[u8]>) -> Result<Option<V>, 
 
 fn read(
     record_type: i16,
+    whole_key: &[u8],
     key: &mut Reader<'_>,
     value: Option<&[u8]>,
 ) -> Result<Option<GroupRecord>, DecodeError> {
+    if let Some(record) = ReservedRecord::read(record_type, whole_key, value)? {
+        return Ok(Some(GroupRecord::Reserved(Box::new(record))));
+    }
     Ok(match record_type {
         LEGACY_OFFSET_COMMIT => {
             let key = LegacyOffsetCommitKey::decode(key, 0)?;
@@ -165,6 +172,7 @@ impl CoordinatorRecord for GroupRecord {
                 };
                 own + key.group.len() + members.map(member).sum::<usize>()
             }
+            GroupRecord::Reserved(record) => own + size_of::<ReservedRecord>() + record.size(),
             GroupRecord::ConsumerGroup(record) => {
                 own + size_of::<ConsumerGroupRecord>() + record.size()
             }
@@ -194,6 +202,10 @@ impl CoordinatorRecord for GroupRecord {
                     .map(|value| value_bytes(GROUP_METADATA_VALUE_VERSION, value))
                     .transpose()?,
             },
+            GroupRecord::Reserved(record) => {
+                let (key, value) = record.write();
+                KeyValue { key, value }
+            }
             GroupRecord::ConsumerGroup(record) => {
                 let (key, value) = record.write()?;
                 KeyValue { key, value }
@@ -205,7 +217,8 @@ impl CoordinatorRecord for GroupRecord {
         let mut r = Reader::new(key);
         let record_type =
             r.i16().map_err(|error| RecordError::Decode { record_type: -1, error })?;
-        read(record_type, &mut r, value).map_err(|error| RecordError::Decode { record_type, error })
+        read(record_type, key, &mut r, value)
+            .map_err(|error| RecordError::Decode { record_type, error })
     }
 }
 
@@ -287,7 +300,7 @@ mod tests {
             GroupRecord::decode(key, Some(value)).unwrap(),
             Some(GroupRecord::offset_commit("g", "t", 5, Some(expected)))
         );
-        for record_type in [9i16, 10, 17, 23, 999, -7] {
+        for record_type in [9i16, 18, 24, 999, -7] {
             let mut key = record_type.to_be_bytes().to_vec();
             key.extend(b"whatever");
             assert!(GroupRecord::decode(&key, Some(b"x")).unwrap().is_none());

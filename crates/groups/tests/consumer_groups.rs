@@ -4,6 +4,7 @@
 use crate::script;
 
 use script::World;
+use thalweg_coordinator::KeyValue;
 use thalweg_groups::GroupConfig;
 use thalweg_groups::consumer::ConsumerGroup;
 
@@ -216,4 +217,58 @@ fn malformed_and_contradictory_requests_are_refused_by_name() {
         world.check();
     }
     assert_eq!(group(&world).members().len(), 1);
+}
+
+/// A record of a share or streams group: type, group, whether it is there.
+fn foreign(record_type: i16, group: &str, is_there: bool) -> KeyValue {
+    let mut key = record_type.to_be_bytes().to_vec();
+    key.extend((group.len() as i16).to_be_bytes());
+    key.extend(group.as_bytes());
+    key.extend(b"whatever follows");
+    KeyValue { key: key.into(), value: is_there.then(|| b"not read here".as_slice().into()) }
+}
+
+#[test]
+fn groups_of_types_that_are_not_run_keep_their_ids_offsets_and_records() {
+    let mut world = world();
+    world.run("new retention=1 check=15000", None);
+    world.run("topic n=t1 p=4", None);
+    world.run("commit g=share v=9 gen=-1 o=t1:0:7:m", None);
+    for (record_type, group) in [(10, "share"), (11, "share"), (19, "streams"), (17, "streams")] {
+        world.memory.log.push(foreign(record_type, group, true));
+    }
+    world.run("reload", None);
+    let log = world.memory.log.clone();
+    for (op, error) in [
+        ("join g=share v=9 c=c p=range:t1", "join err=23 "),
+        ("join g=streams v=9 c=c p=range:t1", "join err=23 "),
+        ("chb v=1 g=share m=ma e=0 rt=5000 o= t=t1", "chb err=69 "),
+        ("sync g=share v=4 m=ma gen=1", "sync err=25 "),
+        ("hb g=streams v=4 m=ma gen=1", "hb err=25"),
+        ("commit g=share v=9 gen=-1 o=t1:0:9:m", "commit topics={t1/0/69}"),
+        ("odel g=share o=t1:0", "odel err=69 "),
+        ("delete g=share,streams", "delete groups={share/68|streams/68}"),
+        ("fetch g=share v=9 o=t1:0", "t1/0/7/-1/m/0"),
+        ("describe g=share v=6", "describe g=share err=69 "),
+        ("cdesc g=streams", "cdesc g=streams err=69 "),
+        (
+            "list v=5 types=share,streams",
+            "{share/share/Unknown/share|streams/streams/Unknown/streams}",
+        ),
+    ] {
+        let answered = answer(&world.run(op, None));
+        assert!(answered.contains(error), "{op}: {answered}");
+        world.check();
+    }
+    // Long after the retention time of offsets.
+    world.run("tick ms=600000", None);
+    assert_eq!(world.memory.log, log, "nothing is written for them");
+    // Their own broker has removed them; the last record counts.
+    world.memory.log.push(foreign(10, "share", false));
+    world.run("reload", None);
+    assert!(answer(&world.run("join g=share v=9 c=c p=range:t1", None)).contains("err=23 "));
+    world.memory.log.push(foreign(11, "share", false));
+    world.run("reload", None);
+    assert!(answer(&world.run("join g=share v=9 c=c p=range:t1", None)).contains("err=79 "));
+    world.check();
 }

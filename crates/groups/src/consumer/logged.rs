@@ -285,6 +285,14 @@ impl ConsumerGroups {
         CommittedGroup { epochs: epochs.unwrap_or_default(), members, targets }
     }
 
+    /// State of a group as of the last commit, if it was there then, which the caller knows.
+    pub(crate) fn committed_state(&self, group: &Arc<str>) -> ConsumerGroupState {
+        match self.groups.get(group) {
+            Some(now) if self.member_undo.is_empty() && self.epochs_undo.is_empty() => now.state(),
+            _ => self.committed(group).state(),
+        }
+    }
+
     /// A member as of the last commit.
     pub(crate) fn committed_member(&self, group: &Arc<str>, id: &str) -> Option<&ConsumerMember> {
         let now = self.groups.get(group).and_then(|group| group.member(id));

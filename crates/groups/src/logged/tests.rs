@@ -139,6 +139,7 @@ fn is_committed_consumer_group(logged: &Logged, committed: &Logged, group: &str)
     let found = logged.committed_consumer_group(group);
     assert_eq!(found.is_some(), expected.is_some(), "whether {group} is a consumer group");
     let (Some(found), Some(expected)) = (found, expected) else { return };
+    assert_eq!(logged.committed_consumer_state(group), Some(expected.state()));
     assert_eq!(found.epochs, *expected.epochs(), "epochs of {group}");
     assert_eq!(found.members, expected.members().iter().collect(), "members of {group}");
     assert_eq!(found.targets, expected.targets().iter().collect(), "targets of {group}");

@@ -6,6 +6,7 @@
 
 mod consumer;
 mod event;
+mod reserved;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -37,6 +38,7 @@ use crate::offsets::{
     fetch_committed, fetch_stable, refuse_delete,
 };
 use crate::request::{deleted_group, join_error, sync_error};
+use crate::reserved::list as list_reserved;
 use crate::{GroupConfig, GroupRecord, GroupRequest, GroupResponse, RequestContext, Submission};
 
 pub use event::{GroupEvent, GroupJob, GroupJobDone};
@@ -293,8 +295,11 @@ impl GroupShard {
         let filter = ListFilter::new(request);
         let mut groups = Vec::new();
         for id in self.logged.committed_groups() {
-            let listed = match self.logged.committed_consumer_group(&id) {
-                Some(group) => Some(list_consumer_group(&id, group.state())),
+            let listed = match self.logged.committed_consumer_state(&id) {
+                Some(state) => Some(list_consumer_group(&id, state)),
+                None if self.committed_reserved(&id).is_some() => {
+                    self.committed_reserved(&id).map(|group_type| list_reserved(&id, group_type))
+                }
                 None => self.committed_group(&id).map(ClassicGroup::list),
             };
             groups.extend(listed.filter(|group| filter.lets_through(group)));
@@ -316,6 +321,8 @@ impl GroupShard {
                     ErrorCode::NONE
                 }
                 None if self.is_consumer_group(id) => ErrorCode::NON_EMPTY_GROUP,
+                // Its state is not known here; so it may have members.
+                None if self.is_reserved(id) => ErrorCode::NON_EMPTY_GROUP,
                 None => ErrorCode::GROUP_ID_NOT_FOUND,
                 Some(group) if !group.is(ClassicGroupState::Empty) => ErrorCode::NON_EMPTY_GROUP,
                 Some(_) => {
@@ -418,7 +425,7 @@ impl GroupShard {
                 GroupEntry::Classic(value) => {
                     vacant.insert(ClassicGroup::from_record(id, value, &self.account, now))
                 }
-                GroupEntry::Consumer => return,
+                GroupEntry::Consumer | GroupEntry::Reserved(_) => return,
             };
         }
     }
@@ -442,6 +449,9 @@ impl Shard for GroupShard {
     ) -> Reply<GroupResponse> {
         if let Some(response) = submission.precheck(&self.config) {
             return Reply::Now(response);
+        }
+        if let Some(refused) = self.refuse_reserved(&submission) {
+            return Reply::AfterCommit(refused);
         }
         let context = &submission.context;
         match &submission.request {
