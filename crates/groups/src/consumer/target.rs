@@ -124,7 +124,10 @@ impl Step<'_, '_> {
         after: &ConsumerMember,
     ) -> Result<(i32, Arc<MemberAssignment>), Refused> {
         let last = (self.group.epochs().assignment, self.last_target(after));
-        if last.0 >= subscription.group_epoch || !self.may_assign() {
+        // One is computed at a time, and nobody gathers the members for another one until it is there:
+        // that takes as long as the group is large, and every heartbeat would do it.
+        let is_computing = self.live().assigning.is_some();
+        if last.0 >= subscription.group_epoch || is_computing || !self.may_assign() {
             return Ok(last);
         }
         let assignor = self.group.preferred_assignor(
@@ -206,13 +209,19 @@ impl Step<'_, '_> {
                 }
                 ids
             });
+            let logged = group.targets().get(&member.id).cloned();
+            let assignment = if *target_of == member.id {
+                logged.clone()
+            } else {
+                group.targets().get(target_of).cloned()
+            };
             members.push(JobMember {
                 id: member.id.clone(),
                 instance_id: said.instance_id.clone(),
                 rack_id: said.rack_id.clone(),
                 topic_ids: ids.clone(),
-                assignment: group.targets().get(target_of).cloned().unwrap_or_default(),
-                logged: group.targets().get(&member.id).cloned(),
+                assignment: assignment.unwrap_or_default(),
+                logged,
             });
         };
         for (id, member) in group.members() {
@@ -239,11 +248,10 @@ impl Step<'_, '_> {
 
     /// Has a target assignment computed away from the requests, one at a time.
     fn assign_elsewhere(&mut self, job: TargetJob) {
-        if self.live().assigning.is_none() {
-            let id = self.cx.live.job_id();
-            self.live().assigning = Some(id);
-            self.cx.out.start(TargetJob { id, ..job }.into());
-        }
+        debug_assert!(self.live().assigning.is_none());
+        let id = self.cx.live.job_id();
+        self.live().assigning = Some(id);
+        self.cx.out.start(TargetJob { id, ..job }.into());
     }
 
     /// Takes a target assignment, or has another one computed if the group has gone on.
