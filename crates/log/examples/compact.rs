@@ -80,8 +80,10 @@ fn fill(dir: &Path, kind: &str, megabytes: u64) -> Result<(), Box<dyn Error>> {
     }
     // Half of them again, and as many that are new.
     let again: Vec<u64> = match kind {
-        "whole" => all.iter().copied().filter(|key| key / RECORDS_PER_BATCH % 2 == 0).collect(),
-        _ => all.iter().copied().filter(|key| key % 2 == 0).collect(),
+        "whole" => {
+            all.iter().copied().filter(|key| (key / RECORDS_PER_BATCH).is_multiple_of(2)).collect()
+        }
+        _ => all.iter().copied().filter(|key| key.is_multiple_of(2)).collect(),
     };
     let new: Vec<u64> = (keys..keys + keys / 2).collect();
     for (old, new) in

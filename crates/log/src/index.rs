@@ -17,7 +17,7 @@ use parking_lot::RwLock;
 use crate::disk::{Disk, Mode, OpenFile};
 use crate::lookup::{Floor, OnFile};
 use crate::names;
-use crate::segment::{Stage, lock_stage, staged_path};
+use crate::stage::{Stage, lock_stage, staged_path};
 use crate::walk::{BatchHead, Wait, WalkError, read_exact};
 
 pub(crate) const OFFSET_ENTRY: usize = 8;

@@ -55,6 +55,7 @@ mod removal;
 mod role;
 mod scan;
 mod segment;
+mod stage;
 mod stalls;
 mod submit;
 mod timestamps;

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use parking_lot::{Mutex, RwLock};
 use thalweg_records::batch::HEADER_LEN;
 
-use crate::dir::{DeleteDelay, LogDir};
+use crate::dir::LogDir;
 use crate::disk::{Mode, OpenFile, kept};
-use crate::error::StorageError;
 use crate::index::{IndexError, IndexPaths, MaxTimestamp, SegmentIndex};
 use crate::lookup::Floor;
 use crate::names;
+use crate::stage::{FILES, Stage, lock_stage};
 use crate::walk::{BatchHead, Wait, Walk, WalkError};
 
 /// Where a partition lives. The path changes when the partition is renamed for deletion.
@@ -33,55 +33,12 @@ impl Home {
 
 const UNKNOWN: i64 = i64::MIN;
 
-/// What a segment's files are called, behind their offset and kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stage {
-    /// Compaction is writing them.
-    Cleaned,
-    /// They are to replace the segments they were made of.
-    Swap,
-    /// The log's.
-    Live,
-    /// They go when `file.delete.delay.ms` has passed.
-    Deleted,
-}
-
-impl Stage {
-    fn suffix(self) -> &'static str {
-        match self {
-            Stage::Cleaned => names::CLEANED,
-            Stage::Swap => names::SWAP,
-            Stage::Live => "",
-            Stage::Deleted => names::DELETED,
-        }
-    }
-}
-
-/// The stage, kept from changing; [`io::ErrorKind::WouldBlock`] under [`Wait::Never`] while the files are
-/// being renamed, which may wait for the disk.
-pub(crate) fn lock_stage(
-    stage: &RwLock<Stage>,
-    wait: Wait,
-) -> io::Result<RwLockReadGuard<'_, Stage>> {
-    match wait {
-        Wait::Allowed => Ok(stage.read()),
-        Wait::Never => stage.try_read().ok_or_else(|| io::ErrorKind::WouldBlock.into()),
-    }
-}
-
-/// The path of one of a segment's files.
-pub(crate) fn staged_path(dir: &Path, base_offset: i64, suffix: &str, stage: Stage) -> PathBuf {
-    let mut path = names::segment_file(dir, base_offset, suffix);
-    path.as_mut_os_string().push(stage.suffix());
-    path
-}
-
 /// A segment of a log. Its bytes up to [`Segment::size`] are whole batches.
 #[derive(Debug)]
 pub(crate) struct Segment {
     me: Weak<Segment>,
     pub(crate) base_offset: i64,
-    home: Arc<Home>,
+    pub(crate) home: Arc<Home>,
     size: AtomicU32,
     file: Mutex<Option<Arc<OpenFile>>>,
     used: AtomicBool,
@@ -89,9 +46,9 @@ pub(crate) struct Segment {
     pinned: AtomicBool,
     /// Who opens one of the files holds it, so that they are not renamed in between: another segment
     /// may get their names.
-    stage: RwLock<Stage>,
+    pub(crate) stage: RwLock<Stage>,
     /// The stage is [`Stage::Deleted`], for those who may not wait.
-    is_deleted: AtomicBool,
+    pub(crate) is_deleted: AtomicBool,
     /// There is a transaction index.
     pub(crate) has_txn_index: AtomicBool,
     /// Building the indexes anew failed half-way, and is to be done from the beginning.
@@ -184,23 +141,12 @@ impl Segment {
         self.size.store(size, Ordering::Release);
     }
 
-    fn dir(&self) -> &LogDir {
+    pub(crate) fn dir(&self) -> &LogDir {
         &self.home.dir
     }
 
     pub(crate) fn file_path(&self, suffix: &str) -> PathBuf {
         names::segment_file(&self.home.path(), self.base_offset, suffix)
-    }
-
-    /// Opens one of the files under the name that it has.
-    pub(crate) fn open_file(&self, suffix: &str, mode: Mode, wait: Wait) -> io::Result<OpenFile> {
-        self.open_staged(suffix, mode, *lock_stage(&self.stage, wait)?)
-    }
-
-    /// For who holds the stage.
-    fn open_staged(&self, suffix: &str, mode: Mode, stage: Stage) -> io::Result<OpenFile> {
-        let path = staged_path(&self.home.path(), self.base_offset, suffix, stage);
-        self.dir().disk.open(&path, mode)
     }
 
     /// The open log file, for a reader: not opened when those that are read hold too many.
@@ -470,21 +416,6 @@ impl Segment {
         self.last_modified()
     }
 
-    /// When the file was last changed.
-    pub(crate) fn last_modified(&self) -> io::Result<i64> {
-        let stage = self.stage.read();
-        let path = staged_path(&self.home.path(), self.base_offset, names::LOG, *stage);
-        Ok(crate::disk::mtime_ms(&std::fs::metadata(path)?))
-    }
-
-    /// Makes the files look as if they had last been changed then.
-    pub(crate) fn set_last_modified(&self, at_ms: i64) -> io::Result<()> {
-        for suffix in [names::LOG, names::INDEX, names::TIME_INDEX] {
-            self.open_file(suffix, Mode::Write, Wait::Allowed)?.set_modified(at_ms)?;
-        }
-        Ok(())
-    }
-
     /// How long the segment has been collecting: by the batches' time if they have one, else by
     /// the clock.
     pub(crate) fn age_for_roll(&self, now_ms: i64, timestamp: i64) -> i64 {
@@ -663,75 +594,6 @@ impl Segment {
         Ok(())
     }
 
-    /// Renames the files to `.deleted` and leaves them to the directory's trash. What holds the
-    /// file open can go on reading it.
-    pub(crate) fn delete(&self, delay: DeleteDelay) -> Result<(), StorageError> {
-        let renamed = self.rename(Stage::Deleted);
-        self.dir().guard("rename", &self.file_path(names::LOG), renamed)?;
-        self.throw_away(delay);
-        Ok(())
-    }
-
-    /// Leaves the files, which have been renamed to `.deleted`, to the directory's trash.
-    pub(crate) fn throw_away(&self, delay: DeleteDelay) {
-        let has_txn_index = self.has_txn_index.load(Ordering::Acquire);
-        for suffix in FILES.into_iter().filter(|&file| has_txn_index || file != names::TXN_INDEX) {
-            let path = staged_path(&self.home.path(), self.base_offset, suffix, Stage::Deleted);
-            self.dir().throw_away(path, false, delay);
-        }
-        self.dir().metrics.segments_deleted.add(1);
-    }
-
-    pub(crate) fn is_deleted(&self) -> bool {
-        self.is_deleted.load(Ordering::Acquire)
-    }
-
-    /// Gives the files their next name.
-    pub(crate) fn rename(&self, to: Stage) -> io::Result<()> {
-        let mut stage = self.stage.write();
-        self.is_deleted.store(to == Stage::Deleted, Ordering::Release);
-        FILES.iter().try_for_each(|suffix| self.rename_file(suffix, *stage, to))?;
-        *stage = to;
-        Ok(())
-    }
-
-    /// Gives the log file its next name, and leaves the others to [`Self::rename`]. Of a segment that
-    /// nobody else knows yet.
-    pub(crate) fn rename_log(&self, to: Stage) -> io::Result<()> {
-        let stage = self.stage.write();
-        self.rename_file(names::LOG, *stage, to)
-    }
-
-    fn rename_file(&self, suffix: &str, from: Stage, to: Stage) -> io::Result<()> {
-        let dir = self.home.path();
-        let path = |stage| staged_path(&dir, self.base_offset, suffix, stage);
-        self.dir().disk.rename_if_exists(&path(from), &path(to)).map(drop)
-    }
-
-    /// Removes files under the names of a stage; what is missing is none.
-    pub(crate) fn remove_staged(&self, stage: Stage) -> io::Result<()> {
-        for suffix in FILES {
-            let path = staged_path(&self.home.path(), self.base_offset, suffix, stage);
-            self.dir().disk.remove_file(&path)?;
-        }
-        Ok(())
-    }
-
-    /// A segment that compaction writes, with its files.
-    pub(crate) fn begin_cleaned(
-        home: &Arc<Home>,
-        base_offset: i64,
-        config: &SegmentConfig,
-    ) -> io::Result<Arc<Segment>> {
-        let segment = Segment::new(home, base_offset, config);
-        segment.remove_staged(Stage::Cleaned)?;
-        *segment.stage.write() = Stage::Cleaned;
-        for suffix in [names::LOG, names::INDEX, names::TIME_INDEX] {
-            segment.open_file(suffix, Mode::Create, Wait::Allowed)?;
-        }
-        Ok(segment)
-    }
-
     /// Bytes of the offset index and of the time index, as they are once the segment is closed.
     pub(crate) fn index_bytes(&self) -> io::Result<(u64, u64)> {
         self.ensure_index()?;
@@ -747,9 +609,6 @@ impl Segment {
         Ok((known != UNKNOWN).then_some(known))
     }
 }
-
-/// A segment's files.
-const FILES: [&str; 4] = [names::LOG, names::INDEX, names::TIME_INDEX, names::TXN_INDEX];
 
 fn io_error(error: WalkError) -> io::Error {
     match error {

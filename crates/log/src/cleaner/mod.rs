@@ -20,6 +20,7 @@
 //!
 //! Not here: messages of magic 0 and 1, which make a log uncleanable; Kafka rewrites them.
 
+mod figures;
 mod filter;
 mod groups;
 mod offset_map;
@@ -32,6 +33,7 @@ mod threads;
 mod throttle;
 mod transactions;
 
+pub use figures::{CleanerMetrics, DirCleanerMetrics};
 pub(crate) use state::Cleaning;
 pub(crate) use threads::Cleaner;
-pub use threads::{CleanedLog, CleanerConfig, CleanerMetrics, Clock, DirCleanerMetrics};
+pub use threads::{CleanedLog, CleanerConfig, Clock};

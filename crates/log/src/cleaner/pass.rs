@@ -26,7 +26,8 @@ use crate::log::{Log, Segments};
 use crate::names;
 use crate::read::{collect_aborted, floor_segment};
 use crate::scan::{Scan, ScanError};
-use crate::segment::{Segment, SegmentConfig, Stage};
+use crate::segment::{Segment, SegmentConfig};
+use crate::stage::Stage;
 use crate::walk::{Wait, WalkError};
 
 /// Why a pass did not come to its end.

@@ -17,7 +17,8 @@ use crate::dir::{DeleteDelay, retry_exhausted};
 use crate::error::StorageError;
 use crate::log::Log;
 use crate::names;
-use crate::segment::{Segment, Stage};
+use crate::segment::Segment;
+use crate::stage::Stage;
 
 impl Log {
     /// Puts `new`, whose files are flushed, in the place of `old`. False if the pass does not count any

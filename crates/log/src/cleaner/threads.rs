@@ -7,13 +7,13 @@
 //! waits for them but the stop.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, RwLock};
 
+use super::figures::{CleanerMetrics, Figures};
 use super::pass::{self, Done, Pace, PassError, Worker};
 use super::plan::Plan;
 use super::state::Ticket;
@@ -95,41 +95,39 @@ pub struct CleanedLog {
     pub map_memory: usize,
 }
 
-/// What the cleaner says of itself, under Kafka's names: of the last pass of each thread.
-#[derive(Clone, PartialEq, Debug)]
-pub struct CleanerMetrics {
-    /// `max-dirty-percent`: of the log that needed it most.
-    pub max_dirty_percent: u32,
-    /// `cleaner-recopy-percent`: bytes written of bytes read.
-    pub recopy_percent: u32,
-    /// `max-clean-time-secs`
-    pub max_clean_time_secs: u64,
-    /// `max-buffer-utilization-percent`
-    pub max_buffer_utilization_percent: u32,
-    /// `max-compaction-delay-secs`: by how much `max.compaction.lag.ms` was passed.
-    pub max_compaction_delay_secs: u64,
-    /// `DeadThreadCount`
-    pub dead_threads: u64,
-    /// `time-since-last-run-ms`
-    pub time_since_last_run_ms: u64,
-    /// Of each log directory.
-    pub dirs: Vec<DirCleanerMetrics>,
-}
-
-/// What cannot be compacted in a log directory.
-#[derive(Clone, PartialEq, Debug)]
-pub struct DirCleanerMetrics {
-    /// As configured.
-    pub path: PathBuf,
-    /// `uncleanable-partitions-count`
-    pub uncleanable_partitions: u64,
-    /// `uncleanable-bytes`: as of when a log was last chosen.
-    pub uncleanable_bytes: u64,
-}
-
-/// The cleaner of a node.
-#[derive(Clone)]
+/// The cleaner of a node; its threads end with it.
 pub(crate) struct Cleaner(Arc<Shared>);
+
+impl Drop for Cleaner {
+    fn drop(&mut self) {
+        // They hold the log directories, and so the locks on them.
+        self.0.stop();
+    }
+}
+
+/// How many threads there are, for who waits until there is none.
+#[derive(Default)]
+struct Alive {
+    count: Mutex<usize>,
+    changed: Condvar,
+}
+
+/// Counts a thread for as long as it lives.
+struct IsAlive(Arc<Alive>);
+
+impl IsAlive {
+    fn new(alive: &Arc<Alive>) -> IsAlive {
+        *alive.count.lock() += 1;
+        IsAlive(Arc::clone(alive))
+    }
+}
+
+impl Drop for IsAlive {
+    fn drop(&mut self) {
+        *self.0.count.lock() -= 1;
+        self.0.changed.notify_all();
+    }
+}
 
 struct Shared {
     logs: Arc<RwLock<Logs>>,
@@ -138,6 +136,7 @@ struct Shared {
     choice: Mutex<()>,
     state: Mutex<State>,
     changed: Condvar,
+    alive: Arc<Alive>,
     /// Raised with every change of the settings, and by the stop.
     edition: AtomicU64,
     throttle: Throttle,
@@ -152,35 +151,10 @@ struct State {
     threads: Vec<bool>,
 }
 
-struct Figures {
-    dirtiest_ratio: f64,
-    last_run: Instant,
-    dead_threads: u64,
-    /// Of the last pass of each thread.
-    passes: Vec<LastPass>,
-    /// Of each directory.
-    uncleanable_bytes: Vec<u64>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct LastPass {
-    bytes_read: u64,
-    bytes_written: u64,
-    took: Duration,
-    map_utilization: f64,
-    delay_ms: i64,
-}
-
 impl Cleaner {
     pub(crate) fn new(logs: Arc<RwLock<Logs>>, dirs: Vec<Arc<LogDir>>) -> Cleaner {
         let config = CleanerConfig::default();
-        let figures = Figures {
-            dirtiest_ratio: 0.0,
-            last_run: Instant::now(),
-            dead_threads: 0,
-            passes: Vec::new(),
-            uncleanable_bytes: vec![0; dirs.len()],
-        };
+        let figures = Figures::new(dirs.len());
         Cleaner(Arc::new(Shared {
             logs,
             dirs,
@@ -188,6 +162,7 @@ impl Cleaner {
             throttle: Throttle::new(config.io_max_bytes_per_second),
             state: Mutex::new(State { config, clock: None, threads: Vec::new() }),
             changed: Condvar::new(),
+            alive: Arc::default(),
             edition: AtomicU64::new(0),
             figures: Mutex::new(figures),
         }))
@@ -221,18 +196,7 @@ impl LogManager {
 
     /// Stops the threads of the cleaner; waits until they have left the logs alone.
     pub fn stop_cleaner(&self) {
-        let shared = &self.cleaner.0;
-        let mut state = shared.state.lock();
-        state.clock = None;
-        shared.next_edition();
-        let deadline = Instant::now() + STOP_MAX;
-        while state.threads.iter().any(|is_there| *is_there) {
-            if shared.changed.wait_until(&mut state, deadline).timed_out() {
-                // It is in a call to a disk. A log that is closed is nothing that it changes.
-                tracing::warn!("a thread of the log cleaner does not stop");
-                return;
-            }
-        }
+        self.cleaner.0.stop();
     }
 
     /// Goes through the log that needs it most, on this thread; none if there is none that does.
@@ -244,7 +208,12 @@ impl LogManager {
 
     /// What the cleaner says of itself.
     pub fn cleaner_metrics(&self) -> CleanerMetrics {
-        self.cleaner.0.metrics()
+        let shared = &self.cleaner.0;
+        let uncleanable = |dir: &Arc<LogDir>| {
+            logs_in(&shared.logs, dir).iter().filter(|log| log.is_uncleanable()).count() as u64
+        };
+        let counts: Vec<u64> = shared.dirs.iter().map(uncleanable).collect();
+        shared.figures.lock().metrics(&shared.dirs, &counts)
     }
 }
 
@@ -257,6 +226,23 @@ impl Shared {
     fn next_edition(&self) {
         self.edition.fetch_add(1, Ordering::AcqRel);
         self.changed.notify_all();
+    }
+
+    fn stop(&self) {
+        {
+            let mut state = self.state.lock();
+            state.clock = None;
+            self.next_edition();
+        }
+        let deadline = Instant::now() + STOP_MAX;
+        let mut count = self.alive.count.lock();
+        while *count > 0 {
+            if self.alive.changed.wait_until(&mut count, deadline).timed_out() {
+                // It is in a call to a disk. A log that is closed is nothing that it changes.
+                tracing::warn!("a thread of the log cleaner does not stop");
+                return;
+            }
+        }
     }
 
     fn spawn_missing(self: &Arc<Self>, state: &mut State) {
@@ -272,7 +258,12 @@ impl Shared {
             }
             let shared = Arc::clone(self);
             let name = format!("log-cleaner-{number}");
-            let thread = std::thread::Builder::new().name(name).spawn(move || shared.serve(number));
+            let alive = IsAlive::new(&self.alive);
+            let thread = std::thread::Builder::new().name(name).spawn(move || {
+                // Which gives up what it holds of the logs.
+                shared.serve(number);
+                drop(alive);
+            });
             match thread {
                 Ok(_) => *is_there = true,
                 Err(error) => {
@@ -292,7 +283,6 @@ impl Shared {
             if let Some(is_there) = self.state.lock().threads.get_mut(number) {
                 *is_there = false;
             }
-            self.changed.notify_all();
         }
     }
 
@@ -305,7 +295,6 @@ impl Shared {
                     if let Some(is_there) = state.threads.get_mut(number) {
                         *is_there = false;
                     }
-                    self.changed.notify_all();
                     return;
                 };
                 (state.config.clone(), clock, self.edition())
@@ -366,7 +355,7 @@ impl Shared {
         match ran {
             Ok(Ok(done)) => {
                 let took = began.elapsed();
-                self.note(number, &done, took, *max_delay_ms);
+                self.figures.lock().note(number, &done, took, *max_delay_ms);
                 report(log, plan, &done, took);
                 cleaned.bytes_read = done.tally.bytes_read;
                 cleaned.bytes_written = done.tally.bytes_written;
@@ -476,52 +465,6 @@ impl Shared {
         // Before the offsets are looked at, so that an older state never replaces a newer one.
         let mut written = dir.checkpoints.lock();
         write_cleaned_offsets(&mut written, dir, &logs_in(&self.logs, dir))
-    }
-
-    fn note(&self, number: usize, done: &Done, took: Duration, delay_ms: i64) {
-        let mut figures = self.figures.lock();
-        let count = figures.passes.len().max(number + 1);
-        figures.passes.resize(count, LastPass::default());
-        if let Some(pass) = figures.passes.get_mut(number) {
-            *pass = LastPass {
-                bytes_read: done.tally.bytes_read,
-                bytes_written: done.tally.bytes_written,
-                took,
-                map_utilization: done.map_utilization,
-                delay_ms,
-            };
-        }
-    }
-
-    fn metrics(&self) -> CleanerMetrics {
-        let uncleanable = |dir: &Arc<LogDir>| {
-            logs_in(&self.logs, dir).iter().filter(|log| log.is_uncleanable()).count() as u64
-        };
-        let counts: Vec<u64> = self.dirs.iter().map(uncleanable).collect();
-        let figures = self.figures.lock();
-        let passes = || figures.passes.iter();
-        let read: u64 = passes().map(|pass| pass.bytes_read).sum();
-        let written: u64 = passes().map(|pass| pass.bytes_written).sum();
-        let utilization = passes().map(|pass| pass.map_utilization).fold(0.0, f64::max);
-        let delay_ms = passes().map(|pass| pass.delay_ms).max().unwrap_or(0);
-        let since = figures.last_run.elapsed().as_millis();
-        let dirs = self.dirs.iter().zip(counts).zip(&figures.uncleanable_bytes);
-        CleanerMetrics {
-            max_dirty_percent: (100.0 * figures.dirtiest_ratio) as u32,
-            recopy_percent: (100.0 * written as f64 / read.max(1) as f64) as u32,
-            max_clean_time_secs: passes().map(|pass| pass.took.as_secs()).max().unwrap_or(0),
-            max_buffer_utilization_percent: (100.0 * utilization) as u32,
-            max_compaction_delay_secs: u64::try_from(delay_ms / 1000).unwrap_or(0),
-            dead_threads: figures.dead_threads,
-            time_since_last_run_ms: u64::try_from(since).unwrap_or(u64::MAX),
-            dirs: dirs
-                .map(|((dir, uncleanable_partitions), bytes)| DirCleanerMetrics {
-                    path: dir.path().to_path_buf(),
-                    uncleanable_partitions,
-                    uncleanable_bytes: *bytes,
-                })
-                .collect(),
-        }
     }
 }
 

@@ -258,3 +258,99 @@ fn no_power_cut_takes_a_keys_last_value_or_brings_another_back() {
     let (passes, looks) = seen;
     assert!(passes > 60 && looks > 300, "{passes} passes, {looks} looks");
 }
+
+/// Everything in its place: segments of a few records each, of which a pass makes one.
+#[test]
+fn every_step_of_a_replacement_can_be_the_last() {
+    let settings = compacted();
+    let place = TempDir::in_memory();
+    let disk = Arc::new(CrashDisk::new(place.path()));
+    let logs = open_at(place.path(), &settings, Disk::with_hook(disk.clone()));
+    let log = create(&logs, "t");
+    for round in 0..4 {
+        for key in 0..3 {
+            put(&log, &key.to_string(), Some(&round.to_string()), 10);
+        }
+        log.roll(10).unwrap();
+    }
+    log.advance_high_watermark(i64::MAX);
+    log.flush(10).unwrap();
+    logs.checkpoint();
+    let begin = disk.position();
+    assert!(logs.clean_once(10).unwrap().end_offset.is_some());
+    assert_eq!(log.segment_base_offsets(), [0, 12]);
+    for at in begin..=disk.position() {
+        for seed in 0..24 {
+            let left = TempDir::in_memory();
+            disk.crash(at, seed, left.path());
+            let logs = open_at(left.path(), &settings, Disk::default());
+            let log = logs.get("t", 0).expect("the partition is there");
+            // The segments that there were, or the one that was made of them; not some of each.
+            let is_old = log.segment_base_offsets().starts_with(&[0, 3, 6, 9]);
+            let is_new = !log.segment_base_offsets().iter().any(|base| (1..12).contains(base));
+            assert!(is_old || is_new, "seed {seed} of change {at}");
+            let expected: Vec<i64> = (if is_old { 0 } else { 9 }..12).collect();
+            let found: Vec<i64> =
+                all_batches(&log).iter().flat_map(|b| &b.records).map(|r| r.offset).collect();
+            assert_eq!(found, expected, "seed {seed} of change {at}");
+        }
+    }
+}
+
+/// Kills the process at a call to the disk: nothing that comes after it is done.
+struct Dies {
+    at: usize,
+    calls: std::sync::atomic::AtomicUsize,
+}
+
+impl thalweg_log::FaultHook for Dies {
+    fn before(&self, _: thalweg_log::DiskOp, _: &Path, _: usize) -> thalweg_log::Injected {
+        match self.calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst) >= self.at {
+            true => thalweg_log::Injected::Fail(std::io::Error::from_raw_os_error(5)),
+            false => thalweg_log::Injected::Nothing,
+        }
+    }
+}
+
+/// As Kafka leaves a segment that it splits: one of the parts has its next name already.
+#[test]
+fn a_start_that_dies_does_not_make_a_whole_of_a_half() {
+    let settings = compacted();
+    let begun = TempDir::in_memory();
+    let (logs, _) = open(&begun, settings.clone());
+    let log = create(&logs, "t");
+    for key in 0..10 {
+        put(&log, &key.to_string(), Some("value"), 10);
+    }
+    log.roll(10).unwrap();
+    log.advance_high_watermark(i64::MAX);
+    let partition = log.path();
+    logs.shut_down(1, 10);
+    drop((logs, log));
+    for name in ["00000000000000000000.log.cleaned", "00000000000000000000.index.cleaned"] {
+        std::fs::write(partition.join(name), b"").unwrap();
+    }
+    for name in ["00000000000000000005.log.swap", "00000000000000000000.log.swap"] {
+        std::fs::write(partition.join(name), b"").unwrap();
+    }
+    let mut died = 0;
+    for at in 0.. {
+        let left = TempDir::in_memory();
+        copy_dir(begun.path(), left.path());
+        let mut config = config(&[left.path()], settings.clone());
+        config.recovery_threads_per_dir = 1;
+        let hook = Dies { at, calls: Default::default() };
+        config.disk = Disk::with_hook(Arc::new(hook));
+        let lives =
+            LogManager::open(config).is_ok_and(|(_, report)| report.dirs[0].failure.is_none());
+        let (logs, _) = open(&left, settings.clone());
+        let log = logs.get("t", 0).expect("the partition is there");
+        let keys = all_batches(&log).iter().map(|batch| batch.records.len()).sum::<usize>();
+        assert_eq!(keys, 10, "it died at call {at}");
+        died += usize::from(!lives);
+        if lives {
+            break;
+        }
+    }
+    assert!(died > 10, "{died}");
+}

@@ -400,6 +400,27 @@ fn what_cannot_be_read_is_given_up_alone_and_told() {
 }
 
 #[test]
+fn a_key_that_a_disk_has_damaged_takes_no_others_place() {
+    let dir = TempDir::in_memory();
+    let (logs, _) = open(&dir, compacted());
+    let log = create(&logs, "t");
+    put(&log, "right", Some("first"), 10);
+    log.roll(10).unwrap();
+    put(&log, "sight", Some("second"), 10);
+    log.roll(10).unwrap();
+    log.advance_high_watermark(i64::MAX);
+    let file = log.path().join("00000000000000000001.log");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let at = bytes.windows(5).position(|part| part == b"sight").unwrap();
+    bytes[at] = b'r';
+    std::fs::write(&file, bytes).unwrap();
+    assert_eq!(logs.clean_once(10).unwrap().end_offset, None);
+    assert!(log.is_uncleanable());
+    assert_eq!(parsed(&read(&log, 0, 1 << 20).to_vec().unwrap())[0].records.len(), 1);
+    assert_eq!(read(&log, 0, 1 << 20).upper_bound_offset, 1);
+}
+
+#[test]
 fn threads_do_it_by_the_clock_and_stop() {
     let dir = TempDir::in_memory();
     let (logs, _) = open(&dir, compacted());
@@ -440,5 +461,8 @@ fn threads_do_it_by_the_clock_and_stop() {
     let end = all[0].log_end_offset();
     fill();
     assert!(is_clean(end), "nobody is there to do it");
-    logs.shut_down(1, 10);
+    // Threads end with the manager, also without a stop: another one gets the directory at once.
+    logs.start_cleaner(Arc::new(|| 10));
+    drop((all, logs));
+    open(&dir, compacted());
 }
