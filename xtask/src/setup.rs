@@ -206,6 +206,8 @@ fn classes(root: &Path, jars: &Path) -> Result<PathBuf, String> {
         println!("setup: Java suites");
         remove(&classes)?;
         let mut args = vec!["-nowarn".to_string(), "-Xlint:-deprecation".to_string()];
+        // Java 17 goes by the locale, and a fresh machine may have none.
+        args.extend(["-encoding".into(), "UTF-8".into()]);
         args.extend(["-d".into(), classes.display().to_string()]);
         args.extend(["-cp".into(), format!("{}/*", jars.display())]);
         args.extend(sources.iter().map(|path| path.display().to_string()));
