@@ -355,11 +355,11 @@ impl<S: Shard> Runner<S> {
 
     /// The log refused append `id`, or lost it. Everything computed on top of it is taken back too.
     pub fn append_failed(&mut self, id: u64, error: ErrorCode, now: Now) {
-        if let Some((in_flight, base, _)) = self.in_flight
+        if let Some((in_flight, base, end)) = self.in_flight
             && in_flight == id
         {
             self.in_flight = None;
-            self.take_back(base, error, now);
+            self.take_back(base, end, error, now);
         }
     }
 
@@ -377,7 +377,7 @@ impl<S: Shard> Runner<S> {
             let records = i64::try_from(records).unwrap_or(i64::MAX);
             self.written = base.saturating_add(records).min(end);
             if self.written < end {
-                self.take_back(self.written, error, now);
+                self.take_back(self.written, end, error, now);
             }
         }
         Ok(())
@@ -401,8 +401,10 @@ impl<S: Shard> Runner<S> {
         Ok(Some((base, end)))
     }
 
-    /// Takes back what was applied from `offset` on.
-    fn take_back(&mut self, offset: i64, error: ErrorCode, now: Now) {
+    /// Takes back what was applied from `offset` on. The append that failed ends at `end`; what was
+    /// computed after it has done nothing wrong.
+    fn take_back(&mut self, offset: i64, end: i64, error: ErrorCode, now: Now) {
+        let later = if is_of_its_records(error) { ErrorCode::NOT_ENOUGH_REPLICAS } else { error };
         self.outbox.clear();
         self.queued_bytes = 0;
         self.next_offset = offset;
@@ -412,7 +414,9 @@ impl<S: Shard> Runner<S> {
         let mut out = Outcome::default();
         self.shard.revert(offset, error, now, &mut out);
         self.absorb(out, None, now);
-        for what in failed.into_iter().filter_map(|w| w.what) {
+        for Waiting { needs, what, .. } in failed {
+            let Some(what) = what else { continue };
+            let error = if needs > end { later } else { error };
             match what {
                 What::Answer(token, response) => {
                     self.answers.push_back((token, S::fail(response, error)));
@@ -554,6 +558,16 @@ impl<S: Shard> Runner<S> {
             }
         }
     }
+}
+
+/// Whether an append failed for what was to be written, and another one would not.
+fn is_of_its_records(error: ErrorCode) -> bool {
+    matches!(
+        error,
+        ErrorCode::MESSAGE_TOO_LARGE
+            | ErrorCode::RECORD_LIST_TOO_LARGE
+            | ErrorCode::UNKNOWN_SERVER_ERROR
+    )
 }
 
 fn size<R: CoordinatorRecord>(records: &[R]) -> usize {

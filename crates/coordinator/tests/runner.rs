@@ -485,3 +485,18 @@ fn a_timer_that_is_set_stays_where_it_is_if_that_was_asked_for() {
     memory.advance(10);
     assert_eq!(memory.runner.shard().sum, 2000);
 }
+
+#[test]
+fn what_was_computed_after_an_append_that_is_too_large_may_be_asked_again() {
+    let mut memory = memory();
+    memory.auto_append = false;
+    let too_large = memory.submit(Ask::Add(vec![10]));
+    let upon_it = memory.submit(Ask::Add(vec![100]));
+    memory.failures.push(ErrorCode::MESSAGE_TOO_LARGE);
+    assert!(memory.append_one());
+    memory.settle();
+    let own = Err(ErrorCode::UNKNOWN_SERVER_ERROR);
+    let retriable = Err(ErrorCode::COORDINATOR_NOT_AVAILABLE);
+    assert_eq!(memory.take_answers(), [(too_large, own), (upon_it, retriable)]);
+    assert_eq!(memory.runner.shard().sum, 0);
+}

@@ -15,7 +15,7 @@ use thalweg_wire::messages::{GroupMetadataValue, OffsetCommitValue};
 use crate::GroupRecord;
 use crate::consumer::{
     CommittedGroup, ConsumerGroup, ConsumerGroupRecord, ConsumerGroupState, ConsumerGroups,
-    ConsumerMember,
+    ConsumerMember, Reverted,
 };
 use crate::reserved::{ReservedRecord, ReservedType};
 
@@ -234,15 +234,16 @@ impl Logged {
         self.pending_undo.forget_below(offset);
     }
 
-    /// Takes back the records at and above `offset`.
-    pub(crate) fn revert(&mut self, offset: i64) -> Vec<Existence> {
+    /// Takes back the records at and above `offset`: of classic groups what came and went, and what was
+    /// touched of consumer groups.
+    pub(crate) fn revert(&mut self, offset: i64) -> (Vec<Existence>, Reverted) {
         while let Some((key, previous)) = self.offset_undo.pop_from(offset) {
             self.put_offset(key, previous);
         }
         while let Some(((producer_id, key), previous)) = self.pending_undo.pop_from(offset) {
             self.put_pending(producer_id, key, previous);
         }
-        self.consumers.revert(offset);
+        let reverted = self.consumers.revert(offset);
         let mut changes = Vec::new();
         let mut touched = BTreeSet::new();
         while let Some((group, previous)) = self.group_undo.pop_from(offset) {
@@ -254,7 +255,7 @@ impl Logged {
                 self.consumers.drop_blank(&group);
             }
         }
-        changes
+        (changes, reverted)
     }
 
     fn set_group(

@@ -81,9 +81,10 @@ fn an_assignment_of_members_that_were_taken_back_does_not_count() {
     assert_eq!(world.memory.jobs.len(), 1);
     // The group comes to the same epoch in another way.
     world.run("chb v=1 g=g m=ma e=1 o= t=t1,t2", None);
-    assert_eq!((group(&world).epochs().group, world.memory.jobs.len()), (3, 2));
+    assert_eq!((group(&world).epochs().group, world.memory.jobs.len()), (3, 1));
     assert!(world.memory.run_job());
     assert_eq!(group(&world).epochs().assignment, 2, "an assignment without a part of the members");
+    world.run("chb v=1 g=g m=ma e=2 o=t1:0:0:1:2:3", None);
     assert!(world.memory.run_job());
     assert_eq!((group(&world).epochs().assignment, targets(&world)), (3, owners(&[("ma", 4)])));
     world.check();
@@ -270,5 +271,42 @@ fn groups_of_types_that_are_not_run_keep_their_ids_offsets_and_records() {
     world.memory.log.push(foreign(11, "share", false));
     world.run("reload", None);
     assert!(answer(&world.run("join g=share v=9 c=c p=range:t1", None)).contains("err=79 "));
+    world.check();
+}
+
+#[test]
+fn an_empty_group_stays_when_a_member_that_it_does_not_know_is_sent_away() {
+    let mut world = world();
+    join(&mut world, "ma");
+    world.run("chb v=1 g=g m=ma e=-1", None);
+    let log = world.memory.log.len();
+    // Kafka forgets the group here, but for its records.
+    let refused = answer(&world.run("join g=g v=9 c=c m=ma p=range:t1", None));
+    assert!(refused.contains("join err=25 "), "{refused}");
+    assert_eq!((group(&world).members().len(), world.memory.log.len()), (0, log));
+    world.check();
+}
+
+#[test]
+fn a_member_whose_removal_could_not_be_written_is_removed_later() {
+    let mut world = world();
+    join(&mut world, "ma");
+    join(&mut world, "mb");
+    world.run("tick ms=10000", None);
+    world.run("chb v=1 g=g m=mb e=3", None);
+    // Its session ends, and the log does not take it.
+    world.run("fail code=56", None);
+    world.run("tick ms=10000", None);
+    assert!(group(&world).member("ma").is_some());
+    world.run("tick ms=499", None);
+    assert!(group(&world).member("ma").is_some());
+    world.run("tick ms=1", None);
+    assert!(group(&world).member("ma").is_none() && group(&world).member("mb").is_some());
+    // The same for one that leaves: its client does not ask again.
+    world.run("fail code=56", None);
+    world.run("chb v=1 g=g m=mb e=-1", None);
+    assert!(group(&world).member("mb").is_some());
+    world.run("tick ms=500", None);
+    assert!(group(&world).members().is_empty());
     world.check();
 }

@@ -73,7 +73,10 @@ fn scratch() -> PathBuf {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    parent.join(format!("thalweg-test-{}-{count}", std::process::id()))
+    let path = parent.join(format!("thalweg-test-{}-{count}", std::process::id()));
+    // What a process of the same id left behind when it was killed.
+    let _ = std::fs::remove_dir_all(&path);
+    path
 }
 
 impl Builder {

@@ -125,6 +125,10 @@ impl Step<'_, '_> {
             let (epoch, target) = self.update_target(&found, &member, &updated)?;
             self.reconcile(updated, epoch, &target, bump, Some(&owned))?
         };
+        if downgrade.is_none() {
+            // As long as the answer waits for the log, and longer if it comes too late for the client.
+            self.schedule_session(&updated.id, request.session_timeout_ms);
+        }
         let then = HostedJoin {
             group: self.id.clone(),
             member: updated.id.clone(),

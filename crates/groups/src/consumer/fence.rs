@@ -14,6 +14,9 @@ use super::step::Step;
 use super::{Downgrade, Refused};
 use crate::GroupTimer;
 
+/// When a member is fenced again whose removal could not be written, in milliseconds. Fixed in Kafka.
+const RETRY_MS: u64 = 500;
+
 impl Step<'_, '_> {
     /// Handles the heartbeat of a member that leaves, for good or for a while.
     pub(crate) fn leave(
@@ -53,8 +56,12 @@ impl Step<'_, '_> {
         if members.is_empty() {
             return Ok(None);
         }
-        if self.is_classic_without(members) {
-            return self.downgrade(members, None, true).map(Some);
+        // Members whose subscriptions cannot be read do not keep the one that goes: the group stays one
+        // of this type then.
+        if self.is_classic_without(members)
+            && let Ok(downgrade) = self.downgrade(members, None, true)
+        {
+            return Ok(Some(downgrade));
         }
         for member in members {
             self.remove_member(&member.id);
@@ -109,6 +116,18 @@ impl Step<'_, '_> {
                 && member.epoch != LEAVE_GROUP_STATIC_MEMBER_EPOCH
         });
         if owes { self.fence_overdue(member_id) } else { Ok(None) }
+    }
+
+    /// A member whose change was taken back has the timers that every member has.
+    pub(crate) fn rearm(&mut self, member_id: &str) {
+        let Some(member) = self.group.member(member_id) else { return };
+        let session = GroupTimer::ConsumerSession(self.id.clone(), member.id.clone());
+        self.cx.out.schedule_if_absent(session, RETRY_MS);
+        if member.state == MemberState::UnrevokedPartitions && !member.is_classic() {
+            let timeout_ms = u64::try_from(member.metadata.rebalance_timeout_ms).unwrap_or(0);
+            let timer = GroupTimer::Rebalance(self.id.clone(), member.id.clone());
+            self.cx.out.schedule_if_absent(timer, timeout_ms);
+        }
     }
 
     /// Starts the session of every member, and the time of those that have to give partitions up.

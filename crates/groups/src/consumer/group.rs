@@ -12,7 +12,7 @@ use super::member::ConsumerMember;
 use crate::assignor::{MemberAssignment, SubscriptionType};
 
 /// A group's epoch before its first record.
-const INITIAL_EPOCH: i32 = 1;
+pub(crate) const INITIAL_EPOCH: i32 = 1;
 /// The epoch of a target assignment that was removed.
 pub(crate) const NO_ASSIGNMENT_EPOCH: i32 = -1;
 

@@ -97,7 +97,7 @@ fn is_subset(owned: Option<&[TopicPartitions]>, of: &OwnedPartitions) -> bool {
         owned.iter().all(|topic| {
             let mut partitions = topic.partitions.iter();
             // A topic that the member has nothing of does not belong, even without partitions.
-            of.iter().any(|o| o.topic_id == topic.topic_id)
+            of.has_topic(topic.topic_id)
                 && partitions.all(|&partition| of.contains(topic.topic_id, partition))
         })
     })

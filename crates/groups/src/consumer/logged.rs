@@ -4,7 +4,7 @@
 //! epochs) is kept by itself for what is in flight, so that a change of one member of ten thousand
 //! costs one member.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use thalweg_coordinator::{Account, UndoLog};
@@ -20,6 +20,13 @@ type PartKey = (Arc<str>, Arc<str>);
 
 /// What a member takes beside what it said of itself: its id, epochs, assignment and target.
 const MEMBER_BYTES: usize = 512;
+
+/// What was taken back: groups of which something was, and members that are as they were before.
+#[derive(Debug, Default)]
+pub(crate) struct Reverted {
+    pub(crate) groups: BTreeSet<Arc<str>>,
+    pub(crate) members: BTreeSet<(Arc<str>, Arc<str>)>,
+}
 
 /// See the module.
 #[derive(Default)]
@@ -166,19 +173,26 @@ impl ConsumerGroups {
 
     /// Takes back the records at and above `offset`. Groups that are not there any more must be
     /// [dropped](ConsumerGroups::drop_blank) after that.
-    pub(crate) fn revert(&mut self, offset: i64) {
+    pub(crate) fn revert(&mut self, offset: i64) -> Reverted {
+        let mut reverted = Reverted::default();
         while let Some(((group, id), before)) = self.member_undo.pop_from(offset) {
             self.group_mut(&group).put_member(&id, before);
+            reverted.groups.insert(group.clone());
+            reverted.members.insert((group, id));
         }
         while let Some(((group, id), before)) = self.target_undo.pop_from(offset) {
             self.group_mut(&group).put_target(&id, before);
+            reverted.groups.insert(group);
         }
         while let Some(((group, regex), before)) = self.regex_undo.pop_from(offset) {
             self.group_mut(&group).put_regex(&regex, before);
+            reverted.groups.insert(group);
         }
         while let Some((group, before)) = self.epochs_undo.pop_from(offset) {
             self.group_mut(&group).put_epochs(before);
+            reverted.groups.insert(group);
         }
+        reverted
     }
 
     /// A group that the log says is there. It may hold nothing yet.

@@ -134,6 +134,12 @@ impl OwnedPartitions {
         at.ok().and_then(|at| self.0.get(at)).map(|owned| owned.assignment_epoch)
     }
 
+    /// Whether a partition of a topic is among them.
+    pub(crate) fn has_topic(&self, topic_id: Uuid) -> bool {
+        let at = self.0.partition_point(|owned| owned.topic_id < topic_id);
+        self.0.get(at).is_some_and(|owned| owned.topic_id == topic_id)
+    }
+
     pub(crate) fn contains(&self, topic_id: Uuid, partition: i32) -> bool {
         self.assignment_epoch(topic_id, partition).is_some()
     }

@@ -41,7 +41,7 @@ pub(crate) use commit::{CommitCheck, check_fetch};
 pub(crate) use describe::{describe_unknown, list};
 pub(crate) use fence::not_a_consumer_group;
 pub(crate) use heartbeat::{heartbeat_error, precheck_heartbeat};
-pub(crate) use logged::{CommittedGroup, ConsumerGroups};
+pub(crate) use logged::{CommittedGroup, ConsumerGroups, Reverted};
 pub(crate) use migrate::{Downgrade, upgraded};
 pub use regexes::{RegexJob, RegexesResolved};
 pub(crate) use step::{Cx, Step};
@@ -72,6 +72,8 @@ pub(crate) struct Live {
     resolving: Option<JobId>,
     /// The job that computes its target assignment.
     assigning: Option<JobId>,
+    /// What that job reads was taken back: its result does not count.
+    is_assigning_in_vain: bool,
 }
 
 /// Tells the jobs of a shard apart. What a job found counts only while its group still waits for it.
@@ -88,6 +90,18 @@ pub(crate) struct LiveGroups {
 impl LiveGroups {
     fn of(&mut self, group: &Arc<str>) -> &mut Live {
         self.groups.entry(group.clone()).or_default()
+    }
+
+    /// The jobs of a group.
+    pub(crate) fn jobs(&self, group: &str) -> (Option<JobId>, Option<JobId>) {
+        self.groups.get(group).map_or((None, None), |live| (live.resolving, live.assigning))
+    }
+
+    /// The jobs that were begun since are not.
+    pub(crate) fn restore_jobs(&mut self, group: &str, jobs: (Option<JobId>, Option<JobId>)) {
+        if let Some(live) = self.groups.get_mut(group) {
+            (live.resolving, live.assigning) = jobs;
+        }
     }
 
     fn job_id(&mut self) -> JobId {
@@ -121,12 +135,14 @@ impl LiveGroups {
         self.groups.remove(group);
     }
 
-    /// Changes were taken back: an assignment that is being computed from them does not count any
-    /// more, though the group may come to the same epoch again, and groups that `exists` does not know
-    /// are gone. What a regular expression stands for does not depend on the group.
-    pub(crate) fn reverted(&mut self, exists: impl Fn(&str) -> bool) {
+    /// Changes of groups were taken back: an assignment that is being computed from them does not count
+    /// any more, though the group may come to the same epoch again, and groups that `exists` does not
+    /// know are gone. What a regular expression stands for does not depend on the group.
+    pub(crate) fn reverted(&mut self, reverted: &Reverted, exists: impl Fn(&str) -> bool) {
         self.groups.retain(|group, live| {
-            live.assigning = None;
+            if live.assigning.is_some() && reverted.groups.contains(group) {
+                live.is_assigning_in_vain = true;
+            }
             exists(group)
         });
     }

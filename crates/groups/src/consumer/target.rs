@@ -10,6 +10,7 @@ use std::sync::Arc;
 use thalweg_coordinator::Job;
 use thalweg_wire::{ErrorCode, Uuid};
 
+use super::group::{INITIAL_EPOCH, NO_ASSIGNMENT_EPOCH};
 use super::member::ConsumerMember;
 use super::record::ConsumerGroupRecord;
 use super::step::Step;
@@ -123,7 +124,10 @@ impl Step<'_, '_> {
         before: &ConsumerMember,
         after: &ConsumerMember,
     ) -> Result<(i32, Arc<MemberAssignment>), Refused> {
-        let last = (self.group.epochs().assignment, self.last_target(after));
+        // After the end of a group that was written in part there is no assignment, and no epoch of one.
+        let epoch = self.group.epochs().assignment;
+        let epoch = if epoch == NO_ASSIGNMENT_EPOCH { INITIAL_EPOCH } else { epoch };
+        let last = (epoch, self.last_target(after));
         // One is computed at a time, and nobody gathers the members for another one until it is there:
         // that takes as long as the group is large, and every heartbeat would do it.
         let is_computing = self.live().assigning.is_some();
@@ -261,6 +265,9 @@ impl Step<'_, '_> {
             return;
         }
         live.assigning = None;
+        if std::mem::take(&mut live.is_assigning_in_vain) {
+            return;
+        }
         let epochs = *self.group.epochs();
         if epochs.assignment >= epochs.group || self.group.members().is_empty() {
             return;

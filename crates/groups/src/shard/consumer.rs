@@ -12,7 +12,7 @@ use thalweg_wire::{ErrorCode, messages::ConsumerGroupHeartbeatResponse};
 use super::{GroupShard, GroupTimer, Out, Then};
 use crate::classic::ClassicGroupState;
 use crate::consumer::{
-    ConsumerGroup, Cx, Downgrade, Refused, Step, describe_unknown, heartbeat_error,
+    ConsumerGroup, Cx, Downgrade, Refused, Reverted, Step, describe_unknown, heartbeat_error,
     not_a_consumer_group, upgraded,
 };
 use crate::logged::GroupEntry;
@@ -58,9 +58,15 @@ impl GroupShard {
             now,
             out,
         };
+        let (started, jobs) = (cx.out.jobs.len(), cx.live.jobs(&id));
         let mut step = Step { cx: &mut cx, id: &id, group, records: Vec::new() };
         let stepped = run(&mut step);
         let records = step.records;
+        if stepped.is_err() {
+            // What was to be computed rests on records that are not written.
+            out.jobs.truncate(started);
+            self.consumers.restore_jobs(&id, jobs);
+        }
         Some(stepped.map(|(result, downgrade)| {
             out.records.extend(records);
             if let Some(downgrade) = downgrade {
@@ -90,6 +96,7 @@ impl GroupShard {
             now,
             out,
         };
+        let started = cx.out.jobs.len();
         let mut step = Step { cx: &mut cx, id, group, records };
         let stepped = run(&mut step);
         let records = step.records;
@@ -99,6 +106,7 @@ impl GroupShard {
                 Ok(result)
             }
             Err(refused) => {
+                out.jobs.truncate(started);
                 self.consumers.forget(id);
                 Err(refused)
             }
@@ -316,6 +324,17 @@ impl GroupShard {
             };
             downgrade.map(|downgrade| ((), downgrade))
         });
+    }
+
+    /// Members that are as they were before have the timers again that went with what was taken back. A
+    /// session that ended, or a leave, whose records were not written is tried again soon, as in Kafka.
+    pub(super) fn rearm(&mut self, reverted: &Reverted, now: Now, out: &mut Out) {
+        for (group, member) in &reverted.members {
+            self.with_consumer_group(group, now, out, |step| {
+                step.rearm(member);
+                Ok(((), None))
+            });
+        }
     }
 
     pub(super) fn describe_consumer_groups(&self, group_ids: &[String]) -> GroupResponse {

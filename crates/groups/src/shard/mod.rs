@@ -629,7 +629,8 @@ impl Shard for GroupShard {
     }
 
     fn revert(&mut self, offset: i64, error: ErrorCode, now: Now, out: &mut Out) {
-        for existence in self.logged.revert(offset) {
+        let (existences, reverted) = self.logged.revert(offset);
+        for existence in existences {
             match existence {
                 Existence::Appeared(id) => {
                     // Both are taken back newest first, so it is the group of that name.
@@ -651,7 +652,8 @@ impl Shard for GroupShard {
             }
         }
         let logged = &self.logged;
-        self.consumers.reverted(|group| logged.consumer_group(group).is_some());
+        self.consumers.reverted(&reverted, |group| logged.consumer_group(group).is_some());
+        self.rearm(&reverted, now, out);
     }
 
     fn refuse(request: &Submission, error: ErrorCode) -> GroupResponse {
