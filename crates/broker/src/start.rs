@@ -264,6 +264,7 @@ fn open(
                 write_timeout_ms: u64::try_from(config.offsets_commit_timeout_ms()).unwrap_or(0),
             },
             compression: offsets_compression(&config),
+            jobs: usize::try_from(config.group_background_threads()).unwrap_or(1).max(1),
         },
         clock,
     );

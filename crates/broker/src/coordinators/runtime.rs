@@ -36,10 +36,6 @@ use crate::pool::Pool;
 const FULL_BACKOFF: Duration = Duration::from_millis(10);
 /// How long a partition whose coordinator panicked waits before it is loaded again.
 const RELOAD_BACKOFF: Duration = Duration::from_millis(if cfg!(test) { 10 } else { 1000 });
-/// Computations of shards that run at a time; more wait their turn. As many as Kafka's
-/// `group.coordinator.background.threads` has by default. How many can wait is the shards' to bound: a
-/// group has at most one of each kind.
-const JOBS: usize = 2;
 
 /// What a shard that becomes active is told first: everything that is so.
 type Initial<E> = Arc<dyn Fn() -> Vec<E> + Send + Sync>;
@@ -50,6 +46,9 @@ pub(crate) struct RuntimeConfig {
     pub(crate) runner: RunnerConfig,
     /// Codec of the coordinator's own batches (`offsets.topic.compression.codec`).
     pub(crate) compression: CompressionSpec,
+    /// Computations of shards that run at a time; more wait their turn. How many can wait is the
+    /// shards' to bound: a group has at most one of each kind.
+    pub(crate) jobs: usize,
 }
 
 /// The partitions of one coordinator that this broker leads.
@@ -154,7 +153,7 @@ where
             config,
             shard: Box::new(shard),
             initial: Arc::new(initial),
-            jobs: Pool::new(JOBS),
+            jobs: Pool::new(config.jobs),
             runtime: Handle::current(),
             clock,
             led: RwLock::default(),

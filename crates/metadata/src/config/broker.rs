@@ -234,6 +234,8 @@ getters! {
     group_max_size: int = "group.max.size";
     /// `group.coordinator.rebalance.protocols`.
     group_rebalance_protocols: list = "group.coordinator.rebalance.protocols";
+    /// `group.coordinator.background.threads`.
+    group_background_threads: int = "group.coordinator.background.threads";
     /// `group.consumer.session.timeout.ms`.
     group_consumer_session_timeout_ms: int = "group.consumer.session.timeout.ms";
     /// `group.consumer.heartbeat.interval.ms`.

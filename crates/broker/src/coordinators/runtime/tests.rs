@@ -21,6 +21,8 @@ const PANICS_WHEN_REPLAYED: i64 = -2;
 const PANICS_WHEN_ENCODED: i64 = -3;
 const PANICS_WHEN_COMPUTED: i64 = -5;
 const PANICS_TWICE_WHEN_COMPUTED: i64 = -6;
+/// Not as many as a broker has by default.
+const JOBS: usize = 3;
 /// A type of record that is not known.
 const UNKNOWN: i64 = -4;
 
@@ -286,6 +288,7 @@ impl World {
         let config = RuntimeConfig {
             runner: RunnerConfig::default(),
             compression: CompressionSpec::new(Compression::None),
+            jobs: JOBS,
         };
         let world = Arc::<AtomicU64>::default();
         let known = Arc::clone(&world);
