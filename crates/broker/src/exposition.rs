@@ -286,7 +286,7 @@ pub(crate) fn text(broker: &Broker) -> String {
     }
     page.counter(
         "kafka_coordinator_group_consumer_group_rebalances_total",
-        "Epochs that groups of the consumer protocol began.",
+        "Epochs that groups of the consumer protocol began, but for those that a member's end begins.",
         done.consumer_rebalances,
     );
     page.counter(

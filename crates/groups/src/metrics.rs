@@ -70,7 +70,8 @@ impl AddAssign for GroupCounts {
 pub struct GroupCounters {
     /// Rebalances that reached Stable (`group-completed-rebalance-count`).
     pub completed_rebalances: u64,
-    /// Epochs that consumer groups began (`consumer-group-rebalance-count`).
+    /// Epochs that consumer groups began (`consumer-group-rebalance-count`). As in Kafka those that a
+    /// member's end begins are not among them.
     pub consumer_rebalances: u64,
     /// Offsets committed (`offset-commit-count`).
     pub offset_commits: u64,

@@ -122,7 +122,7 @@ impl Step<'_, '_> {
             downgrade = Some(self.downgrade(&[], Some(&updated), rebalances)?);
             updated
         } else {
-            let (epoch, target) = self.update_target(&found, &member, &updated)?;
+            let (epoch, target) = self.update_target(&found, &member, &updated);
             self.reconcile(updated, epoch, &target, bump, Some(&owned))?
         };
         if downgrade.is_none() {

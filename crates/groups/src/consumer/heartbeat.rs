@@ -154,7 +154,7 @@ impl Step<'_, '_> {
         let regex = self.update_regex(&member, &updated)?;
         let bump = renamed || regex == RegexUpdate::ChangedAndResolved;
         let subscription = self.subscription(bump, &member, &updated);
-        let (epoch, target) = self.update_target(&subscription, &member, &updated)?;
+        let (epoch, target) = self.update_target(&subscription, &member, &updated);
         let changed = renamed || regex != RegexUpdate::None;
         let updated = self.reconcile(updated, epoch, &target, changed, owned)?;
         let interval = self.cx.config.of_group(self.id);

@@ -73,7 +73,7 @@ pub(crate) struct Live {
     /// The job that computes its target assignment.
     assigning: Option<JobId>,
     /// What that job reads was taken back: its result does not count.
-    is_assigning_in_vain: bool,
+    is_assignment_stale: bool,
 }
 
 /// Tells the jobs of a shard apart. What a job found counts only while its group still waits for it.
@@ -141,7 +141,7 @@ impl LiveGroups {
     pub(crate) fn reverted(&mut self, reverted: &Reverted, exists: impl Fn(&str) -> bool) {
         self.groups.retain(|group, live| {
             if live.assigning.is_some() && reverted.groups.contains(group) {
-                live.is_assigning_in_vain = true;
+                live.is_assignment_stale = true;
             }
             exists(group)
         });

@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use thalweg_coordinator::Job;
-use thalweg_wire::{ErrorCode, Uuid};
+use thalweg_wire::Uuid;
 
+use super::JobId;
 use super::group::{INITIAL_EPOCH, NO_ASSIGNMENT_EPOCH};
 use super::member::ConsumerMember;
 use super::record::ConsumerGroupRecord;
 use super::step::Step;
 use super::subscription::Subscription;
-use super::{JobId, Refused};
 use crate::assignor::{Assignor, GroupSpec, MemberAssignment, MemberSpec, SubscriptionType};
 
 /// What a member subscribes to, and what that comes to in topics.
@@ -52,7 +52,7 @@ pub struct TargetComputed {
     id: JobId,
     pub(crate) group: Arc<str>,
     epoch: i32,
-    /// The members whose target is another one now, or the first; `None` if it could not be computed.
+    /// As [`TargetJob::compute`] finds them; `None` if it failed.
     changed: Option<Vec<ChangedTarget>>,
 }
 
@@ -67,6 +67,17 @@ impl Job for TargetJob {
     type Done = TargetComputed;
 
     fn run(&self) -> TargetComputed {
+        self.done(Some(self.compute()))
+    }
+
+    fn failed(&self) -> TargetComputed {
+        self.done(None)
+    }
+}
+
+impl TargetJob {
+    /// The members whose target is another one now, or the first.
+    fn compute(&self) -> Vec<ChangedTarget> {
         let members: Vec<MemberSpec<'_>> = self
             .members
             .iter()
@@ -84,8 +95,7 @@ impl Job for TargetJob {
             subscription_type: self.subscription_type,
         };
         let targets = self.assignor.assign(&spec);
-        let changed = self
-            .members
+        self.members
             .iter()
             .zip(targets)
             .filter(|(member, target)| member.logged.as_ref() != Some(target))
@@ -94,16 +104,9 @@ impl Job for TargetJob {
                 instance_id: member.instance_id.clone(),
                 target,
             })
-            .collect();
-        self.done(Some(changed))
+            .collect()
     }
 
-    fn failed(&self) -> TargetComputed {
-        self.done(None)
-    }
-}
-
-impl TargetJob {
     fn done(&self, changed: Option<Vec<ChangedTarget>>) -> TargetComputed {
         TargetComputed { id: self.id, group: self.group.clone(), epoch: self.epoch, changed }
     }
@@ -123,7 +126,7 @@ impl Step<'_, '_> {
         subscription: &Subscription,
         before: &ConsumerMember,
         after: &ConsumerMember,
-    ) -> Result<(i32, Arc<MemberAssignment>), Refused> {
+    ) -> (i32, Arc<MemberAssignment>) {
         // After the end of a group that was written in part there is no assignment, and no epoch of one.
         let epoch = self.group.epochs().assignment;
         let epoch = if epoch == NO_ASSIGNMENT_EPOCH { INITIAL_EPOCH } else { epoch };
@@ -132,7 +135,7 @@ impl Step<'_, '_> {
         // that takes as long as the group is large, and every heartbeat would do it.
         let is_computing = self.live().assigning.is_some();
         if last.0 >= subscription.group_epoch || is_computing || !self.may_assign() {
-            return Ok(last);
+            return last;
         }
         let assignor = self.group.preferred_assignor(
             before.metadata.server_assignor.as_ref(),
@@ -146,18 +149,9 @@ impl Step<'_, '_> {
         );
         if job.size() > self.cx.config.assign_in_place_max {
             self.assign_elsewhere(job);
-            return Ok(last);
+            return last;
         }
-        let computed = job.run();
-        let Some(changed) = computed.changed else {
-            return Err(Refused::new(
-                ErrorCode::UNKNOWN_SERVER_ERROR,
-                format!(
-                    "Failed to compute a new target assignment for epoch {}.",
-                    subscription.group_epoch
-                ),
-            ));
-        };
+        let changed = job.compute();
         let own = changed.iter().find(|changed| changed.id == after.id);
         let own = own.map(|own| &own.target).or_else(|| {
             let same = job.members.iter().find(|member| member.id == after.id);
@@ -169,7 +163,7 @@ impl Step<'_, '_> {
             self.record(ConsumerGroupRecord::target_assignment(self.id, &changed.id, target));
         }
         self.target_epoch(subscription.group_epoch);
-        Ok((subscription.group_epoch, own))
+        (subscription.group_epoch, own)
     }
 
     /// Whether the last target assignment is old enough for another one.
@@ -265,7 +259,7 @@ impl Step<'_, '_> {
             return;
         }
         live.assigning = None;
-        if std::mem::take(&mut live.is_assigning_in_vain) {
+        if std::mem::take(&mut live.is_assignment_stale) {
             return;
         }
         let epochs = *self.group.epochs();
@@ -293,7 +287,8 @@ impl Step<'_, '_> {
             self.record(ConsumerGroupRecord::target_assignment(self.id, &id, target));
         }
         self.target_epoch(done.epoch);
-        // The epoch comes last: as long as it is not written, the assignment is not in force.
+        // Written in parts if it is too large for one batch. The epoch comes last: until it is written,
+        // the group counts as assigning, and an assignment is computed again if it never is.
         self.cx.out.atomic = false;
     }
 }

@@ -24,6 +24,22 @@ type Stepped<R> = Result<(R, Option<Downgrade>), Refused>;
 
 const LEAVING: [i32; 2] = [-1, -2];
 
+/// What a step has beside its group. No function: the group stays borrowed from the same shard.
+macro_rules! cx {
+    ($shard:ident, $now:ident, $out:ident) => {
+        Cx {
+            config: &$shard.config,
+            account: &$shard.account,
+            image: &$shard.image,
+            hashes: &mut $shard.hashes,
+            live: &mut $shard.consumers,
+            counters: &mut $shard.counters,
+            now: $now,
+            out: $out,
+        }
+    };
+}
+
 impl GroupShard {
     pub(super) fn is_consumer_group(&self, group: &str) -> bool {
         matches!(self.logged.group(group), Some(GroupEntry::Consumer))
@@ -48,16 +64,7 @@ impl GroupShard {
         }
         let id = id.clone();
         let group = self.logged.consumer_group(&id)?;
-        let mut cx = Cx {
-            config: &self.config,
-            account: &self.account,
-            image: &self.image,
-            hashes: &mut self.hashes,
-            live: &mut self.consumers,
-            counters: &mut self.counters,
-            now,
-            out,
-        };
+        let mut cx = cx!(self, now, out);
         let (started, jobs) = (cx.out.jobs.len(), cx.live.jobs(&id));
         let mut step = Step { cx: &mut cx, id: &id, group, records: Vec::new() };
         let stepped = run(&mut step);
@@ -86,16 +93,7 @@ impl GroupShard {
         out: &mut Out,
         run: impl FnOnce(&mut Step<'_, '_>) -> Stepped<R>,
     ) -> Result<R, Refused> {
-        let mut cx = Cx {
-            config: &self.config,
-            account: &self.account,
-            image: &self.image,
-            hashes: &mut self.hashes,
-            live: &mut self.consumers,
-            counters: &mut self.counters,
-            now,
-            out,
-        };
+        let mut cx = cx!(self, now, out);
         let started = cx.out.jobs.len();
         let mut step = Step { cx: &mut cx, id, group, records };
         let stepped = run(&mut step);
@@ -165,16 +163,7 @@ impl GroupShard {
             let blank = ConsumerGroup::default();
             return self.with_new_consumer_group(&id, &blank, records, now, out, join);
         }
-        let mut cx = Cx {
-            config: &self.config,
-            account: &self.account,
-            image: &self.image,
-            hashes: &mut self.hashes,
-            live: &mut self.consumers,
-            counters: &mut self.counters,
-            now,
-            out,
-        };
+        let mut cx = cx!(self, now, out);
         let (group, records) = upgraded(classic, &mut cx)?;
         for member in group.members().values() {
             let session_ms = member.metadata.classic.as_ref().map_or(0, |c| c.session_timeout_ms);
