@@ -16,6 +16,7 @@ use std::sync::Arc;
 use crate::assignors::groups::Group;
 use crate::oracle::{self, Program};
 use crate::script::random::numbers::Random;
+use crate::seeds::oracle_seeds;
 use thalweg_groups::assignor::{ASSIGNORS, Assignor, MemberAssignment};
 use thalweg_groups::{group_hash, topic_hash};
 use thalweg_wire::Uuid;
@@ -35,16 +36,6 @@ fn ask(questions: &[String]) -> Option<Vec<String>> {
     let answers: Vec<String> = done.output.lines().map(str::to_owned).collect();
     assert_eq!(answers.len(), questions.len(), "an answer for each question: {}", done.errors);
     Some(answers)
-}
-
-fn setting(name: &str, or: u64) -> u64 {
-    std::env::var(name).map_or(or, |text| text.parse().expect("a number"))
-}
-
-fn seeds(cases: u64) -> std::ops::Range<u64> {
-    let base = setting("THALWEG_SEED_BASE", 1);
-    eprintln!("THALWEG_SEED_BASE={base} repeats this run");
-    base..base + setting("THALWEG_ORACLE_CASES", cases)
 }
 
 fn question(assignor: &dyn Assignor, group: &Group) -> String {
@@ -98,7 +89,7 @@ fn loads(assignments: &[Arc<MemberAssignment>]) -> Vec<usize> {
 fn assignments_are_at_least_as_good_as_kafkas() {
     // What came before is always our answer to the last question, so all can be asked at once.
     let mut asked: Vec<(u64, &dyn Assignor, Group)> = Vec::new();
-    for seed in seeds(400) {
+    for seed in oracle_seeds(400) {
         for assignor in ASSIGNORS {
             let mut random = Random(seed);
             let mut group = match random.below(4) {
@@ -158,7 +149,7 @@ fn hashes_are_kafkas() {
     let letters =
         ["a", "B", "7", ".", "_", "-", "é", "ß", "\u{800}", "\u{e000}", "\u{ffee}", "😀", "𝄞"];
     let mut groups: Vec<(u64, Vec<Topic>)> = Vec::new();
-    for seed in seeds(400) {
+    for seed in oracle_seeds(400) {
         let mut random = Random(seed);
         // Kafka's topics have ASCII names, but its hash does not mind.
         let kinds = *random.pick(&[6, letters.len()]);

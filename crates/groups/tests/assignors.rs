@@ -11,21 +11,16 @@ use thalweg_groups::assignor::{ASSIGNORS, Assignor, MemberAssignment, assignor};
 use thalweg_wire::Uuid;
 
 use crate::script::random::numbers::Random;
+use crate::seeds;
 
 /// Runs `check` on groups made by `make` from so many seeds.
 fn each(cases: u64, make: impl Fn(&mut Random) -> Group, check: impl Fn(&mut Group, &mut Random)) {
-    let base = std::env::var("THALWEG_SEED_BASE").map_or(1, |text| text.parse().expect("a number"));
-    eprintln!("THALWEG_SEED_BASE={base} repeats this run");
-    for seed in base..base + cases {
+    seeds::each(cases, |seed, history| {
         let mut random = Random(seed);
         let mut group = make(&mut random);
-        let before = group.clone();
-        let course = std::panic::AssertUnwindSafe(|| check(&mut group, &mut random));
-        if let Err(panic) = std::panic::catch_unwind(course) {
-            eprintln!("seed {seed}: {before:#?}");
-            std::panic::resume_unwind(panic);
-        }
-    }
+        history.push(format!("{group:#?}"));
+        check(&mut group, &mut random);
+    });
 }
 
 /// What must hold of every assignor's every answer. Returns it.

@@ -12,4 +12,5 @@ mod random;
 mod random_consumer;
 mod script;
 mod scripts;
+mod seeds;
 mod topic_regex_oracle;

@@ -15,7 +15,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::oracle::{self, Input, Output, Program};
-use script::random::Generator;
+use crate::seeds::oracle_seeds;
+use script::random::{Generator, Operations as _};
 use script::random_consumer::ConsumerGenerator;
 use script::{Names, World};
 use thalweg_groups::GroupConfig;
@@ -233,13 +234,7 @@ const FOUND: [u64; 1] = [
 #[test]
 fn random_operations_come_out_as_in_kafka() {
     let Some(mut kafka) = Kafka::start() else { return };
-    let setting = |name: &str, or: u64| {
-        std::env::var(name).map_or(or, |text| text.parse().expect("a number"))
-    };
-    let first = setting("THALWEG_SEED_BASE", 1);
-    let cases = setting("THALWEG_ORACLE_CASES", 60);
-    eprintln!("THALWEG_SEED_BASE={first} repeats this run");
-    for seed in FOUND.into_iter().chain(first..first + cases) {
+    for seed in FOUND.into_iter().chain(oracle_seeds(60)) {
         let mut generator = Generator::new(seed);
         let mut pair = Pair::new(&mut kafka);
         let mut history = Vec::new();
@@ -267,14 +262,10 @@ const SESSION_MS: i64 = 20_000;
 #[test]
 fn random_operations_on_consumer_groups_come_out_as_in_kafka() {
     let Some(mut kafka) = Kafka::start() else { return };
-    let setting = |name: &str, or: u64| {
-        std::env::var(name).map_or(or, |text| text.parse().expect("a number"))
-    };
-    let first = setting("THALWEG_SEED_BASE", 1);
-    let cases = setting("THALWEG_ORACLE_CASES", 60);
-    eprintln!("THALWEG_SEED_BASE={first} repeats this run");
+    let seeds = oracle_seeds(60);
+    let cases = seeds.end - seeds.start;
     let mut abandoned = 0;
-    for seed in first..first + cases {
+    for seed in seeds {
         let mut generator = ConsumerGenerator::new(seed);
         let mut pair = Pair::new(&mut kafka);
         let mut history = Vec::new();

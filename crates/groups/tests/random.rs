@@ -1,13 +1,13 @@
 //! Random events, with appends that wait, fail and are committed late, against what must always
 //! hold; and bytes and records that nobody would write.
 
-use crate::script;
+use crate::{script, seeds};
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use script::random::Generator;
+use script::random::{Generator, Operations as _, delay, delay_nothing};
 use script::{Names, World, replay};
 use thalweg_coordinator::{CoordinatorRecord, KeyValue};
 use thalweg_groups::{
@@ -35,26 +35,17 @@ fn rounds(world: &World) -> BTreeMap<String, Round> {
 
 #[test]
 fn random_events_keep_the_invariants() {
-    let base = std::env::var("THALWEG_SEED_BASE").map_or(1, |text| text.parse().expect("a number"));
-    eprintln!("THALWEG_SEED_BASE={base} repeats this run");
-    for seed in base..base + 250u64 {
+    seeds::each(250, |seed, history| {
         let mut generator = Generator::new(seed ^ 0xabcd);
         let mut world = World::new(GroupConfig::default());
         let mut names = Names::default();
-        let mut history = vec![generator.config()];
+        history.push(generator.config());
         world.run(&history[0], None);
-        let course = std::panic::AssertUnwindSafe(|| {
-            for _ in 0..150 {
-                step(&mut world, &mut names, &mut generator, &mut history);
-            }
-            finish(&mut world);
-        });
-        if let Err(panic) = std::panic::catch_unwind(course) {
-            eprintln!("seed {seed}:");
-            history.iter().for_each(|op| eprintln!("> {op}"));
-            std::panic::resume_unwind(panic);
+        for _ in 0..150 {
+            step(&mut world, &mut names, &mut generator, history);
         }
-    }
+        finish(&mut world);
+    });
 }
 
 fn step(
@@ -63,27 +54,7 @@ fn step(
     generator: &mut Generator,
     history: &mut Vec<String>,
 ) {
-    match generator.below(10) {
-        0 => {
-            world.memory.auto_append = generator.below(2) == 0;
-            world.memory.auto_commit = generator.below(2) == 0;
-            history.push(format!(
-                "(append {}, commit {})",
-                world.memory.auto_append, world.memory.auto_commit
-            ));
-        }
-        1 => {
-            history.push("(append one)".into());
-            world.memory.append_one();
-        }
-        2 => {
-            let end = world.memory.log.len() as u64;
-            let offset = generator.below(end + 1) as i64;
-            history.push(format!("(commit {offset})"));
-            world.memory.commit(offset);
-        }
-        _ => {}
-    }
+    delay(world, generator, history);
     let failing = !world.memory.failures.is_empty();
     let before = rounds(world);
     let op = generator.next(world, names);
@@ -112,9 +83,7 @@ fn step(
 /// Everything is written, and everything asked is answered once.
 fn finish(world: &mut World) {
     world.memory.failures.clear();
-    world.memory.auto_append = true;
-    world.memory.auto_commit = true;
-    world.memory.settle();
+    delay_nothing(world);
     world.check();
     assert_eq!(world.shard().logged(), replay(&world.memory.log).logged());
     world.run("reload", None); // Fails if a request is left.

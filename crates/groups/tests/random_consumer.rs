@@ -1,8 +1,9 @@
 //! Random events on consumer groups, with appends that wait, fail and are committed late and with
 //! assignments that are computed late, against what must always hold.
 
-use crate::script;
+use crate::{script, seeds};
 
+use script::random::{Operations as _, delay, delay_nothing};
 use script::random_consumer::ConsumerGenerator;
 use script::{Names, World, replay};
 use thalweg_groups::consumer::{ConsumerGroupState, ConsumerMember};
@@ -12,28 +13,19 @@ use thalweg_wire::messages::consumer_group_heartbeat_request::TopicPartitions;
 
 #[test]
 fn random_events_keep_the_invariants() {
-    let base = std::env::var("THALWEG_SEED_BASE").map_or(1, |text| text.parse().expect("a number"));
-    eprintln!("THALWEG_SEED_BASE={base} repeats this run");
-    for seed in base..base + 150u64 {
+    seeds::each(150, |seed, history| {
         let mut generator = ConsumerGenerator::new(seed ^ 0x7777);
         let mut world = World::new(GroupConfig::default());
         let mut names = Names::default();
-        let mut history = vec![generator.config()];
+        history.push(generator.config());
         world.run(&history[0], None);
         // Every assignment and every expression is computed elsewhere.
         world.compute_elsewhere();
-        let course = std::panic::AssertUnwindSafe(|| {
-            for _ in 0..150 {
-                step(&mut world, &mut names, &mut generator, &mut history);
-            }
-            finish(&mut world);
-        });
-        if let Err(panic) = std::panic::catch_unwind(course) {
-            eprintln!("seed {seed}:");
-            history.iter().for_each(|op| eprintln!("> {op}"));
-            std::panic::resume_unwind(panic);
+        for _ in 0..150 {
+            step(&mut world, &mut names, &mut generator, history);
         }
-    }
+        finish(&mut world);
+    });
 }
 
 fn step(
@@ -42,32 +34,7 @@ fn step(
     generator: &mut ConsumerGenerator,
     history: &mut Vec<String>,
 ) {
-    match generator.below(10) {
-        0 => {
-            world.memory.auto_append = generator.below(2) == 0;
-            world.memory.auto_commit = generator.below(2) == 0;
-            world.memory.auto_jobs = generator.below(2) == 0;
-            history.push(format!(
-                "(append {}, commit {}, jobs {})",
-                world.memory.auto_append, world.memory.auto_commit, world.memory.auto_jobs
-            ));
-        }
-        1 => {
-            history.push("(append one)".into());
-            world.memory.append_one();
-        }
-        2 => {
-            let end = world.memory.log.len() as u64;
-            let offset = generator.below(end + 1) as i64;
-            history.push(format!("(commit {offset})"));
-            world.memory.commit(offset);
-        }
-        3 => {
-            history.push("(job)".into());
-            world.memory.run_job();
-        }
-        _ => {}
-    }
+    delay(world, generator, history);
     let op = generator.next(world, names);
     history.push(op.clone());
     for line in world.run(&names.resolve(&op), None) {
@@ -83,11 +50,7 @@ fn step(
 /// partition with one of them.
 fn finish(world: &mut World) {
     world.memory.failures.clear();
-    world.memory.auto_append = true;
-    world.memory.auto_commit = true;
-    world.memory.auto_jobs = true;
-    world.memory.settle();
-    while world.memory.run_job() {}
+    delay_nothing(world);
     world.run("tick ms=0", None); // Collects what has been answered.
     world.check();
     assert_eq!(world.shard().logged(), replay(&world.memory.log).logged());

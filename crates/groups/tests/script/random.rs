@@ -8,6 +8,78 @@ use thalweg_groups::{ClassicGroup, ClassicGroupState};
 use super::{Names, World};
 use numbers::Random;
 
+/// A stream of operations.
+pub trait Operations {
+    fn random(&mut self) -> &mut Random;
+
+    /// The first operation of a script.
+    fn config(&mut self) -> String;
+
+    /// The next operation, if this one makes sense.
+    fn attempt(&mut self, world: &World, names: &Names) -> Option<String>;
+
+    /// The next operation.
+    fn next(&mut self, world: &World, names: &Names) -> String {
+        loop {
+            if let Some(op) = self.attempt(world, names) {
+                return op;
+            }
+        }
+    }
+
+    /// A number below `bound`.
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random().next() % bound
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+}
+
+/// Holds up what is written, committed and computed from now on, or lets some of it go on.
+pub fn delay(world: &mut World, random: &mut impl Operations, history: &mut Vec<String>) {
+    match random.below(10) {
+        0 => {
+            world.memory.auto_append = random.below(2) == 0;
+            world.memory.auto_commit = random.below(2) == 0;
+            world.memory.auto_jobs = random.below(2) == 0;
+            history.push(format!(
+                "(append {}, commit {}, jobs {})",
+                world.memory.auto_append, world.memory.auto_commit, world.memory.auto_jobs
+            ));
+        }
+        1 => {
+            history.push("(append one)".into());
+            world.memory.append_one();
+        }
+        2 => {
+            let end = world.memory.log.len() as u64;
+            let offset = random.below(end + 1) as i64;
+            history.push(format!("(commit {offset})"));
+            world.memory.commit(offset);
+        }
+        3 => {
+            history.push("(job)".into());
+            world.memory.run_job();
+        }
+        _ => {}
+    }
+}
+
+/// Everything that was held up goes on, and nothing is held up from now on.
+pub fn delay_nothing(world: &mut World) {
+    world.memory.auto_append = true;
+    world.memory.auto_commit = true;
+    world.memory.auto_jobs = true;
+    world.memory.settle();
+    while world.memory.run_job() {}
+}
+
 /// A stream of operations that is the same for the same seed and the same course of events.
 pub struct Generator {
     random: Random,
@@ -20,38 +92,15 @@ const TOPICS: &[&str] = &["t1", "t2", "t3"];
 const INSTANCES: &[&str] = &["ia", "ib"];
 const PROTOCOLS: &[&str] = &["range", "roundrobin", "sticky"];
 
-impl Generator {
-    pub fn new(seed: u64) -> Generator {
-        Generator { random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1), said: Vec::new() }
+impl Operations for Generator {
+    fn random(&mut self) -> &mut Random {
+        &mut self.random
     }
 
-    /// A number below `bound`.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.random.next() % bound
-    }
-
-    fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
-    }
-
-    /// The first operation of a script.
-    pub fn config(&mut self) -> String {
+    fn config(&mut self) -> String {
         let max = if self.chance(40) { 1 + self.below(3) } else { 100 };
         let delay = self.pick(&[0, 3000, 5000]);
         format!("new max={max} delay={delay} minsession=10 maxmeta=5 retention=1 check=15000")
-    }
-
-    /// The next operation.
-    pub fn next(&mut self, world: &World, names: &Names) -> String {
-        loop {
-            if let Some(op) = self.attempt(world, names) {
-                return op;
-            }
-        }
     }
 
     fn attempt(&mut self, world: &World, names: &Names) -> Option<String> {
@@ -101,6 +150,12 @@ impl Generator {
                 format!("tick ms={ms}")
             }
         })
+    }
+}
+
+impl Generator {
+    pub fn new(seed: u64) -> Generator {
+        Generator { random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1), said: Vec::new() }
     }
 
     fn protocols(&mut self) -> String {

@@ -3,6 +3,7 @@
 use thalweg_groups::ClassicGroup;
 use thalweg_groups::consumer::{ConsumerGroup, ConsumerMember};
 
+use super::random::Operations;
 use super::random::numbers::Random;
 use super::{Names, World};
 
@@ -25,30 +26,12 @@ const MEMBERS: &[&str] = &["ma", "mb", "mc", "md"];
 const INSTANCES: &[&str] = &["ia", "ib"];
 const REGEXES: &[&str] = &["t.*", "t1", ".*", "x*"];
 
-impl ConsumerGenerator {
-    pub fn new(seed: u64) -> ConsumerGenerator {
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let classic = random.next().is_multiple_of(3);
-        let regexes = random.next().is_multiple_of(2);
-        let assignor = ["dealer", "backwards"][random.next() as usize % 2];
-        ConsumerGenerator { random, lives: [0; 3], classic, regexes, assignor }
+impl Operations for ConsumerGenerator {
+    fn random(&mut self) -> &mut Random {
+        &mut self.random
     }
 
-    /// A number below `bound`.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.random.next() % bound
-    }
-
-    fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
-    }
-
-    /// The first operation of a script.
-    pub fn config(&mut self) -> String {
+    fn config(&mut self) -> String {
         let max = if self.chance(20) { 2 } else { 100 };
         let interval = self.pick(&[0, 0, 1000]);
         let policy = self.pick(&["bidirectional", "bidirectional", "upgrade", "disabled"]);
@@ -56,15 +39,6 @@ impl ConsumerGenerator {
             "new csession=20000 chb=3000 cint={interval} cmax={max} policy={policy} delay=0 \
              minsession=10 retention=1 check=15000"
         )
-    }
-
-    /// The next operation.
-    pub fn next(&mut self, world: &World, names: &Names) -> String {
-        loop {
-            if let Some(op) = self.attempt(world, names) {
-                return op;
-            }
-        }
     }
 
     fn attempt(&mut self, world: &World, names: &Names) -> Option<String> {
@@ -108,6 +82,16 @@ impl ConsumerGenerator {
             91..93 => "reload".into(),
             _ => format!("tick ms={}", self.pick(&[0, 1, 500, 1000, 3000, 9000, 12_000, 21_000])),
         })
+    }
+}
+
+impl ConsumerGenerator {
+    pub fn new(seed: u64) -> ConsumerGenerator {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let classic = random.next().is_multiple_of(3);
+        let regexes = random.next().is_multiple_of(2);
+        let assignor = ["dealer", "backwards"][random.next() as usize % 2];
+        ConsumerGenerator { random, lives: [0; 3], classic, regexes, assignor }
     }
 
     fn topics(&mut self) -> String {

@@ -1,0 +1,35 @@
+//! Seeds of the random tests. `THALWEG_SEED_BASE` is the first one, and repeats a run.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// A number from the environment.
+fn setting(name: &str, or: u64) -> u64 {
+    std::env::var(name).map_or(or, |text| {
+        text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, which is no number"))
+    })
+}
+
+/// So many seeds.
+pub fn seeds(cases: u64) -> Range<u64> {
+    let base = setting("THALWEG_SEED_BASE", 1);
+    eprintln!("THALWEG_SEED_BASE={base} repeats this run");
+    base..base + cases
+}
+
+/// So many seeds of a test that asks Kafka, or as many as `THALWEG_ORACLE_CASES` says.
+pub fn oracle_seeds(cases: u64) -> Range<u64> {
+    seeds(setting("THALWEG_ORACLE_CASES", cases))
+}
+
+/// Runs `course` for so many seeds. What it writes down is printed if it fails.
+pub fn each(cases: u64, course: impl Fn(u64, &mut Vec<String>)) {
+    for seed in seeds(cases) {
+        let mut history = Vec::new();
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| course(seed, &mut history))) {
+            eprintln!("seed {seed}:");
+            history.iter().for_each(|event| eprintln!("> {event}"));
+            resume_unwind(panic);
+        }
+    }
+}
