@@ -4,6 +4,7 @@
 //! Such a member's generation is its member epoch. It is told to join again whenever its heartbeats
 //! would otherwise bring it something new, and each join is a step of its reconciliation.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use thalweg_wire::messages::consumer_group_heartbeat_request::TopicPartitions;
@@ -294,6 +295,7 @@ impl Step<'_, '_> {
         api_version: i16,
     ) -> Result<(LeaveGroupResponse, Option<Downgrade>), Refused> {
         let mut leaving: Vec<Arc<ConsumerMember>> = Vec::new();
+        let mut named: HashSet<Arc<str>> = HashSet::new();
         let mut leave = |member_id: &str, instance_id: Option<&str>| -> MemberResponse {
             let found = match instance_id {
                 None => self.member(member_id, false),
@@ -306,7 +308,7 @@ impl Step<'_, '_> {
             };
             let code = match found {
                 Ok(member) => {
-                    if !leaving.iter().any(|known| known.id == member.id) {
+                    if named.insert(member.id.clone()) {
                         leaving.push(member);
                     }
                     ErrorCode::NONE

@@ -4,6 +4,7 @@
 //! with what they own, as members of the classic protocol. It becomes a classic group again when the
 //! last member of the consumer protocol is gone. Both are one batch of records.
 
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use thalweg_metadata::image::MetadataImage;
@@ -101,7 +102,7 @@ pub(crate) fn upgraded(
     let mut group = ConsumerGroup::default();
     let mut order = Vec::new();
     for joined in classic.members() {
-        let mut owned: Vec<(Uuid, Vec<i32>)> = Vec::new();
+        let mut owned: BTreeMap<Uuid, Vec<i32>> = BTreeMap::new();
         if !joined.assignment.is_empty() {
             let assignment = read_assignment(&joined.assignment).ok_or_else(malformed)?;
             if assignment.user_data.is_some_and(|data| !data.is_empty()) {
@@ -113,8 +114,7 @@ pub(crate) fn upgraded(
             }
             for topic in assignment.assigned_partitions {
                 if let Some(known) = cx.image.topics.by_name(&topic.topic) {
-                    owned.retain(|(id, _)| *id != known.id);
-                    owned.push((known.id, topic.partitions));
+                    owned.insert(known.id, topic.partitions);
                 }
             }
         }
@@ -225,9 +225,10 @@ impl Step<'_, '_> {
         };
         let instance_id = joining.and_then(|joining| joining.metadata.instance_id.as_ref());
         let replaced = instance_id.and_then(|id| self.group.static_member(id));
+        let leaving: HashSet<&str> = leaving.iter().map(|member| &*member.id).collect();
         let mut members = Vec::new();
         let staying = self.group.members().values().map(|member| &**member).filter(|member| {
-            !leaving.iter().any(|leaving| leaving.id == member.id)
+            !leaving.contains(&*member.id)
                 && replaced.is_none_or(|replaced| replaced.id != member.id)
         });
         for member in staying.chain(joining) {

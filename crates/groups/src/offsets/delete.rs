@@ -1,6 +1,6 @@
 //! OffsetDelete, DeleteGroups' part in offsets, and topics that go away.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use thalweg_wire::messages::offset_delete_response::{
@@ -83,13 +83,16 @@ pub(crate) fn delete_topics(
     topics: &[(Uuid, Arc<str>)],
     records: &mut Vec<GroupRecord>,
 ) {
-    let is_deleted = |name: &str, id: Uuid| {
-        topics.iter().any(|(deleted, of)| **of == *name && (id.is_zero() || id == *deleted))
+    let names: HashSet<&str> = topics.iter().map(|(_, name)| &**name).collect();
+    let deleted: HashSet<(&str, Uuid)> = topics.iter().map(|(id, name)| (&**name, *id)).collect();
+    let is_deleted = |name: &str, id: Uuid| match id.is_zero() {
+        true => names.contains(name),
+        false => deleted.contains(&(name, id)),
     };
     let mut gone: BTreeSet<(Arc<str>, Arc<str>, i32)> = BTreeSet::new();
     for (group, offsets) in logged.offset_groups() {
-        for (_, name) in topics {
-            let Some((topic, partitions)) = offsets.get_key_value(name) else { continue };
+        for name in &names {
+            let Some((topic, partitions)) = offsets.get_key_value(*name) else { continue };
             for (&partition, offset) in partitions {
                 if is_deleted(topic, offset.topic_id) {
                     gone.insert((group.clone(), topic.clone(), partition));

@@ -8,8 +8,8 @@ mod consumer;
 mod event;
 mod reserved;
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use thalweg_coordinator::{
@@ -309,8 +309,9 @@ impl GroupShard {
 
     fn delete_groups(&mut self, group_ids: &[String], now: Now, out: &mut Out) -> GroupResponse {
         let mut results = Vec::with_capacity(group_ids.len());
-        for (at, id) in group_ids.iter().enumerate() {
-            if group_ids.iter().take(at).any(|earlier| earlier == id) {
+        let mut named = HashSet::new();
+        for id in group_ids {
+            if !named.insert(id) {
                 continue; // Kafka answers a group once, however often it is named.
             }
             let error = match self.live.get(id.as_str()) {
