@@ -428,6 +428,7 @@ impl Log {
     fn show_shorter(&self, kept: &[Arc<Segment>], active: &Arc<Segment>, offset: i64, cut: u32) {
         let mut writer = self.writer();
         self.recovery_point.fetch_min(offset, Ordering::AcqRel);
+        self.flush_wanted.fetch_min(offset, Ordering::AcqRel);
         let high_watermark = self.high_watermark();
         if high_watermark > offset {
             tracing::warn!(topic = %self.topic, partition = self.partition, offset,

@@ -86,15 +86,26 @@ impl Epochs {
     }
 
     /// Takes what a batch says that recovery found: it is right where the list, whose file may be
-    /// older, says something else.
-    pub(crate) fn learn(&mut self, epoch: i32, offset: i64) {
-        if self.epoch_of(offset) == Some(epoch) {
+    /// older, says something else. The list may even lack what was truncated, and have what was
+    /// written there before.
+    pub(crate) fn learn(&mut self, epoch: i32, offset: i64, last_offset: i64) {
+        if epoch < 0 {
             return;
         }
-        self.entries.retain(|&(known, start)| known <= epoch || start > offset);
-        if self.latest().is_none_or(|(latest, _)| epoch > latest) {
-            self.assign(epoch, offset);
+        let after = self.entries.partition_point(|&(_, start)| start <= last_offset);
+        // Nothing begins within the batch.
+        if self.entries[..after]
+            .last()
+            .is_some_and(|&(known, start)| known == epoch && start <= offset)
+        {
+            return;
         }
+        let later = self.entries.split_off(after);
+        self.entries.retain(|&(known, start)| known <= epoch && start < offset);
+        if self.latest().is_none_or(|(latest, _)| latest < epoch) {
+            self.entries.push((epoch, offset));
+        }
+        self.entries.extend(later.into_iter().filter(|&(known, _)| known > epoch));
     }
 
     /// Kafka's `endOffsetFor`: the epoch at or below `epoch`, and where it ends.
@@ -206,12 +217,21 @@ mod tests {
     #[test]
     fn batches_are_right_where_the_file_is_older() {
         let mut epochs = of(&[(1, 10), (4, 20), (5, 30)]);
-        epochs.learn(4, 25);
+        epochs.learn(4, 25, 29);
         assert_eq!(epochs.entries(), [(1, 10), (4, 20), (5, 30)], "as the file says");
-        epochs.learn(4, 30);
+        epochs.learn(4, 30, 32);
         assert_eq!(epochs.entries(), [(1, 10), (4, 20)], "epoch 5 began without records");
-        epochs.learn(6, 33);
+        epochs.learn(6, 33, 33);
         assert_eq!(epochs.entries(), [(1, 10), (4, 20), (6, 33)]);
+        // What epoch 6 wrote was lost or truncated, and larger batches of epoch 4 came there.
+        epochs.learn(4, 31, 34);
+        assert_eq!(epochs.entries(), [(1, 10), (4, 20)]);
+        // All of it was, and other epochs began there, earlier than the file says.
+        let mut epochs = of(&[(1, 10), (2, 20), (4, 30), (6, 40)]);
+        epochs.learn(4, 10, 14);
+        assert_eq!(epochs.entries(), [(4, 10), (6, 40)]);
+        epochs.learn(-1, 15, 15);
+        assert_eq!(epochs.entries(), [(4, 10), (6, 40)], "of before there were epochs");
     }
 
     #[test]

@@ -74,12 +74,17 @@ fn run(seed: u64) {
                 let safe = log.recovery_point();
                 let active = *log.segment_base_offsets().last().unwrap();
                 let begin = safe.max(active);
-                let position =
-                    if begin < model.end { read(&log, begin, 0).position } else { u64::MAX };
+                // Where the batch at `begin` is in the file, also when the log's start is after it.
+                let position: u64 = model
+                    .entries
+                    .iter()
+                    .filter(|entry| (active..begin).contains(&entry.base))
+                    .map(|entry| entry.bytes.len() as u64)
+                    .sum();
                 let path = log.path().join(format!("{active:020}.log"));
                 drop((log, logs));
                 let mut kept = model.end;
-                if position != u64::MAX {
+                if begin < model.end {
                     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
                     let all: Vec<&Entry> =
                         model.entries.iter().filter(|entry| entry.last >= begin).collect();

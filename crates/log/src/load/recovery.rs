@@ -131,7 +131,7 @@ impl Recovery<'_> {
                 leader_epoch: batch.partition_leader_epoch(),
             };
             segment.on_append(&head)?;
-            self.epochs.learn(head.leader_epoch, head.base_offset);
+            self.epochs.learn(head.leader_epoch, head.base_offset, head.last_offset);
             if head.last_offset >= log_start {
                 apply(state, &mut updates, &batch, Some(segment))?;
             }
