@@ -228,13 +228,16 @@ fn transcripts_are_as_kafka_has_them() {
 /// Seeds that found something once.
 const FOUND: [u64; 1] = [
     // A member that waits for its join is removed by a LeaveGroup whose records are not written.
-    3_245_091_219,
+    0xef92_75df_3380_9d0f,
 ];
 
 #[test]
 fn random_operations_come_out_as_in_kafka() {
     let Some(mut kafka) = Kafka::start() else { return };
-    for seed in FOUND.into_iter().chain(oracle_seeds(60)) {
+    let seeds = oracle_seeds(60);
+    let cases = seeds.end - seeds.start;
+    let mut abandoned = 0;
+    for seed in FOUND.into_iter().chain(seeds) {
         let mut generator = Generator::new(seed);
         let mut pair = Pair::new(&mut kafka);
         let mut history = Vec::new();
@@ -245,15 +248,33 @@ fn random_operations_come_out_as_in_kafka() {
                 generator.next(&pair.world, &pair.names)
             };
             history.push(op.clone());
-            if let Err(what) = pair.run(&op) {
-                for op in &history {
-                    eprintln!("> {op}");
-                }
-                panic!("seed {seed}, step {step}: {what}");
+            let failures = pair.world.memory.failures.len();
+            let Err(what) = pair.run(&op) else { continue };
+            // After a restart sessions end in the same moment, in the order of a hash table, and the
+            // first write fails.
+            let failed = pair.world.memory.failures.len() < failures;
+            if op.starts_with("tick") && failed && history.iter().any(|op| op == "reload") {
+                abandoned += 1;
+                break;
             }
+            for op in &history {
+                eprintln!("> {op}");
+            }
+            panic!("seed {seed}, step {step}: {what}");
         }
     }
+    assert!(abandoned <= 1 + cases / 10, "{abandoned} of {cases} cases were abandoned");
     kafka.end();
+}
+
+/// Whether some group's regular expressions were not all resolved at the same time. Kafka goes by the
+/// age of any of them, whichever a hash table has first.
+fn has_regexes_of_ages(world: &World) -> bool {
+    world.shard().logged().consumer_groups().any(|(_, group)| {
+        let mut ages = group.regexes().values().map(|regex| (regex.version, regex.timestamp_ms));
+        let first = ages.next();
+        ages.any(|age| Some(age) != first)
+    })
 }
 
 /// Session timeout of all members in the random operations on consumer groups.
@@ -262,7 +283,7 @@ const SESSION_MS: i64 = 20_000;
 #[test]
 fn random_operations_on_consumer_groups_come_out_as_in_kafka() {
     let Some(mut kafka) = Kafka::start() else { return };
-    let seeds = oracle_seeds(60);
+    let seeds = oracle_seeds(120);
     let cases = seeds.end - seeds.start;
     let mut abandoned = 0;
     for seed in seeds {
@@ -270,6 +291,10 @@ fn random_operations_on_consumer_groups_come_out_as_in_kafka() {
         let mut pair = Pair::new(&mut kafka);
         let mut history = Vec::new();
         let mut reloaded_ms = i64::MIN;
+        // Kafka lets a member live on without a session whose leave could not be written, until its next
+        // heartbeat. It is removed here soon after.
+        let mut is_leave_lost = false;
+        let mut had_regexes_of_ages = false;
         for step in 0..150 {
             let op = if step == 0 {
                 generator.config()
@@ -278,7 +303,11 @@ fn random_operations_on_consumer_groups_come_out_as_in_kafka() {
             };
             history.push(op.clone());
             let before_ms = pair.world.memory.now.wall_ms;
+            let failures = pair.world.memory.failures.len();
+            had_regexes_of_ages |= has_regexes_of_ages(&pair.world);
             let result = pair.run(&op);
+            let is_leave = op.starts_with("leave") || op.starts_with("chb") && op.contains(" e=-1");
+            is_leave_lost |= is_leave && pair.world.memory.failures.len() < failures;
             let after_ms = pair.world.memory.now.wall_ms;
             if op == "reload" {
                 reloaded_ms = after_ms;
@@ -300,7 +329,8 @@ fn random_operations_on_consumer_groups_come_out_as_in_kafka() {
             // went away before it gave them up.
             let had = |what: &str| history.iter().any(|op| op.starts_with(what));
             let fenced_unasked = op.starts_with("tick") && (had("fail") || had("reload"));
-            if ended_together || interrupted || fenced_unasked {
+            let is_known = ended_together || interrupted || fenced_unasked || is_leave_lost;
+            if is_known || had_regexes_of_ages {
                 abandoned += 1;
                 break;
             }

@@ -209,7 +209,7 @@ fn compare(mut cases: Vec<(String, Case)>) -> Option<Counts> {
 #[test]
 fn random_patterns_are_what_they_are_in_kafka() {
     let case = |seed: u64| {
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut random = Random(seed);
         (format!("seed {seed}"), patterns::case(&mut random))
     };
     let Some(counts) = compare(oracle_seeds(20_000).map(case).collect()) else { return };

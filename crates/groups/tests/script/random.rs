@@ -155,7 +155,7 @@ impl Operations for Generator {
 
 impl Generator {
     pub fn new(seed: u64) -> Generator {
-        Generator { random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1), said: Vec::new() }
+        Generator { random: Random(seed), said: Vec::new() }
     }
 
     fn protocols(&mut self) -> String {

@@ -87,7 +87,7 @@ impl Operations for ConsumerGenerator {
 
 impl ConsumerGenerator {
     pub fn new(seed: u64) -> ConsumerGenerator {
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut random = Random(seed);
         let classic = random.next().is_multiple_of(3);
         let regexes = random.next().is_multiple_of(2);
         let assignor = ["dealer", "backwards"][random.next() as usize % 2];

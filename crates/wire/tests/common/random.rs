@@ -4,7 +4,8 @@
 // Each test binary uses its own part of this.
 #![allow(dead_code)]
 
-/// Its state is its seed.
+/// Its state is its seed. Any seeds do, also those that follow each other; but not multiples of the
+/// step, which are places in the same sequence.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
