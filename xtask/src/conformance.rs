@@ -73,6 +73,8 @@ pub struct Plan {
     pub seed: u64,
     /// The binary `thalweg`.
     pub binary: PathBuf,
+    /// Settings of Thalweg's broker beside those of the suites, as name=value.
+    pub settings: Vec<String>,
     /// Write the list of cases anew from what runs, instead of comparing with it.
     pub record_cases: bool,
 }
@@ -589,6 +591,9 @@ fn thalweg_command(plan: &Plan, address: SocketAddr, data: &Path) -> Command {
     command.args(["serve", "--listen", &address.to_string(), "--data"]).arg(data);
     for (name, value) in SETTINGS {
         command.args(["--set", &format!("{name}={value}")]);
+    }
+    for setting in &plan.settings {
+        command.args(["--set", setting]);
     }
     command
 }

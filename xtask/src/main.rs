@@ -29,8 +29,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   test [--quick|--full]     everything that must hold; quick without Apache Kafka in the client
                             suites, full with the release build and long soaks
   conformance [--against BROKER[,BROKER]] [--suite LIST] [--case TEXT]
-              [--kill-rounds N] [--binary FILE] [--record-cases yes]
-                            client suites against kafka, thalweg or both; with
+              [--kill-rounds N] [--binary FILE] [--record-cases yes] [--set NAME=VALUE]
+                            client suites against kafka, thalweg (with settings) or both; with
                             two brokers what they showed is compared, and
                             tests/cases.txt can be written anew
   soak [MINUTES]            one directory, every codec, kind stops and kills in turn
@@ -91,6 +91,7 @@ fn conformance(root: &Path, options: &[&str]) -> Result<(), String> {
         seed: test::seed_of_commit(root)?,
         binary: PathBuf::new(),
         record_cases: false,
+        settings: Vec::new(),
     };
     for pair in options.chunks(2) {
         let [name, value] = pair else { return Err(format!("{} needs a value", pair[0])) };
@@ -112,6 +113,7 @@ fn conformance(root: &Path, options: &[&str]) -> Result<(), String> {
                 plan.kill_rounds = number.parse().map_err(|e| format!("--kill-rounds: {e}"))?;
             }
             ("--binary", path) => plan.binary = path.into(),
+            ("--set", setting) => plan.settings.push(setting.into()),
             ("--record-cases", "yes") => plan.record_cases = true,
             (name, value) => return Err(format!("unknown option {name} {value}\n{USAGE}")),
         }

@@ -170,6 +170,7 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
                 seed,
                 binary,
                 record_cases: false,
+                settings: Vec::new(),
             };
             let ran = conformance::run(&tools, &plan)?;
             let failed = ran.failed.len();

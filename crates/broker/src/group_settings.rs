@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use thalweg_groups::{
-    Assignors, ConsumerGroupConfig, ConsumerMigrationPolicy, GroupConfig, assignor,
+    Assignors, ClassicRebalanceMode, ConsumerGroupConfig, ConsumerMigrationPolicy, GroupConfig,
+    assignor,
 };
 use thalweg_metadata::config::{BrokerConfig, Properties, broker, group};
 use thalweg_metadata::image::{MetadataImage, ResourceType};
@@ -13,17 +14,19 @@ use thalweg_metadata::image::{MetadataImage, ResourceType};
 pub(crate) fn of(config: &BrokerConfig, image: &MetadataImage) -> GroupConfig {
     let size = |members: i32| usize::try_from(members).unwrap_or(usize::MAX);
     let default = GroupConfig::default();
-    // Names and the policy were checked when the configuration was read.
+    // Names, the policy and the mode were checked when the configuration was read.
     let assignors: Vec<_> = config
         .group_consumer_assignors()
         .iter()
         .filter_map(|name| assignor::assignor(broker::assignor_name(name)?))
         .collect();
     let policy = ConsumerMigrationPolicy::named(config.group_consumer_migration_policy());
+    let mode = ClassicRebalanceMode::named(config.group_classic_rebalance_mode());
     let consumer = ConsumerGroupConfig {
         session_timeout_ms: config.group_consumer_session_timeout_ms(),
         heartbeat_interval_ms: config.group_consumer_heartbeat_interval_ms(),
         assignment_interval_ms: config.group_consumer_assignment_interval_ms(),
+        classic_rebalance_mode: mode.unwrap_or(default.consumer.classic_rebalance_mode),
     };
     GroupConfig {
         min_session_timeout_ms: config.group_min_session_timeout_ms(),
@@ -37,6 +40,7 @@ pub(crate) fn of(config: &BrokerConfig, image: &MetadataImage) -> GroupConfig {
             config.offsets_retention_check_interval_ms(),
         )
         .unwrap_or(0),
+        max_record_bytes: usize::try_from(config.message_max_bytes()).unwrap_or(0),
         consumer,
         consumer_groups: Arc::new(of_groups(config, consumer, image)),
         consumer_max_size: size(config.group_consumer_max_size()),
@@ -76,7 +80,12 @@ fn of_group(
             default
         }
     };
+    // Checked when it was set.
+    let mode = own.get("thalweg.group.classic.rebalance.mode");
     ConsumerGroupConfig {
+        classic_rebalance_mode: mode
+            .and_then(|name| ClassicRebalanceMode::named(name))
+            .unwrap_or(default.classic_rebalance_mode),
         session_timeout_ms: value("consumer.session.timeout.ms", default.session_timeout_ms),
         heartbeat_interval_ms: value(
             "consumer.heartbeat.interval.ms",

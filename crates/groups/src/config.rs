@@ -39,7 +39,30 @@ impl ConsumerMigrationPolicy {
     }
 }
 
-/// What a consumer group may have of its own (the config resource GROUP).
+/// Who assigns a group of classic consumers (`thalweg.group.classic.rebalance.mode`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassicRebalanceMode {
+    /// One of the members, after all of them have joined: Kafka's way.
+    Barrier,
+    /// The coordinator, if all members offer assignors that it has (see `hosted`).
+    Server,
+}
+
+impl ClassicRebalanceMode {
+    /// The names of the modes.
+    pub const NAMES: [&str; 2] = ["barrier", "server"];
+
+    /// The mode of that name, in any case.
+    pub fn named(name: &str) -> Option<ClassicRebalanceMode> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "barrier" => ClassicRebalanceMode::Barrier,
+            "server" => ClassicRebalanceMode::Server,
+            _ => return None,
+        })
+    }
+}
+
+/// What a group may have of its own (the config resource GROUP).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConsumerGroupConfig {
     /// `consumer.session.timeout.ms`
@@ -48,6 +71,8 @@ pub struct ConsumerGroupConfig {
     pub heartbeat_interval_ms: i32,
     /// `consumer.assignment.interval.ms`
     pub assignment_interval_ms: i32,
+    /// `thalweg.group.classic.rebalance.mode`
+    pub classic_rebalance_mode: ClassicRebalanceMode,
 }
 
 /// Assignors, compared by their names.
@@ -85,7 +110,8 @@ pub struct GroupConfig {
     /// `offsets.retention.check.interval.ms`
     pub offsets_retention_check_interval_ms: u64,
     /// Of consumer groups that have nothing of their own: `group.consumer.session.timeout.ms`,
-    /// `group.consumer.heartbeat.interval.ms` and `group.consumer.assignment.interval.ms`.
+    /// `group.consumer.heartbeat.interval.ms`, `group.consumer.assignment.interval.ms` and
+    /// `thalweg.group.classic.rebalance.mode`.
     pub consumer: ConsumerGroupConfig,
     /// Of consumer groups that have something of their own.
     pub consumer_groups: Arc<BTreeMap<String, ConsumerGroupConfig>>,
@@ -97,6 +123,8 @@ pub struct GroupConfig {
     pub consumer_migration_policy: ConsumerMigrationPolicy,
     /// `group.consumer.regex.refresh.interval.ms`
     pub consumer_regex_refresh_interval_ms: i64,
+    /// Longest record of a group, in bytes (`message.max.bytes`).
+    pub max_record_bytes: usize,
     /// Members and partitions of a group whose target assignment is computed in its heartbeat; those of
     /// larger groups are computed elsewhere.
     pub assign_in_place_max: usize,
@@ -132,12 +160,14 @@ impl Default for GroupConfig {
                 session_timeout_ms: 45_000,
                 heartbeat_interval_ms: 5_000,
                 assignment_interval_ms: 1_000,
+                classic_rebalance_mode: ClassicRebalanceMode::Barrier,
             },
             consumer_groups: Arc::default(),
             consumer_max_size: i32::MAX as usize,
             consumer_assignors: Assignors(ASSIGNORS.to_vec()),
             consumer_migration_policy: ConsumerMigrationPolicy::Bidirectional,
             consumer_regex_refresh_interval_ms: 600_000,
+            max_record_bytes: 1_048_588,
             assign_in_place_max: 1_024,
         }
     }

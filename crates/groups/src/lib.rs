@@ -5,8 +5,9 @@
 //! is told of metadata and settings by [`GroupEvent`]s, and has what takes long computed elsewhere as a
 //! [`GroupJob`].
 //!
-//! One module for each type of group, with its records beside it: `classic`, [`consumer`]; a group's
-//! offsets are in `offsets`, whatever its type. [`assignor`] has the server-side assignors,
+//! One module for each type of group, with its records beside it: `classic`, [`consumer`]; `hosted`
+//! for groups of classic members that the coordinator assigns, which have the records of the latter. A
+//! group's offsets are in `offsets`, whatever its type. [`assignor`] has the server-side assignors,
 //! [`topic_hash`] and [`group_hash`] say when one has to be asked again, and [`TopicRegex`] is what a
 //! member may subscribe with instead of names.
 //!
@@ -18,6 +19,7 @@ pub mod assignor;
 mod classic;
 mod config;
 pub mod consumer;
+mod hosted;
 mod java_string;
 mod logged;
 mod metadata_hash;
@@ -34,7 +36,9 @@ mod topic_regex;
 pub use classic::{
     ClassicGroup, ClassicGroupState, Member, Protocol, StaticRejoin, StoredAssignment,
 };
-pub use config::{Assignors, ConsumerGroupConfig, ConsumerMigrationPolicy, GroupConfig};
+pub use config::{
+    Assignors, ClassicRebalanceMode, ConsumerGroupConfig, ConsumerMigrationPolicy, GroupConfig,
+};
 pub use logged::{CommittedOffset, GroupEntry, GroupOffsets, Logged};
 pub use metadata_hash::{group_hash, topic_hash};
 pub use metrics::{GroupCounters, GroupCounts};

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use groups::{Group, Member};
-use thalweg_groups::assignor::{ASSIGNORS, Assignor, MemberAssignment, assignor};
+use thalweg_groups::assignor::{
+    ASSIGNORS, Assignor, MemberAssignment, StickyRangeAssignor, assignor,
+};
 use thalweg_wire::Uuid;
 
 use crate::script::random::numbers::Random;
@@ -314,4 +316,94 @@ fn nothing_that_a_member_claims_is_believed() {
         let assignments = checked(assignor, &group);
         assert_eq!(descending(loads(&assignments)), [2, 1], "{}", assignor.name());
     }
+}
+
+/// Subscribers of each topic that exists, as sorted indices of members.
+fn subscribers(group: &Group) -> BTreeMap<Uuid, Vec<usize>> {
+    let of = |topic: &Uuid| {
+        let members = group.members.iter().enumerate();
+        members.filter(|(_, member)| member.topics.contains(topic)).map(|(at, _)| at).collect()
+    };
+    group.topics.keys().map(|topic| (*topic, of(topic))).collect()
+}
+
+/// Partitions that are with somebody else than the one who had them, of those that anybody had.
+fn moves(before: &BTreeMap<(Uuid, i32), usize>, after: &BTreeMap<(Uuid, i32), usize>) -> usize {
+    let moved = |(partition, owner): &(&(Uuid, i32), &usize)| {
+        after.get(*partition).is_some_and(|now| now != *owner)
+    };
+    before.iter().filter(moved).count()
+}
+
+#[test]
+fn hosted_range_keeps_what_range_promises_and_moves_little() {
+    each(2_000, Group::random, |group, random| {
+        let range = assignor("range").expect("range");
+        for _ in 0..3 {
+            let assignments = checked(&StickyRangeAssignor, group);
+            let owners = group.owners(&assignments);
+            let subscribers = subscribers(group);
+            let mut first_of_class: BTreeMap<(i32, &[usize]), Uuid> = BTreeMap::new();
+            for (topic, subscribers) in &subscribers {
+                let partitions = group.topics[topic];
+                let count = |at: &usize| {
+                    (0..partitions).filter(|p| owners.get(&(*topic, *p)) == Some(at)).count()
+                };
+                let counts: Vec<usize> = subscribers.iter().map(count).collect();
+                let (Some(least), Some(most)) = (counts.iter().min(), counts.iter().max()) else {
+                    continue;
+                };
+                assert!(most - least <= 1, "{topic}: {counts:?}");
+                let first = *first_of_class.entry((partitions, subscribers)).or_insert(*topic);
+                for partition in 0..partitions {
+                    assert_eq!(owners[&(*topic, partition)], owners[&(first, partition)]);
+                }
+            }
+            let most = |of: Vec<usize>| of.into_iter().max().unwrap_or(0);
+            assert!(most(loads(&assignments)) <= most(loads(&group.assign(range))));
+            group.take(assignments);
+            let again = checked(&StickyRangeAssignor, group);
+            let kept = group
+                .members
+                .iter()
+                .zip(&again)
+                .all(|(member, now)| Arc::ptr_eq(&member.assignment, now));
+            assert!(kept, "an assignment that is as it should be is changed");
+            group.change(random);
+        }
+    });
+}
+
+#[test]
+fn hosted_range_moves_no_more_than_a_join_or_a_leave_needs() {
+    each(300, Group::large, |group, random| {
+        // Everybody subscribes to the same: then the fewest moves can be counted.
+        let topics: Vec<Uuid> = group.topics.keys().copied().collect();
+        for member in &mut group.members {
+            member.topics = topics.clone();
+            member.assignment = Arc::default();
+        }
+        let assignments = checked(&StickyRangeAssignor, group);
+        group.take(assignments);
+        let before = group.believed();
+        let joins = random.chance(50) || group.members.len() == 1;
+        if joins {
+            group.members.push(Member::new("joins", topics));
+            let after = group.owners(&checked(&StickyRangeAssignor, group));
+            let members = group.members.len() as i32;
+            let least: i32 = group.topics.values().map(|partitions| partitions / members).sum();
+            assert!(moves(&before, &after) as i32 <= least + group.topics.len() as i32);
+            // Nothing goes to who was there before.
+            let taken = after.iter().filter(|(p, now)| before.get(*p) != Some(*now));
+            assert!(taken.into_iter().all(|(_, now)| *now + 1 == group.members.len()));
+        } else {
+            let at = random.below(group.members.len());
+            group.members.remove(at);
+            let after = group.owners(&checked(&StickyRangeAssignor, group));
+            for (partition, owner) in &before {
+                let stays = (*owner != at).then(|| owner - usize::from(*owner > at));
+                assert!(stays.is_none_or(|stays| after[partition] == stays), "{partition:?} moved");
+            }
+        }
+    });
 }

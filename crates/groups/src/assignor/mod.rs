@@ -15,6 +15,7 @@
 //! assigned.
 
 mod range;
+mod sticky_range;
 mod subscriptions;
 mod uniform;
 
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use thalweg_wire::Uuid;
 
 pub use range::RangeAssignor;
+pub use sticky_range::StickyRangeAssignor;
 pub use uniform::UniformAssignor;
 
 /// One of the assignors that a group can choose.

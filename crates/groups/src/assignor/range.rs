@@ -82,7 +82,7 @@ impl Assignor for RangeAssignor {
 }
 
 /// Static members by instance id, then the others by member id.
-fn compare(a: &MemberSpec<'_>, b: &MemberSpec<'_>) -> Ordering {
+pub(super) fn compare(a: &MemberSpec<'_>, b: &MemberSpec<'_>) -> Ordering {
     let by_id = || java_string_cmp(a.id, b.id);
     match (a.instance_id, b.instance_id) {
         (Some(one), Some(other)) => java_string_cmp(one, other).then_with(by_id),

@@ -12,7 +12,7 @@ use super::group::ClassicGroup;
 use super::state::ClassicGroupState;
 
 /// Name of the kind of groups this is, in ListGroups.
-const CLASSIC: &str = "classic";
+pub(crate) const CLASSIC: &str = "classic";
 
 /// First version of DescribeGroups with an error for groups that do not exist.
 const FIRST_VERSION_WITH_NOT_FOUND: i16 = 6;

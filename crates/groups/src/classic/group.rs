@@ -70,6 +70,8 @@ pub struct ClassicGroup {
     /// Size of the hash table that Kafka would hold the members in; it never shrinks.
     buckets: u32,
     next_sequence: u64,
+    /// The generation in which it was found that the coordinator cannot assign the group.
+    pub(crate) unhostable_generation: Option<i32>,
 }
 
 impl ClassicGroup {
@@ -95,7 +97,20 @@ impl ClassicGroup {
             initial_delay: None,
             buckets: hash_map_buckets(0),
             next_sequence: 0,
+            unhostable_generation: None,
         }
+    }
+
+    /// Ids given out to members that have not come back with them.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.pending_join.iter()
+    }
+
+    /// An id was given out to a member, which is to come back with it.
+    pub(crate) fn expect(&mut self, member_id: Arc<str>, env: &mut Env<'_>) {
+        let session = GroupTimer::Session(self.id.clone(), member_id.clone());
+        env.out.schedule(session, env.config.new_member_join_timeout_ms);
+        self.pending_join.insert(member_id);
     }
 
     /// The group that a record describes, as after a restart. A record that contradicts itself (the

@@ -16,7 +16,7 @@ use crate::shard::Then;
 use crate::{GroupRecord, GroupResponse, GroupTimer, RequestContext};
 
 /// First version in which a new member is sent back for its id.
-const FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP: i16 = 4;
+pub(crate) const FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP: i16 = 4;
 
 /// A JoinGroup request with what belongs to it.
 pub(crate) struct Join<'r> {
@@ -85,9 +85,7 @@ impl ClassicGroup {
 
     fn join_new(&mut self, join: &Join<'_>, env: &mut Env<'_>) {
         let instance_id = join.request.group_instance_id.as_deref();
-        let prefix = instance_id.unwrap_or(&join.context.client_id);
-        let member_id: Arc<str> =
-            format!("{prefix}-{}", random_uuid_text(join.context.random)).into();
+        let member_id = new_member_id(join.context, instance_id);
         if let Some(instance_id) = instance_id {
             match self.static_members.get(instance_id).cloned() {
                 Some(existing) => self.rejoin_static(join, instance_id, &existing, member_id, env),
@@ -256,6 +254,12 @@ impl ClassicGroup {
             _ => self.complete_join_if_all_joined(env),
         }
     }
+}
+
+/// The id of a member that comes without one.
+pub(crate) fn new_member_id(context: &RequestContext, instance_id: Option<&str>) -> Arc<str> {
+    let prefix = instance_id.unwrap_or(&context.client_id);
+    format!("{prefix}-{}", random_uuid_text(context.random)).into()
 }
 
 /// A random UUID (version 4) as Java prints it.

@@ -24,6 +24,7 @@ pub use state::ClassicGroupState;
 pub use sync::StoredAssignment;
 
 pub(crate) use convert::JoinedMember;
-pub(crate) use describe::ListFilter;
+pub(crate) use describe::{CLASSIC, ListFilter};
 pub(crate) use group::Env;
-pub(crate) use join::Join;
+pub(crate) use join::{FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP, Join, new_member_id};
+pub(crate) use protocol::winner;

@@ -16,8 +16,14 @@ pub(super) fn select_protocol(members: &[&Member], supported: &BTreeMap<String, 
         .filter(|(_, count)| **count == everybody)
         .map(|(name, _)| name.as_str())
         .collect();
+    let votes = members.iter().filter_map(|member| member.vote(&candidates));
+    winner(votes).unwrap_or_default().to_owned()
+}
+
+/// The name with the most votes; a tie goes to the one that comes first in a Java `HashMap`.
+pub(crate) fn winner<'v>(cast: impl Iterator<Item = &'v str>) -> Option<&'v str> {
     let mut votes: Vec<(&str, usize)> = Vec::new();
-    for name in members.iter().filter_map(|member| member.vote(&candidates)) {
+    for name in cast {
         match votes.iter_mut().find(|(voted, _)| *voted == name) {
             Some((_, count)) => *count += 1,
             None => votes.push((name, 1)),
@@ -31,7 +37,7 @@ pub(super) fn select_protocol(members: &[&Member], supported: &BTreeMap<String, 
             best = Some((name, count));
         }
     }
-    best.map_or_else(String::new, |(name, _)| name.to_owned())
+    best.map(|(name, _)| name)
 }
 
 /// Size of the table of a Java `HashMap` that `entries` were put into one by one.

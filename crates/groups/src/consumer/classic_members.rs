@@ -16,7 +16,7 @@ use thalweg_wire::messages::{
 use thalweg_wire::{ErrorCode, Message as _, Reader, Uuid};
 
 use super::member::{ClassicMetadata, ConsumerMember, MemberMetadata, MemberState, topic_set};
-use super::migrate::assignment_bytes;
+use super::migrate::assigned_bytes;
 use super::regexes::RegexUpdate;
 use super::step::Step;
 use super::{Downgrade, Refused};
@@ -35,7 +35,7 @@ pub(super) fn protocol_version(metadata: &[u8]) -> Option<i16> {
 }
 
 /// What a consumer's subscription bytes say; `None` if they are none.
-pub(super) fn subscription_of(metadata: &[u8]) -> Option<ConsumerProtocolSubscription> {
+pub(crate) fn subscription_of(metadata: &[u8]) -> Option<ConsumerProtocolSubscription> {
     let mut r = Reader::new(metadata);
     let version = r.i16().ok().filter(|version| *version >= 0)?.min(SUBSCRIPTION_VERSION_MAX);
     ConsumerProtocolSubscription::decode(&mut r, version).ok()
@@ -46,8 +46,8 @@ pub(super) fn subscription_of(metadata: &[u8]) -> Option<ConsumerProtocolSubscri
 pub struct HostedJoin {
     pub(crate) group: Arc<str>,
     pub(crate) member: Arc<str>,
-    session_timeout_ms: i32,
-    rebalance_timeout_ms: i32,
+    pub(crate) session_timeout_ms: i32,
+    pub(crate) rebalance_timeout_ms: i32,
 }
 
 /// A join that has been answered.
@@ -147,7 +147,10 @@ impl Step<'_, '_> {
     }
 
     /// What a classic member says that it owns, by id; topics that do not exist are left out.
-    fn owned_by_id(&self, subscription: &ConsumerProtocolSubscription) -> Vec<TopicPartitions> {
+    pub(crate) fn owned_by_id(
+        &self,
+        subscription: &ConsumerProtocolSubscription,
+    ) -> Vec<TopicPartitions> {
         let topics = &self.cx.image.topics;
         let owned = subscription.owned_partitions.iter().filter_map(|topic| {
             Some(TopicPartitions {
@@ -170,7 +173,7 @@ impl Step<'_, '_> {
     }
 
     /// The member that a request of the classic protocol is from.
-    fn classic_member(
+    pub(crate) fn classic_member(
         &self,
         member_id: &str,
         instance_id: Option<&str>,
@@ -227,11 +230,8 @@ impl Step<'_, '_> {
             );
             return Err(refuse(ErrorCode::REBALANCE_IN_PROGRESS, message));
         }
-        let version = first.and_then(|(_, metadata)| protocol_version(metadata));
-        let assigned = member.assigned.by_topic().map(|(topic_id, owned)| {
-            (topic_id, owned.iter().map(|owned| owned.partition).collect())
-        });
-        let assignment = assignment_bytes(assigned, version.unwrap_or(-1), self.cx.image)?;
+        let said: &[u8] = first.map_or(&[], |(_, metadata)| metadata);
+        let assignment = assigned_bytes(&member, said, self.cx.image)?;
         let timer = GroupTimer::ClassicSync(self.id.clone(), member.id.clone());
         self.cx.out.cancel(timer);
         self.schedule_session(&member.id, classic.session_timeout_ms);
@@ -245,7 +245,7 @@ impl Step<'_, '_> {
 
     /// A member that has been told to join again has its rebalance timeout for it, from the first
     /// time on.
-    fn expect_join(&mut self, member: &ConsumerMember) {
+    pub(crate) fn expect_join(&mut self, member: &ConsumerMember) {
         let timeout_ms = u64::try_from(member.metadata.rebalance_timeout_ms).unwrap_or(0);
         let timer = GroupTimer::ClassicJoin(self.id.clone(), member.id.clone());
         self.cx.out.schedule_if_absent(timer, timeout_ms);
@@ -328,7 +328,8 @@ impl Step<'_, '_> {
     }
 }
 
-fn classic_metadata(
+/// What a classic member says of itself in a join.
+pub(crate) fn classic_metadata(
     before: &MemberMetadata,
     context: &RequestContext,
     request: &JoinGroupRequest,

@@ -56,6 +56,10 @@ impl Step<'_, '_> {
         if members.is_empty() {
             return Ok(None);
         }
+        if self.is_hosted() && members.len() == self.group.members().len() {
+            self.end_hosted(members);
+            return Ok(None);
+        }
         // Members whose subscriptions cannot be read do not keep the one that goes: the group stays one
         // of this type then.
         if self.is_classic_without(members)
@@ -84,10 +88,13 @@ impl Step<'_, '_> {
         for member in members {
             self.cancel_timers(&member.id);
         }
+        if self.is_hosted_without(members) {
+            self.assign_soon();
+        }
         Ok(None)
     }
 
-    fn cancel_timers(&mut self, member_id: &Arc<str>) {
+    pub(crate) fn cancel_timers(&mut self, member_id: &Arc<str>) {
         for timer in [
             GroupTimer::ConsumerSession,
             GroupTimer::Rebalance,
@@ -102,7 +109,10 @@ impl Step<'_, '_> {
     pub(crate) fn fence_overdue(&mut self, member_id: &str) -> Result<Option<Downgrade>, Refused> {
         match self.group.member(member_id).cloned() {
             Some(member) => self.fence(&[member]),
-            None => Ok(None),
+            None => {
+                self.live().pending.remove(member_id);
+                Ok(None)
+            }
         }
     }
 
@@ -134,8 +144,10 @@ impl Step<'_, '_> {
     pub(crate) fn start_sessions(&mut self) {
         let session_ms = self.cx.config.of_group(self.id).session_timeout_ms;
         let group = self.group;
+        let is_hosted = self.is_hosted();
         for member in group.members().values() {
-            self.schedule_session(&member.id, session_ms);
+            let own = member.metadata.classic.as_ref().filter(|_| is_hosted);
+            self.schedule_session(&member.id, own.map_or(session_ms, |own| own.session_timeout_ms));
             if member.state == MemberState::UnrevokedPartitions {
                 let timeout_ms = member.metadata.rebalance_timeout_ms;
                 let timer = GroupTimer::Rebalance(self.id.clone(), member.id.clone());

@@ -313,6 +313,11 @@ impl ConsumerGroup {
         self.classic_members
     }
 
+    /// Number of members that ask for an assignor.
+    pub(crate) fn members_with_assignor(&self) -> usize {
+        self.assignors.values().sum()
+    }
+
     /// How many members of the classic protocol support an assignor.
     pub(crate) fn classic_supporters(&self, protocol: &str) -> usize {
         self.classic_protocols.get(protocol).copied().unwrap_or(0)

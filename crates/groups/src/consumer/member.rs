@@ -1,5 +1,6 @@
 //! A member of a consumer group, as its records say.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -346,6 +347,15 @@ impl ConsumerMember {
     /// Whether it speaks the classic protocol.
     pub fn is_classic(&self) -> bool {
         self.metadata.is_classic()
+    }
+
+    /// What it owns or has not given up, by topic.
+    pub(crate) fn held_partitions(&self) -> Vec<(Uuid, Vec<i32>)> {
+        let mut topics: BTreeMap<Uuid, Vec<i32>> = BTreeMap::new();
+        for owned in self.assigned.iter().chain(self.pending_revocation.iter()) {
+            topics.entry(owned.topic_id).or_default().push(owned.partition);
+        }
+        topics.into_iter().collect()
     }
 
     /// Whether it owns its target assignment of `epoch` and nothing else.

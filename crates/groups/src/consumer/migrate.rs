@@ -23,6 +23,7 @@ use super::record::ConsumerGroupRecord;
 use super::step::{Cx, Step};
 use crate::assignor::MemberAssignment;
 use crate::classic::{ClassicGroup, JoinedMember};
+use crate::hosted::is_server_mode;
 use crate::{GroupConfig, GroupRecord};
 
 /// A consumer group that has become a classic one.
@@ -59,6 +60,19 @@ pub(crate) fn assignment_bytes(
     Ok(w.to_vec())
 }
 
+/// The bytes of what a member owns, in the version in which it `said` what it subscribes to.
+pub(crate) fn assigned_bytes(
+    member: &ConsumerMember,
+    said: &[u8],
+    image: &MetadataImage,
+) -> Result<Vec<u8>, Refused> {
+    let assigned = member
+        .assigned
+        .by_topic()
+        .map(|(topic_id, owned)| (topic_id, owned.iter().map(|owned| owned.partition).collect()));
+    assignment_bytes(assigned, protocol_version(said).unwrap_or(-1), image)
+}
+
 /// What a consumer's assignment bytes say; `None` if they are none.
 fn read_assignment(bytes: &[u8]) -> Option<ConsumerProtocolAssignment> {
     let mut r = Reader::new(bytes);
@@ -66,34 +80,43 @@ fn read_assignment(bytes: &[u8]) -> Option<ConsumerProtocolAssignment> {
     ConsumerProtocolAssignment::decode(&mut r, version).ok()
 }
 
-fn refuse_upgrade(group: &ClassicGroup, why: &str) -> Refused {
-    let message =
-        format!("Cannot upgrade classic group {} to consumer group because {why}.", group.id());
+fn refuse_upgrade(group: &str, why: &str) -> Refused {
+    let message = format!("Cannot upgrade classic group {group} to consumer group because {why}.");
     Refused::new(ErrorCode::GROUP_ID_NOT_FOUND, message)
 }
 
-/// The consumer group that a classic group becomes, and the records of that.
+/// Whether a group that is a classic one to its members may take one of the consumer protocol in.
+pub(crate) fn may_upgrade(group: &str, config: &GroupConfig) -> Result<(), Refused> {
+    if config.consumer_migration_policy.may_upgrade() {
+        Ok(())
+    } else {
+        Err(refuse_upgrade(group, "online upgrade is disabled"))
+    }
+}
+
+/// The consumer group that a classic group becomes, of `max_size` members at most, and the records of
+/// that. With a `server_assignor` its members are stored with it, and it is one that the coordinator
+/// assigns.
 pub(crate) fn upgraded(
     classic: &ClassicGroup,
+    max_size: usize,
+    server_assignor: Option<&str>,
     cx: &mut Cx<'_>,
 ) -> Result<(ConsumerGroup, Vec<GroupRecord>), Refused> {
-    let config: &GroupConfig = cx.config;
-    if !config.consumer_migration_policy.may_upgrade() {
-        return Err(refuse_upgrade(classic, "online upgrade is disabled"));
-    }
+    let server_assignor: Option<Arc<str>> = server_assignor.map(Arc::from);
     if !classic.uses_consumer_protocol() {
         return Err(refuse_upgrade(
-            classic,
+            classic.id(),
             "the group does not use the consumer embedded protocol",
         ));
     }
-    if classic.members().len() > config.consumer_max_size {
+    if classic.members().len() > max_size {
         return Err(refuse_upgrade(
-            classic,
+            classic.id(),
             "the group size exceeds the consumer group maximum size",
         ));
     }
-    let malformed = || refuse_upgrade(classic, "the embedded consumer protocol is malformed");
+    let malformed = || refuse_upgrade(classic.id(), "the embedded consumer protocol is malformed");
     let generation = classic.generation();
     // A group in its first round has not chosen a protocol; its members have said what they would.
     // (Kafka 4.3 answers UNKNOWN_SERVER_ERROR there.)
@@ -107,7 +130,7 @@ pub(crate) fn upgraded(
             let assignment = read_assignment(&joined.assignment).ok_or_else(malformed)?;
             if assignment.user_data.is_some_and(|data| !data.is_empty()) {
                 return Err(refuse_upgrade(
-                    classic,
+                    classic.id(),
                     "an unsupported custom assignor is in use. Please refer to the documentation \
                      or switch to a default assignor before re-attempting the upgrade",
                 ));
@@ -137,6 +160,7 @@ pub(crate) fn upgraded(
             client_host: (&*joined.client_host).into(),
             topics: topic_set(&subscription.topics),
             rebalance_timeout_ms: joined.rebalance_timeout_ms,
+            server_assignor: server_assignor.clone(),
             classic: Some(ClassicMetadata {
                 session_timeout_ms: joined.session_timeout_ms,
                 protocols: joined
@@ -160,7 +184,12 @@ pub(crate) fn upgraded(
         group.put_member(&joined.id, Some(Arc::new(member)));
         order.push(joined.id.clone());
     }
-    let hash = cx.hashes.group_hash(group.topics().keys(), cx.image);
+    // A group that the coordinator assigns from now on gets a target assignment of its own at once: as
+    // if its topics had changed.
+    let hash = match server_assignor {
+        Some(_) => 0,
+        None => cx.hashes.group_hash(group.topics().keys(), cx.image),
+    };
     group.put_epochs(Epochs {
         group: generation,
         metadata_hash: hash,
@@ -196,6 +225,7 @@ impl Step<'_, '_> {
         left > 0
             && self.group.classic_members().saturating_sub(classic) == left
             && self.may_downgrade(left)
+            && !self.is_hosted_without(members)
     }
 
     /// Whether the group becomes a classic one when a classic member takes the place of `replaced`.
@@ -204,15 +234,18 @@ impl Step<'_, '_> {
         !replaced.is_classic()
             && self.group.classic_members() + 1 == members
             && self.may_downgrade(members)
+            && !is_server_mode(self.cx.config, self.id)
     }
 
-    fn may_downgrade(&self, members: usize) -> bool {
+    pub(crate) fn may_downgrade(&self, members: usize) -> bool {
         let config = self.cx.config;
         config.consumer_migration_policy.may_downgrade() && members <= config.max_size
     }
 
     /// The classic group that is left without `leaving`, with `joining` in the place of the static
-    /// member of its instance.
+    /// member of its instance. Members are put down with what they are to own, as in Kafka, for which they
+    /// have to join again; those of a group that the coordinator assigned with what they own, since that
+    /// is believed if the coordinator takes the group over again before they have.
     pub(crate) fn downgrade(
         &mut self,
         leaving: &[Arc<ConsumerMember>],
@@ -240,11 +273,13 @@ impl Step<'_, '_> {
                 }
                 _ => &member.id,
             };
-            let target = self.group.targets().get(target_of);
-            let target = target
-                .into_iter()
-                .flat_map(|target| target.iter().map(|(id, partitions)| (id, partitions.to_vec())));
-            let target: Vec<_> = target.collect();
+            let target = if self.is_hosted() || self.was_hosted() {
+                member.held_partitions()
+            } else {
+                let target = self.group.targets().get(target_of).into_iter();
+                let target = target.flat_map(|target| target.iter());
+                target.map(|(id, partitions)| (id, partitions.to_vec())).collect()
+            };
             members.push((
                 JoinedMember {
                     id: member.id.clone(),

@@ -25,7 +25,7 @@ mod step;
 mod subscription;
 mod target;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use thalweg_wire::ErrorCode;
@@ -37,12 +37,13 @@ pub use member::{
 };
 pub use record::ConsumerGroupRecord;
 
+pub(crate) use classic_members::{Joined, classic_metadata, subscription_of};
 pub(crate) use commit::{CommitCheck, check_fetch};
 pub(crate) use describe::{describe_unknown, list};
 pub(crate) use fence::not_a_consumer_group;
 pub(crate) use heartbeat::{heartbeat_error, precheck_heartbeat};
 pub(crate) use logged::{CommittedGroup, ConsumerGroups, Reverted};
-pub(crate) use migrate::{Downgrade, upgraded};
+pub(crate) use migrate::{Downgrade, assigned_bytes, may_upgrade, upgraded};
 pub use regexes::{RegexJob, RegexesResolved};
 pub(crate) use step::{Cx, Step};
 pub(crate) use subscription::TopicHashes;
@@ -74,6 +75,10 @@ pub(crate) struct Live {
     assigning: Option<JobId>,
     /// What that job reads was taken back: its result does not count.
     is_assignment_stale: bool,
+    /// It was too large to become a classic group.
+    pub(crate) stays_hosted: bool,
+    /// Ids given out to classic members that have not come back with them.
+    pub(crate) pending: BTreeSet<Arc<str>>,
 }
 
 /// Tells the jobs of a shard apart. What a job found counts only while its group still waits for it.
@@ -90,6 +95,21 @@ pub(crate) struct LiveGroups {
 impl LiveGroups {
     fn of(&mut self, group: &Arc<str>) -> &mut Live {
         self.groups.entry(group.clone()).or_default()
+    }
+
+    /// Whether a group was too large to become a classic one.
+    pub(crate) fn stays_hosted(&self, group: &str) -> bool {
+        self.groups.get(group).is_some_and(|live| live.stays_hosted)
+    }
+
+    /// Ids that were given out to classic members of a group.
+    pub(crate) fn pending(&self, group: &str) -> impl Iterator<Item = &Arc<str>> {
+        self.groups.get(group).into_iter().flat_map(|live| &live.pending)
+    }
+
+    /// Ids were given out to classic members of a group.
+    pub(crate) fn expect<'i>(&mut self, group: &Arc<str>, ids: impl Iterator<Item = &'i Arc<str>>) {
+        self.of(group).pending.extend(ids.cloned());
     }
 
     /// The jobs of a group.

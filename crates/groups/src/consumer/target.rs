@@ -137,14 +137,10 @@ impl Step<'_, '_> {
         if last.0 >= subscription.group_epoch || is_computing || !self.may_assign() {
             return last;
         }
-        let assignor = self.group.preferred_assignor(
-            before.metadata.server_assignor.as_ref(),
-            after.metadata.server_assignor.as_ref(),
-        );
         let job = self.target_job(
             subscription.group_epoch,
             subscription.subscription_type,
-            assignor.as_deref(),
+            self.chosen_assignor(Some((before, after))),
             Some(after),
         );
         if job.size() > self.cx.config.assign_in_place_max {
@@ -158,21 +154,48 @@ impl Step<'_, '_> {
             same.and_then(|member| member.logged.as_ref())
         });
         let own = own.cloned().unwrap_or_default();
-        for changed in &changed {
+        self.write_targets(&changed, subscription.group_epoch);
+        (subscription.group_epoch, own)
+    }
+
+    fn write_targets(&mut self, changed: &[ChangedTarget], epoch: i32) {
+        for changed in changed {
             let target = Some(&*changed.target);
             self.record(ConsumerGroupRecord::target_assignment(self.id, &changed.id, target));
         }
-        self.target_epoch(subscription.group_epoch);
-        (subscription.group_epoch, own)
+        self.target_epoch(epoch);
+    }
+
+    /// Computes the target assignment of the group as it is, or has it computed.
+    pub(crate) fn assign(&mut self, epoch: i32) {
+        let assignor = self.chosen_assignor(None);
+        let job = self.target_job(epoch, self.subscription_type(), assignor, None);
+        if job.size() > self.cx.config.assign_in_place_max {
+            self.assign_elsewhere(job);
+        } else {
+            let changed = job.compute();
+            self.write_targets(&changed, epoch);
+        }
+    }
+
+    pub(crate) fn is_assigning(&mut self) -> bool {
+        self.live().assigning.is_some()
     }
 
     /// Whether the last target assignment is old enough for another one.
     fn may_assign(&self) -> bool {
+        self.assignment_delay_ms() == 0
+    }
+
+    /// How long it takes until the last target assignment is old enough for another one.
+    pub(crate) fn assignment_delay_ms(&self) -> u64 {
         let interval_ms = i64::from(self.cx.config.of_group(self.id).assignment_interval_ms);
         let last_ms = self.group.epochs().assignment_timestamp_ms;
-        last_ms == 0
-            || interval_ms == 0
-            || self.cx.now.wall_ms >= last_ms.saturating_add(interval_ms)
+        if last_ms == 0 || interval_ms == 0 {
+            return 0;
+        }
+        let left_ms = last_ms.saturating_add(interval_ms).saturating_sub(self.cx.now.wall_ms);
+        u64::try_from(left_ms).unwrap_or(0)
     }
 
     fn target_epoch(&mut self, epoch: i32) {
@@ -185,7 +208,7 @@ impl Step<'_, '_> {
         &self,
         epoch: i32,
         subscription_type: SubscriptionType,
-        assignor: Option<&str>,
+        assignor: &'static dyn Assignor,
         updated: Option<&ConsumerMember>,
     ) -> TargetJob {
         let group = self.group;
@@ -237,7 +260,7 @@ impl Step<'_, '_> {
             id: 0,
             group: self.id.clone(),
             epoch,
-            assignor: self.cx.config.consumer_assignor(assignor),
+            assignor,
             members,
             topics,
             subscription_type,
@@ -254,6 +277,15 @@ impl Step<'_, '_> {
 
     /// Takes a target assignment, or has another one computed if the group has gone on.
     pub(crate) fn target_computed(&mut self, done: TargetComputed) {
+        let epoch = done.epoch;
+        self.take_target(done);
+        // Nobody asks for the next one where heartbeats do not.
+        if self.is_hosted() && self.group.epochs().group > epoch && !self.is_assigning() {
+            self.assign_soon();
+        }
+    }
+
+    fn take_target(&mut self, done: TargetComputed) {
         let live = self.live();
         if live.assigning != Some(done.id) {
             return;
@@ -269,10 +301,8 @@ impl Step<'_, '_> {
         let Some(changed) = done.changed else { return };
         if done.epoch != epochs.group {
             if self.may_assign() {
-                let subscription_type = self.subscription_type();
-                let assignor = self.group.preferred_assignor(None, None);
-                let job =
-                    self.target_job(epochs.group, subscription_type, assignor.as_deref(), None);
+                let assignor = self.chosen_assignor(None);
+                let job = self.target_job(epochs.group, self.subscription_type(), assignor, None);
                 self.assign_elsewhere(job);
             }
             return;

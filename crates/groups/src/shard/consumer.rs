@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use thalweg_coordinator::{Now, Reply};
+use thalweg_coordinator::{Now, Reply, Token};
 use thalweg_wire::messages::{
     ConsumerGroupHeartbeatRequest, HeartbeatRequest, HeartbeatResponse, JoinGroupRequest,
     LeaveGroupRequest, LeaveGroupResponse, SyncGroupRequest,
@@ -12,22 +12,23 @@ use thalweg_wire::{ErrorCode, messages::ConsumerGroupHeartbeatResponse};
 use super::{GroupShard, GroupTimer, Out, Then};
 use crate::classic::ClassicGroupState;
 use crate::consumer::{
-    ConsumerGroup, Cx, Downgrade, Refused, Reverted, Step, describe_unknown, heartbeat_error,
-    not_a_consumer_group, upgraded,
+    ConsumerGroup, Downgrade, Refused, Reverted, Step, describe_unknown, heartbeat_error,
+    may_upgrade, not_a_consumer_group, upgraded,
 };
+use crate::hosted::Entry;
 use crate::logged::GroupEntry;
 use crate::request::{join_error, sync_error};
 use crate::{GroupRecord, GroupResponse, RequestContext};
 
 /// What a step came to, and the classic group it may have left.
-type Stepped<R> = Result<(R, Option<Downgrade>), Refused>;
+pub(super) type Stepped<R> = Result<(R, Option<Downgrade>), Refused>;
 
 const LEAVING: [i32; 2] = [-1, -2];
 
 /// What a step has beside its group. No function: the group stays borrowed from the same shard.
 macro_rules! cx {
     ($shard:ident, $now:ident, $out:ident) => {
-        Cx {
+        $crate::consumer::Cx {
             config: &$shard.config,
             account: &$shard.account,
             image: &$shard.image,
@@ -38,6 +39,17 @@ macro_rules! cx {
             out: $out,
         }
     };
+}
+
+pub(super) use cx;
+
+/// The sessions of members of a classic group that has become a consumer group.
+pub(super) fn start_classic_sessions(id: &Arc<str>, group: &ConsumerGroup, out: &mut Out) {
+    for member in group.members().values() {
+        let session_ms = member.metadata.classic.as_ref().map_or(0, |c| c.session_timeout_ms);
+        let timer = GroupTimer::ConsumerSession(id.clone(), member.id.clone());
+        out.schedule(timer, u64::try_from(session_ms).unwrap_or(0));
+    }
 }
 
 impl GroupShard {
@@ -84,7 +96,7 @@ impl GroupShard {
     }
 
     /// Runs `run` on a group that is not in the log yet, or not as a consumer group.
-    fn with_new_consumer_group<R>(
+    pub(super) fn with_new_consumer_group<R>(
         &mut self,
         id: &Arc<str>,
         group: &ConsumerGroup,
@@ -135,6 +147,9 @@ impl GroupShard {
             return left.unwrap_or_else(|| Err(self.no_consumer_group(group_id)));
         }
         let known = self.with_consumer_group(group_id, now, out, |step| {
+            if step.is_hosted() {
+                may_upgrade(step.id, step.cx.config)?;
+            }
             step.heartbeat(context, request).map(|response| (response, None))
         });
         if let Some(known) = known {
@@ -163,13 +178,10 @@ impl GroupShard {
             let blank = ConsumerGroup::default();
             return self.with_new_consumer_group(&id, &blank, records, now, out, join);
         }
-        let mut cx = cx!(self, now, out);
-        let (group, records) = upgraded(classic, &mut cx)?;
-        for member in group.members().values() {
-            let session_ms = member.metadata.classic.as_ref().map_or(0, |c| c.session_timeout_ms);
-            let timer = GroupTimer::ConsumerSession(id.clone(), member.id.clone());
-            out.schedule(timer, u64::try_from(session_ms).unwrap_or(0));
-        }
+        may_upgrade(&id, &self.config)?;
+        let max_size = self.config.consumer_max_size;
+        let (group, records) = upgraded(classic, max_size, None, &mut cx!(self, now, out))?;
+        start_classic_sessions(&id, &group, out);
         let response = self.with_new_consumer_group(&id, &group, records, now, out, join)?;
         if let Some(classic) = self.live.get_mut(&id) {
             classic.interrupt(out);
@@ -192,8 +204,12 @@ impl GroupShard {
     fn downgraded(&mut self, downgrade: Downgrade, now: Now, out: &mut Out) {
         let Downgrade { group, rebalances } = downgrade;
         let id = group.id().clone();
+        let pending: Vec<Arc<str>> = self.consumers.pending(&id).cloned().collect();
         self.live.insert(id.clone(), group);
         self.with_group(&id, now, out, |group, env| {
+            for id in pending {
+                group.expect(id, env);
+            }
             group.start_sessions(env);
             if rebalances {
                 group.prepare_rebalance(env);
@@ -204,18 +220,35 @@ impl GroupShard {
     /// JoinGroup for a consumer group that has members.
     pub(super) fn join_consumer_group(
         &mut self,
+        token: Token,
         context: &RequestContext,
         request: &JoinGroupRequest,
         now: Now,
         out: &mut Out,
     ) -> Reply<GroupResponse> {
         let joined = self.with_consumer_group(&request.group_id, now, out, |step| {
+            if step.leaves_server() {
+                return step.return_to_barrier().map(|downgrade| (None, Some(downgrade)));
+            }
+            if step.is_hosted() {
+                return match step.hosted_join(context, request)? {
+                    Entry::Joined(joined) => Ok((Some(*joined), None)),
+                    Entry::NeedsBarrier => {
+                        step.return_to_barrier().map(|downgrade| (None, Some(downgrade)))
+                    }
+                };
+            }
             let mut joined = step.classic_join(context, request)?;
             let downgrade = joined.downgrade.take();
-            Ok((joined, downgrade))
+            Ok((Some(joined), downgrade))
         });
         let response = match joined {
-            Some(Ok(joined)) => {
+            Some(Ok(None)) => {
+                // It is a classic group now, and answers when it has come together.
+                self.join(token, context, request, now, out);
+                return Reply::Deferred;
+            }
+            Some(Ok(Some(joined))) => {
                 out.then = joined.then.map(Then::HostedJoin);
                 joined.response
             }
@@ -236,7 +269,12 @@ impl GroupShard {
             if step.group.members().is_empty() {
                 return Err(step.unknown_member(&request.member_id));
             }
-            step.classic_sync(request).map(|response| (response, None))
+            let synced = if step.is_hosted() {
+                step.hosted_sync(request)
+            } else {
+                step.classic_sync(request)
+            };
+            synced.map(|response| (response, None))
         });
         let response = match synced {
             Some(Ok(response)) => response,
@@ -254,7 +292,15 @@ impl GroupShard {
         out: &mut Out,
     ) -> GroupResponse {
         let answer = self.with_consumer_group(&request.group_id, now, out, |step| {
-            step.classic_heartbeat(request).map(|code| (code, None))
+            if step.leaves_server() {
+                return step.heartbeat_to_barrier(request);
+            }
+            let code = if step.is_hosted() {
+                step.hosted_heartbeat(request)
+            } else {
+                step.classic_heartbeat(request)
+            };
+            code.map(|code| (code, None))
         });
         let error_code = match answer {
             Some(Ok(code)) => code,
@@ -328,7 +374,11 @@ impl GroupShard {
 
     pub(super) fn describe_consumer_groups(&self, group_ids: &[String]) -> GroupResponse {
         let assignor = self.config.consumer_assignor(None).name();
-        let describe = |id: &String| match self.logged.committed_consumer_group(id) {
+        let found = |id: &String| {
+            let group = self.logged.committed_consumer_group(id);
+            group.filter(|_| !self.is_hosted_committed(id))
+        };
+        let describe = |id: &String| match found(id) {
             Some(group) => group.describe(id, assignor, &self.image),
             None if self.logged.committed_group(id).is_some() => {
                 describe_unknown(id, format!("Group {id} is not a consumer group."))

@@ -9,6 +9,7 @@ use thalweg_wire::Uuid;
 use super::{GroupShard, Out};
 use crate::GroupConfig;
 use crate::consumer::{RegexJob, RegexesResolved, TargetComputed, TargetJob};
+use crate::hosted::is_hosted;
 use crate::offsets::delete_topics;
 
 /// Something outside the log changed.
@@ -77,6 +78,7 @@ impl GroupShard {
         &mut self,
         image: Arc<MetadataImage>,
         changes: Option<&Changes>,
+        now: Now,
         out: &mut Out,
     ) {
         self.image = image;
@@ -104,10 +106,21 @@ impl GroupShard {
             self.hashes.forget(name);
         }
         if !names.is_empty() {
+            let mut hosted = Vec::new();
             for (id, group) in self.logged.consumer_groups() {
                 if names.iter().any(|name| group.topics().contains_key(name)) {
                     self.consumers.refresh(id);
+                    if is_hosted(group, &self.config, id) {
+                        hosted.push(id.clone());
+                    }
                 }
+            }
+            for id in hosted {
+                self.with_consumer_group(&id, now, out, |step| {
+                    step.hosted_refresh();
+                    Ok(((), None))
+                });
+                out.atomic = false;
             }
         }
         let deleted: Vec<(Uuid, Arc<str>)> =

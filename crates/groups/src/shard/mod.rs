@@ -6,6 +6,7 @@
 
 mod consumer;
 mod event;
+mod hosted;
 mod reserved;
 
 use std::collections::btree_map::Entry;
@@ -31,6 +32,7 @@ use thalweg_metadata::image::MetadataImage;
 use crate::consumer::{
     ConsumerGroupState, HostedJoin, LiveGroups, TopicHashes, list as list_consumer_group,
 };
+use crate::hosted::{is_hosted, list as list_hosted};
 use crate::logged::{Existence, GroupEntry, Logged};
 use crate::metrics::{GroupCounters, GroupCounts};
 use crate::offsets::{
@@ -58,6 +60,8 @@ pub enum GroupTimer {
     ConsumerSession(Arc<str>, Arc<str>),
     /// A member (group, member) of a consumer group had time enough to give partitions up.
     Rebalance(Arc<str>, Arc<str>),
+    /// A group's next target assignment may be computed.
+    Assign(Arc<str>),
     /// A classic member (group, member) of a consumer group had time enough to join again.
     ClassicJoin(Arc<str>, Arc<str>),
     /// A classic member (group, member) of a consumer group had time enough to send SyncGroup.
@@ -147,8 +151,12 @@ impl GroupShard {
                 ClassicGroupState::Dead => counts.dead += 1,
             }
         }
-        for (_, group) in self.logged.consumer_groups() {
+        for (id, group) in self.logged.consumer_groups() {
             counts.members += group.members().len();
+            if is_hosted(group, &self.config, id) {
+                counts.stable += 1;
+                continue;
+            }
             match group.state() {
                 ConsumerGroupState::Empty => counts.consumer_empty += 1,
                 ConsumerGroupState::Assigning => counts.consumer_assigning += 1,
@@ -277,6 +285,9 @@ impl GroupShard {
 
     fn describe(&self, context: &RequestContext, group_ids: &[String]) -> GroupResponse {
         let describe = |id: &String| -> DescribedGroup {
+            if let Some(described) = self.describe_hosted(id) {
+                return described;
+            }
             match self.committed_group(id) {
                 Some(group) => group.describe(),
                 None => {
@@ -296,6 +307,7 @@ impl GroupShard {
         let mut groups = Vec::new();
         for id in self.logged.committed_groups() {
             let listed = match self.logged.committed_consumer_state(&id) {
+                Some(_) if self.is_hosted_committed(&id) => Some(list_hosted(&id)),
                 Some(state) => Some(list_consumer_group(&id, state)),
                 None if self.committed_reserved(&id).is_some() => {
                     self.committed_reserved(&id).map(|group_type| list_reserved(&id, group_type))
@@ -460,7 +472,7 @@ impl Shard for GroupShard {
                 if self.is_consumer_group(&request.group_id)
                     && !self.is_empty_consumer_group(&request.group_id) =>
             {
-                self.join_consumer_group(context, request, now, out)
+                self.join_consumer_group(token, context, request, now, out)
             }
             GroupRequest::SyncGroup(request) if self.is_consumer_group(&request.group_id) => {
                 self.sync_consumer_group(request, now, out)
@@ -472,6 +484,9 @@ impl Shard for GroupShard {
                 Reply::AfterCommit(self.leave_consumer_group(context, request, now, out))
             }
             GroupRequest::JoinGroup(request) => {
+                if let Some(reply) = self.host_joining(context, request, now, out) {
+                    return reply;
+                }
                 self.join(token, context, request, now, out);
                 Reply::Deferred
             }
@@ -480,6 +495,9 @@ impl Shard for GroupShard {
                 Reply::Deferred
             }
             GroupRequest::Heartbeat(request) => {
+                if let Some(reply) = self.host_stable(request, now, out) {
+                    return reply;
+                }
                 Reply::AfterCommit(self.heartbeat(request, now, out))
             }
             GroupRequest::LeaveGroup(request) => {
@@ -515,10 +533,10 @@ impl Shard for GroupShard {
         }
     }
 
-    fn event(&mut self, event: GroupEvent, _now: Now, out: &mut Out) {
+    fn event(&mut self, event: GroupEvent, now: Now, out: &mut Out) {
         match event {
             GroupEvent::Metadata { image, changes } => {
-                self.metadata_changed(image, changes.as_deref(), out);
+                self.metadata_changed(image, changes.as_deref(), now, out);
             }
             GroupEvent::Config(config) => self.config = config,
         }
@@ -539,6 +557,12 @@ impl Shard for GroupShard {
             }
             GroupTimer::Session(id, member) => {
                 self.with_group(&id, now, out, |group, env| group.session_ended(&member, env));
+            }
+            GroupTimer::Assign(id) => {
+                self.with_consumer_group(&id, now, out, |step| {
+                    step.hosted_assign();
+                    Ok(((), None))
+                });
             }
             timer => self.consumer_timer(&timer, now, out),
         }

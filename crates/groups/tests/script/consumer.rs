@@ -8,8 +8,8 @@ use thalweg_groups::consumer::{
     ClassicMetadata, ConsumerGroup, ConsumerGroupRecord, OwnedPartitions,
 };
 use thalweg_groups::{
-    Assignors, ConsumerGroupConfig, ConsumerMigrationPolicy, GroupConfig, GroupEvent, GroupRequest,
-    java_string_hash,
+    Assignors, ClassicRebalanceMode, ConsumerGroupConfig, ConsumerMigrationPolicy, GroupConfig,
+    GroupEvent, GroupRequest, java_string_hash,
 };
 use thalweg_metadata::image::{Delta, MetadataImage, Provenance};
 use thalweg_wire::Uuid;
@@ -70,6 +70,11 @@ pub fn configure(op: &Op<'_>, config: GroupConfig) -> GroupConfig {
             session_timeout_ms: op.number("csession", consumer.session_timeout_ms),
             heartbeat_interval_ms: op.number("chb", consumer.heartbeat_interval_ms),
             assignment_interval_ms: op.number("cint", consumer.assignment_interval_ms),
+            classic_rebalance_mode: op
+                .get("mode")
+                .map_or(consumer.classic_rebalance_mode, |name| {
+                    ClassicRebalanceMode::named(name).expect("a mode")
+                }),
         },
         consumer_max_size: op.number("cmax", config.consumer_max_size),
         consumer_assignors: Assignors(vec![&DEALER, &BACKWARDS_DEALER]),
@@ -90,6 +95,7 @@ pub fn configure_group(op: &Op<'_>, config: &GroupConfig) -> GroupConfig {
         session_timeout_ms: op.number("session.timeout", consumer.session_timeout_ms),
         heartbeat_interval_ms: op.number("heartbeat.interval", consumer.heartbeat_interval_ms),
         assignment_interval_ms: op.number("assignment.interval", consumer.assignment_interval_ms),
+        ..consumer
     };
     groups.insert(op.text("g", ""), own);
     GroupConfig { consumer_groups: Arc::new(groups), ..config.clone() }

@@ -250,6 +250,8 @@ getters! {
     group_consumer_assignors: list = "group.consumer.assignors";
     /// `group.consumer.migration.policy`, in any case.
     group_consumer_migration_policy: text = "group.consumer.migration.policy";
+    /// `thalweg.group.classic.rebalance.mode`, in any case.
+    group_classic_rebalance_mode: text = "thalweg.group.classic.rebalance.mode";
     /// `group.coordinator.append.linger.ms`; -1 adapts.
     group_append_linger_ms: int = "group.coordinator.append.linger.ms";
     /// `metadata.log.segment.bytes`.

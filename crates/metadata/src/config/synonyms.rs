@@ -92,6 +92,7 @@ pub const GROUP_SYNONYMS: &[(&str, &str)] = &[
     ("streams.initial.rebalance.delay.ms", "group.streams.initial.rebalance.delay.ms"),
     ("streams.num.standby.replicas", "group.streams.num.standby.replicas"),
     ("streams.session.timeout.ms", "group.streams.session.timeout.ms"),
+    ("thalweg.group.classic.rebalance.mode", "thalweg.group.classic.rebalance.mode"),
 ];
 
 /// The broker config behind a group config.

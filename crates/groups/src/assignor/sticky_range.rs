@@ -1,0 +1,220 @@
+//! `range` of groups whose classic members the server assigns: co-partitioned, and few moves.
+//!
+//! What users of `range` rely on is kept: topics with equally many partitions and the same subscribers
+//! are co-partitioned (who gets partition 5 of one gets partition 5 of the other), and of each topic
+//! everybody gets as many as anybody else, or one more. What costs them is not: Kafka's gives out
+//! contiguous ranges in the order of member ids, so that one join shifts half the group. Here a member
+//! keeps the numbers that it has, as far as its share goes, and the ranges need not be contiguous.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::range::compare;
+use super::subscriptions::Subscriptions;
+use super::{Assignor, GroupSpec, MemberAssignment};
+
+/// The assignor `range` with minimal moves.
+#[derive(Clone, Copy, Debug)]
+pub struct StickyRangeAssignor;
+
+/// Nobody, among members.
+const NOBODY: u32 = u32::MAX;
+
+/// Topics that are co-partitioned.
+struct Class {
+    topics: Vec<u32>,
+    partitions: u32,
+    /// Members, as places in the order of the assignor.
+    subscribers: Vec<u32>,
+}
+
+/// Who goes first where a share does not come out even and some get one partition more.
+#[derive(Clone, Copy, Debug)]
+enum Extra {
+    /// Who has it, then who has least of other topics.
+    Holders,
+    /// Who has least of other topics, then who has it.
+    Idle,
+    /// The first in the order of the assignor, as in Kafka.
+    First,
+}
+
+/// Who of a class's subscribers gets each partition number; moves as few as the shares allow.
+/// Subscribers are places in `load`, which says what they have of other topics.
+fn assign_class(
+    subscribers: usize,
+    mut owners: Vec<u32>,
+    load: &[usize],
+    extra_to: Extra,
+) -> Vec<u32> {
+    let partitions = owners.len();
+    let (quota, extra) = (partitions / subscribers, partitions % subscribers);
+    let mut held = vec![0usize; subscribers];
+    for &owner in owners.iter().filter(|owner| **owner != NOBODY) {
+        held[owner as usize] += 1;
+    }
+    let mut by_claim: Vec<usize> = (0..subscribers).collect();
+    by_claim.sort_by_key(|&slot| {
+        let claim = Reverse(held[slot].min(quota + 1));
+        match extra_to {
+            Extra::Holders => (Some(claim), load[slot], None, slot),
+            Extra::Idle => (None, load[slot], Some(claim), slot),
+            Extra::First => (None, 0, None, slot),
+        }
+    });
+    let mut left = vec![quota; subscribers];
+    by_claim.iter().take(extra).for_each(|&slot| left[slot] += 1);
+    for owner in owners.iter_mut().filter(|owner| **owner != NOBODY) {
+        match &mut left[*owner as usize] {
+            0 => *owner = NOBODY,
+            left => *left -= 1,
+        }
+    }
+    let takers = left.iter().enumerate().flat_map(|(slot, &left)| std::iter::repeat_n(slot, left));
+    let free = owners.iter_mut().filter(|owner| **owner == NOBODY);
+    free.zip(takers).for_each(|(owner, slot)| *owner = slot as u32);
+    owners
+}
+
+/// Topics by what they are co-partitioned by, in the order of their ids.
+fn classes(subscriptions: &Subscriptions) -> Vec<Class> {
+    let mut subscriptions_of = vec![Vec::new(); subscriptions.topics.len()];
+    for (number, topics) in subscriptions.distinct.iter().enumerate() {
+        for &topic in topics {
+            subscriptions_of[topic as usize].push(number as u32);
+        }
+    }
+    let mut places = vec![Vec::new(); subscriptions.distinct.len()];
+    for (place, &subscription) in subscriptions.of_member.iter().enumerate() {
+        places[subscription as usize].push(place as u32);
+    }
+    let mut numbers: BTreeMap<(u32, &[u32]), usize> = BTreeMap::new();
+    let mut classes: Vec<Class> = Vec::new();
+    for (at, topic) in subscriptions.topics.iter().enumerate() {
+        let of = subscriptions_of[at].as_slice();
+        let number = *numbers.entry((topic.partitions, of)).or_insert_with(|| {
+            let mut subscribers: Vec<u32> =
+                of.iter().flat_map(|&number| places[number as usize].iter().copied()).collect();
+            subscribers.sort_unstable();
+            classes.push(Class { topics: Vec::new(), partitions: topic.partitions, subscribers });
+            classes.len() - 1
+        });
+        classes[number].topics.push(at as u32);
+    }
+    classes
+}
+
+/// A group, read.
+struct Spec {
+    subscriptions: Subscriptions,
+    classes: Vec<Class>,
+    /// Who has each partition, by place.
+    owners: Vec<u32>,
+}
+
+/// The topics and partitions of each member, by place.
+type Found = Vec<Vec<(u32, i32)>>;
+
+impl Spec {
+    fn new(group: &GroupSpec<'_>, order: &[u32]) -> Spec {
+        let subscriptions = Subscriptions::new(group, order);
+        let classes = classes(&subscriptions);
+        let mut owners = vec![NOBODY; subscriptions.partitions as usize];
+        for (place, &member) in order.iter().enumerate() {
+            for (id, partitions) in group.members[member as usize].assignment.iter() {
+                let topics = &subscriptions.topics;
+                let Ok(at) = topics.binary_search_by_key(&id.as_u128(), |t| t.id.as_u128()) else {
+                    continue;
+                };
+                for &partition in partitions {
+                    let known = u32::try_from(partition).ok();
+                    let known = known.filter(|partition| *partition < topics[at].partitions);
+                    let owner = known.map(|known| &mut owners[(topics[at].first + known) as usize]);
+                    if let Some(owner) = owner.filter(|owner| **owner == NOBODY) {
+                        *owner = place as u32;
+                    }
+                }
+            }
+        }
+        Spec { subscriptions, classes, owners }
+    }
+
+    /// The most that a member gets from Kafka's `range`.
+    fn load_max(&self) -> usize {
+        let mut load = vec![0usize; self.subscriptions.of_member.len()];
+        for class in &self.classes {
+            let (partitions, subscribers) = (class.partitions as usize, class.subscribers.len());
+            for (slot, &place) in class.subscribers.iter().enumerate() {
+                let extra = usize::from(slot < partitions % subscribers);
+                load[place as usize] += (partitions / subscribers + extra) * class.topics.len();
+            }
+        }
+        load.into_iter().max().unwrap_or(0)
+    }
+
+    /// An assignment, and the most that a member gets.
+    fn assign(&self, extra_to: Extra) -> (Found, usize) {
+        let members = self.subscriptions.of_member.len();
+        let mut load = vec![0usize; members];
+        let mut found: Found = vec![Vec::new(); members];
+        let mut slots = vec![NOBODY; members];
+        for class in &self.classes {
+            for (slot, &place) in class.subscribers.iter().enumerate() {
+                slots[place as usize] = slot as u32;
+            }
+            let topics = class.topics.iter().map(|&at| &self.subscriptions.topics[at as usize]);
+            let firsts: Vec<u32> = topics.map(|topic| topic.first).collect();
+            // Whoever has a number of one of the topics has it of all of them.
+            let had = (0..class.partitions).map(|number| {
+                let owners = firsts.iter().map(|first| self.owners[(first + number) as usize]);
+                let mut owners = owners.filter_map(|owner| slots.get(owner as usize).copied());
+                owners.find(|slot| *slot != NOBODY).unwrap_or(NOBODY)
+            });
+            let subscribers = &class.subscribers;
+            let loads: Vec<usize> = subscribers.iter().map(|&place| load[place as usize]).collect();
+            let assigned = assign_class(subscribers.len(), had.collect(), &loads, extra_to);
+            for (number, slot) in assigned.into_iter().enumerate() {
+                let place = subscribers[slot as usize] as usize;
+                load[place] += class.topics.len();
+                found[place].extend(class.topics.iter().map(|&topic| (topic, number as i32)));
+            }
+            subscribers.iter().for_each(|&place| slots[place as usize] = NOBODY);
+        }
+        (found, load.into_iter().max().unwrap_or(0))
+    }
+}
+
+impl Assignor for StickyRangeAssignor {
+    fn name(&self) -> &'static str {
+        "range"
+    }
+
+    fn assign(&self, group: &GroupSpec<'_>) -> Vec<Arc<MemberAssignment>> {
+        let mut order: Vec<u32> = (0..group.members.len() as u32).collect();
+        order.sort_by(|&a, &b| compare(&group.members[a as usize], &group.members[b as usize]));
+        let spec = Spec::new(group, &order);
+        // Few moves, as long as nobody has more than Kafka would give to somebody.
+        let load_max = spec.load_max();
+        let (mut found, mut load) = spec.assign(Extra::Holders);
+        for extra_to in [Extra::Idle, Extra::First] {
+            if load > load_max {
+                (found, load) = spec.assign(extra_to);
+            }
+        }
+        let mut assignments: Vec<Arc<MemberAssignment>> =
+            group.members.iter().map(|member| Arc::clone(member.assignment)).collect();
+        for (mut found, &member) in found.into_iter().zip(&order) {
+            found.sort_unstable();
+            let mut assignment = MemberAssignment::default();
+            for (topic, partition) in found {
+                assignment.push(spec.subscriptions.topics[topic as usize].id, partition);
+            }
+            let assigned = &mut assignments[member as usize];
+            if **assigned != assignment {
+                *assigned = Arc::new(assignment);
+            }
+        }
+        assignments
+    }
+}

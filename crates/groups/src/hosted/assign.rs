@@ -1,0 +1,145 @@
+//! When a group of classic members gets a new target assignment. Their requests do not wait for it.
+
+use std::sync::Arc;
+
+use thalweg_coordinator::CoordinatorRecord as _;
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::{GroupMetadataValue, HeartbeatRequest};
+
+use super::{assignor_of, is_hostable};
+use crate::assignor::Assignor;
+use crate::consumer::{ConsumerMember, Downgrade, Refused, Step};
+use crate::subscription::CONSUMER_PROTOCOL_TYPE;
+use crate::{GroupRecord, GroupTimer};
+
+impl Step<'_, '_> {
+    /// The assignor that the group's members have chosen, once `after` has taken the place of `before`.
+    pub(crate) fn chosen_assignor(
+        &self,
+        change: Option<(&ConsumerMember, &ConsumerMember)>,
+    ) -> &'static dyn Assignor {
+        let hosted = match change {
+            None => self.is_hosted().then(|| self.voted()),
+            Some((_, after)) => self.is_hosted_with(after).then(|| self.voted_with(after)),
+        };
+        if let Some(protocol) = hosted {
+            return assignor_of(protocol.unwrap_or_default());
+        }
+        let name = |member: &'_ ConsumerMember| member.metadata.server_assignor.clone();
+        let (leaving, joining) = change.map_or((None, None), |(a, b)| (name(a), name(b)));
+        let wanted = self.group.preferred_assignor(leaving.as_ref(), joining.as_ref());
+        self.cx.config.consumer_assignor(wanted.as_deref())
+    }
+
+    /// Members beside `after`, which may be in the place of a static member of another id.
+    fn others<'s>(
+        &'s self,
+        after: &'s ConsumerMember,
+    ) -> impl Iterator<Item = &'s ConsumerMember> + Clone {
+        let instance_id = after.metadata.instance_id.as_deref();
+        let replaced = instance_id.and_then(|id| self.group.static_member(id)).map(|m| &m.id);
+        let members = self.group.members().values().map(|member| &**member);
+        members.filter(move |member| member.id != after.id && replaced != Some(&member.id))
+    }
+
+    fn is_hosted_with(&self, after: &ConsumerMember) -> bool {
+        after.is_classic()
+            && self.is_server_mode()
+            && (is_hostable(self.group) || self.others(after).all(ConsumerMember::is_classic))
+    }
+
+    fn voted_with<'s>(&'s self, after: &'s ConsumerMember) -> Option<&'s str> {
+        super::voted(self.others(after).chain([after]))
+    }
+
+    /// Has a new target assignment computed if one is due and nobody else sees to it; looks at the
+    /// metadata again if that is due.
+    pub(crate) fn look_after_target(&mut self) {
+        if self.has_metadata_expired() {
+            return self.hosted_refresh();
+        }
+        let epochs = self.group.epochs();
+        if epochs.assignment < epochs.group && !self.is_assigning() {
+            self.assign_soon();
+        }
+    }
+
+    /// Takes note of the group's topics as they are now.
+    pub(crate) fn hosted_refresh(&mut self) {
+        if !self.is_hosted() {
+            return;
+        }
+        let epochs = *self.group.epochs();
+        let hash = self.hash_of(self.group.topics());
+        let is_new = hash != epochs.metadata_hash;
+        let epoch = if is_new { self.bump_epoch(hash) } else { epochs.group };
+        self.metadata_refreshed(epoch);
+        if epoch > epochs.assignment && !self.is_assigning() {
+            self.assign_soon();
+        }
+    }
+
+    /// Has a target assignment computed after what is under way, as soon as the group may have one.
+    pub(crate) fn assign_soon(&mut self) {
+        let timer = GroupTimer::Assign(self.id.clone());
+        let delay_ms = self.assignment_delay_ms();
+        self.cx.out.schedule_if_absent(timer, delay_ms);
+    }
+
+    /// Computes the target assignment that is due, or has it computed.
+    pub(crate) fn hosted_assign(&mut self) {
+        let epochs = *self.group.epochs();
+        if !self.is_hosted() || epochs.assignment >= epochs.group || self.is_assigning() {
+            return;
+        }
+        if self.assignment_delay_ms() > 0 {
+            return self.assign_soon();
+        }
+        self.assign(epochs.group);
+    }
+
+    /// The classic group that this becomes, whose members all have to join again. Refused if its record,
+    /// which has all members, would be too long.
+    pub(crate) fn return_to_barrier(&mut self) -> Result<Downgrade, Refused> {
+        let before = self.records.len();
+        let downgrade = self.downgrade(&[], None, true);
+        let record = self.records.last().and_then(|record| record.encode().ok());
+        let bytes = record.map_or(0, |record| record.value.map_or(0, |value| value.len()));
+        match downgrade {
+            Ok(downgrade) if bytes <= self.cx.config.max_record_bytes => return Ok(downgrade),
+            _ => {}
+        }
+        self.records.truncate(before);
+        self.live().stays_hosted = true;
+        let message = "The group is too large for a classic one.";
+        Err(Refused::new(ErrorCode::GROUP_MAX_SIZE_REACHED, message))
+    }
+
+    /// Handles a heartbeat in a group that becomes a classic one.
+    pub(crate) fn heartbeat_to_barrier(
+        &mut self,
+        request: &HeartbeatRequest,
+    ) -> Result<(ErrorCode, Option<Downgrade>), Refused> {
+        let instance_id = request.group_instance_id.as_deref();
+        self.classic_member(&request.member_id, instance_id, request.generation_id)?;
+        match self.return_to_barrier() {
+            Ok(downgrade) => Ok((ErrorCode::REBALANCE_IN_PROGRESS, Some(downgrade))),
+            Err(_) => self.classic_heartbeat(request).map(|code| (code, None)),
+        }
+    }
+
+    /// Records that end a group with its last members. Its offsets are those of a classic group then.
+    pub(crate) fn end_hosted(&mut self, members: &[Arc<ConsumerMember>]) {
+        self.end_group(None);
+        let record = GroupMetadataValue {
+            protocol_type: CONSUMER_PROTOCOL_TYPE.to_owned(),
+            generation: self.group.epochs().group,
+            current_state_timestamp: self.cx.now.wall_ms,
+            ..Default::default()
+        };
+        self.records.push(GroupRecord::group_metadata(self.id, Some(record)));
+        for member in members {
+            self.cancel_timers(&member.id);
+        }
+    }
+}

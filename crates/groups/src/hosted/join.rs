@@ -1,0 +1,202 @@
+//! JoinGroup for a group that the coordinator assigns.
+
+use std::sync::Arc;
+
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::{JoinGroupRequest, JoinGroupResponse};
+
+use super::{is_built_in, stored_assignor};
+use crate::RequestContext;
+use crate::classic::{FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP, new_member_id};
+use crate::consumer::{
+    ConsumerMember, HostedJoin, Joined, Refused, Step, classic_metadata, subscription_of,
+};
+use crate::request::join_error;
+use crate::subscription::CONSUMER_PROTOCOL_TYPE;
+
+/// What becomes of a join.
+pub(crate) enum Entry {
+    /// It has been answered.
+    Joined(Box<Joined>),
+    /// With this member the group votes for an assignor that only its members have.
+    NeedsBarrier,
+}
+
+/// Who joins.
+enum Joining {
+    /// A member that nothing is known of.
+    New(Arc<str>),
+    /// A member that comes again.
+    Known(Arc<ConsumerMember>),
+    /// A static member that has lost its id, if there is one of the instance; it gets this one.
+    Static(Arc<str>),
+    /// It is given this id, to come back with.
+    WithoutId(Arc<str>),
+}
+
+fn refuse(code: ErrorCode, message: impl Into<String>) -> Refused {
+    Refused::new(code, message)
+}
+
+/// Whether a consumer that joins, and whose vote alone counts, makes a group of this kind.
+pub(crate) fn founds_hosted_group(request: &JoinGroupRequest) -> bool {
+    request.protocol_type == CONSUMER_PROTOCOL_TYPE
+        && request.protocols.first().is_some_and(|first| {
+            is_built_in(&first.name) && subscription_of(&first.metadata).is_some()
+        })
+}
+
+impl Step<'_, '_> {
+    /// Handles JoinGroup.
+    pub(crate) fn hosted_join(
+        &mut self,
+        context: &RequestContext,
+        request: &JoinGroupRequest,
+    ) -> Result<Entry, Refused> {
+        let instance_id = request.group_instance_id.as_deref();
+        let before = match instance_id {
+            Some(instance_id) => self.group.static_member(instance_id),
+            None => self.group.member(&request.member_id),
+        };
+        let before = before.cloned();
+        let max = self.cx.config.max_size;
+        if before.is_none() && self.group.members().len() >= max {
+            let message = format!("The group has reached its maximum size of {max} members.");
+            return Err(refuse(ErrorCode::GROUP_MAX_SIZE_REACHED, message));
+        }
+        let is_consumer = request.protocol_type == CONSUMER_PROTOCOL_TYPE;
+        let ballot = self.ballot(before.as_deref(), &request.protocols).filter(|_| is_consumer);
+        let Some(protocol) = ballot.map(str::to_owned) else {
+            let message = "The member has no protocol in common with all others.";
+            return Err(refuse(ErrorCode::INCONSISTENT_GROUP_PROTOCOL, message));
+        };
+        let joining = self.joining(context, request)?;
+        if let Joining::WithoutId(id) = joining {
+            return self.hand_out(id, request).map(|joined| Entry::Joined(Box::new(joined)));
+        }
+        if !is_built_in(&protocol) {
+            return Ok(Entry::NeedsBarrier);
+        }
+        // At a barrier what a member says is not written before the group has come together.
+        if said_bytes(request) > self.cx.config.max_record_bytes {
+            if self.group.members().is_empty() {
+                return Ok(Entry::NeedsBarrier);
+            }
+            let message = "What the member says does not fit a record.";
+            return Err(refuse(ErrorCode::GROUP_MAX_SIZE_REACHED, message));
+        }
+        let member = match joining {
+            Joining::New(id) | Joining::WithoutId(id) => Arc::new(ConsumerMember::new(id)),
+            Joining::Known(member) => member,
+            // Not refused: only a member of the consumer protocol can be there and keep its instance.
+            Joining::Static(id) => self.join_static(&id, instance_id.unwrap_or_default(), true)?,
+        };
+        self.enter(context, request, &member, &protocol)
+            .map(|joined| Entry::Joined(Box::new(joined)))
+    }
+
+    /// Who a request is from.
+    fn joining(
+        &mut self,
+        context: &RequestContext,
+        request: &JoinGroupRequest,
+    ) -> Result<Joining, Refused> {
+        let instance_id = request.group_instance_id.as_deref();
+        let claimed = request.member_id.as_str();
+        if claimed.is_empty() {
+            let id = new_member_id(context, instance_id);
+            let returns = context.api_version >= FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP;
+            return Ok(match instance_id {
+                Some(_) => Joining::Static(id),
+                None if returns => Joining::WithoutId(id),
+                None => Joining::New(id),
+            });
+        }
+        let pending = self.live().pending.get(claimed).cloned();
+        match (instance_id, pending) {
+            (None, Some(id)) => Ok(Joining::New(id)),
+            (None, None) => self.member(claimed, false).map(Joining::Known),
+            (Some(id), _) => self.known_static(claimed, id).map(Joining::Known),
+        }
+    }
+
+    /// Gives an id to a member that has to come back with it.
+    fn hand_out(&mut self, id: Arc<str>, request: &JoinGroupRequest) -> Result<Joined, Refused> {
+        if self.live().pending.len() >= self.cx.config.max_pending_members {
+            let message = "Too many members were given an id and have not joined.";
+            return Err(refuse(ErrorCode::GROUP_MAX_SIZE_REACHED, message));
+        }
+        self.live().pending.insert(id.clone());
+        self.schedule_session(&id, request.session_timeout_ms);
+        let response = join_error(&id, ErrorCode::MEMBER_ID_REQUIRED);
+        Ok(Joined { response, then: None, downgrade: None })
+    }
+
+    /// Lets a member in, or takes note of what it says now, and makes its next step.
+    fn enter(
+        &mut self,
+        context: &RequestContext,
+        request: &JoinGroupRequest,
+        member: &Arc<ConsumerMember>,
+        protocol: &str,
+    ) -> Result<Joined, Refused> {
+        let said = request.protocols.iter().find(|said| said.name == protocol);
+        let subscription =
+            said.and_then(|said| subscription_of(&said.metadata)).ok_or_else(|| {
+                let message = format!("The subscription for {protocol} cannot be read.");
+                refuse(ErrorCode::INCONSISTENT_GROUP_PROTOCOL, message)
+            })?;
+        let is_new_vote = self.voted().is_some_and(|voted| voted != protocol);
+        let mut metadata = classic_metadata(&member.metadata, context, request, &subscription);
+        metadata.server_assignor = Some(stored_assignor(protocol).into());
+        if context.api_version == 0 {
+            // It has no rebalance timeout; the session's is meant.
+            metadata.rebalance_timeout_ms = request.session_timeout_ms;
+        }
+        if let Some(classic) = &mut metadata.classic {
+            first_of_each(&mut classic.protocols);
+        }
+        let mut updated = ConsumerMember::clone(member);
+        if metadata != *member.metadata {
+            self.refuse_without_room(&metadata, member)?;
+            updated.metadata = Arc::new(metadata);
+        }
+        let renamed = self.update_metadata(member, &updated);
+        let is_new = self.live().pending.remove(&updated.id) || member.metadata.classic.is_none();
+        let found = self.subscription(renamed || is_new || is_new_vote, member, &updated);
+        let owned = self.owned_by_id(&subscription);
+        let (epoch, target) = self.update_target(&found, member, &updated);
+        let updated = self.reconcile(updated, epoch, &target, renamed, Some(&owned))?;
+        if epoch < found.group_epoch {
+            self.assign_soon();
+        }
+        // As long as the answer waits for the log, and longer if it comes too late for the client.
+        self.schedule_session(&updated.id, request.session_timeout_ms);
+        let then = HostedJoin {
+            group: self.id.clone(),
+            member: updated.id.clone(),
+            session_timeout_ms: request.session_timeout_ms,
+            rebalance_timeout_ms: updated.metadata.rebalance_timeout_ms,
+        };
+        let response = JoinGroupResponse {
+            member_id: updated.id.to_string(),
+            generation_id: updated.epoch,
+            protocol_type: Some(CONSUMER_PROTOCOL_TYPE.to_owned()),
+            protocol_name: Some(protocol.to_owned()),
+            ..Default::default()
+        };
+        Ok(Joined { response, then: Some(then), downgrade: None })
+    }
+}
+
+/// About how long the record of a member that joins is.
+fn said_bytes(request: &JoinGroupRequest) -> usize {
+    let protocols = request.protocols.iter().map(|said| said.name.len() + said.metadata.len() + 16);
+    protocols.sum::<usize>() + 1_024
+}
+
+/// A protocol that a member names twice counts once, as it is said first.
+fn first_of_each<T>(protocols: &mut Vec<(Box<str>, T)>) {
+    let mut seen = std::collections::HashSet::new();
+    protocols.retain(|(name, _)| seen.insert(name.clone()));
+}

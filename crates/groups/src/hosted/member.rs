@@ -1,0 +1,86 @@
+//! Heartbeat and SyncGroup of members whose group the coordinator assigns.
+
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::{HeartbeatRequest, SyncGroupRequest, SyncGroupResponse};
+
+use crate::GroupTimer;
+use crate::consumer::{ConsumerMember, MemberState, Refused, Step, assigned_bytes};
+use crate::subscription::CONSUMER_PROTOCOL_TYPE;
+
+impl Step<'_, '_> {
+    /// Handles Heartbeat.
+    pub(crate) fn hosted_heartbeat(
+        &mut self,
+        request: &HeartbeatRequest,
+    ) -> Result<ErrorCode, Refused> {
+        let (member, classic) = self.classic_member(
+            &request.member_id,
+            request.group_instance_id.as_deref(),
+            request.generation_id,
+        )?;
+        self.schedule_session(&member.id, classic.session_timeout_ms);
+        self.look_after_target();
+        if self.has_to_rejoin(&member) {
+            self.expect_join(&member);
+            return Ok(ErrorCode::REBALANCE_IN_PROGRESS);
+        }
+        if member.epoch < self.group.epochs().assignment {
+            // What it was asked for may be taken back before it heard of it.
+            self.cx.out.cancel(GroupTimer::ClassicJoin(self.id.clone(), member.id.clone()));
+        }
+        Ok(ErrorCode::NONE)
+    }
+
+    /// Whether a member has something to give up, or something to get that nobody has any more.
+    pub(crate) fn has_to_rejoin(&self, member: &ConsumerMember) -> bool {
+        match member.state {
+            MemberState::UnrevokedPartitions => return true,
+            MemberState::Stable if member.epoch >= self.group.epochs().assignment => return false,
+            _ => {}
+        }
+        let Some(target) = self.group.targets().get(&member.id) else {
+            return !member.assigned.is_empty();
+        };
+        let kept = member.assigned.iter().filter(|o| target.contains(o.topic_id, o.partition));
+        let kept = kept.count();
+        if kept < member.assigned.len() {
+            return true;
+        }
+        let is_free = |topic_id, partition: &i32| {
+            !member.assigned.contains(topic_id, *partition)
+                && !self.group.is_owned(topic_id, *partition)
+        };
+        kept < target.len()
+            && target.iter().any(|(id, partitions)| partitions.iter().any(|p| is_free(id, p)))
+    }
+
+    /// Handles SyncGroup. The session goes on when the answer leaves.
+    pub(crate) fn hosted_sync(
+        &mut self,
+        request: &SyncGroupRequest,
+    ) -> Result<SyncGroupResponse, Refused> {
+        let (member, classic) = self.classic_member(
+            &request.member_id,
+            request.group_instance_id.as_deref(),
+            request.generation_id,
+        )?;
+        let said = request.protocol_name.as_deref();
+        let protocol = classic.protocols.iter().find(|(name, _)| said.is_none_or(|n| n == &**name));
+        let is_consumer =
+            request.protocol_type.as_deref().is_none_or(|name| name == CONSUMER_PROTOCOL_TYPE);
+        let Some((_, metadata)) = protocol.filter(|_| is_consumer) else {
+            let message =
+                format!("Member {} has not offered the protocol of its request.", member.id);
+            return Err(Refused::new(ErrorCode::INCONSISTENT_GROUP_PROTOCOL, message));
+        };
+        let assignment = assigned_bytes(&member, metadata, self.cx.image)?;
+        self.cx.out.cancel(GroupTimer::ClassicSync(self.id.clone(), member.id.clone()));
+        self.schedule_session(&member.id, classic.session_timeout_ms);
+        Ok(SyncGroupResponse {
+            protocol_type: request.protocol_type.clone(),
+            protocol_name: request.protocol_name.clone(),
+            assignment: assignment.into(),
+            ..Default::default()
+        })
+    }
+}

@@ -1,0 +1,351 @@
+//! Classic consumers as the coordinator sees them: they join, sync, send heartbeats, give up what they
+//! are to give up, commit and die.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use thalweg_coordinator::Token;
+use thalweg_groups::{GroupRequest, GroupResponse, RequestContext, Submission};
+use thalweg_wire::messages::consumer_protocol_subscription::TopicPartition;
+use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
+use thalweg_wire::messages::leave_group_request::MemberIdentity;
+use thalweg_wire::messages::offset_commit_request::{
+    OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+};
+use thalweg_wire::messages::{
+    ConsumerProtocolAssignment, ConsumerProtocolSubscription, HeartbeatRequest, JoinGroupRequest,
+    JoinGroupResponse, LeaveGroupRequest, OffsetCommitRequest, SyncGroupRequest, SyncGroupResponse,
+};
+use thalweg_wire::{ErrorCode, Message as _, Reader, Writer};
+
+use crate::script::World;
+
+pub const GROUP: &str = "g";
+pub const SESSION_MS: i32 = 20_000;
+pub const REBALANCE_MS: i32 = 30_000;
+
+/// A topic's name and a partition.
+pub type Partition = (String, i32);
+
+/// A consumer. What it owns is what it believes that it owns.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pub name: String,
+    pub protocols: Vec<&'static str>,
+    pub instance_id: Option<String>,
+    pub topics: Vec<&'static str>,
+    pub is_cooperative: bool,
+    pub member_id: String,
+    pub generation: i32,
+    pub owned: BTreeSet<Partition>,
+    /// It has been answered a JoinGroup and not yet a SyncGroup.
+    pub is_syncing: Option<String>,
+    pub must_join: bool,
+    /// REBALANCE_IN_PROGRESS in heartbeats.
+    pub told: usize,
+    pub joins: usize,
+    /// What it owned in generations that have passed.
+    pub past: Vec<(i32, Partition)>,
+    /// The request that is not answered yet.
+    pub waiting: Option<Token>,
+}
+
+impl Client {
+    pub fn new(name: String, protocols: &[&'static str], topics: &[&'static str]) -> Client {
+        Client {
+            name,
+            protocols: protocols.to_vec(),
+            instance_id: None,
+            topics: topics.to_vec(),
+            // A consumer goes by the rule that all of its assignors support.
+            is_cooperative: protocols == ["cooperative-sticky"],
+            member_id: String::new(),
+            generation: -1,
+            owned: BTreeSet::new(),
+            is_syncing: None,
+            must_join: true,
+            told: 0,
+            joins: 0,
+            past: Vec::new(),
+            waiting: None,
+        }
+    }
+
+    fn submit(&mut self, world: &mut World, api_version: i16, request: GroupRequest) {
+        static RANDOM: AtomicU64 = AtomicU64::new(1);
+        let context = RequestContext {
+            api_version,
+            client_id: self.name.clone(),
+            client_host: "/127.0.0.1".into(),
+            random: RANDOM.fetch_add(1, Ordering::Relaxed).into(),
+        };
+        assert_eq!(self.waiting, None, "one request at a time");
+        self.waiting = Some(world.memory.submit(Submission { context, request }));
+    }
+
+    /// Takes the answer to its request, if there is one; what it came to.
+    pub fn receive(&mut self, world: &mut World) -> Option<ErrorCode> {
+        let response = world.memory.take_answer(self.waiting?)?;
+        self.waiting = None;
+        Some(match response {
+            GroupResponse::JoinGroup(response) => self.joined(response),
+            GroupResponse::SyncGroup(response) => self.synced(&response),
+            GroupResponse::Heartbeat(response) => self.heard(response.error_code),
+            GroupResponse::LeaveGroup(response) => response.error_code,
+            other => panic!("{other:?}"),
+        })
+    }
+
+    /// Sends what it has to send next, if that is no heartbeat. Whether there is anything.
+    pub fn send(&mut self, world: &mut World) -> bool {
+        if self.waiting.is_some() {
+            return false;
+        }
+        if self.must_join {
+            self.join(world);
+        } else if self.is_syncing.is_some() {
+            self.sync(world);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Does all that it can do without a heartbeat.
+    pub fn run(&mut self, world: &mut World) {
+        for _ in 0..20 {
+            let is_refused = self.receive(world).is_some_and(|error| {
+                !matches!(error, ErrorCode::NONE | ErrorCode::REBALANCE_IN_PROGRESS)
+                    && !matches!(
+                        error,
+                        ErrorCode::MEMBER_ID_REQUIRED | ErrorCode::UNKNOWN_MEMBER_ID
+                    )
+            });
+            if is_refused || !self.send(world) {
+                return;
+            }
+        }
+        panic!("{} has no end of it", self.name);
+    }
+
+    /// Sends a heartbeat and does what it is told.
+    pub fn beat(&mut self, world: &mut World) {
+        self.run(world);
+        if self.waiting.is_none() {
+            self.heartbeat(world);
+            self.run(world);
+        }
+    }
+
+    fn subscription(&self) -> Vec<u8> {
+        let mut by_topic: Vec<TopicPartition> = Vec::new();
+        for (topic, partition) in &self.owned {
+            match by_topic.last_mut().filter(|last| last.topic == *topic) {
+                Some(last) => last.partitions.push(*partition),
+                None => by_topic
+                    .push(TopicPartition { topic: topic.clone(), partitions: vec![*partition] }),
+            }
+        }
+        let subscription = ConsumerProtocolSubscription {
+            topics: self.topics.iter().map(|topic| (*topic).to_owned()).collect(),
+            owned_partitions: by_topic,
+            ..Default::default()
+        };
+        let mut w = Writer::new();
+        w.i16(3);
+        subscription.encode(&mut w, 3).expect("a subscription");
+        w.to_vec()
+    }
+
+    /// The consumer gives everything up that it has, as one that lost its membership does.
+    pub fn lose_all(&mut self) {
+        let generation = self.generation;
+        self.past.extend(std::mem::take(&mut self.owned).into_iter().map(|p| (generation, p)));
+    }
+
+    fn give_up(&mut self, lost: Vec<Partition>) {
+        for partition in lost {
+            self.owned.remove(&partition);
+            self.past.push((self.generation, partition));
+        }
+    }
+
+    /// Something refused it: it begins anew.
+    fn fenced(&mut self) {
+        self.lose_all();
+        self.member_id = String::new();
+        self.generation = -1;
+        self.is_syncing = None;
+        self.must_join = true;
+    }
+
+    /// Sends JoinGroup. Eager consumers have given everything up before.
+    fn join(&mut self, world: &mut World) {
+        if !self.is_cooperative {
+            self.lose_all();
+        }
+        self.joins += 1;
+        let metadata = self.subscription();
+        let protocols = self.protocols.iter().map(|name| JoinGroupRequestProtocol {
+            name: (*name).to_owned(),
+            metadata: metadata.clone().into(),
+            ..Default::default()
+        });
+        let request = JoinGroupRequest {
+            group_id: GROUP.to_owned(),
+            session_timeout_ms: SESSION_MS,
+            rebalance_timeout_ms: REBALANCE_MS,
+            member_id: self.member_id.clone(),
+            group_instance_id: self.instance_id.clone(),
+            protocol_type: "consumer".to_owned(),
+            protocols: protocols.collect(),
+            ..Default::default()
+        };
+        self.submit(world, 9, GroupRequest::JoinGroup(request));
+    }
+
+    fn joined(&mut self, response: JoinGroupResponse) -> ErrorCode {
+        match response.error_code {
+            ErrorCode::NONE => {
+                if self.generation != response.generation_id {
+                    let generation = self.generation;
+                    self.past.extend(self.owned.iter().cloned().map(|p| (generation, p)));
+                }
+                self.member_id = response.member_id;
+                self.generation = response.generation_id;
+                self.is_syncing = response.protocol_name;
+                self.must_join = false;
+            }
+            ErrorCode::MEMBER_ID_REQUIRED => self.member_id = response.member_id,
+            ErrorCode::REBALANCE_IN_PROGRESS => {}
+            ErrorCode::UNKNOWN_MEMBER_ID
+            | ErrorCode::ILLEGAL_GENERATION
+            | ErrorCode::FENCED_INSTANCE_ID => self.fenced(),
+            _ => {}
+        }
+        response.error_code
+    }
+
+    fn sync(&mut self, world: &mut World) {
+        let request = SyncGroupRequest {
+            group_id: GROUP.to_owned(),
+            generation_id: self.generation,
+            member_id: self.member_id.clone(),
+            group_instance_id: self.instance_id.clone(),
+            protocol_type: Some("consumer".to_owned()),
+            protocol_name: self.is_syncing.clone(),
+            ..Default::default()
+        };
+        self.submit(world, 5, GroupRequest::SyncGroup(request));
+    }
+
+    fn synced(&mut self, response: &SyncGroupResponse) -> ErrorCode {
+        self.is_syncing = None;
+        match response.error_code {
+            ErrorCode::NONE => {
+                let assigned = assignment(&response.assignment);
+                let revoked: Vec<Partition> = self.owned.difference(&assigned).cloned().collect();
+                assert!(self.is_cooperative || revoked.is_empty(), "eager consumers own nothing");
+                // A cooperative consumer that gave something up says so by joining again.
+                self.must_join = !revoked.is_empty();
+                self.give_up(revoked);
+                self.owned = assigned;
+            }
+            ErrorCode::REBALANCE_IN_PROGRESS => self.must_join = true,
+            ErrorCode::UNKNOWN_MEMBER_ID
+            | ErrorCode::ILLEGAL_GENERATION
+            | ErrorCode::FENCED_INSTANCE_ID => self.fenced(),
+            _ => self.must_join = true,
+        }
+        response.error_code
+    }
+
+    pub fn heartbeat(&mut self, world: &mut World) {
+        let request = HeartbeatRequest {
+            group_id: GROUP.to_owned(),
+            generation_id: self.generation,
+            member_id: self.member_id.clone(),
+            group_instance_id: self.instance_id.clone(),
+            ..Default::default()
+        };
+        self.submit(world, 4, GroupRequest::Heartbeat(request));
+    }
+
+    fn heard(&mut self, error: ErrorCode) -> ErrorCode {
+        match error {
+            ErrorCode::REBALANCE_IN_PROGRESS => {
+                self.told += 1;
+                self.must_join = true;
+            }
+            ErrorCode::UNKNOWN_MEMBER_ID
+            | ErrorCode::ILLEGAL_GENERATION
+            | ErrorCode::FENCED_INSTANCE_ID => self.fenced(),
+            _ => {}
+        }
+        error
+    }
+
+    pub fn leave(&mut self, world: &mut World) {
+        self.lose_all();
+        let request = LeaveGroupRequest {
+            group_id: GROUP.to_owned(),
+            members: vec![MemberIdentity {
+                member_id: self.member_id.clone(),
+                group_instance_id: self.instance_id.clone(),
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        self.submit(world, 5, GroupRequest::LeaveGroup(request));
+    }
+
+    /// Commits an offset of one partition in a generation.
+    pub fn commit(&self, world: &mut World, generation: i32, partition: &Partition) -> ErrorCode {
+        let request = OffsetCommitRequest {
+            group_id: GROUP.to_owned(),
+            generation_id_or_member_epoch: generation,
+            member_id: self.member_id.clone(),
+            group_instance_id: self.instance_id.clone(),
+            topics: vec![OffsetCommitRequestTopic {
+                name: partition.0.clone(),
+                topic_id: world.metadata.image.topics.by_name(&partition.0).expect("a topic").id,
+                partitions: vec![OffsetCommitRequestPartition {
+                    partition_index: partition.1,
+                    committed_offset: 1,
+                    ..Default::default()
+                }],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let context = RequestContext {
+            api_version: 8,
+            client_id: self.name.clone(),
+            client_host: "/127.0.0.1".into(),
+            random: 0,
+        };
+        let request = GroupRequest::OffsetCommit(request);
+        let token = world.memory.submit(Submission { context, request });
+        world.memory.settle();
+        let Some(GroupResponse::OffsetCommit(response)) = world.memory.take_answer(token) else {
+            panic!("commits are answered when they are written");
+        };
+        response.topics[0].partitions[0].error_code
+    }
+}
+
+fn assignment(bytes: &[u8]) -> BTreeSet<Partition> {
+    if bytes.is_empty() {
+        return BTreeSet::new();
+    }
+    let mut r = Reader::new(bytes);
+    let version = r.i16().expect("a version");
+    let assignment = ConsumerProtocolAssignment::decode(&mut r, version).expect("an assignment");
+    let topics = assignment.assigned_partitions.into_iter();
+    topics
+        .flat_map(|topic| {
+            let name = topic.topic;
+            topic.partitions.into_iter().map(move |partition| (name.clone(), partition))
+        })
+        .collect()
+}
