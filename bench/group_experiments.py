@@ -9,19 +9,21 @@ import servers
 from servers import Failure
 
 # What a group's member sees, the same everywhere; the broker's defaults forbid so short intervals.
-HEARTBEAT_MS, SESSION_MS = 1000, 6000
+SESSION_MS = 6000
 
 # Groups are formed and rebalanced at once, and KIP-848's intervals are those of the classic members.
-CONFIGS = {
-    "group.initial.rebalance.delay.ms": 0,
-    "group.min.session.timeout.ms": 1000,
-    "group.consumer.assignment.interval.ms": 0,
-    "group.consumer.min.heartbeat.interval.ms": HEARTBEAT_MS,
-    "group.consumer.heartbeat.interval.ms": HEARTBEAT_MS,
-    "group.consumer.min.session.timeout.ms": SESSION_MS,
-    "group.consumer.session.timeout.ms": SESSION_MS,
-    "group.consumer.max.size": 20000,
-}
+def configs(heartbeat_ms):
+    return {
+        "group.initial.rebalance.delay.ms": 0,
+        "group.min.session.timeout.ms": 1000,
+        "group.consumer.assignment.interval.ms": 0,
+        "group.consumer.min.heartbeat.interval.ms": min(heartbeat_ms, 5000),
+        "group.consumer.heartbeat.interval.ms": heartbeat_ms,
+        "group.consumer.min.session.timeout.ms": SESSION_MS,
+        "group.consumer.session.timeout.ms": SESSION_MS,
+        "group.consumer.max.size": 20000,
+    }
+
 
 # Protocol, assignor.
 PROTOCOLS = [("classic", "range"), ("classic", "cooperative-sticky"), ("consumer", "uniform")]
@@ -76,17 +78,22 @@ def rebalance(bench, name):
     """Every cell on every system, with as many runs of each as asked for, every other round in the
     other order; writes its own page."""
     systems = [system for system in bench.systems if system != "floor"]
-    bench.settings.update({"heartbeat ms": HEARTBEAT_MS, "session ms": SESSION_MS})
-    bench.settings.update(CONFIGS)
+    heartbeat_ms = bench.args.heartbeat_ms
+    bench.settings.update({"heartbeat ms": heartbeat_ms, "session ms": SESSION_MS})
+    bench.settings.update(configs(heartbeat_ms))
+    wanted = [cell for cell in bench.args.cells.split(",") if cell]
+    cells = [cell for cell in CELLS if not wanted or f"{cell[0]}:{cell[2]}" in wanted]
+    if not cells:
+        raise Failure(f"--cells: there are {', '.join(f'{cell[0]}:{cell[2]}' for cell in CELLS)}")
     running, runs, offered = {}, [], {}
     try:
         for system in systems:
-            server = bench.make(system, f"group-{system}", CONFIGS)
+            server = bench.make(system, f"group-{system}", configs(heartbeat_ms))
             server.prepare()
             server.start()
             running[system] = server
             # Made once: thousands of partitions that come and go would be most of what a broker does.
-            for partitions in sorted({partitions for _, partitions, _, _ in CELLS}):
+            for partitions in sorted({200} | {partitions for _, partitions, _, _ in cells}):
                 bench.bench(server, "produce", "--topic", topic_of(partitions), "--partitions", str(partitions), "--records", "1")
             offered[system] = servers.versions(server.port) or {}
         # The first groups of a JVM cost several times what the later ones do.
@@ -94,7 +101,7 @@ def rebalance(bench, name):
             for protocol, assignor in PROTOCOLS:
                 if serves(offered[system], protocol):
                     one(bench, running[system], protocol, assignor, 100, 200, "join", {"rounds": 3})
-        for members, partitions, scenario, options in CELLS:
+        for members, partitions, scenario, options in cells:
             for system in bench.order(systems):
                 for protocol, assignor in PROTOCOLS:
                     if serves(offered[system], protocol):
@@ -131,7 +138,7 @@ def one(bench, server, protocol, assignor, members, partitions, scenario, option
     line += ["--scenario", scenario, "--timeout-seconds", TIMEOUT_SECONDS, "--broker-pid", server.process.pid]
     line += [word for name, value in options.items() for word in (f"--{name}", value)]
     if protocol == "classic":
-        line += ["--heartbeat-ms", HEARTBEAT_MS, "--session-ms", SESSION_MS]
+        line += ["--heartbeat-ms", bench.args.heartbeat_ms, "--session-ms", SESSION_MS]
     load = os.getloadavg()[0]
     begun = time.monotonic()
     command, process = bench.start_load(server, "group", *map(str, line))

@@ -3,12 +3,12 @@
 mod cases;
 mod codegen;
 mod conformance;
-mod cores;
 mod differences;
 #[path = "../../crates/testkit/src/jvm.rs"]
 mod jvm;
 mod kills;
 mod limited;
+mod machines;
 mod nextest;
 #[path = "../../crates/testkit/src/ports.rs"]
 mod ports;
@@ -19,6 +19,7 @@ mod soak;
 mod test;
 mod tidy;
 
+use crate::machines::{CORES, GROUPS, Machines};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -36,6 +37,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak [MINUTES]            one directory, every codec, kind stops and kills in turn
                             (default 60 minutes)
   soak cores [SEEDS [FILE]] the client's cores, in so many interleavings [a million]; result to FILE
+  soak groups [SEEDS [FILE]] the same of the group coordinator's state machines
   soak kills [MINUTES]      a broker that is killed in all that it does [60]; THALWEG_SEED_BASE=N and
                             0 minutes repeat a seed
   mutations [NAME...]       puts deliberate faults in, one at a time, that tests must notice
@@ -54,9 +56,12 @@ fn main() -> ExitCode {
         ["test"] => test::run(&root, test::Form::Usual),
         ["test", "--quick"] => test::run(&root, test::Form::Quick),
         ["test", "--full"] => test::run(&root, test::Form::Full),
-        ["soak", "cores"] => cores(&root, "1000000", None),
-        ["soak", "cores", seeds] => cores(&root, seeds, None),
-        ["soak", "cores", seeds, file] => cores(&root, seeds, Some(file)),
+        ["soak", "cores"] => soak_machines(&root, CORES, "1000000", None),
+        ["soak", "cores", seeds] => soak_machines(&root, CORES, seeds, None),
+        ["soak", "cores", seeds, file] => soak_machines(&root, CORES, seeds, Some(file)),
+        ["soak", "groups"] => soak_machines(&root, GROUPS, "1000000", None),
+        ["soak", "groups", seeds] => soak_machines(&root, GROUPS, seeds, None),
+        ["soak", "groups", seeds, file] => soak_machines(&root, GROUPS, seeds, Some(file)),
         ["soak", "kills"] => kills(&root, "60"),
         ["soak", "kills", minutes] => kills(&root, minutes),
         ["soak"] => soak(&root, "60"),
@@ -140,9 +145,15 @@ fn kills(root: &Path, minutes: &str) -> Result<(), String> {
     kills::run(&tools, &test::build(&tools)?, minutes, test::seed_of_commit(root)?)
 }
 
-fn cores(root: &Path, seeds: &str, file: Option<&str>) -> Result<(), String> {
-    let seeds = seeds.parse().map_err(|e| format!("soak cores: {e}"))?;
-    cores::run(&setup::run(root)?, seeds, test::seed_of_commit(root)?, file.map(Path::new))
+fn soak_machines(
+    root: &Path,
+    machines: Machines,
+    seeds: &str,
+    file: Option<&str>,
+) -> Result<(), String> {
+    let seeds = seeds.parse().map_err(|e| format!("soak: {e}"))?;
+    let base = test::seed_of_commit(root)?;
+    machines::run(machines, &setup::run(root)?, seeds, base, file.map(Path::new))
 }
 
 /// The faults of `tests/mutations.toml`: hours, because something is built for each of them.

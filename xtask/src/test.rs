@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::conformance::{self, Plan, Target};
-use crate::cores;
 use crate::kills;
+use crate::machines::{self, CORES, GROUPS};
 use crate::nextest;
 use crate::setup::{self, Tools};
 use crate::shared::Shared;
@@ -40,6 +40,11 @@ impl Form {
     /// Interleavings of the client's cores.
     fn core_seeds(self) -> u64 {
         if self == Form::Full { 1_000_000 } else { 10_000 }
+    }
+
+    /// Lives of groups.
+    fn group_seeds(self) -> u64 {
+        if self == Form::Full { 1_000_000 } else { 4_000 }
     }
 
     fn soak_minutes(self) -> u64 {
@@ -149,7 +154,8 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
             Ok(())
         });
     }
-    steps.run("cores", || cores::run(&tools, form.core_seeds(), seed, None));
+    steps.run("cores", || machines::run(CORES, &tools, form.core_seeds(), seed, None));
+    steps.run("groups", || machines::run(GROUPS, &tools, form.group_seeds(), seed, None));
     if let Some(binary) = binary {
         // Without minutes: one kill, one clean stop.
         steps.run("soak", || soak::run(root, &binary, form.soak_minutes()));

@@ -13,7 +13,7 @@ use thalweg_wire::messages::consumer_group_heartbeat_request::TopicPartitions;
 
 #[test]
 fn random_events_keep_the_invariants() {
-    seeds::each(150, |seed, history| {
+    seeds::family("consumer", 150, 15, |seed, history| {
         let mut generator = ConsumerGenerator::new(seed ^ 0x7777);
         let mut world = World::new(GroupConfig::default());
         let mut names = Names::default();

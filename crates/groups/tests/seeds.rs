@@ -1,5 +1,6 @@
 //! Seeds of the random tests. `THALWEG_SEED_BASE` is the first one, and repeats a run.
 
+use std::io::Write as _;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -31,5 +32,21 @@ pub fn each(cases: u64, course: impl Fn(u64, &mut Vec<String>)) {
             history.iter().for_each(|event| eprintln!("> {event}"));
             resume_unwind(panic);
         }
+    }
+}
+
+/// The same for a family of random lives: so many usually, or its share in percent of `THALWEG_SEEDS`,
+/// which `cargo xtask soak groups` sets. How many were run goes to `THALWEG_SEEDS_REPORT`.
+pub fn family(name: &str, usual: u64, share: u64, course: impl Fn(u64, &mut Vec<String>)) {
+    let cases = match setting("THALWEG_SEEDS", 0) {
+        0 => usual,
+        all => (all * share).div_ceil(100),
+    };
+    each(cases, course);
+    if let Ok(path) = std::env::var("THALWEG_SEEDS_REPORT") {
+        let report = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        // In one write: other families write, too.
+        let line = format!("{name} {cases}\n");
+        report.expect("the report").write_all(line.as_bytes()).expect("the report");
     }
 }

@@ -1,6 +1,7 @@
-//! The client's cores under many seeds: every interleaving of requests, answers, losses, pauses,
-//! seeks, rebalances and leaders that a seed stands for has to keep what the cores promise. What is
-//! checked stands in the simulations; a seed that fails is named, and `THALWEG_SEED` runs it again.
+//! Pure state machines under many seeds. Of the client's cores: every interleaving of requests, answers,
+//! losses, pauses, seeks, rebalances and leaders; of the group coordinator: every life of a group, with
+//! its clients, topics, restarts and writes that wait or fail. What is checked stands in the tests; a
+//! seed that fails is named, and `THALWEG_SEED` or `THALWEG_SEED_BASE` runs it again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,10 +13,35 @@ use serde_json::json;
 use crate::nextest;
 use crate::setup::Tools;
 
+/// State machines, and the tests that run them.
+#[derive(Clone, Copy)]
+pub struct Machines {
+    name: &'static str,
+    package: &'static str,
+    filter: &'static str,
+}
+
+/// The client's.
+pub const CORES: Machines = Machines { name: "cores", package: "thalweg", filter: "^core::" };
+
+/// The group coordinator's.
+pub const GROUPS: Machines = Machines {
+    name: "groups",
+    package: "thalweg-groups",
+    filter: "^(random|random_consumer|hosted::random)::random_",
+};
+
 /// Runs `seeds` in all, beginning with `base`, and writes what was run to `result`, where one is named.
-pub fn run(tools: &Tools, seeds: u64, base: u64, result: Option<&Path>) -> Result<(), String> {
+pub fn run(
+    machines: Machines,
+    tools: &Tools,
+    seeds: u64,
+    base: u64,
+    result: Option<&Path>,
+) -> Result<(), String> {
+    let Machines { name, package, filter } = machines;
     let root = &tools.root;
-    let report = root.join("target/seeds.txt");
+    let report = root.join(format!("target/seeds-{name}.txt"));
     let at = |error: std::io::Error| format!("{}: {error}", report.display());
     fs::create_dir_all(root.join("target")).map_err(at)?;
     match fs::remove_file(&report) {
@@ -29,8 +55,8 @@ pub fn run(tools: &Tools, seeds: u64, base: u64, result: Option<&Path>) -> Resul
         ("THALWEG_SEEDS_REPORT", report.display().to_string()),
     ];
     let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
-    nextest::some(tools, "thalweg", "^core::", &variables).map_err(|why| {
-        format!("{why}: a seed failed, or a simulation; THALWEG_SEED=N runs one seed again")
+    nextest::some(tools, package, filter, &variables).map_err(|why| {
+        format!("{why}: a seed failed, or a simulation; THALWEG_SEED=N (groups: THALWEG_SEED_BASE=N) runs it again")
     })?;
     let text = fs::read_to_string(&report).map_err(at)?;
     let mut families = BTreeMap::new();
@@ -44,7 +70,7 @@ pub fn run(tools: &Tools, seeds: u64, base: u64, result: Option<&Path>) -> Resul
     }
     let seconds = began.elapsed().as_secs();
     println!(
-        "cores: {all} interleavings from seed {base} on in {seconds} s, none failed: {families:?}"
+        "{name}: {all} interleavings from seed {base} on in {seconds} s, none failed: {families:?}"
     );
     if let Some(path) = result {
         let value = json!({ "interleavings": all, "failed": 0, "first seed": base, "seconds": seconds,
