@@ -415,3 +415,30 @@ fn a_member_of_the_consumer_protocol_comes_and_goes() {
     let refused = world.run("chb v=1 g=g m=mb e=0 rt=5000 o= c=c t=t1", None);
     assert!(refused.iter().any(|line| line.contains("err=69")), "{refused:?}");
 }
+
+#[test]
+fn what_a_member_holds_is_not_given_away_by_a_restart_before_the_barrier() {
+    let mut world = world(2);
+    let range = &["range", "own"];
+    let mut clients = vec![Client::new("a".to_owned(), range, &["t1"])];
+    settle(&mut world, &mut clients);
+    // Half of it is to go to another one, who waits for it.
+    clients.push(Client::new("b".to_owned(), range, &["t1"]));
+    clients[1].run(&mut world);
+    assert!(clients[0].owned.len() == 2 && clients[1].owned.is_empty());
+    // The barrier comes back, and the coordinator goes before anybody has joined.
+    let mut own = Client::new("own".to_owned(), &["own"], &["t1"]);
+    own.run(&mut world);
+    assert!(world.shard().group(GROUP).is_some() && own.waiting.is_some());
+    world.memory.close(ErrorCode::NOT_COORDINATOR);
+    let config = world.config.clone();
+    world.memory.reload(thalweg_groups::GroupShard::new(config));
+    let now = world.metadata.whole();
+    world.memory.event(now);
+    // Who comes back first must not get what the other one still has.
+    for _ in 0..3 {
+        clients[1].beat(&mut world);
+        check_owners(&clients);
+    }
+    settle(&mut world, &mut clients);
+}

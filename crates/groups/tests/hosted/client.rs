@@ -218,9 +218,13 @@ impl Client {
             }
             ErrorCode::MEMBER_ID_REQUIRED => self.member_id = response.member_id,
             ErrorCode::REBALANCE_IN_PROGRESS => {}
-            ErrorCode::UNKNOWN_MEMBER_ID
-            | ErrorCode::ILLEGAL_GENERATION
-            | ErrorCode::FENCED_INSTANCE_ID => self.fenced(),
+            ErrorCode::UNKNOWN_MEMBER_ID | ErrorCode::FENCED_INSTANCE_ID => self.fenced(),
+            // Its id is still its own.
+            ErrorCode::ILLEGAL_GENERATION => {
+                let member_id = std::mem::take(&mut self.member_id);
+                self.fenced();
+                self.member_id = member_id;
+            }
             _ => {}
         }
         response.error_code
@@ -252,9 +256,13 @@ impl Client {
                 self.owned = assigned;
             }
             ErrorCode::REBALANCE_IN_PROGRESS => self.must_join = true,
-            ErrorCode::UNKNOWN_MEMBER_ID
-            | ErrorCode::ILLEGAL_GENERATION
-            | ErrorCode::FENCED_INSTANCE_ID => self.fenced(),
+            ErrorCode::UNKNOWN_MEMBER_ID | ErrorCode::FENCED_INSTANCE_ID => self.fenced(),
+            // Its id is still its own.
+            ErrorCode::ILLEGAL_GENERATION => {
+                let member_id = std::mem::take(&mut self.member_id);
+                self.fenced();
+                self.member_id = member_id;
+            }
             _ => self.must_join = true,
         }
         response.error_code
@@ -277,9 +285,13 @@ impl Client {
                 self.told += 1;
                 self.must_join = true;
             }
-            ErrorCode::UNKNOWN_MEMBER_ID
-            | ErrorCode::ILLEGAL_GENERATION
-            | ErrorCode::FENCED_INSTANCE_ID => self.fenced(),
+            ErrorCode::UNKNOWN_MEMBER_ID | ErrorCode::FENCED_INSTANCE_ID => self.fenced(),
+            // Its id is still its own.
+            ErrorCode::ILLEGAL_GENERATION => {
+                let member_id = std::mem::take(&mut self.member_id);
+                self.fenced();
+                self.member_id = member_id;
+            }
             _ => {}
         }
         error
