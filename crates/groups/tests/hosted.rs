@@ -307,6 +307,7 @@ fn other_assignors_bring_the_barrier_back_and_go_with_their_last_member() {
     let mut own = Client::new("own".to_owned(), &["own"], &["t1"]);
     own.run(&mut world);
     assert!(own.waiting.is_some(), "it waits for the others");
+    assert_eq!(own.joins, 2, "the id that it was given is known at the barrier");
     assert_eq!(describe(&mut world).group_state, "PreparingRebalance");
     for client in &mut clients {
         client.beat(&mut world);
@@ -441,4 +442,18 @@ fn what_a_member_holds_is_not_given_away_by_a_restart_before_the_barrier() {
         check_owners(&clients);
     }
     settle(&mut world, &mut clients);
+}
+
+#[test]
+fn a_member_is_not_told_of_what_somebody_else_holds() {
+    let mut world = world(2);
+    let mut clients = settled(&mut world, 1, "cooperative-sticky");
+    let mut new = consumer("new", "cooperative-sticky");
+    for _ in 0..3 {
+        new.beat(&mut world);
+    }
+    assert_eq!((new.told, new.joins, new.owned.len()), (0, 2, 0));
+    clients[0].beat(&mut world);
+    new.beat(&mut world);
+    assert_eq!((new.told, new.joins, new.owned.len()), (1, 3, 1));
 }
