@@ -333,7 +333,7 @@ fn other_assignors_bring_the_barrier_back_and_go_with_their_last_member() {
 #[test]
 fn a_member_too_large_for_a_record_is_refused_and_a_group_too_large_for_the_barrier_stays() {
     let mut world = world(4);
-    let small = GroupConfig { max_record_bytes: 1_500, ..(*world.config).clone() };
+    let small = GroupConfig { max_record_bytes: 5_000, ..(*world.config).clone() };
     world.config = std::sync::Arc::new(small);
     let event = GroupEvent::Config(world.config.clone());
     world.memory.event(event);

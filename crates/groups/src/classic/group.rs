@@ -72,6 +72,9 @@ pub struct ClassicGroup {
     next_sequence: u64,
     /// The generation in which it was found that the coordinator cannot assign the group.
     pub(crate) unhostable_generation: Option<i32>,
+    /// Of a group that the coordinator assigned until now: the generations that its members are in, until
+    /// they have come together in one.
+    pub(crate) hosted_epochs: BTreeMap<Arc<str>, i32>,
 }
 
 impl ClassicGroup {
@@ -98,7 +101,13 @@ impl ClassicGroup {
             buckets: hash_map_buckets(0),
             next_sequence: 0,
             unhostable_generation: None,
+            hosted_epochs: BTreeMap::new(),
         }
+    }
+
+    /// Whether a member is in this generation.
+    pub(crate) fn is_generation_of(&self, member_id: &str, generation: i32) -> bool {
+        generation == self.generation || self.hosted_epochs.get(member_id) == Some(&generation)
     }
 
     /// Ids given out to members that have not come back with them.
@@ -490,6 +499,7 @@ impl ClassicGroup {
     /// The next generation: a protocol is chosen, or the group is empty.
     pub(super) fn start_next_generation(&mut self, now: Now) {
         self.generation = self.generation.wrapping_add(1);
+        self.hosted_epochs.clear();
         let next = if self.members.is_empty() {
             self.protocol_name = None;
             ClassicGroupState::Empty

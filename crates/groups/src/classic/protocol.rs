@@ -17,16 +17,17 @@ pub(super) fn select_protocol(members: &[&Member], supported: &BTreeMap<String, 
         .map(|(name, _)| name.as_str())
         .collect();
     let votes = members.iter().filter_map(|member| member.vote(&candidates));
-    winner(votes).unwrap_or_default().to_owned()
+    winner(votes.map(|name| (name, 1))).unwrap_or_default().to_owned()
 }
 
-/// The name with the most votes; a tie goes to the one that comes first in a Java `HashMap`.
-pub(crate) fn winner<'v>(cast: impl Iterator<Item = &'v str>) -> Option<&'v str> {
+/// The name with the most votes, of names and how many vote for them; a tie goes to the one that comes
+/// first in a Java `HashMap`.
+pub(crate) fn winner<'v>(cast: impl Iterator<Item = (&'v str, usize)>) -> Option<&'v str> {
     let mut votes: Vec<(&str, usize)> = Vec::new();
-    for name in cast {
+    for (name, cast) in cast {
         match votes.iter_mut().find(|(voted, _)| *voted == name) {
-            Some((_, count)) => *count += 1,
-            None => votes.push((name, 1)),
+            Some((_, count)) => *count += cast,
+            None => votes.push((name, cast)),
         }
     }
     let buckets = hash_map_buckets(votes.len());

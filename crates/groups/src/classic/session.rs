@@ -18,7 +18,7 @@ impl ClassicGroup {
         {
             return error;
         }
-        if request.generation_id != self.generation {
+        if !self.is_generation_of(&request.member_id, request.generation_id) {
             return ErrorCode::ILLEGAL_GENERATION;
         }
         match self.state {

@@ -20,6 +20,7 @@ use super::migrate::assigned_bytes;
 use super::regexes::RegexUpdate;
 use super::step::Step;
 use super::{Downgrade, Refused};
+use crate::hosted::is_server_mode;
 use crate::request::{join_error, left_member};
 use crate::subscription::CONSUMER_PROTOCOL_TYPE;
 use crate::{GroupTimer, RequestContext};
@@ -165,6 +166,7 @@ impl Step<'_, '_> {
     /// A classic member's join is committed: it has to sync and to send heartbeats.
     pub(crate) fn classic_joined(&mut self, joined: &HostedJoin) {
         let HostedJoin { group, member, .. } = joined;
+        self.live().pending.remove(member);
         self.cx.out.cancel(GroupTimer::ClassicJoin(group.clone(), member.clone()));
         self.schedule_session(member, joined.session_timeout_ms);
         let timeout_ms = u64::try_from(joined.rebalance_timeout_ms).unwrap_or(0);
@@ -217,7 +219,11 @@ impl Step<'_, '_> {
         }
         let first = classic.protocols.first();
         let name = first.map_or("", |(name, _)| name);
-        if request.protocol_name.as_deref().is_some_and(|said| said != name) {
+        // A member that joined when the coordinator assigned the group was told what the group had voted for.
+        let offers = |said: &str| classic.protocols.iter().any(|(name, _)| **name == *said);
+        let is_known =
+            |said: &str| said == name || is_server_mode(self.cx.config, self.id) && offers(said);
+        if request.protocol_name.as_deref().is_some_and(|said| !is_known(said)) {
             return Err(inconsistent("protocol name"));
         }
         if self.group.epochs().assignment > member.epoch
@@ -288,6 +294,10 @@ impl Step<'_, '_> {
         })
     }
 
+    fn live_pending(&self, member_id: &str) -> bool {
+        self.cx.live.pending(self.id).any(|pending| **pending == *member_id)
+    }
+
     /// Handles LeaveGroup, of members of either protocol.
     pub(crate) fn leave_group(
         &mut self,
@@ -296,6 +306,7 @@ impl Step<'_, '_> {
     ) -> Result<(LeaveGroupResponse, Option<Downgrade>), Refused> {
         let mut leaving: Vec<Arc<ConsumerMember>> = Vec::new();
         let mut named: HashSet<Arc<str>> = HashSet::new();
+        let mut forgotten: Vec<String> = Vec::new();
         let mut leave = |member_id: &str, instance_id: Option<&str>| -> MemberResponse {
             let found = match instance_id {
                 None => self.member(member_id, false),
@@ -313,6 +324,10 @@ impl Step<'_, '_> {
                     }
                     ErrorCode::NONE
                 }
+                Err(_) if self.live_pending(member_id) => {
+                    forgotten.push(member_id.to_owned());
+                    ErrorCode::NONE
+                }
                 Err(refused) => refused.code,
             };
             left_member(member_id, instance_id, code)
@@ -323,6 +338,9 @@ impl Step<'_, '_> {
             let members = request.members.iter();
             members.map(|m| leave(&m.member_id, m.group_instance_id.as_deref())).collect()
         };
+        for member_id in forgotten {
+            self.live().pending.remove(member_id.as_str());
+        }
         let downgrade = self.fence(&leaving)?;
         Ok((LeaveGroupResponse { members, ..Default::default() }, downgrade))
     }

@@ -13,6 +13,7 @@ use super::record::ConsumerGroupRecord;
 use super::step::Step;
 use super::{Downgrade, Refused};
 use crate::GroupTimer;
+use crate::hosted::batch_bytes;
 
 /// When a member is fenced again whose removal could not be written, in milliseconds. Fixed in Kafka.
 const RETRY_MS: u64 = 500;
@@ -60,10 +61,10 @@ impl Step<'_, '_> {
             self.end_hosted(members);
             return Ok(None);
         }
-        // Members whose subscriptions cannot be read do not keep the one that goes: the group stays one
-        // of this type then.
+        // Members whose subscriptions cannot be read, or a group too large for the record of a classic one,
+        // do not keep the one that goes: the group stays one of this type then.
         if self.is_classic_without(members)
-            && let Ok(downgrade) = self.downgrade(members, None, true)
+            && let Some(downgrade) = self.downgrade_that_fits(members)
         {
             return Ok(Some(downgrade));
         }
@@ -92,6 +93,16 @@ impl Step<'_, '_> {
             self.assign_soon();
         }
         Ok(None)
+    }
+
+    fn downgrade_that_fits(&mut self, leaving: &[Arc<ConsumerMember>]) -> Option<Downgrade> {
+        let before = self.records.len();
+        let downgrade = self.downgrade(leaving, None, true).ok()?;
+        if batch_bytes(&self.records[before..]) < self.cx.config.max_record_bytes {
+            return Some(downgrade);
+        }
+        self.records.truncate(before);
+        None
     }
 
     pub(crate) fn cancel_timers(&mut self, member_id: &Arc<str>) {
@@ -148,7 +159,9 @@ impl Step<'_, '_> {
         for member in group.members().values() {
             let own = member.metadata.classic.as_ref().filter(|_| is_hosted);
             self.schedule_session(&member.id, own.map_or(session_ms, |own| own.session_timeout_ms));
-            if member.state == MemberState::UnrevokedPartitions {
+            if member.state == MemberState::UnrevokedPartitions && is_hosted {
+                self.expect_join(member);
+            } else if member.state == MemberState::UnrevokedPartitions {
                 let timeout_ms = member.metadata.rebalance_timeout_ms;
                 let timer = GroupTimer::Rebalance(self.id.clone(), member.id.clone());
                 self.cx.out.schedule(timer, u64::try_from(timeout_ms).unwrap_or(0));

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use thalweg_wire::Uuid;
 
-use super::member::ConsumerMember;
+use super::member::{ConsumerMember, Offer};
 use crate::assignor::{MemberAssignment, SubscriptionType};
+use crate::hosted::{offers, voted};
 
 /// A group's epoch before its first record.
 pub(crate) const INITIAL_EPOCH: i32 = 1;
@@ -124,6 +125,10 @@ pub struct ConsumerGroup {
     classic_members: usize,
     /// Members of the classic protocol by the assignor that they support.
     classic_protocols: BTreeMap<Box<str>, usize>,
+    /// Members of the classic protocol by all assignors that they offer, in their order.
+    classic_offers: BTreeMap<Offer, usize>,
+    /// The assignor that they vote for.
+    classic_vote: Option<Box<str>>,
 }
 
 /// Counts `key` up or down; what is counted down to nothing is removed.
@@ -167,6 +172,15 @@ impl ConsumerGroup {
         if let Some(member) = &member {
             self.count_member(member, before.as_deref(), true);
         }
+        let said = |member: &Option<Arc<ConsumerMember>>| {
+            member.as_ref().map(|member| Arc::as_ptr(&member.metadata))
+        };
+        if said(&before) != said(&member) {
+            let vote = voted(&offers(&self.classic_offers));
+            if vote != self.classic_vote.as_deref() {
+                self.classic_vote = vote.map(Box::from);
+            }
+        }
         match member {
             Some(member) => self.members.insert(id.clone(), member),
             None => self.members.remove(id),
@@ -208,6 +222,7 @@ impl ConsumerGroup {
             for (name, _) in &classic.protocols {
                 count(&mut self.classic_protocols, name.clone(), step(up));
             }
+            count(&mut self.classic_offers, classic.offer(), step(up));
         }
         if let Some(instance_id) = &said.instance_id {
             if up {
@@ -311,6 +326,16 @@ impl ConsumerGroup {
     /// Number of members of the classic protocol.
     pub fn classic_members(&self) -> usize {
         self.classic_members
+    }
+
+    /// What members of the classic protocol offer, and how many offer the same.
+    pub(crate) fn classic_offers(&self) -> &BTreeMap<Offer, usize> {
+        &self.classic_offers
+    }
+
+    /// The assignor that the members of the classic protocol vote for.
+    pub(crate) fn classic_vote(&self) -> Option<&str> {
+        self.classic_vote.as_deref()
     }
 
     /// Number of members that ask for an assignor.

@@ -335,11 +335,6 @@ pub(crate) struct CommittedGroup<'a> {
 }
 
 impl CommittedGroup<'_> {
-    /// Whether it has members, and all of them speak the classic protocol.
-    pub(crate) fn is_all_classic(&self) -> bool {
-        !self.members.is_empty() && self.members.values().all(|member| member.is_classic())
-    }
-
     pub(crate) fn state(&self) -> ConsumerGroupState {
         ConsumerGroupState::of(&self.epochs, self.members.values().copied())
     }

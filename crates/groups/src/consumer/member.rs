@@ -194,6 +194,16 @@ pub struct ClassicMetadata {
     pub protocols: Vec<(Box<str>, Bytes)>,
 }
 
+/// Names of the assignors that a classic member offers, the one it likes best first.
+pub(crate) type Offer = Box<[Box<str>]>;
+
+impl ClassicMetadata {
+    /// See [`Offer`].
+    pub(crate) fn offer(&self) -> Offer {
+        self.protocols.iter().map(|(name, _)| name.clone()).collect()
+    }
+}
+
 impl Default for MemberMetadata {
     fn default() -> MemberMetadata {
         MemberMetadata {

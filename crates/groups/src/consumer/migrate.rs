@@ -124,6 +124,7 @@ pub(crate) fn upgraded(
         classic.protocol_name().map_or_else(|| classic.selected_protocol(), str::to_owned);
     let mut group = ConsumerGroup::default();
     let mut order = Vec::new();
+    let mut claims = Vec::new();
     for joined in classic.members() {
         let mut owned: BTreeMap<Uuid, Vec<i32>> = BTreeMap::new();
         if !joined.assignment.is_empty() {
@@ -137,7 +138,11 @@ pub(crate) fn upgraded(
             }
             for topic in assignment.assigned_partitions {
                 if let Some(known) = cx.image.topics.by_name(&topic.topic) {
-                    owned.insert(known.id, topic.partitions);
+                    let partitions = owned.entry(known.id).or_default();
+                    if server_assignor.is_none() {
+                        partitions.clear(); // As in Kafka, the last one counts.
+                    }
+                    partitions.extend(topic.partitions);
                 }
             }
         }
@@ -153,6 +158,13 @@ pub(crate) fn upgraded(
                 assignment_epoch: generation,
             })
         });
+        let claimed: Vec<_> = if server_assignor.is_some() {
+            let owned = subscription.owned_partitions.iter();
+            let owned = owned.filter_map(|t| Some((cx.image.topics.by_name(&t.topic)?.id, t)));
+            owned.flat_map(|(id, t)| t.partitions.iter().map(move |p| (id, *p))).collect()
+        } else {
+            Vec::new()
+        };
         let metadata = MemberMetadata {
             instance_id: joined.instance_id.clone(),
             rack_id: subscription.rack_id.filter(|rack| !rack.is_empty()).map(Box::from),
@@ -183,7 +195,9 @@ pub(crate) fn upgraded(
         group.put_target(&joined.id, Some(target));
         group.put_member(&joined.id, Some(Arc::new(member)));
         order.push(joined.id.clone());
+        claims.push((joined.id.clone(), claimed));
     }
+    hold_claimed(&mut group, claims, generation);
     // A group that the coordinator assigns from now on gets a target assignment of its own at once: as
     // if its topics had changed.
     let hash = match server_assignor {
@@ -215,6 +229,31 @@ pub(crate) fn upgraded(
         records.push(ConsumerGroupRecord::current_assignment(id, &member.id, Some(member)).into());
     }
     Ok((group, records))
+}
+
+/// A member, and the partitions that it said it has.
+type Claim = (Arc<str>, Vec<(Uuid, i32)>);
+
+/// Cooperative members give partitions up between two rounds: what one said that it has, and nobody was
+/// assigned, it may have still. It has until its next join to give it up.
+fn hold_claimed(group: &mut ConsumerGroup, claims: Vec<Claim>, generation: i32) {
+    for (id, claimed) in claims {
+        let free = claimed.into_iter().filter(|(topic, p)| *p >= 0 && !group.is_owned(*topic, *p));
+        let held: Vec<OwnedPartition> = free
+            .map(|(topic_id, partition)| OwnedPartition {
+                topic_id,
+                partition,
+                assignment_epoch: generation,
+            })
+            .collect();
+        let Some(member) = group.member(&id).filter(|_| !held.is_empty()) else { continue };
+        let member = ConsumerMember {
+            state: MemberState::UnrevokedPartitions,
+            pending_revocation: OwnedPartitions::new(held),
+            ..ConsumerMember::clone(member)
+        };
+        group.put_member(&id, Some(Arc::new(member)));
+    }
 }
 
 impl Step<'_, '_> {
@@ -294,7 +333,7 @@ impl Step<'_, '_> {
             ));
         }
         let image = Arc::clone(self.cx.image);
-        let group = ClassicGroup::from_members(
+        let mut group = ClassicGroup::from_members(
             self.id.clone(),
             self.group.epochs().group,
             members,
@@ -305,6 +344,10 @@ impl Step<'_, '_> {
             self.cx.account,
             self.cx.now,
         )?;
+        if self.is_hosted() || self.was_hosted() {
+            let members = self.group.members().values();
+            group.hosted_epochs = members.map(|m| (m.id.clone(), m.epoch)).collect();
+        }
         self.end_group(replaced.zip(joining).map(|(old, new)| (&old.id, &new.id)));
         self.records.push(GroupRecord::group_metadata(self.id, Some(group.stable_record())));
         Ok(Downgrade { group, rebalances })

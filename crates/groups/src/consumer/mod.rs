@@ -32,6 +32,7 @@ use thalweg_wire::ErrorCode;
 
 pub use classic_members::HostedJoin;
 pub use group::{ConsumerGroup, ConsumerGroupState, Epochs, ResolvedRegex, Subscribers};
+pub(crate) use member::Offer;
 pub use member::{
     ClassicMetadata, ConsumerMember, MemberMetadata, MemberState, OwnedPartition, OwnedPartitions,
 };
@@ -75,8 +76,8 @@ pub(crate) struct Live {
     assigning: Option<JobId>,
     /// What that job reads was taken back: its result does not count.
     is_assignment_stale: bool,
-    /// It was too large to become a classic group.
-    pub(crate) stays_hosted: bool,
+    /// It was too large to become a classic group, with so many members.
+    pub(crate) too_large_for_barrier: Option<usize>,
     /// Ids given out to classic members that have not come back with them.
     pub(crate) pending: BTreeSet<Arc<str>>,
 }
@@ -97,9 +98,9 @@ impl LiveGroups {
         self.groups.entry(group.clone()).or_default()
     }
 
-    /// Whether a group was too large to become a classic one.
-    pub(crate) fn stays_hosted(&self, group: &str) -> bool {
-        self.groups.get(group).is_some_and(|live| live.stays_hosted)
+    /// With how many members a group was too large to become a classic one.
+    pub(crate) fn too_large_for_barrier(&self, group: &str) -> Option<usize> {
+        self.groups.get(group).and_then(|live| live.too_large_for_barrier)
     }
 
     /// Ids that were given out to classic members of a group.

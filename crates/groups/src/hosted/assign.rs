@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use thalweg_coordinator::CoordinatorRecord as _;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{GroupMetadataValue, HeartbeatRequest};
 
-use super::{assignor_of, is_hostable};
+use super::{assignor_of, batch_bytes, is_built_in, offers, offers_without, voted};
 use crate::assignor::Assignor;
 use crate::consumer::{ConsumerMember, Downgrade, Refused, Step};
 use crate::subscription::CONSUMER_PROTOCOL_TYPE;
@@ -19,11 +18,11 @@ impl Step<'_, '_> {
         change: Option<(&ConsumerMember, &ConsumerMember)>,
     ) -> &'static dyn Assignor {
         let hosted = match change {
-            None => self.is_hosted().then(|| self.voted()),
-            Some((_, after)) => self.is_hosted_with(after).then(|| self.voted_with(after)),
+            None => self.is_hosted().then(|| self.voted().map(str::to_owned)).flatten(),
+            Some((_, after)) => self.voted_with(after),
         };
         if let Some(protocol) = hosted {
-            return assignor_of(protocol.unwrap_or_default());
+            return assignor_of(&protocol);
         }
         let name = |member: &'_ ConsumerMember| member.metadata.server_assignor.clone();
         let (leaving, joining) = change.map_or((None, None), |(a, b)| (name(a), name(b)));
@@ -31,25 +30,25 @@ impl Step<'_, '_> {
         self.cx.config.consumer_assignor(wanted.as_deref())
     }
 
-    /// Members beside `after`, which may be in the place of a static member of another id.
-    fn others<'s>(
-        &'s self,
-        after: &'s ConsumerMember,
-    ) -> impl Iterator<Item = &'s ConsumerMember> + Clone {
+    /// The built-in assignor that the group votes for with `after`, which may be in the place of a static
+    /// member of another id; `None` if the coordinator does not assign it then.
+    fn voted_with(&self, after: &ConsumerMember) -> Option<String> {
+        let joining = after.metadata.classic.as_ref()?.offer();
+        if !self.is_server_mode() {
+            return None;
+        }
         let instance_id = after.metadata.instance_id.as_deref();
-        let replaced = instance_id.and_then(|id| self.group.static_member(id)).map(|m| &m.id);
-        let members = self.group.members().values().map(|member| &**member);
-        members.filter(move |member| member.id != after.id && replaced != Some(&member.id))
-    }
-
-    fn is_hosted_with(&self, after: &ConsumerMember) -> bool {
-        after.is_classic()
-            && self.is_server_mode()
-            && (is_hostable(self.group) || self.others(after).all(ConsumerMember::is_classic))
-    }
-
-    fn voted_with<'s>(&'s self, after: &'s ConsumerMember) -> Option<&'s str> {
-        super::voted(self.others(after).chain([after]))
+        let replaced = instance_id.and_then(|id| self.group.static_member(id));
+        let before = self.group.member(&after.id).or(replaced);
+        let others = self.group.members().len() - usize::from(before.is_some());
+        let classic = before.is_some_and(|before| before.is_classic());
+        if self.group.classic_members() - usize::from(classic) != others {
+            return None;
+        }
+        let gone = before.and_then(|before| Some(before.metadata.classic.as_ref()?.offer()));
+        let mut offers = offers_without(offers(self.group.classic_offers()), gone.iter());
+        *offers.entry(&joining).or_default() += 1;
+        voted(&offers).filter(|protocol| is_built_in(protocol)).map(str::to_owned)
     }
 
     /// Has a new target assignment computed if one is due and nobody else sees to it; looks at the
@@ -99,18 +98,18 @@ impl Step<'_, '_> {
     }
 
     /// The classic group that this becomes, whose members all have to join again. Refused if its record,
-    /// which has all members, would be too long.
+    /// which has all members, and those that end this group do not fit a batch.
     pub(crate) fn return_to_barrier(&mut self) -> Result<Downgrade, Refused> {
         let before = self.records.len();
-        let downgrade = self.downgrade(&[], None, true);
-        let record = self.records.last().and_then(|record| record.encode().ok());
-        let bytes = record.map_or(0, |record| record.value.map_or(0, |value| value.len()));
-        match downgrade {
-            Ok(downgrade) if bytes <= self.cx.config.max_record_bytes => return Ok(downgrade),
-            _ => {}
+        let downgrade = self.downgrade(&[], None, true)?;
+        if batch_bytes(&self.records[before..]) < self.cx.config.max_record_bytes {
+            for id in self.group.members().keys() {
+                self.cancel_timers(id);
+            }
+            return Ok(downgrade);
         }
         self.records.truncate(before);
-        self.live().stays_hosted = true;
+        self.live().too_large_for_barrier = Some(self.group.members().len());
         let message = "The group is too large for a classic one.";
         Err(Refused::new(ErrorCode::GROUP_MAX_SIZE_REACHED, message))
     }
@@ -124,7 +123,10 @@ impl Step<'_, '_> {
         self.classic_member(&request.member_id, instance_id, request.generation_id)?;
         match self.return_to_barrier() {
             Ok(downgrade) => Ok((ErrorCode::REBALANCE_IN_PROGRESS, Some(downgrade))),
-            Err(_) => self.classic_heartbeat(request).map(|code| (code, None)),
+            Err(_) => {
+                self.live().too_large_for_barrier = Some(self.group.members().len());
+                self.classic_heartbeat(request).map(|code| (code, None))
+            }
         }
     }
 

@@ -9,9 +9,9 @@ use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::messages::describe_groups_response::{DescribedGroup, DescribedGroupMember};
 use thalweg_wire::messages::list_groups_response::ListedGroup;
 
-use super::{protocols, voted};
+use super::{offers, voted};
 use crate::classic::{CLASSIC, ClassicGroupState};
-use crate::consumer::{CommittedGroup, ConsumerMember, assigned_bytes};
+use crate::consumer::{CommittedGroup, ConsumerMember, Offer, assigned_bytes};
 use crate::subscription::CONSUMER_PROTOCOL_TYPE;
 
 type Members<'a> = BTreeMap<&'a Arc<str>, &'a Arc<ConsumerMember>>;
@@ -23,7 +23,8 @@ pub(crate) fn describe(
     image: &MetadataImage,
 ) -> DescribedGroup {
     let members: &Members<'_> = &group.members;
-    let protocol = voted(members.values().map(|member| &***member)).unwrap_or_default();
+    let protocol = protocol(group).unwrap_or_default();
+    let protocol = protocol.as_str();
     DescribedGroup {
         group_id: id.to_owned(),
         group_state: ClassicGroupState::Stable.name().to_owned(),
@@ -34,13 +35,23 @@ pub(crate) fn describe(
     }
 }
 
+/// The assignor that a group has voted for, if all of its members speak the classic protocol.
+pub(crate) fn protocol(group: &CommittedGroup<'_>) -> Option<String> {
+    let mut counts: BTreeMap<Offer, usize> = BTreeMap::new();
+    for member in group.members.values() {
+        *counts.entry(member.metadata.classic.as_ref()?.offer()).or_default() += 1;
+    }
+    voted(&offers(&counts)).map(str::to_owned)
+}
+
 fn describe_member(
     member: &ConsumerMember,
     protocol: &str,
     image: &MetadataImage,
 ) -> DescribedGroupMember {
     let said = &member.metadata;
-    let metadata = protocols(member).iter().find(|(name, _)| &**name == protocol);
+    let offered = said.classic.iter().flat_map(|classic| &classic.protocols);
+    let metadata = offered.into_iter().find(|(name, _)| &**name == protocol);
     let metadata = metadata.map_or_else(Bytes::new, |(_, metadata)| metadata.clone());
     let assignment = assigned_bytes(member, &metadata, image).unwrap_or_default();
     DescribedGroupMember {

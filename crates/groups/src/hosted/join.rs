@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{JoinGroupRequest, JoinGroupResponse};
 
-use super::{is_built_in, stored_assignor};
+use super::{is_built_in, offer_of, stored_assignor};
 use crate::RequestContext;
 use crate::classic::{FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP, new_member_id};
 use crate::consumer::{
@@ -65,8 +65,9 @@ impl Step<'_, '_> {
             return Err(refuse(ErrorCode::GROUP_MAX_SIZE_REACHED, message));
         }
         let is_consumer = request.protocol_type == CONSUMER_PROTOCOL_TYPE;
-        let ballot = self.ballot(before.as_deref(), &request.protocols).filter(|_| is_consumer);
-        let Some(protocol) = ballot.map(str::to_owned) else {
+        let offer = offer_of(&request.protocols);
+        let ballot = self.ballot(before.as_deref(), &offer).filter(|_| is_consumer);
+        let Some(protocol) = ballot else {
             let message = "The member has no protocol in common with all others.";
             return Err(refuse(ErrorCode::INCONSISTENT_GROUP_PROTOCOL, message));
         };
@@ -113,6 +114,7 @@ impl Step<'_, '_> {
             });
         }
         let pending = self.live().pending.get(claimed).cloned();
+        let pending = pending.filter(|id| self.group.member(id).is_none());
         match (instance_id, pending) {
             (None, Some(id)) => Ok(Joining::New(id)),
             (None, None) => self.member(claimed, false).map(Joining::Known),
@@ -162,7 +164,7 @@ impl Step<'_, '_> {
             updated.metadata = Arc::new(metadata);
         }
         let renamed = self.update_metadata(member, &updated);
-        let is_new = self.live().pending.remove(&updated.id) || member.metadata.classic.is_none();
+        let is_new = member.metadata.classic.is_none();
         let found = self.subscription(renamed || is_new || is_new_vote, member, &updated);
         let owned = self.owned_by_id(&subscription);
         let (epoch, target) = self.update_target(&found, member, &updated);
@@ -189,10 +191,12 @@ impl Step<'_, '_> {
     }
 }
 
-/// About how long the record of a member that joins is.
+/// About how long the records of a member that joins are: not less than they are.
 fn said_bytes(request: &JoinGroupRequest) -> usize {
     let protocols = request.protocols.iter().map(|said| said.name.len() + said.metadata.len() + 16);
-    protocols.sum::<usize>() + 1_024
+    // The topics stand in it twice; and a static member that comes back is written twice.
+    let times = if request.group_instance_id.is_some() { 4 } else { 2 };
+    times * (protocols.sum::<usize>() + 1_024)
 }
 
 /// A protocol that a member names twice counts once, as it is said first.

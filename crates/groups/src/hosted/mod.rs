@@ -16,7 +16,8 @@
 //! A generation is a member's epoch. From outside the group is a stable classic one. Its records are
 //! Kafka's for consumer groups, so that Kafka's coordinator can go on with it: by its rules for classic
 //! members, which make those join again that are in an older epoch. The name of a server assignor in
-//! every member's record, which Kafka's classic members never have, says that the group is one of these.
+//! the record of every member, which Kafka's classic members do not have, says that the group was one
+//! of these when the setting is `barrier`.
 //!
 //! Kafka's own rules hold as soon as a member of the consumer protocol is in the group
 //! (`consumer::classic_members`). Where the votes leave an assignor that is not built in the group goes
@@ -27,19 +28,23 @@ mod describe;
 mod join;
 mod member;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use bytes::Bytes;
+use thalweg_coordinator::CoordinatorRecord as _;
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 
 use crate::assignor::{Assignor, StickyRangeAssignor, UniformAssignor};
 use crate::classic::winner;
-use crate::consumer::{ConsumerGroup, ConsumerMember, Step};
-use crate::{ClassicRebalanceMode, GroupConfig};
+use crate::consumer::{ClassicMetadata, ConsumerGroup, ConsumerMember, Offer, Step};
+use crate::{ClassicRebalanceMode, GroupConfig, GroupRecord};
 
-pub(crate) use describe::{describe, list};
+pub(crate) use describe::{describe, list, protocol};
 pub(crate) use join::{Entry, founds_hosted_group};
+
+/// How many assignors a member of a group of this kind may offer, and how many different offers its
+/// members may make.
+const OFFERS_MAX: usize = 64;
 
 /// Kafka's `range`, the only built-in assignor that is not one of balance and few moves alone.
 const RANGE: &str = "range";
@@ -67,44 +72,77 @@ pub(crate) fn stored_assignor(protocol: &str) -> &'static str {
     assignor_of(protocol).name()
 }
 
-type Protocols = [(Box<str>, Bytes)];
-
-fn protocols(member: &ConsumerMember) -> &Protocols {
-    member.metadata.classic.as_ref().map_or(&[], |classic| &classic.protocols)
+/// How long a batch of these records is, about: not less than it is.
+pub(crate) fn batch_bytes(records: &[GroupRecord]) -> usize {
+    let bytes = |record: &GroupRecord| {
+        let encoded = record.encode().ok()?;
+        // What a record has beside its key and value.
+        Some(encoded.key.len() + encoded.value.map_or(0, |value| value.len()) + 32)
+    };
+    records.iter().map(|record| bytes(record).unwrap_or(0)).sum::<usize>() + 128
 }
 
-fn names(protocols: &Protocols) -> impl Iterator<Item = &str> {
-    protocols.iter().map(|(name, _)| &**name)
+/// Members by what they offer.
+pub(crate) type Offers<'o> = BTreeMap<&'o [Box<str>], usize>;
+
+pub(crate) fn offers(counts: &BTreeMap<Offer, usize>) -> Offers<'_> {
+    counts.iter().map(|(offer, count)| (&**offer, *count)).collect()
+}
+
+/// The offers without those of some members.
+fn offers_without<'o>(
+    mut offers: Offers<'o>,
+    leaving: impl Iterator<Item = &'o Offer>,
+) -> Offers<'o> {
+    for offer in leaving {
+        if let Some(count) = offers.get_mut(&**offer) {
+            *count = count.saturating_sub(1);
+        }
+    }
+    offers.retain(|_, count| *count > 0);
+    offers
 }
 
 /// The assignor that classic members have voted for, each for the first of its list that all have.
-fn voted<'m>(members: impl Iterator<Item = &'m ConsumerMember> + Clone) -> Option<&'m str> {
-    let first = members.clone().next()?;
-    let mut common: BTreeSet<&str> = names(protocols(first)).collect();
-    for member in members.clone() {
-        common.retain(|name| names(protocols(member)).any(|other| other == *name));
+/// None where members offer too many different things for it to be found out at each change.
+pub(crate) fn voted<'o>(offers: &Offers<'o>) -> Option<&'o str> {
+    let (first, _) = offers.first_key_value()?;
+    if offers.len() > OFFERS_MAX || offers.keys().any(|offer| offer.len() > OFFERS_MAX) {
+        return None;
     }
-    let votes = members.filter_map(|member| names(protocols(member)).find(|n| common.contains(n)));
-    winner(votes)
+    let mut common: HashSet<&str> = first.iter().map(|name| &**name).collect();
+    for offer in offers.keys() {
+        let offer: HashSet<&str> = offer.iter().map(|name| &**name).collect();
+        common.retain(|name| offer.contains(name));
+    }
+    let vote = |offer: &'o [Box<str>]| offer.iter().map(|n| &**n).find(|n| common.contains(n));
+    winner(offers.iter().filter_map(|(offer, count)| Some((vote(offer)?, *count))))
 }
 
-/// Whether all members speak the classic protocol and have a built-in assignor in common.
+/// Whether all members speak the classic protocol and vote for an assignor that the coordinator has.
 pub(crate) fn is_hostable(group: &ConsumerGroup) -> bool {
     let members = group.members().len();
     members > 0
         && group.classic_members() == members
-        && BUILT_IN.iter().any(|name| group.classic_supporters(name) == members)
+        && group.classic_vote().is_some_and(is_built_in)
 }
 
 /// Whether the coordinator assigns this group's classic members.
 pub(crate) fn is_hosted(group: &ConsumerGroup, config: &GroupConfig, id: &str) -> bool {
-    is_hostable(group) && is_server_mode(config, id)
+    is_server_mode(config, id) && is_hostable(group)
+}
+
+fn offer_of(protocols: &[JoinGroupRequestProtocol]) -> Offer {
+    let mut seen = HashSet::new();
+    let names = protocols.iter().map(|said| said.name.as_str());
+    names.filter(|name| seen.insert(*name)).map(Box::from).collect()
 }
 
 impl Step<'_, '_> {
-    /// Whether the coordinator assigns the group, or did while the setting was another one.
+    /// Whether the coordinator has assigned the group: it is stored in all of its members.
     pub(crate) fn was_hosted(&self) -> bool {
-        is_hostable(self.group) && self.group.members_with_assignor() == self.group.members().len()
+        let members = self.group.members().len();
+        self.group.classic_members() == members && self.group.members_with_assignor() == members
     }
 
     fn is_server_mode(&self) -> bool {
@@ -116,54 +154,44 @@ impl Step<'_, '_> {
         is_hosted(self.group, self.cx.config, self.id)
     }
 
-    /// Whether it did, and the setting says now that it is not to. Where groups may not become classic
-    /// ones, or this one is too large for it, its members go on by Kafka's rules.
+    /// Whether it did, and the setting says now that it is not to, or the votes leave it no assignor.
+    /// Where groups may not become classic ones, or this one is too large for it, its members go on by
+    /// Kafka's rules.
     pub(crate) fn leaves_server(&self) -> bool {
         let members = self.group.members().len();
-        !self.is_server_mode()
+        !self.is_hosted()
             && self.was_hosted()
             && self.may_downgrade(members)
-            && !self.cx.live.stays_hosted(self.id)
+            && self.cx.live.too_large_for_barrier(self.id).is_none_or(|at| members < at)
     }
 
     /// Whether the coordinator assigns what is left without these members.
     pub(crate) fn is_hosted_without(&self, leaving: &[Arc<ConsumerMember>]) -> bool {
         let left = self.group.members().len().saturating_sub(leaving.len());
         let classic = leaving.iter().filter(|member| member.is_classic()).count();
-        let supporters = |name: &str| {
-            let leaving = leaving.iter().filter(|m| names(protocols(m)).any(|n| n == name));
-            self.group.classic_supporters(name).saturating_sub(leaving.count())
-        };
-        left > 0
-            && self.is_server_mode()
-            && self.group.classic_members().saturating_sub(classic) == left
-            && BUILT_IN.iter().any(|name| supporters(name) == left)
+        if left == 0
+            || !self.is_server_mode()
+            || self.group.classic_members().saturating_sub(classic) != left
+        {
+            return false;
+        }
+        let gone: Vec<Offer> =
+            leaving.iter().filter_map(|m| Some(m.metadata.classic.as_ref()?.offer())).collect();
+        voted(&offers_without(offers(self.group.classic_offers()), gone.iter()))
+            .is_some_and(is_built_in)
     }
 
     /// The assignor that the group votes for as it is.
     fn voted(&self) -> Option<&str> {
-        voted(self.group.members().values().map(|member| &**member))
+        self.group.classic_vote()
     }
 
     /// The assignor that the group votes for with `joining` in the place of `before`; `None` if it has
     /// none in common with all others.
-    fn ballot<'r>(
-        &'r self,
-        before: Option<&ConsumerMember>,
-        joining: &'r [JoinGroupRequestProtocol],
-    ) -> Option<&'r str> {
-        let others = self.group.members().len() - usize::from(before.is_some());
-        let own = |name: &str| before.is_some_and(|b| names(protocols(b)).any(|n| n == name));
-        let common: BTreeSet<&str> = joining
-            .iter()
-            .map(|protocol| protocol.name.as_str())
-            .filter(|name| self.group.classic_supporters(name) - usize::from(own(name)) == others)
-            .collect();
-        let own = joining.iter().map(|p| p.name.as_str()).find(|name| common.contains(name))?;
-        let members = self.group.members().values();
-        let members = members.filter(|member| before.is_none_or(|before| before.id != member.id));
-        let votes =
-            members.filter_map(|member| names(protocols(member)).find(|n| common.contains(n)));
-        winner(votes.chain([own]))
+    fn ballot(&self, before: Option<&ConsumerMember>, joining: &Offer) -> Option<String> {
+        let before = before.and_then(|b| b.metadata.classic.as_ref()).map(ClassicMetadata::offer);
+        let mut offers = offers_without(offers(self.group.classic_offers()), before.iter());
+        *offers.entry(joining).or_default() += 1;
+        voted(&offers).map(str::to_owned)
     }
 }

@@ -11,6 +11,7 @@ use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::classic::{ClassicGroup, ClassicGroupState, Env};
 use crate::consumer::{CommitCheck, ConsumerGroup};
+use crate::hosted::is_hosted;
 use crate::request::offset_commit_error;
 use crate::{GroupConfig, GroupRecord};
 
@@ -39,7 +40,17 @@ fn admit<'a>(
     let epoch = request.generation_id_or_member_epoch;
     match group {
         CommitGroup::Classic(group) => group.accept_commit(request, env).map(|()| CommitCheck::Any),
-        CommitGroup::Consumer(group) => group.check_commit(&request.member_id, epoch, api_version),
+        CommitGroup::Consumer(group) => {
+            // A static member of before must not take its place back, as one that is unknown would.
+            let instance_id = request.group_instance_id.as_deref();
+            if is_hosted(group, env.config, &request.group_id)
+                && let Some(member) = instance_id.and_then(|id| group.static_member(id))
+                && *member.id != *request.member_id
+            {
+                return Err(ErrorCode::FENCED_INSTANCE_ID);
+            }
+            group.check_commit(&request.member_id, epoch, api_version)
+        }
         // Nobody manages this group: its offsets are somebody's own business.
         CommitGroup::None if epoch < 0 => Ok(CommitCheck::Any),
         CommitGroup::None if api_version >= FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND => {
@@ -157,7 +168,7 @@ impl ClassicGroup {
         }
         if generation >= 0 || !request.member_id.is_empty() || request.group_instance_id.is_some() {
             self.validate_member(&request.member_id, request.group_instance_id.as_deref())?;
-            if generation != self.generation() {
+            if !self.is_generation_of(&request.member_id, generation) {
                 return Err(ErrorCode::ILLEGAL_GENERATION);
             }
         } else if !empty {

@@ -1,5 +1,6 @@
 //! Requests for consumer groups, and the groups that change their type.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use thalweg_coordinator::{Now, Reply, Token};
@@ -204,7 +205,9 @@ impl GroupShard {
     fn downgraded(&mut self, downgrade: Downgrade, now: Now, out: &mut Out) {
         let Downgrade { group, rebalances } = downgrade;
         let id = group.id().clone();
-        let pending: Vec<Arc<str>> = self.consumers.pending(&id).cloned().collect();
+        let members: HashSet<&Arc<str>> = group.members().map(|member| &member.id).collect();
+        let pending = self.consumers.pending(&id).filter(|pending| !members.contains(pending));
+        let pending: Vec<Arc<str>> = pending.cloned().collect();
         self.live.insert(id.clone(), group);
         self.with_group(&id, now, out, |group, env| {
             for id in pending {

@@ -10,11 +10,13 @@ use thalweg_wire::messages::{HeartbeatRequest, HeartbeatResponse, JoinGroupReque
 use super::consumer::{Stepped, cx, start_classic_sessions};
 use super::{GroupShard, Out, Then};
 use crate::classic::{ClassicGroupState, FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP};
-use crate::consumer::{ConsumerGroup, Joined, Refused, Step, upgraded};
+use crate::consumer::{ConsumerGroup, Joined, LiveGroups, Refused, Step, upgraded};
+use crate::hosted::batch_bytes;
 use crate::hosted::{
-    Entry, describe, founds_hosted_group, is_built_in, is_hostable, is_server_mode, stored_assignor,
+    Entry, describe, founds_hosted_group, is_built_in, is_hostable, is_server_mode, protocol,
+    stored_assignor,
 };
-use crate::{GroupRecord, GroupResponse, RequestContext};
+use crate::{ClassicGroup, GroupConfig, GroupRecord, GroupResponse, GroupTimer, RequestContext};
 
 /// The classic group is to answer.
 fn not_here() -> Refused {
@@ -35,7 +37,7 @@ impl GroupShard {
         if !is_server_mode(&self.config, group_id) {
             return None;
         }
-        let is_stable = |group: &crate::ClassicGroup| group.is(ClassicGroupState::Stable);
+        let is_stable = |group: &ClassicGroup| group.is(ClassicGroupState::Stable);
         let join = |step: &mut Step<'_, '_>| match step.hosted_join(context, request)? {
             Entry::Joined(joined) => Ok((*joined, None)),
             Entry::NeedsBarrier => Err(not_here()),
@@ -50,7 +52,7 @@ impl GroupShard {
                     return None;
                 }
                 let records = vec![GroupRecord::group_metadata(&id, None)];
-                self.consumers.expect(&id, group.pending());
+                expect(&mut self.consumers, group, &self.config, out);
                 let blank = ConsumerGroup::default();
                 self.with_new_consumer_group(&id, &blank, records, now, out, join).ok()?
             }
@@ -104,6 +106,8 @@ impl GroupShard {
         let generation = classic.generation();
         if !classic.is(ClassicGroupState::Stable)
             || classic.unhostable_generation == Some(generation)
+            // Somebody waits for an answer of the classic group.
+            || classic.awaiting().next().is_some()
         {
             return None;
         }
@@ -111,26 +115,38 @@ impl GroupShard {
         let assignor = stored_assignor(protocol);
         let max_size = self.config.max_size;
         let became = upgraded(classic, max_size, Some(assignor), &mut cx!(self, now, out));
-        let Some((group, records)) = became.ok().filter(|(group, _)| is_hostable(group)) else {
+        let fits = |records: &[GroupRecord]| batch_bytes(records) < self.config.max_record_bytes;
+        let became = became.ok().filter(|(group, records)| is_hostable(group) && fits(records));
+        let Some((group, records)) = became else {
             self.live.get_mut(group_id)?.unhostable_generation = Some(generation);
             return None;
         };
-        self.consumers.expect(&id, classic.pending());
+        expect(&mut self.consumers, classic, &self.config, out);
         let result = self.with_new_consumer_group(&id, &group, records, now, out, run).ok()?;
         start_classic_sessions(&id, &group, out);
         Some(result)
     }
 
     pub(super) fn is_hosted_committed(&self, id: &str) -> bool {
+        let group = || self.logged.committed_consumer_group(id);
         is_server_mode(&self.config, id)
-            && self.logged.committed_consumer_group(id).is_some_and(|group| group.is_all_classic())
+            && group().and_then(|group| protocol(&group)).is_some_and(|name| is_built_in(&name))
     }
 
     /// The description of a group that the coordinator assigns; `None` for others.
     pub(super) fn describe_hosted(&self, id: &str) -> Option<DescribedGroup> {
-        let group = self.logged.committed_consumer_group(id)?;
-        let is_hosted = is_server_mode(&self.config, id) && group.is_all_classic();
-        is_hosted.then(|| describe(id, &group, &self.image))
+        let is_hosted = self.is_hosted_committed(id);
+        let group = is_hosted.then(|| self.logged.committed_consumer_group(id))??;
+        Some(describe(id, &group, &self.image))
+    }
+}
+
+/// The ids that were given out go on to be known, for a while.
+fn expect(consumers: &mut LiveGroups, group: &ClassicGroup, config: &GroupConfig, out: &mut Out) {
+    consumers.expect(group.id(), group.pending());
+    for id in group.pending() {
+        let timer = GroupTimer::ConsumerSession(group.id().clone(), id.clone());
+        out.schedule(timer, config.new_member_join_timeout_ms);
     }
 }
 

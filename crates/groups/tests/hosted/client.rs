@@ -1,17 +1,19 @@
 //! Classic consumers as the coordinator sees them: they join, sync, send heartbeats, give up what they
 //! are to give up, commit and die.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use thalweg_coordinator::Token;
 use thalweg_groups::{GroupRequest, GroupResponse, RequestContext, Submission};
+use thalweg_wire::messages::consumer_protocol_assignment::TopicPartition as AssignedPartitions;
 use thalweg_wire::messages::consumer_protocol_subscription::TopicPartition;
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 use thalweg_wire::messages::leave_group_request::MemberIdentity;
 use thalweg_wire::messages::offset_commit_request::{
     OffsetCommitRequestPartition, OffsetCommitRequestTopic,
 };
+use thalweg_wire::messages::sync_group_request::SyncGroupRequestAssignment;
 use thalweg_wire::messages::{
     ConsumerProtocolAssignment, ConsumerProtocolSubscription, HeartbeatRequest, JoinGroupRequest,
     JoinGroupResponse, LeaveGroupRequest, OffsetCommitRequest, SyncGroupRequest, SyncGroupResponse,
@@ -46,6 +48,8 @@ pub struct Client {
     pub joins: usize,
     /// What it owned in generations that have passed.
     pub past: Vec<(i32, Partition)>,
+    /// What it assigns as the leader of a barrier: member ids and assignments.
+    pub assigns: Vec<(String, Vec<u8>)>,
     /// The request that is not answered yet.
     pub waiting: Option<Token>,
 }
@@ -58,7 +62,7 @@ impl Client {
             instance_id: None,
             topics: topics.to_vec(),
             // A consumer goes by the rule that all of its assignors support.
-            is_cooperative: protocols == ["cooperative-sticky"],
+            is_cooperative: protocols[0] == "cooperative-sticky",
             member_id: String::new(),
             generation: -1,
             owned: BTreeSet::new(),
@@ -67,6 +71,7 @@ impl Client {
             told: 0,
             joins: 0,
             past: Vec::new(),
+            assigns: Vec::new(),
             waiting: None,
         }
     }
@@ -88,7 +93,7 @@ impl Client {
         let response = world.memory.take_answer(self.waiting?)?;
         self.waiting = None;
         Some(match response {
-            GroupResponse::JoinGroup(response) => self.joined(response),
+            GroupResponse::JoinGroup(response) => self.joined(response, world),
             GroupResponse::SyncGroup(response) => self.synced(&response),
             GroupResponse::Heartbeat(response) => self.heard(response.error_code),
             GroupResponse::LeaveGroup(response) => response.error_code,
@@ -204,9 +209,10 @@ impl Client {
         self.submit(world, 9, GroupRequest::JoinGroup(request));
     }
 
-    fn joined(&mut self, response: JoinGroupResponse) -> ErrorCode {
+    fn joined(&mut self, response: JoinGroupResponse, world: &World) -> ErrorCode {
         match response.error_code {
             ErrorCode::NONE => {
+                self.assigns = lead(&response, self.is_cooperative, world);
                 if self.generation != response.generation_id {
                     let generation = self.generation;
                     self.past.extend(self.owned.iter().cloned().map(|p| (generation, p)));
@@ -238,6 +244,14 @@ impl Client {
             group_instance_id: self.instance_id.clone(),
             protocol_type: Some("consumer".to_owned()),
             protocol_name: self.is_syncing.clone(),
+            assignments: std::mem::take(&mut self.assigns)
+                .into_iter()
+                .map(|(member_id, assignment)| SyncGroupRequestAssignment {
+                    member_id,
+                    assignment: assignment.into(),
+                    ..Default::default()
+                })
+                .collect(),
             ..Default::default()
         };
         self.submit(world, 5, GroupRequest::SyncGroup(request));
@@ -344,6 +358,69 @@ impl Client {
         };
         response.topics[0].partitions[0].error_code
     }
+}
+
+/// What the leader of a barrier assigns: partitions in turn to those who subscribe to their topic; with
+/// cooperative members nothing that another one still has.
+fn lead(
+    response: &JoinGroupResponse,
+    is_cooperative: bool,
+    world: &World,
+) -> Vec<(String, Vec<u8>)> {
+    let said: Vec<(&str, ConsumerProtocolSubscription)> = response
+        .members
+        .iter()
+        .map(|member| {
+            let mut r = Reader::new(&member.metadata);
+            let version = r.i16().expect("a version");
+            let said = ConsumerProtocolSubscription::decode(&mut r, version);
+            (&*member.member_id, said.expect("a subscription"))
+        })
+        .collect();
+    let has = |said: &ConsumerProtocolSubscription, topic: &str, partition: i32| {
+        let mut owned = said.owned_partitions.iter();
+        owned.any(|owned| owned.topic == topic && owned.partitions.contains(&partition))
+    };
+    let mut assigned: Vec<Vec<TopicPartition>> = vec![Vec::new(); said.len()];
+    for topic in world.metadata.image.topics.iter() {
+        let wants = |(_, said): &(&str, ConsumerProtocolSubscription)| {
+            said.topics.iter().any(|name| **name == *topic.name)
+        };
+        let takers: Vec<usize> = (0..said.len()).filter(|at| wants(&said[*at])).collect();
+        for (turn, &partition) in topic.partitions.keys().enumerate() {
+            if takers.is_empty() {
+                continue;
+            }
+            let taker = takers[turn % takers.len()];
+            let others = said.iter().enumerate().filter(|(at, _)| *at != taker);
+            let is_held =
+                others.into_iter().any(|(_, (_, said))| has(said, &topic.name, partition));
+            if is_cooperative && is_held {
+                continue;
+            }
+            assigned[taker].push(TopicPartition {
+                topic: topic.name.to_string(),
+                partitions: vec![partition],
+            });
+        }
+    }
+    let encode = |topics: Vec<TopicPartition>| {
+        let mut by_topic: BTreeMap<String, Vec<i32>> = BTreeMap::new();
+        for one in topics {
+            by_topic.entry(one.topic).or_default().extend(one.partitions);
+        }
+        let assigned_partitions = by_topic
+            .into_iter()
+            .map(|(topic, partitions)| AssignedPartitions { topic, partitions })
+            .collect();
+        let assignment = ConsumerProtocolAssignment { assigned_partitions, user_data: None };
+        let mut w = Writer::new();
+        w.i16(1);
+        assignment.encode(&mut w, 1).expect("an assignment");
+        w.to_vec()
+    };
+    let ids = said.iter().map(|(id, _)| (*id).to_owned());
+    ids.zip(assigned.into_iter().map(encode)).collect()
 }
 
 fn assignment(bytes: &[u8]) -> BTreeSet<Partition> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use thalweg_coordinator::Token;
-use thalweg_groups::GroupShard;
+use thalweg_groups::{ClassicRebalanceMode, GroupShard};
 use thalweg_wire::ErrorCode;
 
 use super::client::{Client, GROUP, Partition, SESSION_MS};
@@ -20,6 +20,7 @@ const PROTOCOLS: &[&[&str]] = &[
     &["cooperative-sticky"],
     &["range", "cooperative-sticky"],
     &["range", "own"],
+    &["cooperative-sticky", "own"],
 ];
 const TOPICS: &[&[&str]] = &[&["t1"], &["t1"], &["t1", "t2"], &["t2"], &["t1", "t3"]];
 const CLIENTS: usize = 7;
@@ -92,7 +93,8 @@ impl Life<'_> {
                     topic(&mut self.world, name, partitions + 1);
                 }
             }
-            28..31 => {
+            28 => self.change_mode(),
+            29..31 => {
                 self.say("an append fails".into());
                 self.world.memory.failures.push(ErrorCode::NOT_LEADER_OR_FOLLOWER);
             }
@@ -137,8 +139,10 @@ impl Life<'_> {
         let mut name = format!("c{}", self.names);
         self.names += 1;
         let topics = *self.random.pick(TOPICS);
+        let is_cooperative = self.protocols[0] == "cooperative-sticky";
         let protocols = match self.random.below(20) {
             0 => &["own"],
+            _ if is_cooperative => self.protocols,
             1 => *self.random.pick(PROTOCOLS),
             _ => self.protocols,
         };
@@ -163,6 +167,17 @@ impl Life<'_> {
         if old.instance_id.is_none() {
             self.dead.push(old);
         }
+    }
+
+    /// The setting changes, for a while.
+    fn change_mode(&mut self) {
+        let now = self.world.config.consumer.classic_rebalance_mode;
+        let other = match now {
+            ClassicRebalanceMode::Barrier => ClassicRebalanceMode::Server,
+            ClassicRebalanceMode::Server => ClassicRebalanceMode::Barrier,
+        };
+        self.say(format!("{other:?}"));
+        super::mode(&mut self.world, other);
     }
 
     fn reload(&mut self) {
@@ -241,6 +256,7 @@ impl Life<'_> {
     /// Everything goes on and everybody does what he is told: the group settles. Then one event more,
     /// of which nobody hears who keeps his partitions.
     fn end(&mut self) {
+        super::mode(&mut self.world, ClassicRebalanceMode::Server);
         self.world.memory.failures.clear();
         self.go_on();
         for client in self.clients.iter_mut().chain(&mut self.dead) {
