@@ -510,6 +510,8 @@ impl Oracle {
         let normal = |response: &mut DescribeConfigsResponse| {
             for result in &mut response.results {
                 result.error_message = None;
+                // Configs of our own.
+                result.configs.retain(|config| !config.name.starts_with("thalweg."));
                 result.configs.sort_by(|a, b| a.name.cmp(&b.name));
             }
         };
