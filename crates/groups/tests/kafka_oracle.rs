@@ -257,14 +257,18 @@ fn random_operations_come_out_as_in_kafka() {
                 abandoned += 1;
                 break;
             }
-            for op in &history {
-                eprintln!("> {op}");
-            }
-            panic!("seed {seed}, step {step}: {what}");
+            differs(&history, seed, step, &what);
         }
     }
     assert!(abandoned <= 1 + cases / 10, "{abandoned} of {cases} cases were abandoned");
     kafka.end();
+}
+
+fn differs(history: &[String], seed: u64, step: usize, what: &str) -> ! {
+    for op in history {
+        eprintln!("> {op}");
+    }
+    panic!("seed {seed}, step {step}: {what}");
 }
 
 /// Whether some group's regular expressions were not all resolved at the same time. Kafka goes by the
@@ -334,10 +338,7 @@ fn random_operations_on_consumer_groups_come_out_as_in_kafka() {
                 abandoned += 1;
                 break;
             }
-            for op in &history {
-                eprintln!("> {op}");
-            }
-            panic!("seed {seed}, step {step}: {what}");
+            differs(&history, seed, step, &what);
         }
     }
     assert!(abandoned <= 1 + cases / 10, "{abandoned} of {cases} cases were abandoned");

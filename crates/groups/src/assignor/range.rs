@@ -43,8 +43,7 @@ impl Assignor for RangeAssignor {
     }
 
     fn assign(&self, group: &GroupSpec<'_>) -> Vec<Arc<MemberAssignment>> {
-        let mut order: Vec<u32> = (0..group.members.len() as u32).collect();
-        order.sort_by(|&a, &b| compare(&group.members[a as usize], &group.members[b as usize]));
+        let order = in_order(group);
         let subscriptions = Subscriptions::new(group, &order);
         let subscribers = subscriptions.subscribers();
         let mut progress: Vec<Progress> = subscriptions
@@ -81,8 +80,15 @@ impl Assignor for RangeAssignor {
     }
 }
 
+/// The members, by their places in the group, in the order in which ranges are given out.
+pub(super) fn in_order(group: &GroupSpec<'_>) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..group.members.len() as u32).collect();
+    order.sort_by(|&a, &b| compare(&group.members[a as usize], &group.members[b as usize]));
+    order
+}
+
 /// Static members by instance id, then the others by member id.
-pub(super) fn compare(a: &MemberSpec<'_>, b: &MemberSpec<'_>) -> Ordering {
+fn compare(a: &MemberSpec<'_>, b: &MemberSpec<'_>) -> Ordering {
     let by_id = || java_string_cmp(a.id, b.id);
     match (a.instance_id, b.instance_id) {
         (Some(one), Some(other)) => java_string_cmp(one, other).then_with(by_id),

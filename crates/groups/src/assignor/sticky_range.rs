@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::range::compare;
+use super::range::in_order;
 use super::subscriptions::Subscriptions;
 use super::{Assignor, GroupSpec, MemberAssignment};
 
@@ -191,8 +191,7 @@ impl Assignor for StickyRangeAssignor {
     }
 
     fn assign(&self, group: &GroupSpec<'_>) -> Vec<Arc<MemberAssignment>> {
-        let mut order: Vec<u32> = (0..group.members.len() as u32).collect();
-        order.sort_by(|&a, &b| compare(&group.members[a as usize], &group.members[b as usize]));
+        let order = in_order(group);
         let spec = Spec::new(group, &order);
         // Few moves, as long as nobody has more than Kafka would give to somebody.
         let load_max = spec.load_max();

@@ -237,10 +237,20 @@ impl Step<'_, '_> {
             return Err(refuse(ErrorCode::REBALANCE_IN_PROGRESS, message));
         }
         let said: &[u8] = first.map_or(&[], |(_, metadata)| metadata);
-        let assignment = assigned_bytes(&member, said, self.cx.image)?;
-        let timer = GroupTimer::ClassicSync(self.id.clone(), member.id.clone());
-        self.cx.out.cancel(timer);
-        self.schedule_session(&member.id, classic.session_timeout_ms);
+        self.answer_sync(&member, said, classic.session_timeout_ms, request)
+    }
+
+    /// The answer to the SyncGroup of a member that `said` what it subscribes to.
+    pub(crate) fn answer_sync(
+        &mut self,
+        member: &ConsumerMember,
+        said: &[u8],
+        session_timeout_ms: i32,
+        request: &SyncGroupRequest,
+    ) -> Result<SyncGroupResponse, Refused> {
+        let assignment = assigned_bytes(member, said, self.cx.image)?;
+        self.cx.out.cancel(GroupTimer::ClassicSync(self.id.clone(), member.id.clone()));
+        self.schedule_session(&member.id, session_timeout_ms);
         Ok(SyncGroupResponse {
             protocol_type: request.protocol_type.clone(),
             protocol_name: request.protocol_name.clone(),
@@ -294,10 +304,6 @@ impl Step<'_, '_> {
         })
     }
 
-    fn live_pending(&self, member_id: &str) -> bool {
-        self.cx.live.pending(self.id).any(|pending| **pending == *member_id)
-    }
-
     /// Handles LeaveGroup, of members of either protocol.
     pub(crate) fn leave_group(
         &mut self,
@@ -324,7 +330,7 @@ impl Step<'_, '_> {
                     }
                     ErrorCode::NONE
                 }
-                Err(_) if self.live_pending(member_id) => {
+                Err(_) if self.cx.live.is_pending(self.id, member_id) => {
                     forgotten.push(member_id.to_owned());
                     ErrorCode::NONE
                 }

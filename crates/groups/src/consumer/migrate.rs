@@ -298,6 +298,7 @@ impl Step<'_, '_> {
         let instance_id = joining.and_then(|joining| joining.metadata.instance_id.as_ref());
         let replaced = instance_id.and_then(|id| self.group.static_member(id));
         let leaving: HashSet<&str> = leaving.iter().map(|member| &*member.id).collect();
+        let is_hosted = self.is_hosted() || self.was_hosted();
         let mut members = Vec::new();
         let staying = self.group.members().values().map(|member| &**member).filter(|member| {
             !leaving.contains(&*member.id)
@@ -312,7 +313,7 @@ impl Step<'_, '_> {
                 }
                 _ => &member.id,
             };
-            let target = if self.is_hosted() || self.was_hosted() {
+            let target = if is_hosted {
                 member.held_partitions()
             } else {
                 let target = self.group.targets().get(target_of).into_iter();
@@ -344,7 +345,7 @@ impl Step<'_, '_> {
             self.cx.account,
             self.cx.now,
         )?;
-        if self.is_hosted() || self.was_hosted() {
+        if is_hosted {
             let members = self.group.members().values();
             group.hosted_epochs = members.map(|m| (m.id.clone(), m.epoch)).collect();
         }

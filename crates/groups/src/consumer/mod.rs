@@ -108,6 +108,11 @@ impl LiveGroups {
         self.groups.get(group).into_iter().flat_map(|live| &live.pending)
     }
 
+    /// Whether an id was given out to a classic member that has not come back with it.
+    pub(crate) fn is_pending(&self, group: &str, member: &str) -> bool {
+        self.groups.get(group).is_some_and(|live| live.pending.contains(member))
+    }
+
     /// Ids were given out to classic members of a group.
     pub(crate) fn expect<'i>(&mut self, group: &Arc<str>, ids: impl Iterator<Item = &'i Arc<str>>) {
         self.of(group).pending.extend(ids.cloned());

@@ -1,5 +1,6 @@
 //! JoinGroup for a group that the coordinator assigns.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use thalweg_wire::ErrorCode;
@@ -191,7 +192,7 @@ impl Step<'_, '_> {
     }
 }
 
-/// About how long the records of a member that joins are: not less than they are.
+/// No less than the length of the records of a member that joins.
 fn said_bytes(request: &JoinGroupRequest) -> usize {
     let protocols = request.protocols.iter().map(|said| said.name.len() + said.metadata.len() + 16);
     // The topics stand in it twice; and a static member that comes back is written twice.
@@ -201,6 +202,6 @@ fn said_bytes(request: &JoinGroupRequest) -> usize {
 
 /// A protocol that a member names twice counts once, as it is said first.
 fn first_of_each<T>(protocols: &mut Vec<(Box<str>, T)>) {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     protocols.retain(|(name, _)| seen.insert(name.clone()));
 }

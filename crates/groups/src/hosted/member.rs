@@ -4,7 +4,7 @@ use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{HeartbeatRequest, SyncGroupRequest, SyncGroupResponse};
 
 use crate::GroupTimer;
-use crate::consumer::{ConsumerMember, MemberState, Refused, Step, assigned_bytes};
+use crate::consumer::{ConsumerMember, MemberState, Refused, Step};
 use crate::subscription::CONSUMER_PROTOCOL_TYPE;
 
 impl Step<'_, '_> {
@@ -73,14 +73,6 @@ impl Step<'_, '_> {
                 format!("Member {} has not offered the protocol of its request.", member.id);
             return Err(Refused::new(ErrorCode::INCONSISTENT_GROUP_PROTOCOL, message));
         };
-        let assignment = assigned_bytes(&member, metadata, self.cx.image)?;
-        self.cx.out.cancel(GroupTimer::ClassicSync(self.id.clone(), member.id.clone()));
-        self.schedule_session(&member.id, classic.session_timeout_ms);
-        Ok(SyncGroupResponse {
-            protocol_type: request.protocol_type.clone(),
-            protocol_name: request.protocol_name.clone(),
-            assignment: assignment.into(),
-            ..Default::default()
-        })
+        self.answer_sync(&member, metadata, classic.session_timeout_ms, request)
     }
 }

@@ -72,7 +72,7 @@ pub(crate) fn stored_assignor(protocol: &str) -> &'static str {
     assignor_of(protocol).name()
 }
 
-/// How long a batch of these records is, about: not less than it is.
+/// No less than the length of a batch of these records, and not much more.
 pub(crate) fn batch_bytes(records: &[GroupRecord]) -> usize {
     let bytes = |record: &GroupRecord| {
         let encoded = record.encode().ok()?;
@@ -142,7 +142,9 @@ impl Step<'_, '_> {
     /// Whether the coordinator has assigned the group: it is stored in all of its members.
     pub(crate) fn was_hosted(&self) -> bool {
         let members = self.group.members().len();
-        self.group.classic_members() == members && self.group.members_with_assignor() == members
+        members > 0
+            && self.group.classic_members() == members
+            && self.group.members_with_assignor() == members
     }
 
     fn is_server_mode(&self) -> bool {

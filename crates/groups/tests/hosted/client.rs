@@ -76,14 +76,19 @@ impl Client {
         }
     }
 
-    fn submit(&mut self, world: &mut World, api_version: i16, request: GroupRequest) {
+    fn context(&self, api_version: i16) -> RequestContext {
+        // No two clients are given the same id.
         static RANDOM: AtomicU64 = AtomicU64::new(1);
-        let context = RequestContext {
+        RequestContext {
             api_version,
             client_id: self.name.clone(),
             client_host: "/127.0.0.1".into(),
             random: RANDOM.fetch_add(1, Ordering::Relaxed).into(),
-        };
+        }
+    }
+
+    fn submit(&mut self, world: &mut World, api_version: i16, request: GroupRequest) {
+        let context = self.context(api_version);
         assert_eq!(self.waiting, None, "one request at a time");
         self.waiting = Some(world.memory.submit(Submission { context, request }));
     }
@@ -344,12 +349,7 @@ impl Client {
             }],
             ..Default::default()
         };
-        let context = RequestContext {
-            api_version: 8,
-            client_id: self.name.clone(),
-            client_host: "/127.0.0.1".into(),
-            random: 0,
-        };
+        let context = self.context(8);
         let request = GroupRequest::OffsetCommit(request);
         let token = world.memory.submit(Submission { context, request });
         world.memory.settle();
