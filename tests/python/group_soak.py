@@ -2,7 +2,7 @@
 grow: in both modes of `thalweg.group.classic.rebalance.mode`.
 
     group_soak.py --binary THALWEG --scratch FOLDER [--mode server|barrier|both] [--minutes N] [--seed N]
-                  [--only LIST] [--jars FOLDER --classes FOLDER] [--node-modules FOLDER] [--go-workers FOLDER]
+                  [--only LIST] [--keep] [--jars FOLDER --classes FOLDER] [--node-modules FOLDER] [--go-workers FOLDER]
 
 The groups are in `group_soak_runs.py`, what must hold in `group_soak_check.py`, the members' programs are
 `group_worker_*.py` and those that they name. A round is one group; rounds follow each other, each with the
@@ -405,7 +405,7 @@ def one_round(options, mode, name, seed, broker, scratch, commands):
         print(f"  and {len(faults) - FAULTS_SHOWN} more")
     if faults:
         print(f"  see {this.scratch}; again: THALWEG_SEED_BASE={seed} cargo xtask soak mixed 0", flush=True)
-    else:
+    elif not options.keep:
         shutil.rmtree(this.scratch, ignore_errors=True)
     return report, faults
 
@@ -467,6 +467,7 @@ def main():
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     parser.add_argument("--only", default="", metavar="LIST", help=f"of {', '.join(ORDER)}")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--keep", action="store_true", help="what the members of rounds without faults told")
     parser.add_argument("--jars", metavar="FOLDER")
     parser.add_argument("--classes", metavar="FOLDER")
     parser.add_argument("--node-modules", metavar="FOLDER")

@@ -43,7 +43,11 @@ class Holding:
         return max((c["o"][self.partition] for c in self.commits if c["ok"]), default=None)
 
     def highest_sent(self):
-        return max((c["o"][self.partition] for c in self.commits), default=None)
+        sent = [c["o"][self.partition] for c in self.commits]
+        if self.life.killed is not None and self.batches:
+            # It may have died between the commit and telling of it.
+            sent.append(self.batches[-1]["to"] + 1)
+        return max(sent, default=None)
 
 
 def pauses(life, session_us):
