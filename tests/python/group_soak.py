@@ -180,6 +180,7 @@ class Round:
         self.deeds = plan(self.rng, len(self.members), STORM_SECONDS, SESSION_MS / 1000)
         self.log = (self.scratch / "deeds.txt").open("w", encoding="utf-8", buffering=1)
         self.load = self.watcher = None
+        self.grown = []
         self.faults = []
 
     def say(self, text):
@@ -224,6 +225,7 @@ class Round:
         if deed.what == "grow":
             topic = list(self.topics)[deed.whom]
             before, count = self.topics[topic], self.topics[topic] + int(deed.seconds)
+            self.grown.append(now())
             self.say(f"{topic} grows from {before} to {count}")
             self.admin.create_partitions([NewPartitions(topic, count)])[topic].result(30)
             self.topics[topic] = count
@@ -341,7 +343,7 @@ class Round:
         return faults
 
     def report(self):
-        counts = checks.summary(self.lives(), SESSION_MS * 1000)
+        counts = checks.summary(self.lives(), SESSION_MS * 1000, self.grown)
         records = sum(self.load.counts.values()) if self.load else 0
         batches = [e for life in self.lives() for e in life.events if e["e"] == "batch"]
         commits = collections.Counter(e["ok"] for life in self.lives() for e in life.events if e["e"] == "commit")
@@ -451,7 +453,7 @@ def table(reports):
     for report in reports:
         for client, kinds in report["turns"].items():
             sums[report["mode"], client].update(kinds)
-    kinds = ["first", "kept", "settled", "gained", "moved", "fenced", "idle", "stood_ms"]
+    kinds = ["first", "kept", "asked", "settled", "gained", "moved", "fenced", "idle", "stood_ms"]
     print("soak mixed: rebalances by what they did to the member that was told")
     print(f"  {'mode':8} {'client':13}" + "".join(f"{kind:>10}" for kind in kinds))
     for (mode, client), counts in sorted(sums.items()):
@@ -474,6 +476,8 @@ def main():
     parser.add_argument("--go-workers", metavar="FOLDER", help="with the programs franz and sarama")
     options = parser.parse_args()
     faulthandler.enable()
+    # So that what was started ends, too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     unknown = [name for name in options.only.split(",") if name and name not in GROUPS]
     if unknown:
         parser.error(f"--only: {', '.join(unknown)} is not among {', '.join(ORDER)}")

@@ -14,6 +14,10 @@ import dataclasses
 
 # How long a member may believe in its partitions after a pause in which its session ended.
 EXCUSED_US = 6_000_000
+# Clients each of whose members joins again when it sees that a topic has grown (with others only the leader
+# does), and how long after that they may see it.
+ASK_AGAIN = ("confluent", "kafkajs")
+SEEN_US = 3_500_000
 # Part of the session that a pause may last without ending it.
 SAFE_PART = 0.6
 
@@ -217,10 +221,12 @@ class Turn:
         return self.end - self.begin
 
 
-def turns(life, session_us):
+def turns(life, session_us, grown=()):
     """The rebalances of a process, each as what it did to the member: the `first`; `kept`, it was told and
-    came back with what it had; `gained`, it has that and more; `moved`, it gave something up; `fenced`, the
-    group went on without it; `idle`, it had nothing and got nothing."""
+    came back with what it had; `gained`, it has that and more; `moved`, it gave something up; `settled`, it
+    joined again because of that, as cooperative clients do; `asked`, it saw that a topic has grown and joined
+    again of its own accord; `fenced`, the group went on without it; `idle`, it had nothing and got nothing.
+    `grown` has the times at which topics grew."""
     out = []
     owned, before, begun, kind = set(), None, None, None
     excuses = pauses(life, session_us)
@@ -250,6 +256,9 @@ def turns(life, session_us):
                 if kind == "kept" and not gave and not event["p"] and out[-1].kind == "moved":
                     # Cooperative: it joins again because it gave something up.
                     kind = "settled"
+                if kind == "kept" and life.client in ASK_AGAIN:
+                    if any(since < begun < since + SEEN_US for since in grown):
+                        kind = "asked"
                 if kind == "kept" and not after:
                     kind = "idle"
             out.append(Turn(life, begun, at, kind))
@@ -257,11 +266,11 @@ def turns(life, session_us):
     return out
 
 
-def summary(lives, session_us):
+def summary(lives, session_us, grown=()):
     """Rebalances by client and kind, and for how long members stood still that kept what they had."""
     counts = collections.defaultdict(collections.Counter)
     for life in lives:
-        for turn in turns(life, session_us):
+        for turn in turns(life, session_us, grown):
             counts[life.client][turn.kind] += 1
             counts[life.client]["stood_ms"] += turn.stood_us // 1000
     return counts

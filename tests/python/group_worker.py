@@ -55,8 +55,8 @@ class Worker:
         sys.stdin.buffer.read()
         self.stopping.set()
 
-    def tell(self, what, **more):
-        line = json.dumps({"e": what, "t": now(), **more}, separators=(",", ":"))
+    def tell(self, event, **more):
+        line = json.dumps({"e": event, "t": now(), **more}, separators=(",", ":"))
         with self._lock:
             sys.stdout.write(line + "\n")
             sys.stdout.flush()
