@@ -32,7 +32,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 import group_soak_check as checks
 from group_soak_members import Member, now, programs
-from group_soak_runs import GROUPS, ORDER, plan
+from group_soak_runs import ASSIGNED_BY_SERVER, GROUPS, ORDER, plan
 from kill import Broker
 from ports import free_address
 from suite import check, eventually
@@ -336,6 +336,8 @@ class Round:
         for partition, held in sorted(by_partition.items()):
             checks.in_turn(partition, held, faults)
             checks.acknowledged_in_order(partition, held, faults)
+        if self.mode == "server" and self.name in ASSIGNED_BY_SERVER:
+            checks.untouched(self.lives(), session_us, self.grown, faults)
         if complete:
             for partition, count in sorted(self.load.counts.items()):
                 held = by_partition.get(partition, [])
@@ -406,7 +408,8 @@ def one_round(options, mode, name, seed, broker, scratch, commands):
     if len(faults) > FAULTS_SHOWN:
         print(f"  and {len(faults) - FAULTS_SHOWN} more")
     if faults:
-        print(f"  see {this.scratch}; again: THALWEG_SEED_BASE={seed} cargo xtask soak mixed 0", flush=True)
+        again = f"--only {name} --seed {seed}" if options.only else f"THALWEG_SEED_BASE={seed} cargo xtask soak mixed 0"
+        print(f"  see {this.scratch}; again: {again}", flush=True)
     elif not options.keep:
         shutil.rmtree(this.scratch, ignore_errors=True)
     return report, faults

@@ -7,6 +7,7 @@
 - Two members that run do not work on a partition at the same time. A process that was stopped for longer
   than its session is excused until it hears that it has lost its partitions.
 - Every record that was produced is processed, and what is committed in the end says so.
+- Where the coordinator assigns, a member that keeps all of its partitions is not told of a rebalance.
 """
 
 import collections
@@ -243,27 +244,42 @@ def turns(life, session_us, grown=()):
             owned -= set(event["p"])
             if what == "lost":
                 kind = "fenced"
+            elif life.incremental:
+                # What it keeps it goes on with; whether it is told again at once depends on the client.
+                if event["p"]:
+                    out.append(Turn(life, at, at, "moved"))
+                before = None
         elif what == "assigned":
             if before is None:
                 before, begun = set(owned), at
             after = owned | set(event["p"])
+            is_rest = life.incremental and gave and kind is None and not event["p"]
             if not out:
                 kind = "first"
             elif kind is None and any(since < at < until for since, until in excuses):
                 kind = "fenced"
             elif kind is None:
                 kind = "kept" if after == before else "gained" if after > before else "moved"
-                if kind == "kept" and not gave and not event["p"] and out[-1].kind == "moved":
-                    # Cooperative: it joins again because it gave something up.
+                if kind == "kept" and life.incremental and out[-1].kind == "moved":
+                    # It joined again because it gave something up.
                     kind = "settled"
                 if kind == "kept" and life.client in ASK_AGAIN:
                     if any(since < begun < since + SEEN_US for since in grown):
                         kind = "asked"
                 if kind == "kept" and not after:
                     kind = "idle"
-            out.append(Turn(life, begun, at, kind))
+            if not is_rest:
+                out.append(Turn(life, begun, at, kind))
             owned, before, begun, kind, gave = after, None, None, None, False
     return out
+
+
+def untouched(lives, session_us, grown, faults):
+    """Where the coordinator assigns, nobody is told to rebalance who keeps what he has."""
+    for life in lives:
+        for turn in turns(life, session_us, grown):
+            if turn.kind == "kept":
+                faults.append(f"{life.client} {life.name} rebalances at {turn.begin} and keeps all that it has")
 
 
 def summary(lives, session_us, grown=()):

@@ -45,6 +45,8 @@ class Life:
     client: str
     name: str
     started: int
+    # Whether it gives up only what it is to give up.
+    incremental: bool = False
     events: list = dataclasses.field(default_factory=list)
     # From when to when it did not run.
     pauses: list = dataclasses.field(default_factory=list)
@@ -89,7 +91,9 @@ class Member:
         return f"{self.client} {self.name}"
 
     def start(self):
-        life = Life(self.client, f"{self.name}.{len(self.lives)}", now())
+        given = self.arguments
+        incremental = given["protocol"] == "consumer" or given["assignors"] == "cooperative-sticky"
+        life = Life(self.client, f"{self.name}.{len(self.lives)}", now(), incremental)
         arguments = dict(self.arguments, name=life.name)
         errors = (self.scratch / f"{life.name}.err").open("wb")
         self.process = subprocess.Popen(

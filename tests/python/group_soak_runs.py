@@ -53,6 +53,8 @@ GROUPS = {
     # Its own assignor, which the coordinator does not have: these join at a barrier in both modes.
     "own-assignor": seats("own", "kafkajs", "kafkajs", "kafkajs"),
 }
+# Those that the coordinator assigns in mode `server`.
+ASSIGNED_BY_SERVER = {"range", "cooperative", "roundrobin", "sticky", "common"}
 # The order of a soak; the seed says where it begins.
 ORDER = ["range", "cooperative", "roundrobin", "protocols", "sticky", "common", "own-assignor"]
 
