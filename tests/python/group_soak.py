@@ -2,7 +2,8 @@
 grow: in both modes of `thalweg.group.classic.rebalance.mode`.
 
     group_soak.py --binary THALWEG --scratch FOLDER [--mode server|barrier|both] [--minutes N] [--seed N]
-                  [--only LIST] [--keep] [--jars FOLDER --classes FOLDER] [--node-modules FOLDER] [--go-workers FOLDER]
+                  [--only LIST] [--keep] [--broker-dies]
+                  [--jars FOLDER --classes FOLDER] [--node-modules FOLDER] [--go-workers FOLDER]
 
 The groups are in `group_soak_runs.py`, what must hold in `group_soak_check.py`, the members' programs are
 `group_worker_*.py` and those that they name. A round is one group; rounds follow each other, each with the
@@ -32,7 +33,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 import group_soak_check as checks
 from group_soak_members import Member, now, programs
-from group_soak_runs import ASSIGNED_BY_SERVER, GROUPS, ORDER, plan
+from group_soak_runs import ASSIGNED_BY_SERVER, GROUPS, ORDER, broker_deaths, plan
 from kill import Broker
 from ports import free_address
 from suite import check, eventually
@@ -73,7 +74,7 @@ class Load:
         self.errors = []
         self.stopping = threading.Event()
         self.producer = Producer(
-            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 3,
+            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0,
              "topic.metadata.refresh.interval.ms": METADATA_MS}
         )
         self.thread = threading.Thread(target=self.run, daemon=True)
@@ -117,7 +118,7 @@ class Watcher:
 
     def __init__(self, bootstrap, group, topics):
         # It joins nothing.
-        self.consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 3})
+        self.consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})
         self.topics = topics
         self.seen = []
         self.error = None
@@ -147,6 +148,7 @@ class Round:
     """One group from its first member to its last."""
 
     def __init__(self, options, mode, name, seed, broker, scratch, commands):
+        self.options = options
         self.mode, self.name, self.seed = mode, name, seed
         self.bootstrap = f"{broker.host}:{broker.port}"
         self.broker = broker
@@ -154,7 +156,7 @@ class Round:
         self.scratch = scratch / f"{name}-{seed}"
         self.scratch.mkdir()
         self.group = f"{name}-{seed}"
-        self.admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 3})
+        self.admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         self.topics = {f"{name}-{seed}-{letter}": count for letter, count in zip("ab", PARTITIONS)}
         self.members = []
         self.left_out = []
@@ -178,6 +180,8 @@ class Round:
                 Member(member_name, seat.client, commands[seat.client], arguments, environment, self.scratch)
             )
         self.deeds = plan(self.rng, len(self.members), STORM_SECONDS, SESSION_MS / 1000)
+        if options.broker_dies:
+            self.deeds += broker_deaths(random.Random(f"{seed} {name} broker"), STORM_SECONDS)
         self.log = (self.scratch / "deeds.txt").open("w", encoding="utf-8", buffering=1)
         self.load = self.watcher = None
         self.grown = []
@@ -230,6 +234,12 @@ class Round:
             self.admin.create_partitions([NewPartitions(topic, count)])[topic].result(30)
             self.topics[topic] = count
             self.load.grow(topic, before, count)
+            return
+        if deed.what.startswith("broker"):
+            self.say(deed.what)
+            self.broker.stop(signal.SIGKILL if deed.what == "broker-kill" else signal.SIGTERM)
+            self.broker.start()
+            self.say("the broker is back")
             return
         member = self.members[deed.whom]
         self.say(f"{deed.what} {member.life.name} {deed.seconds:.1f}")
@@ -336,7 +346,8 @@ class Round:
         for partition, held in sorted(by_partition.items()):
             checks.in_turn(partition, held, faults)
             checks.acknowledged_in_order(partition, held, faults)
-        if self.mode == "server" and self.name in ASSIGNED_BY_SERVER:
+        # Clients whose connections end join again.
+        if self.mode == "server" and self.name in ASSIGNED_BY_SERVER and not self.options.broker_dies:
             checks.untouched(self.lives(), session_us, self.grown, faults)
         if complete:
             for partition, count in sorted(self.load.counts.items()):
@@ -471,6 +482,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=0.0, help="of each mode")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     parser.add_argument("--only", default="", metavar="LIST", help=f"of {', '.join(ORDER)}")
+    parser.add_argument("--broker-dies", action="store_true", help="the broker is killed and stopped, too")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--keep", action="store_true", help="what the members of rounds without faults told")
     parser.add_argument("--jars", metavar="FOLDER")

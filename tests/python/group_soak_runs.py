@@ -69,6 +69,15 @@ class Deed:
     seconds: float = 0.0
 
 
+def broker_deaths(rng, seconds):
+    """When the broker is killed or stopped, and started at once."""
+    out, at = [], rng.uniform(2, 6)
+    while at < seconds:
+        out.append(Deed(at, rng.choice(["broker-kill", "broker-stop"]), 0))
+        at += rng.uniform(5, 10)
+    return out
+
+
 def plan(rng, members, seconds, session):
     """What is done to `members` members in so many seconds. One that is paused or away is left alone, and two
     members at least are always untouched."""
