@@ -2,13 +2,14 @@
 grow: in both modes of `thalweg.group.classic.rebalance.mode`.
 
     group_soak.py --binary THALWEG --scratch FOLDER [--mode server|barrier|both] [--minutes N] [--seed N]
-                  [--only LIST] [--keep] [--broker-dies]
+                  [--only LIST] [--keep] [--also WHAT]
                   [--jars FOLDER --classes FOLDER] [--node-modules FOLDER] [--go-workers FOLDER]
 
 The groups are in `group_soak_runs.py`, what must hold in `group_soak_check.py`, the members' programs are
 `group_worker_*.py` and those that they name. A round is one group; rounds follow each other, each with the
-next seed, until the minutes are over, which are those of each mode. A seed decides who does what and when; 0
-minutes are one round. Clients whose programs are not there are left out, and named.
+next seed, until the minutes are over, which are those of each mode. A seed decides who does what and when, and
+whether the broker dies, too, or the group's mode changes all the time; 0 minutes are one round. Clients whose
+programs are not there are left out, and named.
 """
 
 import argparse
@@ -29,11 +30,19 @@ import time
 import traceback
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
 
 import group_soak_check as checks
 from group_soak_members import Member, now, programs
-from group_soak_runs import ASSIGNED_BY_SERVER, GROUPS, ORDER, broker_deaths, plan
+from group_soak_runs import ASSIGNED_BY_SERVER, GROUPS, ORDER, broker_deaths, plan, switches
 from kill import Broker
 from ports import free_address
 from suite import check, eventually
@@ -59,6 +68,8 @@ PARTITIONS = (7, 5)
 RATE = 300
 # How long it may take until a member has its first answer, until all is consumed, and until all is at rest.
 BEGIN_SECONDS_MAX, DRAIN_SECONDS_MAX, REST_SECONDS_MAX = 90, 90, 60
+# What a round has beside members that are killed and so on: round after round of all groups.
+ALSO = ["nothing", "nothing", "broker-dies", "mode-changes"]
 # No rebalance for so long is rest.
 REST_SECONDS = 2.5
 FAULTS_SHOWN = 12
@@ -148,8 +159,9 @@ class Round:
     """One group from its first member to its last."""
 
     def __init__(self, options, mode, name, seed, broker, scratch, commands):
-        self.options = options
         self.mode, self.name, self.seed = mode, name, seed
+        # What is done beside what is done to members.
+        self.also = options.also or ALSO[seed // len(ORDER) % len(ALSO)]
         self.bootstrap = f"{broker.host}:{broker.port}"
         self.broker = broker
         self.rng = random.Random(f"{seed} {name}")
@@ -180,8 +192,11 @@ class Round:
                 Member(member_name, seat.client, commands[seat.client], arguments, environment, self.scratch)
             )
         self.deeds = plan(self.rng, len(self.members), STORM_SECONDS, SESSION_MS / 1000)
-        if options.broker_dies:
+        if self.also == "broker-dies":
             self.deeds += broker_deaths(random.Random(f"{seed} {name} broker"), STORM_SECONDS)
+        if self.also == "mode-changes":
+            self.deeds += switches(random.Random(f"{seed} {name} switch"), STORM_SECONDS)
+        self.now_in = mode
         self.log = (self.scratch / "deeds.txt").open("w", encoding="utf-8", buffering=1)
         self.load = self.watcher = None
         self.grown = []
@@ -240,6 +255,14 @@ class Round:
             self.broker.stop(signal.SIGKILL if deed.what == "broker-kill" else signal.SIGTERM)
             self.broker.start()
             self.say("the broker is back")
+            return
+        if deed.what == "switch":
+            self.now_in = "barrier" if self.now_in == "server" else "server"
+            self.say(f"from here on {self.now_in}")
+            entry = ConfigEntry(MODE, self.now_in, incremental_operation=AlterConfigOpType.SET)
+            change = ConfigResource(ResourceType.GROUP, self.group, incremental_configs=[entry])
+            for future in self.admin.incremental_alter_configs([change]).values():
+                future.result(30)
             return
         member = self.members[deed.whom]
         self.say(f"{deed.what} {member.life.name} {deed.seconds:.1f}")
@@ -347,7 +370,7 @@ class Round:
             checks.in_turn(partition, held, faults)
             checks.acknowledged_in_order(partition, held, faults)
         # Clients whose connections end join again.
-        if self.mode == "server" and self.name in ASSIGNED_BY_SERVER and not self.options.broker_dies:
+        if self.mode == "server" and self.name in ASSIGNED_BY_SERVER and self.also == "nothing":
             checks.untouched(self.lives(), session_us, self.grown, faults)
         if complete:
             for partition, count in sorted(self.load.counts.items()):
@@ -361,7 +384,7 @@ class Round:
         batches = [e for life in self.lives() for e in life.events if e["e"] == "batch"]
         commits = collections.Counter(e["ok"] for life in self.lives() for e in life.events if e["e"] == "commit")
         return {
-            "mode": self.mode, "group": self.name, "seed": self.seed, "records": records,
+            "mode": self.mode, "group": self.name, "also": self.also if self.also != "nothing" else "", "seed": self.seed, "records": records,
             "processed": sum(b["to"] - b["from"] + 1 for b in batches),
             "commits": commits[True], "refused": commits[False], "unknown": commits[None],
             "lives": len(self.lives()), "deeds": len(self.deeds), "left out": self.left_out,
@@ -382,9 +405,10 @@ class Round:
 
 
 def one_round(options, mode, name, seed, broker, scratch, commands):
-    print(f"soak mixed: {mode} {name} seed {seed}", flush=True)
-    start = time.monotonic()
     this = Round(options, mode, name, seed, broker, scratch, commands)
+    also = "" if this.also == "nothing" else f", {this.also}"
+    print(f"soak mixed: {mode} {name}{also}, seed {seed}", flush=True)
+    start = time.monotonic()
     complete = False
     try:
         this.run()
@@ -419,7 +443,9 @@ def one_round(options, mode, name, seed, broker, scratch, commands):
     if len(faults) > FAULTS_SHOWN:
         print(f"  and {len(faults) - FAULTS_SHOWN} more")
     if faults:
-        again = f"--only {name} --seed {seed}" if options.only else f"THALWEG_SEED_BASE={seed} cargo xtask soak mixed 0"
+        again = f"THALWEG_SEED_BASE={seed} cargo xtask soak mixed 0"
+        if options.only or options.also:
+            again = f"--only {name} --also {this.also} --seed {seed}"
         print(f"  see {this.scratch}; again: {again}", flush=True)
     elif not options.keep:
         shutil.rmtree(this.scratch, ignore_errors=True)
@@ -462,16 +488,23 @@ def in_mode(options, mode, commands):
 
 
 def table(reports):
-    """Rebalances by mode and client, over all rounds."""
+    """Rebalances by mode and client, over all rounds. Groups that the coordinator assigns in no mode, or by
+    Kafka's rules in both, stand apart."""
     sums = collections.defaultdict(collections.Counter)
     for report in reports:
+        mode = report["mode"]
+        if report["group"] not in ASSIGNED_BY_SERVER:
+            mode += " *"
+        elif report["also"]:
+            mode += " +"
         for client, kinds in report["turns"].items():
-            sums[report["mode"], client].update(kinds)
+            sums[mode, client].update(kinds)
     kinds = ["first", "kept", "asked", "settled", "gained", "moved", "fenced", "idle", "stood_ms"]
     print("soak mixed: rebalances by what they did to the member that was told")
-    print(f"  {'mode':8} {'client':13}" + "".join(f"{kind:>10}" for kind in kinds))
+    print("  (* members of the consumer protocol or assignors of their own, + the broker dies or the mode changes)")
+    print(f"  {'mode':10} {'client':13}" + "".join(f"{kind:>10}" for kind in kinds))
     for (mode, client), counts in sorted(sums.items()):
-        print(f"  {mode:8} {client:13}" + "".join(f"{counts[kind]:>10}" for kind in kinds))
+        print(f"  {mode:10} {client:13}" + "".join(f"{counts[kind]:>10}" for kind in kinds))
 
 
 def main():
@@ -482,7 +515,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=0.0, help="of each mode")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     parser.add_argument("--only", default="", metavar="LIST", help=f"of {', '.join(ORDER)}")
-    parser.add_argument("--broker-dies", action="store_true", help="the broker is killed and stopped, too")
+    parser.add_argument("--also", default="", choices=sorted(set(ALSO)), help="for all rounds, whatever the seed")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--keep", action="store_true", help="what the members of rounds without faults told")
     parser.add_argument("--jars", metavar="FOLDER")

@@ -78,6 +78,15 @@ def broker_deaths(rng, seconds):
     return out
 
 
+def switches(rng, seconds):
+    """When the group's rebalance mode changes, from one to the other and back."""
+    out, at = [], rng.uniform(2, 5)
+    while at < seconds:
+        out.append(Deed(at, "switch", 0))
+        at += rng.choice([rng.uniform(0.1, 1), rng.uniform(3, 8)])
+    return out
+
+
 def plan(rng, members, seconds, session):
     """What is done to `members` members in so many seconds. One that is paused or away is left alone, and two
     members at least are always untouched."""
