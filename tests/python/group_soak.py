@@ -384,7 +384,8 @@ class Round:
         batches = [e for life in self.lives() for e in life.events if e["e"] == "batch"]
         commits = collections.Counter(e["ok"] for life in self.lives() for e in life.events if e["e"] == "commit")
         return {
-            "mode": self.mode, "group": self.name, "also": self.also if self.also != "nothing" else "", "seed": self.seed, "records": records,
+            "mode": self.mode, "group": self.name, "also": "" if self.also == "nothing" else self.also,
+            "seed": self.seed, "records": records,
             "processed": sum(b["to"] - b["from"] + 1 for b in batches),
             "commits": commits[True], "refused": commits[False], "unknown": commits[None],
             "lives": len(self.lives()), "deeds": len(self.deeds), "left out": self.left_out,
