@@ -44,6 +44,7 @@ async function commit(commitOffsetsIfNecessary) {
   dirty.clear()
   committed = Date.now()
   if (Object.keys(offsets).length === 0) return
+  tell('sent', { o: offsets })
   const t0 = now()
   const topics = Object.entries(offsets).map(([name, offset]) => {
     const cut = name.lastIndexOf('-')

@@ -34,6 +34,9 @@ class Holding:
     how: str = "goes on"
     batches: list = dataclasses.field(default_factory=list)
     commits: list = dataclasses.field(default_factory=list)
+    # What it was about to commit. Of a process that was killed, and of a client that was closed, nobody
+    # knows the answer.
+    sent: list = dataclasses.field(default_factory=list)
     # Times at which it may be gone without knowing it.
     excuses: list = dataclasses.field(default_factory=list)
 
@@ -48,11 +51,7 @@ class Holding:
         return max((c["o"][self.partition] for c in self.commits if c["ok"]), default=None)
 
     def highest_sent(self):
-        sent = [c["o"][self.partition] for c in self.commits]
-        if self.life.killed is not None and self.batches:
-            # It may have died between the commit and telling of it.
-            sent.append(self.batches[-1]["to"] + 1)
-        return max(sent, default=None)
+        return max(self.sent, default=None)
 
 
 def pauses(life, session_us):
@@ -92,6 +91,10 @@ def holdings(life, session_us, faults):
                 faults.append(f"{who} processes {event['p']} {event['from']}..{event['to']} without having it")
             else:
                 holding.batches.append(event)
+        elif what == "sent":
+            for partition, offset in event["o"].items():
+                if partition in current:
+                    current[partition].sent.append(offset)
         elif what == "commit":
             for partition in event["o"]:
                 # An answer may come after the member gave the partition up: it is of the last time it had it.

@@ -13,6 +13,7 @@ Every line has `e`, what happened, and `t`, when: microseconds of the monotonic 
 - `ready`: it runs.
 - `assigned`, `revoked`, `lost`: `p`, the partitions, as `topic-number`.
 - `batch`: records `from` to `to` of partition `p` were processed, from `t0` to `t`.
+- `sent`: it is about to commit offsets `o`. Some answers are never told, as when a client is closed.
 - `commit`: offsets `o` by partition were sent at `t0` and answered at `t`; `ok` is null where the client
   does not tell, `why` says what went wrong, `gen` is the generation where the client tells.
 - `error`: something that the application is told and can only note.
@@ -100,6 +101,8 @@ class Worker:
         for name in chosen:
             del self.dirty[name]
         self.committed_at = time.monotonic()
+        if chosen:
+            self.tell("sent", o=chosen)
         return chosen
 
     def committed(self, offsets, start, error=None, gen=None):

@@ -182,6 +182,9 @@ func (w *Worker) TakeDirty(names []string) map[string]int64 {
 		}
 	}
 	w.committed = time.Now()
+	if len(out) > 0 {
+		w.tell("sent", map[string]any{"o": out})
+	}
 	return out
 }
 

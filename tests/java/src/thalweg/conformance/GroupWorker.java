@@ -149,6 +149,9 @@ public final class GroupWorker implements ConsumerRebalanceListener {
                 offsets.put(partition, new OffsetAndMetadata(offset));
             }
         }
+        if (!offsets.isEmpty()) {
+            tell("sent", now(), ",\"o\":{" + map(offsets) + "}");
+        }
         return offsets;
     }
 
@@ -175,10 +178,8 @@ public final class GroupWorker implements ConsumerRebalanceListener {
     }
 
     private void answered(Map<TopicPartition, OffsetAndMetadata> offsets, long start, int generation, Exception error) {
-        String o = offsets.entrySet().stream()
-                .map(e -> "\"" + e.getKey() + "\":" + e.getValue().offset()).collect(Collectors.joining(","));
         String why = error == null ? "" : ",\"why\":" + quoted(error.toString());
-        tell("commit", now(), ",\"ok\":" + (error == null) + ",\"o\":{" + o + "},\"t0\":" + start
+        tell("commit", now(), ",\"ok\":" + (error == null) + ",\"o\":{" + map(offsets) + "},\"t0\":" + start
                 + ",\"gen\":" + generation + why);
         if (error != null) {
             // What was refused may be from before a rebalance: only where it is now may be committed.
@@ -212,6 +213,11 @@ public final class GroupWorker implements ConsumerRebalanceListener {
 
     private static String list(Collection<TopicPartition> partitions) {
         return partitions.stream().map(p -> "\"" + p + "\"").sorted().collect(Collectors.joining(",", ",\"p\":[", "]"));
+    }
+
+    private static String map(Map<TopicPartition, OffsetAndMetadata> offsets) {
+        return offsets.entrySet().stream()
+                .map(e -> "\"" + e.getKey() + "\":" + e.getValue().offset()).collect(Collectors.joining(","));
     }
 
     private static String quoted(String text) {
