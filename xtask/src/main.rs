@@ -9,6 +9,7 @@ mod jvm;
 mod kills;
 mod limited;
 mod machines;
+mod mixed;
 mod nextest;
 #[path = "../../crates/testkit/src/ports.rs"]
 mod ports;
@@ -40,6 +41,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak groups [SEEDS [FILE]] the same of the group coordinator's state machines
   soak kills [MINUTES]      a broker that is killed in all that it does [60]; THALWEG_SEED_BASE=N and
                             0 minutes repeat a seed
+  soak mixed [MINUTES]      clients of many makes in one group, killed, paused and restarted, with each
+                            rebalance mode for so long [1]; repeats a seed as soak kills does
   mutations [NAME...]       puts deliberate faults in, one at a time, that tests must notice
   tidy                      house rules
   deny                      licences, bans, sources and advisories, by cargo-deny";
@@ -64,6 +67,8 @@ fn main() -> ExitCode {
         ["soak", "groups", seeds, file] => soak_machines(&root, GROUPS, seeds, Some(file)),
         ["soak", "kills"] => kills(&root, "60"),
         ["soak", "kills", minutes] => kills(&root, minutes),
+        ["soak", "mixed"] => mixed(&root, "1"),
+        ["soak", "mixed", minutes] => mixed(&root, minutes),
         ["soak"] => soak(&root, "60"),
         ["soak", minutes] => soak(&root, minutes),
         ["mutations", names @ ..] => mutations(&root, names),
@@ -145,6 +150,12 @@ fn kills(root: &Path, minutes: &str) -> Result<(), String> {
     kills::run(&tools, &test::build(&tools)?, minutes, test::seed_of_commit(root)?)
 }
 
+fn mixed(root: &Path, minutes: &str) -> Result<(), String> {
+    let minutes = minutes.parse().map_err(|e| format!("soak mixed: {e}"))?;
+    let tools = setup::run(root)?;
+    mixed::run(&tools, &test::build(&tools)?, minutes, test::seed_of_commit(root)?)
+}
+
 fn soak_machines(
     root: &Path,
     machines: Machines,
@@ -186,10 +197,19 @@ fn deny(root: &Path) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_program_that_puts_faults_in_takes_them_back() {
-        let tests = root().join("tests/python/mutations_test.py");
+    fn passes(tests: &str) {
+        let tests = root().join("tests/python").join(tests);
         let output = Command::new("python3").arg("-B").arg(tests).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    #[test]
+    fn the_program_that_puts_faults_in_takes_them_back() {
+        passes("mutations_test.py");
+    }
+
+    #[test]
+    fn the_checks_of_mixed_groups_notice_what_they_are_for() {
+        passes("group_soak_test.py");
     }
 }
