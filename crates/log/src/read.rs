@@ -213,7 +213,7 @@ impl Log {
             *looked_at = Some(segment.clone());
             let is_last = segment.base_offset == bound.segment;
             let limit = if is_last { bound.position } else { segment.size() };
-            let file = segment.open_to_read(request.wait).map_err(WalkError::Io)?;
+            let file = segment.open_to_read(request.wait).map_err(WalkError::from)?;
             if let Some((begin, first)) =
                 self.locate_begin(segment, &file, offset, limit, generation, request.wait)?
             {

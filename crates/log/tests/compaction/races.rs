@@ -60,11 +60,17 @@ impl Stage {
     }
 
     fn of(seed: u64, kind: Kind) -> Stage {
+        Stage::with_files(seed, kind, 1024)
+    }
+
+    /// Of log files no more than so many are held open.
+    fn with_files(seed: u64, kind: Kind, open_files_max: usize) -> Stage {
         let dir = TempDir::in_memory();
         let within = Arc::new(Within::default());
         let settings = LogConfig { segment_bytes: 12_000, ..compacted() };
         let mut config = config(&[dir.path()], settings);
         config.disk = Disk::with_hook(within.clone());
+        config.max_open_files_per_dir = open_files_max;
         let logs = Arc::new(LogManager::open(config).unwrap().0);
         let log = create(&logs, "t");
         let mut writer = Writer::new(seed, kind, 1_000_000);
@@ -166,6 +172,29 @@ fn readers_find_everything_at_every_point_of_a_pass() {
     assert!(pass.bytes_written < pass.bytes_read / 2);
     let (reads, refused) = (reads.load(Ordering::SeqCst), refused.load(Ordering::SeqCst));
     assert!(reads > 100, "{reads} reads, {refused} that would have waited");
+    stage.check_values();
+}
+
+#[test]
+fn a_reader_that_may_not_wait_takes_no_directory_offline_while_files_are_renamed() {
+    // What is read has to be opened, by a name that may just be changed.
+    let stage = Stage::with_files(4, everything(), 1);
+    let (log, refused) = (stage.log.clone(), Arc::new(AtomicUsize::new(0)));
+    let starts = log.segment_base_offsets();
+    let count = refused.clone();
+    stage.within.set(move |op, _| {
+        for offset in starts.iter().filter(|_| op == DiskOp::Rename) {
+            match log.read(&ReadRequest { wait: Wait::Never, ..committed_request(*offset) }) {
+                Ok(_) => {}
+                Err(ReadError::WouldBlock) => _ = count.fetch_add(1, Ordering::SeqCst),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        Injected::Nothing
+    });
+    assert!(stage.logs.clean_once(stage.writer.now).unwrap().end_offset.is_some());
+    stage.within.clear();
+    assert!(refused.load(Ordering::SeqCst) > 0, "nobody was refused");
     stage.check_values();
 }
 
