@@ -58,6 +58,7 @@ log.cleaner.dedupe.buffer.size=8388608
 group.initial.rebalance.delay.ms=0
 group.consumer.min.heartbeat.interval.ms=200
 group.consumer.heartbeat.interval.ms=300
+group.consumer.session.timeout.ms=60000
 metadata.log.max.record.bytes.between.snapshots=6000
 broker.session.timeout.ms=1500
 broker.heartbeat.interval.ms=300
@@ -67,11 +68,12 @@ broker.heartbeat.interval.ms=300
 class Installation:
     """Directories, a configuration, and the two who can run it."""
 
-    def __init__(self, options, name, static=False, dirs=1, more=""):
+    def __init__(self, options, name, static=False, dirs=1, metadata_dir=False):
         self.bootstrap = free_address()
         self.controller = free_address()
         scratch = pathlib.Path(options.scratch).absolute()
-        self.dirs = [scratch / f"{name}-{number}" for number in range(1, dirs + 1)]
+        self.log_dirs = [scratch / f"{name}-{number}" for number in range(1, dirs + 1)]
+        self.dirs = list(self.log_dirs)
         self.static = static
         quorum = f"controller.quorum.voters=1@{self.controller}"
         if not static:
@@ -80,10 +82,13 @@ class Installation:
             quorum=quorum,
             broker=self.bootstrap,
             controller=self.controller,
-            log_dirs=",".join(str(path) for path in self.dirs),
+            log_dirs=",".join(str(path) for path in self.log_dirs),
         )
         self.config = scratch / f"{name}.properties"
-        self.configure(more)
+        if metadata_dir:
+            self.dirs.append(scratch / f"{name}-metadata")
+            self.text += f"metadata.log.dir={self.dirs[-1]}\n"
+        self.configure("")
         self.jars = f"{options.jars}/*"
         self.classes = options.classes
         self.commands = {
@@ -102,7 +107,16 @@ class Installation:
     def format(self, *more):
         """What Kafka needs before its first start."""
         command = [*JAVA, self.jars, "kafka.tools.StorageTool", "format"]
-        command += [*([] if self.static else ["--standalone"]), "-t", "thalwegTestClusterAAAA", "-c", str(self.config), *more]
+        command += [] if self.static else ["--standalone"]
+        command += ["-t", "thalwegTestClusterAAAA", "-c", str(self.config), *more]
+        subprocess.run(command, check=True, stdout=self.log, stderr=self.log, timeout=TOOL_SECONDS_MAX)
+
+    def format_for_three(self):
+        """As one of three controllers."""
+        ids = ("bB3yT9pPSGyZ8yQnq5b1Aw", "bB3yT9pPSGyZ8yQnq5b1Ag", "bB3yT9pPSGyZ8yQnq5b1AQ")
+        voters = ",".join(f"{number}@{self.controller}:{id_}" for number, id_ in enumerate(ids, 1))
+        command = [*JAVA, self.jars, "kafka.tools.StorageTool", "format", "--initial-controllers", voters]
+        command += ["-t", "thalwegTestClusterAAAA", "-c", str(self.config)]
         subprocess.run(command, check=True, stdout=self.log, stderr=self.log, timeout=TOOL_SECONDS_MAX)
 
     def start(self, who):
@@ -132,9 +146,8 @@ class Installation:
 
     def files(self):
         """Every file of the directories, with what is in it."""
-        return {
-            path: path.read_bytes() for top in self.dirs for path in sorted(top.rglob("*")) if path.is_file() and path.name != ".lock"
-        }
+        found = [path for top in self.dirs for path in top.rglob("*")]
+        return {path: path.read_bytes() for path in found if path.is_file() and path.name != ".lock"}
 
     def checkpoint(self, name):
         """`topic-partition -> offset` of one of Kafka's checkpoint files, over all directories."""
@@ -148,7 +161,7 @@ class Installation:
 
     def check_files(self):
         """Kafka's DumpLogSegments opens every file of the stopped broker."""
-        for top in self.dirs:
+        for top in self.log_dirs:
             command = [*JAVA, f"{self.classes}:{self.jars}", "thalweg.conformance.DirectoryCheck", str(top)]
             done = subprocess.run(command, capture_output=True, text=True, timeout=TOOL_SECONDS_MAX)
             bad = [line for line in done.stdout.splitlines() if not line.startswith("pass ")]

@@ -5,6 +5,7 @@ mod codegen;
 mod conformance;
 mod cores;
 mod differences;
+mod installations;
 #[path = "../../crates/testkit/src/jvm.rs"]
 mod jvm;
 mod kills;
@@ -29,10 +30,12 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   test [--quick|--full]     everything that must hold; quick without Apache Kafka in the client
                             suites, full with the release build and long soaks
   conformance [--against BROKER[,BROKER]] [--suite LIST] [--case TEXT]
-              [--kill-rounds N] [--binary FILE] [--record-cases yes]
+              [--kill-rounds N] [--installations whole] [--binary FILE] [--record-cases yes]
                             client suites against kafka, thalweg or both; with
                             two brokers what they showed is compared, and
-                            tests/cases.txt can be written anew
+                            tests/cases.txt can be written anew; whole
+                            installations are moved in two ways that differ
+                            from commit to commit, or in all
   soak [MINUTES]            one directory, every codec, kind stops and kills in turn
                             (default 60 minutes)
   soak cores [SEEDS [FILE]] the client's cores, in so many interleavings [a million]; result to FILE
@@ -83,12 +86,14 @@ fn root() -> PathBuf {
 
 /// Runs the client suites by themselves.
 fn conformance(root: &Path, options: &[&str]) -> Result<(), String> {
+    let seed = test::seed_of_commit(root)?;
     let mut plan = conformance::Plan {
         targets: vec![conformance::Target::Thalweg],
         suites: Vec::new(),
         case: String::new(),
         kill_rounds: 20,
-        seed: test::seed_of_commit(root)?,
+        seed,
+        installations: installations::part(seed),
         binary: PathBuf::new(),
         record_cases: false,
     };
@@ -111,6 +116,7 @@ fn conformance(root: &Path, options: &[&str]) -> Result<(), String> {
             ("--kill-rounds", number) => {
                 plan.kill_rounds = number.parse().map_err(|e| format!("--kill-rounds: {e}"))?;
             }
+            ("--installations", "whole") => plan.installations = installations::whole(),
             ("--binary", path) => plan.binary = path.into(),
             ("--record-cases", "yes") => plan.record_cases = true,
             (name, value) => return Err(format!("unknown option {name} {value}\n{USAGE}")),

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use crate::conformance::{self, Plan, Target};
 use crate::cores;
+use crate::installations;
 use crate::kills;
 use crate::nextest;
 use crate::setup::{self, Tools};
@@ -168,6 +169,10 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
                 case: String::new(),
                 kill_rounds: form.kill_rounds(),
                 seed,
+                installations: match form {
+                    Form::Full => installations::whole(),
+                    _ => installations::part(seed),
+                },
                 binary,
                 record_cases: false,
             };
