@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::cases::{self, Cases};
 use crate::differences::{self, Accepted, Transcript};
+use crate::installations;
 use crate::kills;
 use crate::limited::Limited;
 use crate::ports;
@@ -71,6 +72,8 @@ pub struct Plan {
     pub kill_rounds: u32,
     /// What the suite of kills draws from.
     pub seed: u64,
+    /// Cases of the suite of whole installations.
+    pub installations: Vec<String>,
     /// The binary `thalweg`.
     pub binary: PathBuf,
     /// Settings of Thalweg's broker beside those of the suites, as name=value.
@@ -99,7 +102,7 @@ const JAVA: [&str; 6] = ["producer", "consumer", "groups", "admin", "errors", "t
 const OTHERS: [&str; 7] =
     ["kcat", "confluent", "kafka_python", "aiokafka", "kafkajs", "answers", "raw"];
 /// Suites that start brokers themselves, after the others.
-const OWN_BROKERS: [&str; 3] = ["kill", "kills", "handover"];
+const OWN_BROKERS: [&str; 4] = ["kill", "kills", "handover", "installations"];
 
 /// Runs the plan and prints a line per case.
 pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
@@ -217,7 +220,9 @@ impl Plan {
         let asked = self.suites.iter().any(|name| name == suite);
         match suite {
             // A handover needs both, and starts Kafka itself.
-            "handover" => target == Target::Thalweg && (asked || self.suites.is_empty()),
+            "handover" | "installations" => {
+                target == Target::Thalweg && (asked || self.suites.is_empty())
+            }
             // It also looks into directories, and asks for what Kafka does not promise.
             "kills" => target == Target::Thalweg && (asked || self.suites.is_empty()),
             // Kafka needs ten seconds a round to come back: there it only shows that the suite is right.
@@ -245,6 +250,10 @@ impl Plan {
                     && round.is_none_or(|round: u32| round <= self.kill_rounds)
             }
             "kills" | "handover" | "directory" => self.wants(target, suite),
+            "installations" => {
+                let chosen = name.split('.').next().unwrap_or_default();
+                self.wants(target, suite) && self.installations.iter().any(|one| one == chosen)
+            }
             _ => self.wants(target, suite) && java.unwrap_or(name).contains(&self.case),
         }
     }
@@ -306,6 +315,13 @@ fn on_target(
     }
     if plan.wants(target, "handover") {
         handover(tools, plan, scratch, tally);
+    }
+    if plan.wants(target, "installations") {
+        let (cases, place) = (&plan.installations, scratch.join("installations"));
+        fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
+        let command = installations::command(tools, &plan.binary, &place, cases);
+        let seconds_max = installations::CASE_SECONDS_MAX * cases.len() as u64;
+        follow_for(command, "installations", target, scratch, tally, seconds_max);
     }
     Ok(transcript)
 }
@@ -390,7 +406,19 @@ fn handover(tools: &Tools, plan: &Plan, scratch: &Path, tally: &Mutex<Tally>) {
 }
 
 /// Runs a suite's program, counts its result lines, and shows them.
-fn follow(mut command: Command, name: &str, target: Target, scratch: &Path, tally: &Mutex<Tally>) {
+fn follow(command: Command, name: &str, target: Target, scratch: &Path, tally: &Mutex<Tally>) {
+    follow_for(command, name, target, scratch, tally, SUITE_SECONDS_MAX);
+}
+
+/// The same with a time of its own.
+fn follow_for(
+    mut command: Command,
+    name: &str,
+    target: Target,
+    scratch: &Path,
+    tally: &Mutex<Tally>,
+    seconds_max: u64,
+) {
     let log = scratch.join(format!("{name}.log"));
     let start = Instant::now();
     let outcome = (|| {
@@ -401,7 +429,7 @@ fn follow(mut command: Command, name: &str, target: Target, scratch: &Path, tall
         let out = child.stdout.take().ok_or("no output")?;
         let reader = std::thread::scope(|scope| {
             let reader = scope.spawn(|| read_results(out, target, tally));
-            let deadline = start + Duration::from_secs(SUITE_SECONDS_MAX);
+            let deadline = start + Duration::from_secs(seconds_max);
             while !reader.is_finished() && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(50));
             }
@@ -410,7 +438,7 @@ fn follow(mut command: Command, name: &str, target: Target, scratch: &Path, tall
                 kill_group(child.id());
             }
             let count = reader.join().map_err(|_| "reader failed".to_string())?;
-            if late { Err(format!("no end after {SUITE_SECONDS_MAX} s")) } else { Ok(count) }
+            if late { Err(format!("no end after {seconds_max} s")) } else { Ok(count) }
         });
         let group = child.id();
         let status = wait_for(&mut child);

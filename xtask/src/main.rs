@@ -4,6 +4,7 @@ mod cases;
 mod codegen;
 mod conformance;
 mod differences;
+mod installations;
 #[path = "../../crates/testkit/src/jvm.rs"]
 mod jvm;
 mod kills;
@@ -31,10 +32,13 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   test [--quick|--full]     everything that must hold; quick without Apache Kafka in the client
                             suites, full with the release build and long soaks
   conformance [--against BROKER[,BROKER]] [--suite LIST] [--case TEXT]
-              [--kill-rounds N] [--binary FILE] [--record-cases yes] [--set NAME=VALUE]
+              [--kill-rounds N] [--installations whole] [--binary FILE] [--record-cases yes]
+              [--set NAME=VALUE]
                             client suites against kafka, thalweg (with settings) or both; with
                             two brokers what they showed is compared, and
-                            tests/cases.txt can be written anew
+                            tests/cases.txt can be written anew; whole
+                            installations are moved in two ways that differ
+                            from commit to commit, or in all
   soak [MINUTES]            one directory, every codec, kind stops and kills in turn
                             (default 60 minutes)
   soak cores [SEEDS [FILE]] the client's cores, in so many interleavings [a million]; result to FILE
@@ -93,12 +97,14 @@ fn root() -> PathBuf {
 
 /// Runs the client suites by themselves.
 fn conformance(root: &Path, options: &[&str]) -> Result<(), String> {
+    let seed = test::seed_of_commit(root)?;
     let mut plan = conformance::Plan {
         targets: vec![conformance::Target::Thalweg],
         suites: Vec::new(),
         case: String::new(),
         kill_rounds: 20,
-        seed: test::seed_of_commit(root)?,
+        seed,
+        installations: installations::part(seed),
         binary: PathBuf::new(),
         record_cases: false,
         settings: Vec::new(),
@@ -122,6 +128,7 @@ fn conformance(root: &Path, options: &[&str]) -> Result<(), String> {
             ("--kill-rounds", number) => {
                 plan.kill_rounds = number.parse().map_err(|e| format!("--kill-rounds: {e}"))?;
             }
+            ("--installations", "whole") => plan.installations = installations::whole(),
             ("--binary", path) => plan.binary = path.into(),
             ("--set", setting) => plan.settings.push(setting.into()),
             ("--record-cases", "yes") => plan.record_cases = true,

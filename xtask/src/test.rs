@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::conformance::{self, Plan, Target};
+use crate::installations;
 use crate::kills;
 use crate::machines::{self, CORES, GROUPS};
 use crate::nextest;
@@ -174,6 +175,10 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
                 case: String::new(),
                 kill_rounds: form.kill_rounds(),
                 seed,
+                installations: match form {
+                    Form::Full => installations::whole(),
+                    _ => installations::part(seed),
+                },
                 binary,
                 record_cases: false,
                 settings: Vec::new(),

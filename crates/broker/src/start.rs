@@ -239,14 +239,9 @@ fn open(
         bytes: config.metadata_retention_bytes(),
         ms: config.metadata_retention_ms(),
     };
-    let opened = MetadataLog::open(&logs, dir, &owner, metadata_config, retention, now)?;
-    if opened.loader.image().has_acls() {
-        return Err(StartError::Metadata(
-            "the metadata holds access control entries, which cannot be enforced yet: serving \
-             this data would let everybody in"
-                .into(),
-        ));
-    }
+    let opened = MetadataLog::open(&logs, dir, &owner, metadata_config, retention, now)
+        .inspect_err(|_| logs.hand_back(&report))?;
+    warn_of_open_transactions(&logs);
     let metadata_directory = dir.id();
     let directories: Vec<Uuid> =
         logs.dirs().iter().filter(|dir| dir.check().is_ok()).map(|dir| dir.id()).collect();
@@ -317,6 +312,30 @@ fn open(
     let settled = broker.controller.settle(clock.wall_ms());
     settled.map_err(|e| StartError::Metadata(e.to_string()))?;
     Ok(broker)
+}
+
+/// Says which partitions have transactions that nobody here can end.
+fn warn_of_open_transactions(logs: &LogManager) {
+    const NAMED_MAX: usize = 20;
+    let mut open: Vec<(String, i64)> = logs
+        .all()
+        .iter()
+        .filter_map(|log| {
+            Some((format!("{}-{}", log.topic(), log.partition()), log.open_transaction()?))
+        })
+        .collect();
+    open.sort_unstable();
+    for (partition, offset) in open.iter().take(NAMED_MAX) {
+        tracing::warn!(
+            partition,
+            offset,
+            "an open transaction begins here: transactions are not served yet, so whoever reads with \
+             isolation.level=read_committed gets nothing from here on until Apache Kafka has ended it"
+        );
+    }
+    if open.len() > NAMED_MAX {
+        tracing::warn!(partitions = open.len(), "more partitions have open transactions");
+    }
 }
 
 /// How the descriptors are shared between these directories and connections.

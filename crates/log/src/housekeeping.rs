@@ -15,7 +15,7 @@ use crate::dir::{LogDir, retry_exhausted};
 use crate::disk::Mode;
 use crate::error::StorageError;
 use crate::log::Log;
-use crate::manager::{LogManager, Logs};
+use crate::manager::{LogManager, Logs, OpenReport};
 use crate::names;
 
 /// What is done now and then for one log directory. A disk that hangs holds up whoever does it, and
@@ -244,6 +244,20 @@ impl LogManager {
             }
             for log in self.logs_in(dir) {
                 log.close();
+            }
+            dir.release();
+        }
+        self.metadata_dir.release();
+    }
+
+    /// Ends a start that came to nothing before anything was written to a partition: directories that
+    /// were marked as cleanly closed are marked again, for whoever starts next.
+    pub fn hand_back(&self, report: &OpenReport) {
+        for (dir, found) in self.dirs.iter().zip(&report.dirs) {
+            if found.clean && dir.check().is_ok() {
+                let epoch = found.broker_epoch.unwrap_or(-1);
+                // A failure leaves no marker, and the next start checks the logs.
+                let _ = mark(dir, epoch);
             }
             dir.release();
         }

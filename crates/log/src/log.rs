@@ -417,6 +417,16 @@ impl Log {
         }
     }
 
+    /// Where the oldest transaction begins that nobody has ended.
+    pub fn open_transaction(&self) -> Option<i64> {
+        // What is unstable may only not be confirmed yet.
+        if self.first_unstable_offset.load(Ordering::Acquire) == i64::MAX {
+            return None;
+        }
+        let begins = self.active_producers().into_iter().map(|producer| producer.txn_start_offset);
+        begins.filter(|offset| *offset >= 0).min()
+    }
+
     /// The producers that the log remembers, as DescribeProducers tells them.
     pub fn active_producers(&self) -> Vec<ActiveProducer> {
         let writer = self.writer();

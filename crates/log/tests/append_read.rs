@@ -259,8 +259,10 @@ fn aborted_transactions_and_the_last_stable_offset() {
     let (logs, _) = open(&dir, LogConfig { segment_bytes: 400, ..LogConfig::default() });
     let log = create(&logs, "t");
     let coordinator = AppendContext::coordinator(0, 1_000);
+    assert_eq!(log.open_transaction(), None);
     append(&log, BatchSpec::new(0, 2).producer(1, 0, 0).transactional());
     append(&log, BatchSpec::new(0, 2).producer(2, 0, 0).transactional());
+    assert_eq!(log.open_transaction(), Some(0));
     append(&log, BatchSpec::new(0, 4));
     assert_eq!(log.last_stable_offset(), 0);
     let committed = ReadRequest { isolation: Isolation::LastStable, ..request(0, 1 << 20) };
@@ -268,11 +270,13 @@ fn aborted_transactions_and_the_last_stable_offset() {
     let marker = &mut BatchSpec::marker(0, 1, 0, 1, false).build();
     log.append_as_leader(marker, &coordinator).unwrap();
     assert_eq!(log.last_stable_offset(), 0, "until the marker is below the high watermark");
+    assert_eq!(log.open_transaction(), Some(2));
     log.advance_high_watermark(9);
     assert_eq!(log.last_stable_offset(), 2);
     append(&log, BatchSpec::new(0, 1).value_len(200));
     let marker = &mut BatchSpec::marker(0, 2, 0, 1, true).build();
     log.append_as_leader(marker, &coordinator).unwrap();
+    assert_eq!(log.open_transaction(), None, "all that is left is to confirm its end");
     log.advance_high_watermark(11);
     assert_eq!(log.last_stable_offset(), 11);
     let result = log.read(&committed).unwrap();

@@ -3,6 +3,7 @@
 
 use crate::support;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use thalweg::{Connection, Options};
@@ -14,6 +15,8 @@ use thalweg_wire::messages::create_topics_request::CreatableTopic;
 use thalweg_wire::messages::{ApiVersionsRequest, CreateTopicsRequest, MetadataRequest};
 
 const LOG: &str = "__cluster_metadata-0";
+/// A directory's id that nobody has.
+const OTHER: &str = "bB3yT9pPSGyZ8yQnq5b1Aw";
 
 struct Scratch(PathBuf);
 
@@ -157,6 +160,52 @@ async fn formatted_directories_that_nobody_used_are_begun() {
     std::fs::remove_dir_all(scratch.dir("a").join(LOG)).unwrap();
     builder().start().await.shut_down().await;
     assert_eq!(property(&scratch.dir("a"), "cluster.id"), cluster);
+}
+
+/// Every file below a directory, with what is in it.
+fn files(dir: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, found);
+        } else if !path.ends_with(".lock") {
+            found.insert(path.clone(), std::fs::read(&path).unwrap());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_that_is_refused_leaves_everything_as_it_was() {
+    let scratch = Scratch::new("refused");
+    let builder = || TestBroker::builder().data(scratch.dir("")).dirs(&["a", "b"]);
+    let broker = builder().start().await;
+    let client = support::connect(&broker).await;
+    let topic = client.create("t", 2, &[]).await;
+    for partition in 0..2 {
+        assert_eq!(client.produce(topic, partition, "value").await, Ok(0));
+    }
+    broker.shut_down().await;
+    // The quorum's voter is another directory.
+    let properties = scratch.dir("a").join("meta.properties");
+    let own = std::fs::read_to_string(&properties).unwrap();
+    let other =
+        own.replace(&property(&scratch.dir("a"), "directory.id"), &format!("directory.id={OTHER}"));
+    std::fs::write(&properties, other).unwrap();
+    let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
+    files(&scratch.dir(""), &mut before);
+    for _ in 0..2 {
+        let refused = builder().try_start().await.err().map(|error| error.to_string());
+        assert!(refused.as_ref().is_some_and(|e| e.contains("voter directory")), "{refused:?}");
+        after.clear();
+        files(&scratch.dir(""), &mut after);
+        // The markers of the clean stop among them.
+        assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>());
+        for (path, content) in &before {
+            assert!(after[path] == *content, "{} was changed", path.display());
+        }
+    }
+    std::fs::write(&properties, own).unwrap();
+    builder().start().await.shut_down().await;
 }
 
 /// A batch with one record: `metadata.version` has this level.

@@ -1,6 +1,7 @@
 //! DescribeQuorum: the quorum of the metadata log, which is this node.
 
 use thalweg_metadata::controller::{QuorumState, describe_quorum};
+use thalweg_wire::Uuid;
 use thalweg_wire::messages::{DescribeQuorumRequest, DescribeQuorumResponse};
 
 use crate::api::request::Context;
@@ -10,11 +11,16 @@ pub(super) async fn handle(
     request: DescribeQuorumRequest,
 ) -> DescribeQuorumResponse {
     let (epoch, end_offset) = context.broker.controller.quorum().await;
+    // Static voters are known by their ids alone.
+    let directory_id = match context.broker.kraft_version {
+        0 => Uuid::ZERO,
+        _ => context.broker.metadata_directory,
+    };
     let state = QuorumState {
         epoch,
         high_watermark: end_offset,
         log_end_offset: end_offset,
-        directory_id: context.broker.metadata_directory,
+        directory_id,
         now_ms: context.broker.clock.wall_ms(),
     };
     let version = context.version;

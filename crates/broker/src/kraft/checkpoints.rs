@@ -117,6 +117,11 @@ fn write(
 }
 
 impl Checkpoint {
+    /// Whether it is what a format wrote, before there were records.
+    pub(super) fn is_first(&self) -> bool {
+        self.end_offset == 0
+    }
+
     /// Reads all of it.
     pub(super) fn read(
         &self,

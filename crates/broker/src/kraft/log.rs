@@ -35,6 +35,8 @@ use super::quorum_state::{self, QuorumState, replace_synced};
 const READ_BYTES: u32 = 1 << 20;
 /// The feature levels a format decided on, in the metadata log's parent directory.
 const BOOTSTRAP_CHECKPOINT: &str = "bootstrap.checkpoint";
+/// The log's file until retention takes it away.
+const FIRST_SEGMENT: &str = "00000000000000000000.log";
 
 /// Why the metadata log cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +57,11 @@ pub(crate) enum MetadataLogError {
     Damaged(String),
     #[error("{0}")]
     NotSoleVoter(String),
+    #[error(
+        "the metadata holds access control entries, which cannot be enforced yet: serving this data \
+         would let everybody in"
+    )]
+    Acls,
 }
 
 impl MetadataLogError {
@@ -135,15 +142,22 @@ impl MetadataLog {
         if is_new {
             format(dir.disk(), dir.path(), &path, owner, now_ms)?;
         }
-        let request = CreateRequest::new(CLUSTER_METADATA_TOPIC, 0, Uuid::ONE);
-        let log = logs.open_unmanaged(dir, &request, Arc::new(config), now_ms)?;
-
         let mut decompressor = Decompressor::new();
         let checkpoint = checkpoints::latest(dir.disk(), &path).map_err(at(&path))?;
         let (image, mut voters, mut kraft_version) = match &checkpoint {
             Some(found) => found.read(dir.disk(), &mut decompressor)?,
             None => (MetadataImage::empty(), None, 0),
         };
+        let first_segment = path.join(FIRST_SEGMENT);
+        if checkpoint.as_ref().is_some_and(|found| found.is_first())
+            && !first_segment.try_exists().map_err(at(&first_segment))?
+        {
+            // Formatted and never started: what the format says is all there is.
+            sole_voter(owner, voters.as_ref(), kraft_version)?;
+        }
+        let request = CreateRequest::new(CLUSTER_METADATA_TOPIC, 0, Uuid::ONE);
+        let log = logs.open_unmanaged(dir, &request, Arc::new(config), now_ms)?;
+
         let mut loader = Loader::new(image);
         let mut last_epoch = checkpoint.map_or(0, |c| c.epoch);
         let bytes = replay(&log, &mut loader, &mut decompressor, |batch| {
@@ -170,7 +184,11 @@ impl MetadataLog {
             );
             log.truncate_to(loader.next_offset(), now_ms)?;
         }
+        // Before a record is written, so that a log that is refused stays as it was.
         sole_voter(owner, voters.as_ref(), kraft_version)?;
+        if loader.image().has_acls() {
+            return Err(MetadataLogError::Acls);
+        }
 
         let before = quorum_state::read(dir.disk(), &path).map_err(at(&path))?;
         let epoch = if is_new {
