@@ -179,6 +179,63 @@ fn a_member_of_which_the_write_failed_is_not_fenced_for_what_it_was_not_asked() 
 }
 
 #[test]
+fn a_member_that_takes_an_instance_over_gets_what_is_computed_for_it() {
+    let mut world = world();
+    world.run("topic n=t2 p=4", None);
+    // A static member goes away, and its place is taken by a member that has been there for long, and
+    // whose target assignment is the same as before. Kafka leaves it with that of the one that went.
+    answer(&world.run("chb v=1 g=g m=ma e=0 rt=5000 o= t=t1", None));
+    answer(&world.run("chb v=1 g=g m=mb e=0 rt=5000 o= t=t2 i=i1", None));
+    assert_eq!(targets(&world), owners(&[("ma", 4), ("mb", 4)]));
+    answer(&world.run("chb v=1 g=g m=mb e=-2 i=i1", None));
+    answer(&world.run("chb v=1 g=g m=ma e=0 rt=5000 o= t=t1 i=i1", None));
+    assert_eq!(targets(&world), owners(&[("ma", 4)]));
+    let t1 = world.metadata.image.topics.by_name("t1").expect("a topic").id;
+    let target = &group(&world).targets()["ma"];
+    assert!(target.contains(t1, 0), "{target:?}");
+    world.check();
+}
+
+#[test]
+fn two_members_that_become_one_leave_what_one_of_them_had_to_others() {
+    let mut world = world();
+    for (member, instance) in [("ma", " i=i1"), ("mb", ""), ("mc", "")] {
+        let join = format!("chb v=1 g=g m={member} e=0 rt=5000 o= t=t1{instance}");
+        answer(&world.run(&join, None));
+    }
+    answer(&world.run("chb v=1 g=g m=ma e=-2 i=i1", None));
+    // The same subscription as that of the member whose place it takes.
+    answer(&world.run("chb v=1 g=g m=mb e=0 rt=5000 o= t=t1 i=i1", None));
+    assert_eq!(targets(&world), owners(&[("mb", 2), ("mc", 2)]));
+    world.check();
+}
+
+#[test]
+fn a_member_that_takes_an_instance_keeps_what_it_has() {
+    let mut world = world();
+    join(&mut world, "ma");
+    let again = answer(&world.run("chb v=1 g=g m=ma e=0 rt=5000 o= t=t1 i=i1", None));
+    assert!(!again.contains("assignment={}"), "{again}");
+    assert_eq!(group(&world).members()["ma"].assigned.iter().count(), 4);
+    world.check();
+}
+
+#[test]
+fn what_a_member_had_by_an_expression_goes_to_others_when_the_next_stands_for_nothing() {
+    let mut world = world();
+    answer(&world.run("chb v=1 g=g m=ma e=0 rt=5000 o= x=t.*", None));
+    answer(&world.run("chb v=1 g=g m=ma e=1 o=", None));
+    answer(&world.run("chb v=1 g=g m=mb e=0 rt=5000 o= t=t1", None));
+    assert_eq!(targets(&world), owners(&[("ma", 2), ("mb", 2)]));
+    world.run("tick ms=11000", None);
+    let epoch = group(&world).members()["ma"].epoch;
+    answer(&world.run(&format!("chb v=1 g=g m=ma e={epoch} x=nothing"), None));
+    answer(&world.run("chb v=1 g=g m=mb e=3 o=", None));
+    assert_eq!(targets(&world), owners(&[("ma", 0), ("mb", 4)]));
+    world.check();
+}
+
+#[test]
 fn a_member_that_takes_another_instance_gives_the_first_one_up() {
     let mut world = world();
     world.run("chb v=1 g=g m=ma i=ia e=0 rt=5000 o= t=t1", None);

@@ -98,7 +98,13 @@ fn finish(world: &mut World) {
                     m.metadata.topics.contains(topic)
                         || by_regex.is_some_and(|resolved| resolved.topics.contains(topic))
                 });
-                assert_eq!(owners, usize::from(is_wanted), "owners of {topic}-{partition} in {id}");
+                let state = || world.state().join("\n");
+                assert_eq!(
+                    owners,
+                    usize::from(is_wanted),
+                    "owners of {topic}-{partition} in {id}:\n{}",
+                    state()
+                );
             }
         }
     }

@@ -132,6 +132,7 @@ impl Step<'_, '_> {
             id => id.to_owned(),
         };
         let owned = request.topic_partitions.as_deref();
+        let replaces = joins && self.is_two_members(&member_id, request.instance_id.as_deref());
         let member = match request.instance_id.as_deref() {
             None => {
                 let member = self.member(&member_id, joins)?;
@@ -152,7 +153,7 @@ impl Step<'_, '_> {
         }
         let renamed = self.update_metadata(&member, &updated);
         let regex = self.update_regex(&member, &updated)?;
-        let bump = renamed || regex == RegexUpdate::ChangedAndResolved;
+        let bump = renamed || replaces || regex == RegexUpdate::ChangedAndResolved;
         let subscription = self.subscription(bump, &member, &updated);
         let (epoch, target) = self.update_target(&subscription, &member, &updated);
         let changed = renamed || regex != RegexUpdate::None;
@@ -228,6 +229,13 @@ impl Step<'_, '_> {
     pub(crate) fn unknown_member(&self, id: &str) -> Refused {
         let message = format!("Member {id} is not a member of group {}.", self.id);
         Refused::new(ErrorCode::UNKNOWN_MEMBER_ID, message)
+    }
+
+    /// Whether a member that joins is known, and under its instance id another one is. They are one from
+    /// now on, and what the one was to own is for others.
+    fn is_two_members(&self, member_id: &str, instance_id: Option<&str>) -> bool {
+        let other = instance_id.and_then(|id| self.group.static_member(id));
+        other.is_some_and(|other| *other.id != *member_id && self.group.member(member_id).is_some())
     }
 
     /// A static member that comes, or comes back.

@@ -1,7 +1,7 @@
 //! Subscriptions by regular expression: which topics an expression stands for is found out away from
 //! the requests, for all of a group's expressions at once, and kept in the log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use thalweg_coordinator::Job;
@@ -162,6 +162,7 @@ impl Step<'_, '_> {
         let Some(resolved) = done.resolved else { return };
         let mut topics: BTreeMap<Arc<str>, Subscribers> = self.group.topics().clone();
         let mut bump = false;
+        let mut found_nothing = BTreeSet::new();
         for (regex, resolved) in resolved {
             if !self.group.regex_members().contains_key(&regex) {
                 continue; // Nobody subscribes with it any more.
@@ -179,13 +180,37 @@ impl Step<'_, '_> {
                     topics.entry(topic.clone()).or_default().by_regex += 1;
                 }
             }
+            if self.group.regexes().get(&regex).is_none() && resolved.topics.is_empty() {
+                found_nothing.insert(regex.clone());
+            }
             self.record(ConsumerGroupRecord::regex(self.id, &regex, Some(&resolved)));
         }
+        bump = bump || self.is_any_target_unsubscribed(&found_nothing);
         topics.retain(|_, subscribers| *subscribers != Subscribers::default());
         let hash = self.hash_of(&topics);
         if bump || hash != self.group.epochs().metadata_hash {
             let epoch = self.bump_epoch(hash);
             self.metadata_refreshed(epoch);
         }
+    }
+
+    /// Whether one of the members that subscribe with these expressions, which stand for nothing, is to
+    /// own something of a topic that it does not subscribe to any more: its last expression stood for it.
+    /// In Kafka nobody gets that before something else happens to the group.
+    fn is_any_target_unsubscribed(&self, regexes: &BTreeSet<Arc<str>>) -> bool {
+        let epochs = self.group.epochs();
+        !regexes.is_empty()
+            && epochs.assignment >= epochs.group
+            && self.group.members().values().any(|member| {
+                let target = self.group.targets().get(&member.id);
+                let target = target.filter(|target| !target.is_empty());
+                let regex = member.metadata.regex();
+                let Some(target) = target.filter(|_| regex.is_some_and(|r| regexes.contains(r)))
+                else {
+                    return false;
+                };
+                let subscribed = self.subscribed_ids(member);
+                target.iter().any(|(topic_id, _)| subscribed.binary_search(&topic_id).is_err())
+            })
     }
 }

@@ -62,7 +62,10 @@ impl Step<'_, '_> {
             None => Some(&member.id),
             Some(instance_id) => self.group.static_member(instance_id).map(|member| &member.id),
         };
-        id.and_then(|id| self.group.targets().get(id)).cloned().unwrap_or_default()
+        // A member that has just taken an instance keeps its own. Kafka has it own nothing then, while its
+        // target assignment says otherwise.
+        let id = id.unwrap_or(&member.id);
+        self.group.targets().get(id).cloned().unwrap_or_default()
     }
 
     /// Names of the topics that a member subscribes to, by name and by what its regular expression

@@ -18,6 +18,8 @@ pub struct ConsumerGenerator {
     /// The one assignor that members ask for: of two with as many votes Kafka takes whichever its hash
     /// table has first.
     assignor: &'static str,
+    /// Whether Kafka is asked, too: without what is known to go wrong there.
+    with_kafka: bool,
 }
 
 const GROUPS: &[&str] = &["g", "h"];
@@ -52,9 +54,9 @@ impl Operations for ConsumerGenerator {
                 if classic.is_some_and(has_no_protocol) {
                     return None; // Kafka fails at it with an error of its own.
                 }
-                self.join(group_id, group)
+                self.join(world, group_id, group)
             }
-            12..50 => self.heartbeat(group_id, group?, names)?,
+            12..50 => self.heartbeat(world, group_id, group?, names)?,
             50..55 => self.leave(group_id, group?, names)?,
             55..58 if self.classic => {
                 let members = group.map_or(0, |group| group.members().len());
@@ -64,7 +66,7 @@ impl Operations for ConsumerGenerator {
                 self.classic_join(group_id, group, names)
             }
             58..70 if self.classic => self.classic_step(group_id, group?, names)?,
-            55..70 => self.heartbeat(group_id, group?, names)?,
+            55..70 => self.heartbeat(world, group_id, group?, names)?,
             70..76 => self.commit(group_id, group, names),
             76..79 => self.fetch(group_id, group, names),
             79..84 => self.topic(world),
@@ -91,7 +93,35 @@ impl ConsumerGenerator {
         let classic = random.next().is_multiple_of(3);
         let regexes = random.next().is_multiple_of(2);
         let assignor = ["dealer", "backwards"][random.next() as usize % 2];
-        ConsumerGenerator { random, lives: [0; 3], classic, regexes, assignor }
+        let with_kafka = false;
+        ConsumerGenerator { random, lives: [0; 3], classic, regexes, assignor, with_kafka }
+    }
+
+    /// The same for a comparison with Kafka's coordinator.
+    pub fn with_kafka(seed: u64) -> ConsumerGenerator {
+        ConsumerGenerator { with_kafka: true, ..ConsumerGenerator::new(seed) }
+    }
+
+    /// A regular expression for a member. In Kafka what one has by an expression stays with it when the
+    /// next one stands for nothing.
+    fn regex(
+        &mut self,
+        world: &World,
+        group: Option<&ConsumerGroup>,
+        member: &str,
+    ) -> &'static str {
+        let regex = self.pick(REGEXES);
+        let owns = group.and_then(|group| group.targets().get(member));
+        let owns = owns.is_some_and(|target| !target.is_empty());
+        let stands_for = |name: &str| match regex {
+            "t.*" => name.starts_with('t'),
+            "x*" => false,
+            ".*" => true,
+            one => name == one,
+        };
+        let mut topics = world.metadata.image.topics.iter();
+        let is_known = topics.any(|topic| stands_for(&topic.name));
+        if self.with_kafka && owns && !is_known { ".*" } else { regex }
     }
 
     fn topics(&mut self) -> String {
@@ -100,12 +130,12 @@ impl ConsumerGenerator {
         topics.join(",")
     }
 
-    fn join(&mut self, group_id: &str, group: Option<&ConsumerGroup>) -> String {
+    fn join(&mut self, world: &World, group_id: &str, group: Option<&ConsumerGroup>) -> String {
         let member = self.pick(MEMBERS);
         let known = group.and_then(|group| group.member(member));
         let mut op = format!("chb v=1 g={group_id} m={member} e=0 rt=5000 o= c=c");
         if self.regexes && self.chance(40) {
-            op.push_str(&format!(" x={}", self.pick(REGEXES)));
+            op.push_str(&format!(" x={}", self.regex(world, group, member)));
             if self.chance(30) {
                 op.push_str(&format!(" t={}", self.topics()));
             }
@@ -113,7 +143,9 @@ impl ConsumerGenerator {
             op.push_str(&format!(" t={}", self.topics()));
         }
         let instance = known.and_then(|known| known.metadata.instance_id.as_deref());
-        if self.chance(25) {
+        // In Kafka a member that takes an instance owns nothing, and keeps its target assignment.
+        let takes_instance = known.is_some() && instance.is_none();
+        if self.chance(25) && !(self.with_kafka && takes_instance) {
             // Kafka goes on knowing a member under an instance that it has given up.
             let instance = instance.unwrap_or_else(|| self.pick(INSTANCES));
             op.push_str(&format!(" i={instance}"));
@@ -177,6 +209,7 @@ impl ConsumerGenerator {
 
     fn heartbeat(
         &mut self,
+        world: &World,
         group_id: &str,
         group: &ConsumerGroup,
         names: &Names,
@@ -206,7 +239,7 @@ impl ConsumerGenerator {
             op.push_str(&format!(" t={}", self.topics()));
         }
         if self.regexes && self.chance(8) {
-            op.push_str(&format!(" x={}", self.pick(REGEXES)));
+            op.push_str(&format!(" x={}", self.regex(world, Some(group), &member.id)));
         }
         if self.chance(6) {
             op.push_str(&format!(" a={}", self.assignor));

@@ -1,6 +1,7 @@
 package thalweg.conformance;
 
 import static thalweg.conformance.Context.check;
+import static thalweg.conformance.Context.eventually;
 import static thalweg.conformance.Context.partitions;
 import static thalweg.conformance.Context.same;
 import static thalweg.conformance.Context.send;
@@ -22,6 +23,7 @@ import java.util.function.Predicate;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
+import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.utils.Exit;
 
 /**
@@ -289,11 +291,22 @@ final class ToolCases {
         // A config that is not set.
         tool(c, tool, "--alter", "--topic", topic, "--delete-config", "retention.ms");
         good(tool(c, tool, "--alter", "--broker", "1", "--add-config", "log.cleaner.threads=2"));
+        // The broker takes it over after it has been written: until then it is described with its old value.
+        inForce(c, "1", "log.cleaner.threads", "2");
         good(tool(c, line -> line.contains("log.cleaner.threads"), tool, "--describe", "--broker", "1"));
         good(tool(c, tool, "--alter", "--broker", "1", "--delete-config", "log.cleaner.threads"));
         good(tool(c, tool, "--alter", "--broker-defaults", "--add-config", "background.threads=9"));
+        inForce(c, "1", "background.threads", "9");
         good(tool(c, line -> line.contains("background.threads"), tool, "--describe", "--broker-defaults"));
         good(tool(c, tool, "--alter", "--broker-defaults", "--delete-config", "background.threads"));
+    }
+
+    private static void inForce(Context c, String broker, String name, String value) throws Exception {
+        ConfigResource resource = new ConfigResource(ConfigResource.Type.BROKER, broker);
+        eventually(name + " is in force", 10_000, () -> {
+            var configs = c.admin().describeConfigs(List.of(resource)).all().get().get(resource);
+            return value.equals(configs.get(name).value());
+        });
     }
 
     private static void getOffsets(Context c) throws Exception {
