@@ -221,6 +221,24 @@ fn a_member_that_takes_an_instance_keeps_what_it_has() {
 }
 
 #[test]
+fn topics_that_change_while_a_leave_waits_are_looked_at_when_it_is_taken_back() {
+    let mut world = world();
+    join(&mut world, "ma");
+    let epoch = group(&world).members()["ma"].epoch;
+    world.memory.auto_append = false;
+    world.run("chb v=1 g=g m=ma e=-1", None);
+    assert!(group(&world).members().is_empty());
+    world.run("topic n=t1 p=6", None);
+    world.run("fail code=6", None);
+    world.memory.auto_append = true;
+    assert!(world.memory.append_one());
+    assert_eq!(group(&world).members().len(), 1);
+    world.run(&format!("chb v=1 g=g m=ma e={epoch} o="), None);
+    assert_eq!(targets(&world), owners(&[("ma", 6)]));
+    world.check();
+}
+
+#[test]
 fn what_a_member_had_by_an_expression_goes_to_others_when_the_next_stands_for_nothing() {
     let mut world = world();
     answer(&world.run("chb v=1 g=g m=ma e=0 rt=5000 o= x=t.*", None));

@@ -163,7 +163,8 @@ impl LiveGroups {
 
     /// Changes of groups were taken back: an assignment that is being computed from them does not count
     /// any more, though the group may come to the same epoch again, and groups that `exists` does not
-    /// know are gone. What a regular expression stands for does not depend on the group.
+    /// know are gone. What a regular expression stands for does not depend on the group. Topics that
+    /// changed meanwhile may be the group's again: it looks at the metadata.
     pub(crate) fn reverted(&mut self, reverted: &Reverted, exists: impl Fn(&str) -> bool) {
         self.groups.retain(|group, live| {
             if live.assigning.is_some() && reverted.groups.contains(group) {
@@ -171,5 +172,8 @@ impl LiveGroups {
             }
             exists(group)
         });
+        for group in &reverted.groups {
+            self.refresh(group);
+        }
     }
 }
