@@ -28,7 +28,7 @@ pub const CORES: Machines = Machines { name: "cores", package: "thalweg", filter
 pub const GROUPS: Machines = Machines {
     name: "groups",
     package: "thalweg-groups",
-    filter: "^(random|random_consumer|hosted::random)::random_",
+    filter: "^(random|random_consumer|hosted::random|push)::random_",
 };
 
 /// Runs `seeds` in all, beginning with `base`, and writes what was run to `result`, where one is named.

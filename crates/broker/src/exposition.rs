@@ -155,6 +155,16 @@ pub(crate) fn text(broker: &Broker) -> String {
         metrics.fetches_parked.get(),
     );
     page.gauge(
+        "thalweg_heartbeats_held",
+        "Heartbeats of members of groups whose answers are kept back.",
+        metrics.heartbeats_held.get(),
+    );
+    page.counter(
+        "thalweg_heartbeats_pushed_total",
+        "Held heartbeats that were answered because there was something to say.",
+        metrics.heartbeats_pushed.get(),
+    );
+    page.gauge(
         "thalweg_request_memory_bytes",
         "Bytes that requests hold.",
         broker.request_budget.used(),

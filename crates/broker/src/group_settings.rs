@@ -27,6 +27,7 @@ pub(crate) fn of(config: &BrokerConfig, image: &MetadataImage) -> GroupConfig {
         heartbeat_interval_ms: config.group_consumer_heartbeat_interval_ms(),
         assignment_interval_ms: config.group_consumer_assignment_interval_ms(),
         classic_rebalance_mode: mode.unwrap_or(default.consumer.classic_rebalance_mode),
+        heartbeat_push: config.group_heartbeat_push(),
     };
     GroupConfig {
         min_session_timeout_ms: config.group_min_session_timeout_ms(),
@@ -86,6 +87,10 @@ fn of_group(
         classic_rebalance_mode: mode
             .and_then(|name| ClassicRebalanceMode::named(name))
             .unwrap_or(default.classic_rebalance_mode),
+        heartbeat_push: own
+            .get("thalweg.group.heartbeat.push")
+            .and_then(|value| value.to_ascii_lowercase().parse().ok())
+            .unwrap_or(default.heartbeat_push),
         session_timeout_ms: value("consumer.session.timeout.ms", default.session_timeout_ms),
         heartbeat_interval_ms: value(
             "consumer.heartbeat.interval.ms",

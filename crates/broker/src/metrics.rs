@@ -19,6 +19,24 @@ impl Counter {
     }
 }
 
+/// A number that goes up and down.
+#[derive(Debug, Default)]
+pub(crate) struct Gauge(AtomicU64);
+
+impl Gauge {
+    pub(crate) fn up(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn down(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Highest API number that is counted by itself.
 const APIS_MAX: usize = 96;
 
@@ -34,6 +52,10 @@ pub(crate) struct Metrics {
     pub(crate) messages_in: Counter,
     pub(crate) bytes_out: Counter,
     pub(crate) fetches_parked: Counter,
+    /// Heartbeats whose answers are kept back now, and those that were answered because there was
+    /// something to say.
+    pub(crate) heartbeats_held: Gauge,
+    pub(crate) heartbeats_pushed: Counter,
     requests: [Counter; APIS_MAX],
 }
 
@@ -49,6 +71,8 @@ impl Metrics {
             messages_in: Counter::default(),
             bytes_out: Counter::default(),
             fetches_parked: Counter::default(),
+            heartbeats_held: Gauge::default(),
+            heartbeats_pushed: Counter::default(),
             requests: std::array::from_fn(|_| Counter::default()),
         }
     }

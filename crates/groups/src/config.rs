@@ -73,6 +73,8 @@ pub struct ConsumerGroupConfig {
     pub assignment_interval_ms: i32,
     /// `thalweg.group.classic.rebalance.mode`
     pub classic_rebalance_mode: ClassicRebalanceMode,
+    /// `thalweg.group.heartbeat.push`
+    pub heartbeat_push: bool,
 }
 
 /// Assignors, compared by their names.
@@ -110,8 +112,8 @@ pub struct GroupConfig {
     /// `offsets.retention.check.interval.ms`
     pub offsets_retention_check_interval_ms: u64,
     /// Of consumer groups that have nothing of their own: `group.consumer.session.timeout.ms`,
-    /// `group.consumer.heartbeat.interval.ms`, `group.consumer.assignment.interval.ms` and
-    /// `thalweg.group.classic.rebalance.mode`.
+    /// `group.consumer.heartbeat.interval.ms`, `group.consumer.assignment.interval.ms`,
+    /// `thalweg.group.classic.rebalance.mode` and `thalweg.group.heartbeat.push`.
     pub consumer: ConsumerGroupConfig,
     /// Of consumer groups that have something of their own.
     pub consumer_groups: Arc<BTreeMap<String, ConsumerGroupConfig>>,
@@ -161,6 +163,7 @@ impl Default for GroupConfig {
                 heartbeat_interval_ms: 5_000,
                 assignment_interval_ms: 1_000,
                 classic_rebalance_mode: ClassicRebalanceMode::Barrier,
+                heartbeat_push: false,
             },
             consumer_groups: Arc::default(),
             consumer_max_size: i32::MAX as usize,

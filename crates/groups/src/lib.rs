@@ -26,6 +26,7 @@ mod metadata_hash;
 mod metrics;
 mod offsets;
 mod partition;
+mod push;
 mod record;
 mod request;
 mod reserved;
@@ -43,6 +44,7 @@ pub use logged::{CommittedOffset, GroupEntry, GroupOffsets, Logged};
 pub use metadata_hash::{group_hash, topic_hash};
 pub use metrics::{GroupCounters, GroupCounts};
 pub use partition::{java_string_hash, partition_for};
+pub use push::{HeldHeartbeat, HoldLimits};
 pub use record::{GroupRecord, RecordError};
 pub use request::{
     GroupRequest, GroupResponse, RequestContext, Submission, offset_commit_error,

@@ -3,6 +3,8 @@
 //! Requests that concern several groups are cut by partition before they come here, and their
 //! answers are put together afterwards; both is done by whoever routes them.
 
+use std::sync::Arc;
+
 use thalweg_coordinator::append_error;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::consumer_group_describe_response;
@@ -25,6 +27,7 @@ use thalweg_wire::messages::{
 
 use crate::GroupConfig;
 use crate::consumer::{heartbeat_error, precheck_heartbeat};
+use crate::push::HeldHeartbeat;
 
 /// Who asks.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +40,8 @@ pub struct RequestContext {
     pub client_host: String,
     /// Random bits, for a member id.
     pub random: u128,
+    /// Of a heartbeat whose answer may be kept back while there is nothing to say.
+    pub hold: Option<Arc<HeldHeartbeat>>,
 }
 
 /// A request to one shard.

@@ -9,6 +9,7 @@ mod in_flight;
 mod kafka_oracle;
 #[path = "../../testkit/src/oracle.rs"]
 mod oracle;
+mod push;
 mod random;
 mod random_consumer;
 mod script;

@@ -35,7 +35,7 @@ fn rounds(world: &World) -> BTreeMap<String, Round> {
 
 #[test]
 fn random_events_keep_the_invariants() {
-    seeds::family("classic", 250, 25, |seed, history| {
+    seeds::family("classic", 250, 20, |seed, history| {
         let mut generator = Generator::new(seed ^ 0xabcd);
         let mut world = World::new(GroupConfig::default());
         let mut names = Names::default();

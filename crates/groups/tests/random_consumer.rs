@@ -13,7 +13,7 @@ use thalweg_wire::messages::consumer_group_heartbeat_request::TopicPartitions;
 
 #[test]
 fn random_events_keep_the_invariants() {
-    seeds::family("consumer", 150, 15, |seed, history| {
+    seeds::family("consumer", 150, 20, |seed, history| {
         let mut generator = ConsumerGenerator::new(seed ^ 0x7777);
         let mut world = World::new(GroupConfig::default());
         let mut names = Names::default();
@@ -142,6 +142,7 @@ fn heartbeat(world: &mut World, group: &str, member: &ConsumerMember) {
         client_id: "c".into(),
         client_host: "/127.0.0.1".into(),
         random: 0,
+        hold: None,
     };
     let request = GroupRequest::ConsumerGroupHeartbeat(request);
     world.memory.submit(Submission { context, request });

@@ -3,9 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
+use std::sync::Arc;
 
 use thalweg_groups::{
-    GroupRequest, GroupResponse, RequestContext, Submission, offset_commit_error, partition_for,
+    GroupRequest, GroupResponse, HeldHeartbeat, RequestContext, Submission, offset_commit_error,
+    partition_for,
 };
 use thalweg_wire::messages::offset_commit_response::{
     OffsetCommitResponsePartition, OffsetCommitResponseTopic,
@@ -36,6 +38,7 @@ fn request_context(context: &Context) -> RequestContext {
         // Java prints an address without a host name with a slash in front.
         client_host: format!("/{}", context.peer.ip()),
         random: context.broker.random_u128(),
+        hold: None,
     }
 }
 
@@ -46,7 +49,20 @@ fn shards(context: &Context) -> u32 {
 }
 
 fn submit(context: &Context, group: &str, request: GroupRequest) -> Submitted<GroupResponse> {
-    let submission = Submission { context: request_context(context), request };
+    submit_heartbeat(context, group, request, None)
+}
+
+/// Hands a heartbeat in whose answer may be kept back.
+pub(super) fn submit_heartbeat(
+    context: &Context,
+    group: &str,
+    request: GroupRequest,
+    hold: Option<&Arc<HeldHeartbeat>>,
+) -> Submitted<GroupResponse> {
+    let submission = Submission {
+        context: RequestContext { hold: hold.cloned(), ..request_context(context) },
+        request,
+    };
     context.broker.groups.submit(group, shards(context), submission)
 }
 
@@ -84,37 +100,15 @@ macro_rules! one_group {
 
 one_group!(join, JoinGroupRequest, JoinGroupResponse, JoinGroup);
 one_group!(sync, SyncGroupRequest, SyncGroupResponse, SyncGroup);
-one_group!(heartbeat, HeartbeatRequest, HeartbeatResponse, Heartbeat);
 one_group!(leave, LeaveGroupRequest, LeaveGroupResponse, LeaveGroup);
 
 /// Whether groups of the consumer protocol (KIP-848) are served: its feature is finalized for the
 /// cluster, and the broker's configuration does not leave it out. Their APIs are listed all the same, as
 /// in Kafka.
-fn has_consumer_protocol(context: &Context) -> bool {
+pub(super) fn has_consumer_protocol(context: &Context) -> bool {
     let broker = &context.broker;
     broker.settings().has_consumer_protocol && broker.image().features.level(GROUP_VERSION) >= 1
 }
-
-pub(super) async fn consumer_heartbeat(
-    context: Context,
-    request: ConsumerGroupHeartbeatRequest,
-    held: Charge,
-) -> ConsumerGroupHeartbeatResponse {
-    if !has_consumer_protocol(&context) {
-        return ConsumerGroupHeartbeatResponse {
-            error_code: ErrorCode::UNSUPPORTED_VERSION,
-            ..Default::default()
-        };
-    }
-    submit_consumer_heartbeat(context, request, held).await
-}
-
-one_group!(
-    submit_consumer_heartbeat,
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-    ConsumerGroupHeartbeat
-);
 
 /// Groups by the shard they live in, in the order of the request.
 fn by_shard(context: &Context, groups: Vec<String>) -> Vec<Vec<String>> {

@@ -18,6 +18,7 @@ mod describe_quorum;
 pub(crate) mod fetch;
 mod find_coordinator;
 mod groups;
+pub(crate) mod heartbeat;
 mod init_producer_id;
 mod list_offsets;
 mod metadata;
@@ -45,6 +46,7 @@ macro_rules! apis {
     (
         consumed_by_the_handler: $($request:ident => $handler:path,)*;
         consumed_first: $($parking:ident => $parking_handler:path,)*;
+        held: $($held:ident,)*;
     ) => {
         /// Everything this broker serves, in the order of Kafka's numbers.
         fn served() -> Vec<Served> {
@@ -55,14 +57,30 @@ macro_rules! apis {
                 released::<ApiVersionsRequest>(),
                 $(released::<$request>(),)*
                 $(released::<$parking>(),)*
+                $(released::<$held>(),)*
             ];
             all.sort_by_key(|s| s.key);
             all
         }
 
         /// Handles a request of an API whose answer is built in one piece.
-        async fn owned(context: &Context, body: &[u8], charge: &mut Charge) -> Handled {
+        async fn owned(
+            context: &Context,
+            scratch: &mut Scratch,
+            body: &[u8],
+            charge: &mut Charge,
+        ) -> Handled {
             use thalweg_wire::messages::*;
+            $(
+                if context.api_key == <$held as Request>::API_KEY {
+                    return match decode::<$held>(context, body, charge).await {
+                        Ok((request, held)) => {
+                            heartbeat::handle(context, &mut scratch.heartbeats, request, held)
+                        }
+                        Err(reason) => Handled::Close(reason),
+                    };
+                }
+            )*
             $(
                 if context.api_key == <$request as Request>::API_KEY {
                     return match decode::<$request>(context, body, charge).await {
@@ -135,10 +153,13 @@ apis! {
     consumed_first:
     OffsetCommitRequest => groups::offset_commit,
     JoinGroupRequest => groups::join,
-    HeartbeatRequest => groups::heartbeat,
     LeaveGroupRequest => groups::leave,
     SyncGroupRequest => groups::sync,
-    ConsumerGroupHeartbeatRequest => groups::consumer_heartbeat,
+    ;
+    // What their connection has seen matters to these.
+    held:
+    HeartbeatRequest,
+    ConsumerGroupHeartbeatRequest,
     ;
 }
 
@@ -200,14 +221,21 @@ pub(crate) async fn handle(
 ) -> Handled {
     context.broker.metrics.request(context.api_key);
     match context.api_key {
-        ApiKey::PRODUCE => produce::handle(context, scratch, body).await,
-        ApiKey::FETCH => fetch::handle(context, scratch, body, charge).await,
+        ApiKey::PRODUCE => {
+            scratch.heartbeats.saw(ApiKey::PRODUCE);
+            produce::handle(context, scratch, body).await
+        }
+        ApiKey::FETCH => {
+            scratch.heartbeats.saw(ApiKey::FETCH);
+            fetch::handle(context, scratch, body, charge).await
+        }
         ApiKey::API_VERSIONS => api_versions::handle(context, scratch, body),
         key => {
             let known = context.broker.apis.versions(key);
             match known {
                 Some(versions) if versions.contains(&context.version) => {
-                    owned(context, body, charge).await
+                    scratch.heartbeats.saw(key);
+                    owned(context, scratch, body, charge).await
                 }
                 Some(_) => {
                     Handled::Close(format!("{key} version {} is not supported", context.version))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use thalweg_wire::{ApiKey, Reader, Writer};
 
+use crate::api::heartbeat::Heartbeats;
 use crate::broker::Broker;
 use crate::net::budget::Charge;
 use crate::net::connection::{Handled, Reply, Requests};
@@ -41,6 +42,7 @@ pub(crate) struct Scratch {
     pub(crate) reply: Reply,
     /// Where appends of this connection that found their partition busy report to.
     pub(crate) append_results: Arc<AppendResults>,
+    pub(crate) heartbeats: Heartbeats,
 }
 
 /// The requests of one connection.

@@ -99,6 +99,11 @@ impl Groups {
         self.coordinator.submit(partition_for(group, partitions), submission)
     }
 
+    /// Whether heartbeats of a group's members are held back until there is something to say.
+    pub(crate) fn holds_heartbeats(&self, group: &str) -> bool {
+        self.current.config.load().of_group(group).heartbeat_push
+    }
+
     /// Asks every shard led here.
     pub(crate) fn submit_all(&self, submission: &Submission) -> Vec<Submitted<GroupResponse>> {
         self.coordinator

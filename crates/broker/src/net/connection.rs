@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 
 use super::budget::Charge;
 use super::buffers;
-use super::frame::{FrameError, FrameReader};
+use super::frame::{FrameError, FrameReader, NextRequest};
 use super::limits::{Permit, Socket};
 use super::send::{self, FileRange};
 use crate::broker::Broker;
@@ -49,6 +49,9 @@ pub(crate) struct Reply {
     pub(crate) mute: Duration,
 }
 
+/// An answer that comes later.
+pub(crate) type Answer = Pin<Box<dyn Future<Output = Parked> + Send>>;
+
 /// What became of a request.
 pub(crate) enum Handled {
     /// The answer is ready.
@@ -56,7 +59,9 @@ pub(crate) enum Handled {
     /// The client wants no answer (acks=0).
     NoReply,
     /// The answer comes later; the request's bytes are not needed any more.
-    Parked(Pin<Box<dyn Future<Output = Parked> + Send>>),
+    Parked(Answer),
+    /// The same, of a request that ends its wait when the next one comes.
+    Held(Answer, Arc<NextRequest>),
     /// The connection cannot go on; the reason is for the log.
     Close(String),
 }
@@ -191,7 +196,9 @@ impl<R: Requests> Connection<R> {
             if !mute.is_zero() {
                 tokio::select! {
                     () = tokio::time::sleep(std::mem::take(&mut mute)) => {}
-                    closed = self.reader.watch_closed(&self.stream) => return End::of_watch(closed),
+                    closed = self.reader.watch_closed(&self.stream, None) => {
+                        return End::of_watch(closed);
+                    }
                 }
             }
             let idle = self.broker.settings().idle_max;
@@ -219,25 +226,20 @@ impl<R: Requests> Connection<R> {
                     mute = *after;
                     send::send(&self.stream, idle, frame, files).await
                 }
-                Handled::Parked(answer) => {
-                    // It brings a frame of its own when it is done; until then it keeps none.
-                    buffers::give_frame(std::mem::take(&mut self.requests.reply().frame));
-                    let parked = tokio::select! {
-                        biased;
-                        parked = answer => parked,
-                        closed = self.reader.watch_closed(&self.stream) => {
-                            return End::of_watch(closed);
-                        }
-                    };
-                    if let Some(reason) = parked.close {
-                        return End::Refused(reason);
+                Handled::Parked(answer) => match self.parked(answer, None).await {
+                    Ok(reply) => {
+                        mute = reply.mute;
+                        self.send_parked(idle, reply).await
                     }
-                    let Reply { frame, files, mute: after } = parked.reply;
-                    mute = after;
-                    let sent = send::send(&self.stream, idle, &frame, &files).await;
-                    buffers::give_frame(frame);
-                    sent
-                }
+                    Err(end) => return end,
+                },
+                Handled::Held(answer, next) => match self.parked(answer, Some(&next)).await {
+                    Ok(reply) => {
+                        mute = reply.mute;
+                        self.send_parked(idle, reply).await
+                    }
+                    Err(end) => return end,
+                },
             };
             // An idle connection keeps nothing.
             buffers::give_frame(std::mem::take(self.requests.reply()).frame);
@@ -246,6 +248,29 @@ impl<R: Requests> Connection<R> {
             }
         }
         End::Shutdown
+    }
+
+    /// Waits for the answer of a request that is parked.
+    async fn parked(&mut self, answer: Answer, next: Option<&NextRequest>) -> Result<Reply, End> {
+        // It brings a frame of its own when it is done; until then it keeps none.
+        buffers::give_frame(std::mem::take(&mut self.requests.reply().frame));
+        let parked = tokio::select! {
+            biased;
+            parked = answer => parked,
+            closed = self.reader.watch_closed(&self.stream, next) => {
+                return Err(End::of_watch(closed));
+            }
+        };
+        match parked.close {
+            Some(reason) => Err(End::Refused(reason)),
+            None => Ok(parked.reply),
+        }
+    }
+
+    async fn send_parked(&mut self, idle: Option<Duration>, reply: Reply) -> io::Result<()> {
+        let sent = send::send(&self.stream, idle, &reply.frame, &reply.files).await;
+        buffers::give_frame(reply.frame);
+        sent
     }
 }
 

@@ -3,9 +3,11 @@
 
 use std::io;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 
 use super::budget::Charge;
 use super::buffers;
@@ -23,6 +25,28 @@ const PROBE: usize = 4 << 10;
 const TURN: usize = 64 << 10;
 /// What a frame costs besides its bytes, in bytes.
 const FRAME_COST: usize = 2 << 10;
+
+/// Whether the peer has sent more while a request of its is parked.
+#[derive(Debug, Default)]
+pub(crate) struct NextRequest {
+    has_come: AtomicBool,
+    came: Notify,
+}
+
+impl NextRequest {
+    fn comes(&self) {
+        if !self.has_come.swap(true, Ordering::Release) {
+            self.came.notify_one();
+        }
+    }
+
+    /// Waits until it has.
+    pub(crate) async fn has_come(&self) {
+        while !self.has_come.load(Ordering::Acquire) {
+            self.came.notified().await;
+        }
+    }
+}
 
 /// Why no frame came.
 #[derive(Debug)]
@@ -133,8 +157,17 @@ impl FrameReader {
 
     /// While a request is parked: takes what arrives, up to one small read ahead, so that the
     /// peer's closing is noticed. Returns when the connection is closed or nothing more may be
-    /// taken. Cancel-safe.
-    pub(crate) async fn watch_closed(&mut self, stream: &TcpStream) -> io::Result<()> {
+    /// taken. Cancel-safe. `next`, if there is one, is told of what has come or comes.
+    pub(crate) async fn watch_closed(
+        &mut self,
+        stream: &TcpStream,
+        next: Option<&NextRequest>,
+    ) -> io::Result<()> {
+        if let Some(next) = next
+            && self.buffer.len() > self.start
+        {
+            next.comes();
+        }
         loop {
             stream.readable().await?;
             if self.buffer.capacity() == 0 {
@@ -149,7 +182,11 @@ impl FrameReader {
             }
             match read_some(stream, &mut self.buffer, room) {
                 Ok(0) => return Ok(()),
-                Ok(_) => {}
+                Ok(_) => {
+                    if let Some(next) = next {
+                        next.comes();
+                    }
+                }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                     if self.buffer.is_empty() {
                         self.release();

@@ -199,6 +199,11 @@ impl ClassicGroup {
         self.members.values()
     }
 
+    /// A member.
+    pub fn member(&self, id: &str) -> Option<&Member> {
+        self.members.get(id)
+    }
+
     /// Number of members that were given an id and have not come back with it.
     pub fn pending_members(&self) -> usize {
         self.pending_join.len()

@@ -112,6 +112,8 @@ impl GroupShard {
                     self.consumers.refresh(id);
                     if is_hosted(group, &self.config, id) {
                         hosted.push(id.clone());
+                    } else {
+                        self.held.release_one(id);
                     }
                 }
             }

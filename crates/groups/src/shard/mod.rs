@@ -6,6 +6,7 @@
 
 mod consumer;
 mod event;
+mod held;
 mod hosted;
 mod reserved;
 
@@ -39,6 +40,7 @@ use crate::offsets::{
     CommitGroup, Expiry, commit_offsets, delete_all_offsets, delete_offsets, expire_offsets,
     fetch_committed, fetch_stable, refuse_delete,
 };
+use crate::push::HeldHeartbeats;
 use crate::request::{deleted_group, join_error, sync_error};
 use crate::reserved::list as list_reserved;
 use crate::{GroupConfig, GroupRecord, GroupRequest, GroupResponse, RequestContext, Submission};
@@ -92,6 +94,8 @@ pub struct GroupShard {
     ending: UndoLog<Arc<str>, ClassicGroup>,
     /// What is not in the log of consumer groups.
     consumers: LiveGroups,
+    /// Heartbeats whose answers are kept back.
+    held: HeldHeartbeats,
     /// The metadata of now.
     image: Arc<MetadataImage>,
     hashes: TopicHashes,
@@ -116,6 +120,7 @@ impl GroupShard {
             live: BTreeMap::new(),
             ending: UndoLog::default(),
             consumers: LiveGroups::default(),
+            held: HeldHeartbeats::default(),
             image: Arc::new(MetadataImage::empty()),
             hashes: TopicHashes::default(),
             counters: GroupCounters::default(),
@@ -207,7 +212,11 @@ impl GroupShard {
             out,
             completed_rebalances: &mut self.counters.completed_rebalances,
         };
-        Some(run(group, &mut env))
+        let result = run(group, &mut env);
+        if !group.is(ClassicGroupState::Stable) {
+            self.held.release_all(group_id);
+        }
+        Some(result)
     }
 
     fn join(
@@ -478,7 +487,9 @@ impl Shard for GroupShard {
                 self.sync_consumer_group(request, now, out)
             }
             GroupRequest::Heartbeat(request) if self.is_consumer_group(&request.group_id) => {
-                Reply::AfterCommit(self.heartbeat_consumer_group(request, now, out))
+                let response = self.heartbeat_consumer_group(request, now, out);
+                self.hold_classic(context, request, &response, out);
+                Reply::AfterCommit(response)
             }
             GroupRequest::LeaveGroup(request) if self.is_consumer_group(&request.group_id) => {
                 Reply::AfterCommit(self.leave_consumer_group(context, request, now, out))
@@ -498,7 +509,9 @@ impl Shard for GroupShard {
                 if let Some(reply) = self.host_stable(request, now, out) {
                     return reply;
                 }
-                Reply::AfterCommit(self.heartbeat(request, now, out))
+                let response = self.heartbeat(request, now, out);
+                self.hold_classic(context, request, &response, out);
+                Reply::AfterCommit(response)
             }
             GroupRequest::LeaveGroup(request) => {
                 Reply::AfterCommit(self.leave(context, request, now, out))
@@ -525,7 +538,9 @@ impl Shard for GroupShard {
                 Reply::AfterCommit(self.delete_offsets(request, out))
             }
             GroupRequest::ConsumerGroupHeartbeat(request) => {
-                Reply::AfterCommit(self.consumer_heartbeat(context, request, now, out))
+                let response = self.consumer_heartbeat(context, request, now, out);
+                self.hold_consumer(context, request, &response, out);
+                Reply::AfterCommit(response)
             }
             GroupRequest::ConsumerGroupDescribe(ids) => {
                 Reply::Now(self.describe_consumer_groups(ids))
@@ -538,7 +553,11 @@ impl Shard for GroupShard {
             GroupEvent::Metadata { image, changes } => {
                 self.metadata_changed(image, changes.as_deref(), now, out);
             }
-            GroupEvent::Config(config) => self.config = config,
+            GroupEvent::Config(config) => {
+                self.config = config;
+                // What follows from them is found out with a heartbeat.
+                self.held.release_one_of_each();
+            }
         }
     }
 
@@ -563,6 +582,7 @@ impl Shard for GroupShard {
                     step.hosted_assign();
                     Ok(((), None))
                 });
+                self.assign_by_heartbeat(&id);
             }
             timer => self.consumer_timer(&timer, now, out),
         }
@@ -576,6 +596,7 @@ impl Shard for GroupShard {
             _ => None,
         };
         let consumer_group = may_end.filter(|group| self.is_consumer_group(group));
+        let held_before = self.held_before(record);
         match self.logged.replay(at, record) {
             Some(Existence::Appeared(id)) if !self.loading => self.appear(id, now),
             Some(Existence::Vanished(id)) => {
@@ -591,6 +612,7 @@ impl Shard for GroupShard {
         {
             self.consumers.forget(group);
         }
+        self.release_held(record, held_before);
     }
 
     fn replay_marker(&mut self, offset: i64, producer_id: i64, commit: bool) {
@@ -646,6 +668,7 @@ impl Shard for GroupShard {
             group.dissolve(error, false, out);
         }
         self.live.clear();
+        self.held.release_everybody();
     }
 
     fn commit(&mut self, offset: i64) {
@@ -678,6 +701,9 @@ impl Shard for GroupShard {
         }
         let logged = &self.logged;
         self.consumers.reverted(&reverted, |group| logged.consumer_group(group).is_some());
+        for group in &reverted.groups {
+            self.held.release_all(group);
+        }
         self.rearm(&reverted, now, out);
     }
 

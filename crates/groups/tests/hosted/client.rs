@@ -84,6 +84,7 @@ impl Client {
             client_id: self.name.clone(),
             client_host: "/127.0.0.1".into(),
             random: RANDOM.fetch_add(1, Ordering::Relaxed).into(),
+            hold: None,
         }
     }
 

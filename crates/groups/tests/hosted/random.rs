@@ -38,7 +38,7 @@ struct Life<'h> {
 
 #[test]
 fn random_lives_keep_the_invariants() {
-    seeds::family("server-assigned", 300, 60, |seed, history| {
+    seeds::family("server-assigned", 300, 45, |seed, history| {
         let mut random = Random(seed ^ 0x4057_ed00);
         let protocols = *random.pick(PROTOCOLS);
         let mut world = World::new(GroupConfig::default());

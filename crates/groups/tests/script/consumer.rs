@@ -75,6 +75,7 @@ pub fn configure(op: &Op<'_>, config: GroupConfig) -> GroupConfig {
                 .map_or(consumer.classic_rebalance_mode, |name| {
                     ClassicRebalanceMode::named(name).expect("a mode")
                 }),
+            heartbeat_push: op.get("push").map_or(consumer.heartbeat_push, |on| on == "true"),
         },
         consumer_max_size: op.number("cmax", config.consumer_max_size),
         consumer_assignors: Assignors(vec![&DEALER, &BACKWARDS_DEALER]),

@@ -270,6 +270,7 @@ impl World {
                     client_id: op.text("c", "c"),
                     client_host: "/127.0.0.1".into(),
                     random: random.unwrap_or(self.next_random),
+                    hold: None,
                 };
                 let request = request_of(&op, line, &self.metadata);
                 let token = self.memory.submit(Submission { context, request });

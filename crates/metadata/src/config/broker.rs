@@ -252,6 +252,8 @@ getters! {
     group_consumer_migration_policy: text = "group.consumer.migration.policy";
     /// `thalweg.group.classic.rebalance.mode`, in any case.
     group_classic_rebalance_mode: text = "thalweg.group.classic.rebalance.mode";
+    /// `thalweg.group.heartbeat.push`.
+    group_heartbeat_push: boolean = "thalweg.group.heartbeat.push";
     /// `group.coordinator.append.linger.ms`; -1 adapts.
     group_append_linger_ms: int = "group.coordinator.append.linger.ms";
     /// `metadata.log.segment.bytes`.

@@ -1,0 +1,263 @@
+//! Heartbeats that are held back until there is something to say (`thalweg.group.heartbeat.push`).
+//!
+//! In every group protocol of Kafka's a member hears of a change in the answer to its next heartbeat: a
+//! partition that moves stands still for up to one heartbeat interval. So a heartbeat that there is
+//! nothing to answer to may wait at the broker. It is *handled* as it comes, like any other; only its
+//! answer is kept back. When something happens that concerns the member the heartbeat is *released*:
+//! whoever holds the connection has it handled once more, and the answer is what the group has to say
+//! now. So nothing that decides about groups knows of held heartbeats, and one that is released for
+//! nothing is held again.
+//!
+//! A held heartbeat is released when
+//! - the target assignment of its member is another one, as soon as that is the group's;
+//! - a partition that its member waits for is free;
+//! - its member is taken out of the group;
+//! - a classic group begins a rebalance, a group changes its type or the rules it is run by, records of it
+//!   are taken back, or the coordinator goes away;
+//! - the group needs somebody's heartbeat, any one, to look at its topics or to compute a target assignment.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use thalweg_wire::Uuid;
+
+/// For how long a heartbeat may be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldLimits {
+    /// The heartbeat interval that the member was told, in milliseconds; `None` for a classic member, whose
+    /// own configuration has it.
+    pub interval_ms: Option<i32>,
+    /// The member's session timeout, in milliseconds.
+    pub session_timeout_ms: i32,
+}
+
+/// One heartbeat that may be held: what the shard and whoever has the connection share.
+#[derive(Default)]
+pub struct HeldHeartbeat(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    limits: Option<HoldLimits>,
+    is_released: bool,
+    /// It has been answered: nobody waits for it any more.
+    is_over: bool,
+    waker: Option<Waker>,
+}
+
+impl fmt::Debug for HeldHeartbeat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        f.debug_struct("HeldHeartbeat")
+            .field("limits", &state.limits)
+            .field("is_released", &state.is_released)
+            .field("is_over", &state.is_over)
+            .finish()
+    }
+}
+
+impl HeldHeartbeat {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that the heartbeat, which is about to be handled, is not held yet.
+    pub fn reset(&self) {
+        let mut state = self.state();
+        state.limits = None;
+        state.is_released = false;
+    }
+
+    /// For how long the heartbeat may be held; `None` if it is to be answered now.
+    pub fn limits(&self) -> Option<HoldLimits> {
+        self.state().limits
+    }
+
+    /// Whether the heartbeat is to be handled once more; else `cx` is woken when it is.
+    pub fn poll_released(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.state();
+        if state.is_released {
+            return Poll::Ready(());
+        }
+        if !state.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            state.waker = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// The heartbeat is answered, or its connection is gone.
+    pub fn end(&self) {
+        let mut state = self.state();
+        state.is_over = true;
+        state.waker = None;
+    }
+
+    fn hold(&self, limits: HoldLimits) {
+        self.state().limits = Some(limits);
+    }
+
+    /// Says whether somebody has been waiting for it.
+    fn release(&self) -> bool {
+        let waker = {
+            let mut state = self.state();
+            if state.is_over || state.is_released {
+                return false;
+            }
+            state.is_released = true;
+            state.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        true
+    }
+}
+
+/// A partition that somebody waits for.
+type Awaited = (Uuid, i32);
+
+#[derive(Debug)]
+struct HeldMember {
+    heartbeat: Arc<HeldHeartbeat>,
+    /// Partitions that are to be the member's and are another one's yet.
+    awaits: Box<[Awaited]>,
+}
+
+#[derive(Debug, Default)]
+struct HeldGroup {
+    members: BTreeMap<Arc<str>, HeldMember>,
+    awaited: BTreeMap<Awaited, Arc<str>>,
+    /// Members whose target assignment is written, and is not the group's before its epoch is, too.
+    retargeted: BTreeSet<Arc<str>>,
+}
+
+impl HeldGroup {
+    fn take(&mut self, member: &str) -> Option<HeldMember> {
+        let held = self.members.remove(member)?;
+        for partition in &held.awaits {
+            if self.awaited.get(partition).is_some_and(|waiting| **waiting == *member) {
+                self.awaited.remove(partition);
+            }
+        }
+        Some(held)
+    }
+
+    fn release(&mut self, member: &str) {
+        if let Some(held) = self.take(member) {
+            held.heartbeat.release();
+        }
+    }
+}
+
+/// The held heartbeats of a shard: at most one of each member.
+#[derive(Debug, Default)]
+pub(crate) struct HeldHeartbeats {
+    groups: BTreeMap<Arc<str>, HeldGroup>,
+}
+
+impl HeldHeartbeats {
+    /// Whether heartbeats of a group are held, or were.
+    pub(crate) fn has_group(&self, group: &str) -> bool {
+        !self.groups.is_empty() && self.groups.contains_key(group)
+    }
+
+    /// Holds a heartbeat in the place of an earlier one of the same member, which nobody waits for any more
+    /// or which will be answered in its own time: released it would come back and take this one's place.
+    pub(crate) fn hold(
+        &mut self,
+        group: &Arc<str>,
+        member: &Arc<str>,
+        heartbeat: &Arc<HeldHeartbeat>,
+        awaits: Vec<Awaited>,
+        limits: HoldLimits,
+    ) {
+        let here = self.groups.entry(group.clone()).or_default();
+        here.take(member);
+        for partition in &awaits {
+            here.awaited.insert(*partition, member.clone());
+        }
+        heartbeat.hold(limits);
+        let held = HeldMember { heartbeat: heartbeat.clone(), awaits: awaits.into() };
+        here.members.insert(member.clone(), held);
+    }
+
+    /// Something concerns one member.
+    pub(crate) fn release(&mut self, group: &str, member: &str) {
+        if let Some(here) = self.groups.get_mut(group) {
+            here.release(member);
+        }
+    }
+
+    /// Something concerns all members of a group.
+    pub(crate) fn release_all(&mut self, group: &str) {
+        for (_, held) in self.groups.remove(group).into_iter().flat_map(|here| here.members) {
+            held.heartbeat.release();
+        }
+    }
+
+    /// The same for all groups.
+    pub(crate) fn release_everybody(&mut self) {
+        for here in std::mem::take(&mut self.groups).into_values() {
+            for held in here.members.into_values() {
+                held.heartbeat.release();
+            }
+        }
+    }
+
+    /// The group needs a heartbeat of somebody.
+    pub(crate) fn release_one(&mut self, group: &str) {
+        let Some(here) = self.groups.get_mut(group) else { return };
+        let mut over = Vec::new();
+        for (member, held) in &here.members {
+            over.push(member.clone());
+            if held.heartbeat.release() {
+                break;
+            }
+        }
+        for member in over {
+            here.take(&member);
+        }
+    }
+
+    /// The same for every group that has held heartbeats.
+    pub(crate) fn release_one_of_each(&mut self) {
+        let groups: Vec<Arc<str>> = self.groups.keys().cloned().collect();
+        for group in groups {
+            self.release_one(&group);
+        }
+    }
+
+    /// The target assignment of a member is written, and will be the group's with the epoch after it.
+    pub(crate) fn retargeted(&mut self, group: &str, member: &str) {
+        if let Some(here) = self.groups.get_mut(group) {
+            here.retargeted.insert(member.into());
+        }
+    }
+
+    /// The target assignments that were written are the group's now.
+    pub(crate) fn targets_count(&mut self, group: &str) {
+        let Some(here) = self.groups.get_mut(group) else { return };
+        for member in std::mem::take(&mut here.retargeted) {
+            here.release(&member);
+        }
+        // What a member was to own before, and was not subscribed to, it may get in the new epoch.
+        let waiting: BTreeSet<Arc<str>> = here.awaited.values().cloned().collect();
+        for member in waiting {
+            here.release(&member);
+        }
+    }
+
+    /// Whether somebody waits for a partition of a group.
+    pub(crate) fn awaits_any(&self, group: &str) -> bool {
+        self.groups.get(group).is_some_and(|here| !here.awaited.is_empty())
+    }
+
+    /// A partition is free.
+    pub(crate) fn freed(&mut self, group: &str, partition: Awaited) {
+        let Some(here) = self.groups.get_mut(group) else { return };
+        if let Some(member) = here.awaited.get(&partition).cloned() {
+            here.release(&member);
+        }
+    }
+}

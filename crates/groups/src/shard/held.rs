@@ -1,0 +1,183 @@
+//! Which heartbeats are held, and what releases them (see `push`).
+
+use std::sync::Arc;
+
+use thalweg_wire::Uuid;
+use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, HeartbeatRequest};
+
+use super::{GroupShard, Out};
+use crate::classic::ClassicGroupState;
+use crate::consumer::{ConsumerGroup, ConsumerGroupRecord, ConsumerMember, MemberState};
+use crate::hosted::is_hosted;
+use crate::push::{HeldHeartbeat, HoldLimits};
+use crate::{GroupRecord, GroupResponse, GroupTimer, RequestContext};
+
+/// Partitions that are to be a member's and that it does not have: others have not given them up, or it
+/// does not subscribe to their topic as far as is known.
+fn awaited(group: &ConsumerGroup, member: &ConsumerMember) -> Vec<(Uuid, i32)> {
+    let target = group.targets().get(&member.id);
+    let mut awaited = Vec::new();
+    for (topic_id, partitions) in target.iter().flat_map(|target| target.iter()) {
+        for &partition in partitions {
+            if !member.assigned.contains(topic_id, partition) {
+                awaited.push((topic_id, partition));
+            }
+        }
+    }
+    awaited
+}
+
+impl GroupShard {
+    fn may_hold<'c>(
+        &self,
+        context: &'c RequestContext,
+        group: &str,
+        out: &Out,
+    ) -> Option<&'c Arc<HeldHeartbeat>> {
+        let heartbeat = context.hold.as_ref()?;
+        // What it has written is to be answered when it is committed.
+        (out.records.is_empty() && self.config.of_group(group).heartbeat_push).then_some(heartbeat)
+    }
+
+    /// Holds the answer to a classic member's heartbeat if it says nothing. Members that Kafka's rules
+    /// host in a consumer group are told by others than these.
+    pub(super) fn hold_classic(
+        &mut self,
+        context: &RequestContext,
+        request: &HeartbeatRequest,
+        response: &GroupResponse,
+        out: &Out,
+    ) {
+        let is_nothing =
+            matches!(response, GroupResponse::Heartbeat(answer) if answer.error_code.is_ok());
+        let Some(heartbeat) = self.may_hold(context, &request.group_id, out).filter(|_| is_nothing)
+        else {
+            return;
+        };
+        if let Some(group) = self.live.get(request.group_id.as_str()) {
+            let member = group.member(&request.member_id);
+            if let Some(member) = member.filter(|_| group.is(ClassicGroupState::Stable)) {
+                let limits =
+                    HoldLimits { interval_ms: None, session_timeout_ms: member.session_timeout_ms };
+                self.held.hold(group.id(), &member.id, heartbeat, Vec::new(), limits);
+            }
+            return;
+        }
+        let Some((id, _)) = self.logged.group_with_id(&request.group_id) else { return };
+        let Some(group) = self.logged.consumer_group(id) else { return };
+        let Some(member) = group.member(&request.member_id) else { return };
+        let Some(classic) = &member.metadata.classic else { return };
+        if is_hosted(group, &self.config, id) {
+            let limits =
+                HoldLimits { interval_ms: None, session_timeout_ms: classic.session_timeout_ms };
+            self.held.hold(id, &member.id, heartbeat, awaited(group, member), limits);
+        }
+    }
+
+    /// Holds the answer to a heartbeat of a member of the consumer protocol if it says nothing, and the
+    /// member has nothing left to acknowledge.
+    pub(super) fn hold_consumer(
+        &mut self,
+        context: &RequestContext,
+        request: &ConsumerGroupHeartbeatRequest,
+        response: &GroupResponse,
+        out: &mut Out,
+    ) {
+        let is_nothing = matches!(response, GroupResponse::ConsumerGroupHeartbeat(answer)
+            if answer.error_code.is_ok()
+                && answer.assignment.is_none()
+                && answer.member_epoch == request.member_epoch
+                // It may be what the member acknowledges, and waits to be told that it was heard.
+                && request.topic_partitions.is_none());
+        let Some(heartbeat) = self.may_hold(context, &request.group_id, out).filter(|_| is_nothing)
+        else {
+            return;
+        };
+        let Some((id, _)) = self.logged.group_with_id(&request.group_id) else { return };
+        let Some(group) = self.logged.consumer_group(id) else { return };
+        let Some(member) = group.member(&request.member_id) else { return };
+        if !matches!(member.state, MemberState::Stable | MemberState::UnreleasedPartitions) {
+            return;
+        }
+        let config = self.config.of_group(id);
+        let limits = HoldLimits {
+            interval_ms: Some(config.heartbeat_interval_ms),
+            session_timeout_ms: config.session_timeout_ms,
+        };
+        let is_behind = group.epochs().assignment < group.epochs().group;
+        self.held.hold(id, &member.id, heartbeat, awaited(group, member), limits);
+        if is_behind {
+            // The last target assignment is too young for another one, and the heartbeat that would have
+            // found it old enough may be one that is held.
+            let timer = GroupTimer::Assign(id.clone());
+            out.schedule_if_absent(
+                timer,
+                config.assignment_interval_ms.max(1).unsigned_abs().into(),
+            );
+        }
+    }
+
+    /// The members of a group are due a target assignment which only a heartbeat computes.
+    pub(super) fn assign_by_heartbeat(&mut self, group_id: &str) {
+        let Some(group) = self.logged.consumer_group(group_id) else { return };
+        let epochs = group.epochs();
+        if epochs.assignment < epochs.group && !is_hosted(group, &self.config, group_id) {
+            self.held.release_one(group_id);
+        }
+    }
+
+    /// What is to be known of the state before a record is replayed, to see what it frees.
+    pub(super) fn held_before(&self, record: &GroupRecord) -> Option<Arc<ConsumerMember>> {
+        let GroupRecord::ConsumerGroup(record) = record else { return None };
+        let ConsumerGroupRecord::CurrentMemberAssignment { key, .. } = &**record else {
+            return None;
+        };
+        if !self.held.awaits_any(&key.group_id) {
+            return None;
+        }
+        self.logged.consumer_group(&key.group_id)?.member(&key.member_id).cloned()
+    }
+
+    /// Releases the heartbeats that a record has something to say to.
+    pub(super) fn release_held(
+        &mut self,
+        record: &GroupRecord,
+        before: Option<Arc<ConsumerMember>>,
+    ) {
+        use ConsumerGroupRecord as R;
+        let GroupRecord::ConsumerGroup(record) = record else { return };
+        let id = record.group_id();
+        if !self.held.has_group(id) {
+            return;
+        }
+        let Some(group) = self.logged.consumer_group(id) else {
+            return self.held.release_all(id);
+        };
+        match &**record {
+            R::TargetAssignmentMember { key, .. } => self.held.retargeted(id, &key.member_id),
+            R::TargetAssignmentMetadata { .. } => {
+                if group.classic_members() > 0 && !is_hosted(group, &self.config, id) {
+                    // Members that Kafka's rules host are all to join again.
+                    self.held.release_all(id);
+                } else {
+                    self.held.targets_count(id);
+                }
+            }
+            R::CurrentMemberAssignment { key, .. } => {
+                // Another request of the member did that. What it said before is out of date.
+                self.held.release(id, &key.member_id);
+                let Some(before) = before else { return };
+                let owned = before.assigned.iter().chain(before.pending_revocation.iter());
+                for owned in owned {
+                    if !group.is_owned(owned.topic_id, owned.partition) {
+                        self.held.freed(id, (owned.topic_id, owned.partition));
+                    }
+                }
+            }
+            // It is gone, or speaks another protocol.
+            R::MemberMetadata { key, .. } => self.held.release(id, &key.member_id),
+            R::Metadata { value: Some(_), .. } => self.assign_by_heartbeat(id),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! Heartbeats that are held until there is something to say: who is released by what, and that nobody is
+//! left waiting who has something to hear.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+use thalweg_groups::{
+    ClassicGroupState, GroupConfig, GroupRequest, GroupResponse, HeldHeartbeat, RequestContext,
+    Submission,
+};
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::{
+    ConsumerGroupHeartbeatRequest, HeartbeatRequest, JoinGroupRequest, SyncGroupRequest,
+    join_group_request::JoinGroupRequestProtocol,
+};
+
+use crate::script::World;
+use crate::script::random::Operations as _;
+use crate::script::random_consumer::ConsumerGenerator;
+use crate::{script::Names, seeds};
+
+const CONFIG: &str = "new csession=20000 chb=3000 cint=0 delay=0 minsession=10 push=true";
+
+fn submit(
+    world: &mut World,
+    request: GroupRequest,
+    hold: Option<Arc<HeldHeartbeat>>,
+) -> Option<GroupResponse> {
+    let api_version = match &request {
+        GroupRequest::ConsumerGroupHeartbeat(_) => 1,
+        GroupRequest::JoinGroup(_) => 9,
+        GroupRequest::SyncGroup(_) => 5,
+        _ => 4,
+    };
+    let context = RequestContext {
+        api_version,
+        client_id: "c".into(),
+        client_host: "/127.0.0.1".into(),
+        random: 0,
+        hold,
+    };
+    let token = world.memory.submit(Submission { context, request });
+    let answer = world.memory.take_answer(token);
+    answer.or_else(|| {
+        world.memory.advance(0);
+        world.memory.take_answer(token)
+    })
+}
+
+/// Whether an answer says nothing.
+fn says_nothing(response: &GroupResponse) -> bool {
+    match response {
+        GroupResponse::Heartbeat(response) => response.error_code.is_ok(),
+        GroupResponse::ConsumerGroupHeartbeat(response) => {
+            response.error_code.is_ok() && response.assignment.is_none()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+struct Held {
+    request: GroupRequest,
+    heartbeat: Arc<HeldHeartbeat>,
+}
+
+impl Held {
+    fn is_released(&self) -> bool {
+        self.heartbeat.poll_released(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+}
+
+/// What connections do with held heartbeats, by group and member.
+#[derive(Default)]
+struct Holder {
+    held: BTreeMap<(String, String), Held>,
+    /// Members that have been told something, and what.
+    told: Vec<(String, GroupResponse)>,
+    releases: usize,
+}
+
+impl Holder {
+    /// Sends a heartbeat; says whether it is held.
+    fn send(&mut self, world: &mut World, group: &str, member: &str, epoch: i32) -> bool {
+        let is_classic = world
+            .shard()
+            .logged()
+            .consumer_group(group)
+            .and_then(|group| group.member(member))
+            .is_none_or(|member| member.is_classic());
+        let request = if is_classic {
+            GroupRequest::Heartbeat(HeartbeatRequest {
+                group_id: group.to_owned(),
+                member_id: member.to_owned(),
+                generation_id: epoch,
+                ..Default::default()
+            })
+        } else {
+            GroupRequest::ConsumerGroupHeartbeat(ConsumerGroupHeartbeatRequest {
+                group_id: group.to_owned(),
+                member_id: member.to_owned(),
+                member_epoch: epoch,
+                rebalance_timeout_ms: -1,
+                ..Default::default()
+            })
+        };
+        let key = (group.to_owned(), member.to_owned());
+        let heartbeat = Arc::new(HeldHeartbeat::default());
+        if let Some(before) = self.held.remove(&key) {
+            before.heartbeat.end();
+        }
+        self.ask(world, key, Held { request, heartbeat })
+    }
+
+    fn ask(&mut self, world: &mut World, key: (String, String), held: Held) -> bool {
+        held.heartbeat.reset();
+        let response = submit(world, held.request.clone(), Some(held.heartbeat.clone()));
+        let is_held = held.heartbeat.limits().is_some();
+        if let Some(response) = response {
+            assert!(!is_held || says_nothing(&response), "{response:?} is held");
+            if !is_held {
+                self.told.push((key.1.clone(), response));
+            }
+        }
+        if is_held {
+            self.held.insert(key, held);
+        }
+        is_held
+    }
+
+    /// Has released heartbeats handled once more, until there are none.
+    fn run(&mut self, world: &mut World) {
+        for _ in 0..1000 {
+            let released = self.held.iter().find(|(_, held)| held.is_released());
+            let Some(key) = released.map(|(key, _)| key.clone()) else { return };
+            let held = self.held.remove(&key).expect("it is there");
+            self.releases += 1;
+            self.ask(world, key, held);
+        }
+        panic!("heartbeats are released without end");
+    }
+
+    fn told(&mut self) -> Vec<String> {
+        let mut told: Vec<String> =
+            std::mem::take(&mut self.told).into_iter().map(|(member, _)| member).collect();
+        told.sort();
+        told
+    }
+
+    fn holds(&self, member: &str) -> bool {
+        self.held.keys().any(|(_, id)| id == member)
+    }
+}
+
+fn world(config: &str) -> World {
+    let mut world = World::new(GroupConfig::default());
+    world.run(&format!("{CONFIG} {config}"), None);
+    world.run("topic n=t1 p=4", None);
+    world
+}
+
+fn epoch(world: &World, member: &str) -> i32 {
+    let group = world.shard().logged().consumer_group("g").expect("a consumer group");
+    group.member(member).expect("a member").epoch
+}
+
+/// A group of the consumer protocol whose members own what they are to own.
+fn consumer_group(world: &mut World, members: &[&str]) {
+    for member in members {
+        world.run(&format!("chb v=1 g=g m={member} e=0 rt=5000 o= t=t1"), None);
+    }
+    for _ in 0..4 {
+        for member in members {
+            let epoch = epoch(world, member);
+            world.run(&format!("chb v=1 g=g m={member} e={epoch} o="), None);
+        }
+    }
+}
+
+#[test]
+fn only_the_member_that_gets_something_hears_of_a_leave() {
+    let mut world = world("");
+    consumer_group(&mut world, &["ma", "mb", "mc", "md"]);
+    let mut holder = Holder::default();
+    for member in ["ma", "mb", "mc"] {
+        let epoch = epoch(&world, member);
+        assert!(holder.send(&mut world, "g", member, epoch), "{member}");
+    }
+    let left = epoch(&world, "md");
+    assert!(left > 0);
+    world.run("chb v=1 g=g m=md e=-1", None);
+    holder.run(&mut world);
+    let told = holder.told();
+    // One has computed the assignment, and hears of its new epoch; it may be the one that gets something.
+    let group = world.shard().logged().consumer_group("g").expect("a group");
+    let gets: Vec<String> = group
+        .members()
+        .values()
+        .filter(|member| member.assigned.iter().count() == 2)
+        .map(|member| member.id.to_string())
+        .collect();
+    assert_eq!(gets.len(), 1, "{:?}", world.state());
+    assert!(told.contains(&gets[0]) && told.len() <= 2, "{told:?}, {gets:?}");
+    assert_eq!(holder.held.len(), 3 - told.len());
+    world.check();
+}
+
+#[test]
+fn who_waits_for_a_partition_hears_when_it_is_free() {
+    let mut world = world("");
+    consumer_group(&mut world, &["ma"]);
+    let first = epoch(&world, "ma");
+    world.run("chb v=1 g=g m=mb e=0 rt=5000 o= t=t1", None);
+    let mut holder = Holder::default();
+    let second = epoch(&world, "mb");
+    // The first is written down: it says that the answer to the join came.
+    assert!(!holder.send(&mut world, "g", "mb", second));
+    assert!(holder.send(&mut world, "g", "mb", second), "{:?}", world.state());
+    holder.told.clear();
+    // The owner is asked to give two up. As long as it has not, nobody is told.
+    world.run(&format!("chb v=1 g=g m=ma e={first}"), None);
+    holder.run(&mut world);
+    assert!(holder.holds("mb"));
+    world.run(&format!("chb v=1 g=g m=ma e={first} o="), None);
+    holder.run(&mut world);
+    assert_eq!(holder.told(), ["mb"]);
+    world.check();
+}
+
+#[test]
+fn a_member_that_is_asked_to_give_up_or_acknowledges_is_answered_at_once() {
+    let mut world = world("");
+    consumer_group(&mut world, &["ma"]);
+    let first = epoch(&world, "ma");
+    world.run("chb v=1 g=g m=mb e=0 rt=5000 o= t=t1", None);
+    let mut holder = Holder::default();
+    assert!(!holder.send(&mut world, "g", "ma", first), "told to give up");
+    assert!(!holder.send(&mut world, "g", "ma", first), "it has not given it up");
+    assert_eq!(holder.told(), ["ma", "ma"]);
+    let second = epoch(&world, "mb");
+    let request = GroupRequest::ConsumerGroupHeartbeat(ConsumerGroupHeartbeatRequest {
+        group_id: "g".into(),
+        member_id: "mb".into(),
+        member_epoch: second,
+        rebalance_timeout_ms: -1,
+        topic_partitions: Some(Vec::new()),
+        ..Default::default()
+    });
+    let heartbeat = Arc::new(HeldHeartbeat::default());
+    submit(&mut world, request, Some(heartbeat.clone())).expect("an answer");
+    assert_eq!(heartbeat.limits(), None);
+}
+
+#[test]
+fn nothing_is_held_where_it_is_not_wanted_and_errors_never_are() {
+    let mut world = world("push=false");
+    consumer_group(&mut world, &["ma"]);
+    let first = epoch(&world, "ma");
+    let mut holder = Holder::default();
+    assert!(!holder.send(&mut world, "g", "ma", first));
+    world.run(&format!("{CONFIG} push=true"), None);
+    consumer_group(&mut world, &["ma"]);
+    assert!(!holder.send(&mut world, "g", "ma", first + 7), "an epoch to come");
+    assert!(!holder.send(&mut world, "g", "nobody", 1));
+}
+
+#[test]
+fn a_member_that_is_taken_out_hears_of_it() {
+    let mut world = world("");
+    consumer_group(&mut world, &["ma", "mb"]);
+    let mut holder = Holder::default();
+    let (first, second) = (epoch(&world, "ma"), epoch(&world, "mb"));
+    assert!(holder.send(&mut world, "g", "ma", first));
+    assert!(holder.send(&mut world, "g", "mb", second));
+    world.run("chb v=1 g=g m=mb e=-1", None);
+    holder.run(&mut world);
+    assert!(holder.told.iter().any(|(member, response)| {
+        member == "mb"
+            && matches!(response, GroupResponse::ConsumerGroupHeartbeat(answer)
+                if answer.error_code == ErrorCode::UNKNOWN_MEMBER_ID)
+    }));
+}
+
+#[test]
+fn a_topic_that_grows_is_looked_at_though_all_are_held() {
+    let mut world = world("");
+    consumer_group(&mut world, &["ma", "mb"]);
+    let mut holder = Holder::default();
+    let (first, second) = (epoch(&world, "ma"), epoch(&world, "mb"));
+    assert!(holder.send(&mut world, "g", "ma", first));
+    assert!(holder.send(&mut world, "g", "mb", second));
+    world.run("topic n=t1 p=6", None);
+    holder.run(&mut world);
+    assert_eq!(holder.told(), ["ma", "mb"]);
+    world.check();
+}
+
+#[test]
+fn a_target_assignment_that_is_due_later_is_computed_though_all_are_held() {
+    let mut world = world("cint=1000");
+    consumer_group(&mut world, &["ma", "mb", "mc"]);
+    world.run("tick ms=1100", None);
+    consumer_group(&mut world, &["ma", "mb", "mc"]);
+    world.run("chb v=1 g=g m=mc e=-1", None);
+    let mut holder = Holder::default();
+    for member in ["ma", "mb"] {
+        let epoch = epoch(&world, member);
+        holder.send(&mut world, "g", member, epoch);
+    }
+    holder.run(&mut world);
+    holder.told.clear();
+    for member in ["ma", "mb"] {
+        let epoch = epoch(&world, member);
+        holder.send(&mut world, "g", member, epoch);
+    }
+    for _ in 0..4 {
+        world.run("tick ms=600", None);
+        holder.run(&mut world);
+    }
+    let group = world.shard().logged().consumer_group("g").expect("a group");
+    assert_eq!(group.epochs().assignment, group.epochs().group);
+}
+
+/// A classic member joins and syncs.
+fn classic_join(world: &mut World, member: &str) -> (String, i32) {
+    let mut id = String::new();
+    for _ in 0..2 {
+        let request = JoinGroupRequest {
+            group_id: "g".into(),
+            session_timeout_ms: 20_000,
+            rebalance_timeout_ms: 20_000,
+            member_id: id.clone(),
+            protocol_type: "consumer".into(),
+            protocols: vec![JoinGroupRequestProtocol {
+                name: "range".into(),
+                metadata: [&[0, 0, 0, 0, 0, 1, 0, 2][..], b"t1", &[255; 4]].concat().into(),
+                ..Default::default()
+            }],
+            group_instance_id: Some(member.to_owned()),
+            ..Default::default()
+        };
+        let Some(GroupResponse::JoinGroup(joined)) =
+            submit(world, GroupRequest::JoinGroup(request), None)
+        else {
+            panic!("{member} is not answered");
+        };
+        id = joined.member_id;
+        if joined.error_code.is_ok() {
+            let request = SyncGroupRequest {
+                group_id: "g".into(),
+                generation_id: joined.generation_id,
+                member_id: id.clone(),
+                group_instance_id: Some(member.to_owned()),
+                protocol_type: Some("consumer".into()),
+                protocol_name: Some("range".into()),
+                ..Default::default()
+            };
+            submit(world, GroupRequest::SyncGroup(request), None).expect("an assignment");
+            return (id, joined.generation_id);
+        }
+    }
+    panic!("{member} does not get in");
+}
+
+#[test]
+fn members_of_a_classic_group_hear_of_a_rebalance_at_once() {
+    let mut world = world("mode=barrier");
+    let (id, generation) = classic_join(&mut world, "ia");
+    let mut holder = Holder::default();
+    assert!(holder.send(&mut world, "g", &id, generation));
+    let group = world.shard().group("g").expect("a classic group");
+    assert_eq!(group.state(), ClassicGroupState::Stable);
+    world.run("join g=g v=9 c=c s=20000 r=5000 p=range:t1 i=ib", None);
+    holder.run(&mut world);
+    assert_eq!(holder.told(), [id]);
+}
+
+#[test]
+fn members_that_the_coordinator_assigns_hear_if_they_are_concerned() {
+    let mut world = world("mode=server");
+    let members: Vec<(String, i32)> =
+        ["ia", "ib", "ic", "id"].map(|name| classic_join(&mut world, name)).into();
+    // They come to what each is to own: one partition.
+    let mut generations: BTreeMap<String, i32> = members.iter().cloned().collect();
+    for _ in 0..4 {
+        for name in ["ia", "ib", "ic", "id"] {
+            let (id, generation) = classic_join(&mut world, name);
+            generations.insert(id, generation);
+        }
+    }
+    let group = world.shard().logged().consumer_group("g").expect("a consumer group");
+    let current: Vec<(String, i32)> =
+        group.members().values().map(|member| (member.id.to_string(), member.epoch)).collect();
+    let mut holder = Holder::default();
+    for (id, epoch) in &current {
+        assert!(holder.send(&mut world, "g", id, *epoch), "{:?}", world.state());
+    }
+    let (gone, _) = &current[0];
+    world.run(&format!("leave g=g v=4 m={gone}"), None);
+    world.run("tick ms=0", None);
+    holder.run(&mut world);
+    // The one that left, and the one that gets what it had.
+    let told = holder.told();
+    assert!(told.len() == 2 && told.contains(gone), "{told:?}");
+    assert_eq!(holder.held.len(), 2);
+    world.check();
+}
+
+/// Members of all groups and their epochs.
+fn members(world: &World) -> Vec<(String, String, i32)> {
+    let shard = world.shard();
+    let consumer = shard.logged().consumer_groups().flat_map(|(id, group)| {
+        let members = group.members().values();
+        members.map(move |m| (id.to_string(), m.id.to_string(), m.epoch))
+    });
+    let classic = shard.groups().flat_map(|group| {
+        let members = group.members();
+        members.map(move |m| (group.id().to_string(), m.id.to_string(), group.generation()))
+    });
+    consumer.chain(classic).collect()
+}
+
+#[test]
+fn random_lives_hold_nobody_who_has_something_to_hear() {
+    seeds::family("push", 150, 15, |seed, history| {
+        let mut generator = ConsumerGenerator::new(seed ^ 0x9a7d);
+        let mut world = World::new(GroupConfig::default());
+        let mut names = Names::default();
+        let mode = if seed % 2 == 0 { "server" } else { "barrier" };
+        history.push(format!("{} push=true mode={mode}", generator.config()));
+        world.run(&history[0], None);
+        let mut holder = Holder::default();
+        for _ in 0..150 {
+            let op = generator.next(&world, &names);
+            history.push(op.clone());
+            for line in world.run(&names.resolve(&op), None) {
+                names.normalise(&line);
+            }
+            if op == "reload" {
+                // Connections are gone with the coordinator.
+                holder.held.clear();
+            }
+            holder.run(&mut world);
+            for (group, member, epoch) in members(&world) {
+                if generator.chance(30) {
+                    let held = holder.send(&mut world, &group, &member, epoch);
+                    history.push(format!("(heartbeat of {member} in {group}: held {held})"));
+                }
+            }
+            holder.run(&mut world);
+            world.check();
+            if generator.chance(20) && world.memory.failures.is_empty() {
+                probe(&mut world, &mut holder, history);
+            }
+        }
+    });
+}
+
+/// Nobody who is held would hear something if it asked again.
+fn probe(world: &mut World, holder: &mut Holder, history: &mut Vec<String>) {
+    holder.run(world);
+    let keys: Vec<(String, String)> = holder.held.keys().cloned().collect();
+    for key in keys {
+        let Some(held) = holder.held.get(&key) else { continue };
+        let group = world.shard().logged().consumer_group(&key.0);
+        let is_behind = group.is_some_and(|group| group.epochs().assignment < group.epochs().group);
+        if is_behind {
+            continue; // The next target assignment may be computed when the last one is old enough.
+        }
+        history.push(format!("(probe of {} in {})", key.1, key.0));
+        let request = held.request.clone();
+        let response = submit(world, request, None).expect("an answer");
+        assert!(
+            says_nothing(&response),
+            "{key:?} was held, and is told {response:?}:\n{}",
+            world.state().join("\n")
+        );
+        holder.run(world);
+    }
+}
