@@ -693,6 +693,7 @@ impl Shard for GroupShard {
                     }
                 }
                 Existence::Vanished(id) => {
+                    self.held.release_all(&id);
                     if let Some(mut group) = self.live.remove(&id) {
                         group.dissolve(append_error(error), true, out);
                     }
