@@ -174,8 +174,14 @@ impl GroupShard {
                     }
                 }
             }
-            // It is gone, or speaks another protocol.
-            R::MemberMetadata { key, .. } => self.held.release(id, &key.member_id),
+            // It is gone, or speaks another protocol; then other rules may hold for all.
+            R::MemberMetadata { key, .. } => {
+                if group.classic_members() > 0 && !is_hosted(group, &self.config, id) {
+                    self.held.release_all(id);
+                } else {
+                    self.held.release(id, &key.member_id);
+                }
+            }
             R::Metadata { value: Some(_), .. } => self.assign_by_heartbeat(id),
             _ => {}
         }
