@@ -257,8 +257,11 @@ impl Log {
         // The checkpoint of log starts says nothing of a log that starts with a file: the older ones
         // must be gone for good.
         let path = self.path();
+        // Nothing else may come to sync the names of a segment that nothing is written to.
+        let made = kept.first().map(|first| first.files_made());
         self.guard("flush", &path, dir.disk.sync_dir(&path))?;
-        if let Some(first) = kept.first() {
+        if let (Some(first), Some(made)) = (kept.first(), made) {
+            first.names_synced(made);
             first.set_removals_unsynced(false);
         }
         tracing::info!(topic = %self.topic, partition = self.partition, segments = gone.len(),

@@ -518,7 +518,7 @@ impl Segment {
             self.sync_index()?;
         }
         self.sync_txn_index()?;
-        let made = self.files_made.load(Ordering::Acquire);
+        let made = self.files_made();
         Ok((made != self.names_synced.load(Ordering::Acquire)).then_some(made))
     }
 
@@ -551,6 +551,11 @@ impl Segment {
     /// Whether there are files whose names may not be on the disk.
     pub(crate) fn has_new_files(&self) -> bool {
         self.files_made.load(Ordering::Acquire) != self.names_synced.load(Ordering::Acquire)
+    }
+
+    /// How many files were made so far.
+    pub(crate) fn files_made(&self) -> u32 {
+        self.files_made.load(Ordering::Acquire)
     }
 
     /// The directory was synced after so many files were made. One that was made meanwhile is not meant.

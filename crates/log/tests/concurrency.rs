@@ -2,6 +2,7 @@
 
 use crate::common;
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,7 +12,7 @@ use parking_lot::{Condvar, Mutex};
 use thalweg_log::testing::{BatchSpec, TempDir};
 use thalweg_log::{
     AppendError, AppendInfo, AppendWaiter, Disk, DiskOp, Executor, FaultHook, Injected, Isolation,
-    LogConfig, LogManager, ReadError, ReadRequest, Submitted, Wait,
+    LogConfig, LogManager, OpenError, ReadError, ReadRequest, Submitted, Wait,
 };
 use thalweg_records::BatchView;
 
@@ -171,12 +172,17 @@ fn producers_readers_and_housekeeping_at_once() {
             rest = &rest[batch.total_len()..];
         }
         assert_eq!(next.len() as u64, PRODUCERS);
-        drop(log);
-        let weak = Arc::downgrade(&logs.get("t", 0).unwrap());
-        drop(logs);
-        // A flush may still be under way on another thread.
-        until("nobody has the log any more", || weak.strong_count() == 0);
-        let (logs, _) = open(&dir, settings);
+        drop((log, logs));
+        // A flush may still be under way on another thread, which has the directory's lock until it ends.
+        let reopened = OnceCell::new();
+        until("the directory is free", || {
+            match LogManager::open(self::config(&[dir.path()], settings.clone())) {
+                Ok((logs, _)) => reopened.set(logs).is_ok(),
+                Err(OpenError::Locked(_)) => false,
+                Err(error) => panic!("{error}"),
+            }
+        });
+        let logs = reopened.into_inner().expect("it was opened");
         assert!(read_all(&logs.get("t", 0).unwrap(), 0, 1 << 20) == bytes);
     }
 }
