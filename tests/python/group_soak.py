@@ -4,6 +4,7 @@ grow: in both modes of `thalweg.group.classic.rebalance.mode`.
     group_soak.py --binary THALWEG --scratch FOLDER [--mode server|barrier|both] [--minutes N] [--seed N]
                   [--only LIST] [--keep] [--also WHAT]
                   [--jars FOLDER --classes FOLDER] [--node-modules FOLDER] [--go-workers FOLDER]
+                  [--rust-worker FILE]
 
 The groups are in `group_soak_runs.py`, what must hold in `group_soak_check.py`, the members' programs are
 `group_worker_*.py` and those that they name. A round is one group; rounds follow each other, each with the
@@ -523,6 +524,7 @@ def main():
     parser.add_argument("--classes", metavar="FOLDER")
     parser.add_argument("--node-modules", metavar="FOLDER")
     parser.add_argument("--go-workers", metavar="FOLDER", help="with the programs franz and sarama")
+    parser.add_argument("--rust-worker", metavar="FILE", help="the program of tests/user with our client")
     options = parser.parse_args()
     faulthandler.enable()
     # So that what was started ends, too.

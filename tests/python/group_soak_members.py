@@ -31,6 +31,8 @@ def programs(options, python):
         out["java"] = [*JAVA, f"{options.classes}:{options.jars}/*", "thalweg.conformance.GroupWorker"]
     if options.node_modules:
         out["kafkajs"] = ["node", str(HERE.parent / "node" / "group_worker.js")]
+    if options.rust_worker:
+        out["thalweg"] = [options.rust_worker]
     for name in ("franz", "sarama"):
         path = pathlib.Path(options.go_workers or "/nonexistent") / name
         if path.exists():

@@ -22,14 +22,21 @@ def seats(assignors, *clients):
 
 # Not every client has every assignor.
 GROUPS = {
-    "range": seats("range", "java", "java", "confluent", "confluent", "kafka_python", "aiokafka", "franz", "sarama"),
+    "range": seats(
+        "range", "java", "java", "confluent", "confluent", "kafka_python", "aiokafka", "franz", "sarama",
+        "thalweg",
+    ),
     "cooperative": seats(
-        "cooperative-sticky", "java", "java", "java", "confluent", "confluent", "kafka_python", "franz", "franz"
+        "cooperative-sticky", "java", "java", "java", "confluent", "confluent", "kafka_python", "franz", "franz",
+        "thalweg", "thalweg",
     ),
     "roundrobin": seats(
-        "roundrobin", "java", "confluent", "kafka_python", "aiokafka", "kafkajs", "kafkajs", "franz", "sarama"
+        "roundrobin", "java", "confluent", "kafka_python", "aiokafka", "kafkajs", "kafkajs", "franz", "sarama",
+        "thalweg",
     ),
-    "sticky": seats("sticky", "java", "java", "kafka_python", "kafka_python", "aiokafka", "franz", "sarama"),
+    "sticky": seats(
+        "sticky", "java", "java", "kafka_python", "kafka_python", "aiokafka", "franz", "sarama", "thalweg"
+    ),
     # The only one that all of them have is range.
     "common": [
         Seat("java", "sticky,range"),
@@ -39,12 +46,15 @@ GROUPS = {
         # With more than one it joins once for each, and the first time without those that follow.
         Seat("aiokafka", "range"),
         Seat("franz", "range"),
+        Seat("thalweg", "cooperative-sticky,range"),
     ],
     # Kafka's own rules: classic members among those of the consumer protocol.
     "protocols": [
         Seat("java", "", CONSUMER),
         Seat("java", "", CONSUMER),
         Seat("confluent", "", CONSUMER),
+        Seat("thalweg", "", CONSUMER),
+        Seat("thalweg", "", CONSUMER),
         Seat("java", "range"),
         Seat("confluent", "range"),
         Seat("kafka_python", "range"),

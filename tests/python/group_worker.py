@@ -6,7 +6,8 @@ standard output, a JSON object a line, what becomes of it.
 with `bootstrap`, `group`, `name`, `topics` and `assignors` (lists, by commas), `protocol` (classic or
 consumer), `session_ms`, `heartbeat_ms`, `rebalance_ms`, `metadata_ms`, `commit` (sync or async),
 `commit_ms`, and `work_us`, how long a record takes. The workers in other languages have the same
-arguments and lines. It leaves the group and ends when its standard input does.
+arguments and lines. It leaves the group and ends when its standard input does; a line there is the list of
+topics that it subscribes to from then on, which librdkafka's worker, Java's and ours can.
 
 Every line has `e`, what happened, and `t`, when: microseconds of the monotonic clock.
 
@@ -41,6 +42,8 @@ class Worker:
         for name, value in given.items():
             setattr(self, name, int(value) if name in NUMBERS else value)
         self.topic_names = given["topics"].split(",")
+        # What it is to subscribe to now.
+        self.topics_to_come = None
         self.assignor_names = given["assignors"].split(",")
         self.stopping = threading.Event()
         self.owned = set()
@@ -53,7 +56,8 @@ class Worker:
         self.tell("ready")
 
     def _wait_for_end(self):
-        sys.stdin.buffer.read()
+        for line in sys.stdin:
+            self.topics_to_come = line.strip().split(",")
         self.stopping.set()
 
     def tell(self, event, **more):

@@ -88,8 +88,18 @@ if worker.protocol == "classic":
     settings["session.timeout.ms"] = worker.session_ms
     settings["heartbeat.interval.ms"] = worker.heartbeat_ms
 consumer = Consumer(settings)
-consumer.subscribe(worker.topic_names, on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
+
+
+
+def subscribe(topics):
+    consumer.subscribe(topics, on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
+
+
+subscribe(worker.topic_names)
 while not worker.stopping.is_set():
+    if worker.topics_to_come:
+        subscribe(worker.topics_to_come)
+        worker.topics_to_come = None
     batches = {}
     try:
         messages = consumer.consume(50, 0.1)

@@ -412,7 +412,7 @@ impl Emitter<'_> {
 /// Writes the generated files to `to` (the crate's `gen` folder, or a scratch folder for the check).
 pub fn run(root: &Path, to: &Path) -> Result<(), String> {
     let mut messages = BTreeMap::new();
-    for folder in ["protocol", "metadata", "coordinator", "storage"] {
+    for folder in ["protocol", "metadata", "coordinator", "storage", "thalweg"] {
         let dir = root.join("schemas").join(folder);
         for entry in fs::read_dir(&dir).map_err(|e| format!("{}: {e}", dir.display()))? {
             let path = entry.map_err(|e| e.to_string())?.path();

@@ -47,6 +47,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             0 minutes repeat a seed
   soak mixed [MINUTES]      clients of many makes in one group, killed, paused and restarted, with each
                             rebalance mode for so long [1]; repeats a seed as soak kills does
+  held-heartbeats FILE      what a held heartbeat does to each make of client, to FILE.json and FILE.md
   mutations [NAME...]       puts deliberate faults in, one at a time, that tests must notice
   tidy                      house rules
   deny                      licences, bans, sources and advisories, by cargo-deny";
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         ["soak", "mixed", minutes] => mixed(&root, minutes),
         ["soak"] => soak(&root, "60"),
         ["soak", minutes] => soak(&root, minutes),
+        ["held-heartbeats", out] => held_heartbeats(&root, out),
         ["mutations", names @ ..] => mutations(&root, names),
         ["tidy"] => tidy::run(&root),
         ["deny"] => deny(&root),
@@ -161,6 +163,11 @@ fn mixed(root: &Path, minutes: &str) -> Result<(), String> {
     let minutes = minutes.parse().map_err(|e| format!("soak mixed: {e}"))?;
     let tools = setup::run(root)?;
     mixed::run(&tools, &test::build(&tools)?, minutes, test::seed_of_commit(root)?)
+}
+
+fn held_heartbeats(root: &Path, out: &str) -> Result<(), String> {
+    let tools = setup::run(root)?;
+    mixed::held_heartbeats(&tools, &test::build(&tools)?, out)
 }
 
 fn soak_machines(

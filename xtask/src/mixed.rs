@@ -1,27 +1,53 @@
-//! Unmodified clients of many makes in one consumer group (`tests/python/group_soak.py`), in both modes of
-//! `thalweg.group.classic.rebalance.mode`.
+//! Unmodified clients of many makes in consumer groups: the soak of one group of them
+//! (`tests/python/group_soak.py`), in both modes of `thalweg.group.classic.rebalance.mode`, and what a held
+//! heartbeat does to each of them (`tests/python/held_heartbeats.py`).
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::setup::{self, Tools};
+use crate::test;
 
 /// Runs each mode for so many minutes, and one group of clients at least.
 pub fn run(tools: &Tools, binary: &Path, minutes: u64, seed: u64) -> Result<(), String> {
-    let scratch = tools.root.join("target/mixed");
+    let mut command = with_clients(tools, binary, "group_soak.py", "target/mixed")?;
+    command.args(["--minutes", &minutes.to_string(), "--seed", &seed.to_string()]);
+    call(command)
+}
+
+/// Looks at held heartbeats, client by client, and writes what it saw to a file and, as a table, to one
+/// beside it.
+pub fn held_heartbeats(tools: &Tools, binary: &Path, out: &str) -> Result<(), String> {
+    let mut command = with_clients(tools, binary, "held_heartbeats.py", "target/held-heartbeats")?;
+    command.args(["--out", out]);
+    call(command)
+}
+
+/// A script that is told where the clients' programs are.
+fn with_clients(
+    tools: &Tools,
+    binary: &Path,
+    script: &str,
+    scratch: &str,
+) -> Result<Command, String> {
+    let scratch = tools.root.join(scratch);
     setup::remove(&scratch)?;
     let mut command = Command::new(&tools.python);
-    command.arg(tools.root.join("tests/python/group_soak.py"));
+    command.arg(tools.root.join("tests/python").join(script));
     command.arg("--binary").arg(binary).arg("--scratch").arg(&scratch);
-    command.args(["--minutes", &minutes.to_string(), "--seed", &seed.to_string()]);
     command.arg("--jars").arg(&tools.jars).arg("--classes").arg(&tools.classes);
     command.arg("--node-modules").arg(&tools.node_modules);
+    command.arg("--rust-worker").arg(test::build_user_program(tools, "group_worker")?);
     if let Some(folder) = go_workers(&tools.root) {
         command.arg("--go-workers").arg(folder);
     }
-    let status = command.stdin(Stdio::null()).status();
-    let status = status.map_err(|e| format!("{}: {e}", tools.python.display()))?;
-    if status.success() { Ok(()) } else { Err(format!("mixed: {status}")) }
+    Ok(command)
+}
+
+fn call(mut command: Command) -> Result<(), String> {
+    let name = command.get_program().display().to_string();
+    let status = command.stdin(Stdio::null()).status().map_err(|e| format!("{name}: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("clients of many makes: {status}")) }
 }
 
 /// The members in Go. They are the only programs that need it: without it, or without the modules, they

@@ -223,6 +223,14 @@ fn user_programs(tools: &Tools) -> Result<(usize, Vec<String>), String> {
     cargo_test(tools, "user", &user_place(tools)?)
 }
 
+/// Builds one of users' programs.
+pub fn build_user_program(tools: &Tools, name: &str) -> Result<PathBuf, String> {
+    let place = user_place(tools)?;
+    let what = ["build", "--quiet", "--profile", nextest::PROFILE, "--bin", name];
+    cargo(tools, &[&what[..], &place[..]].concat())?;
+    Ok(tools.root.join("target").join(nextest::PROFILE).join(name))
+}
+
 /// Where cargo finds users' programs, and builds them.
 fn user_place(tools: &Tools) -> Result<[&'static str; 5], String> {
     // The versions of the workspace, whose crates are built and downloaded already: cargo leaves out of

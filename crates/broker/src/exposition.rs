@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use thalweg_groups::TriggerKind;
+
 use crate::broker::Broker;
 
 struct Page(String);
@@ -304,6 +306,23 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Rebalances that were completed.",
         done.completed_rebalances,
     );
+    page.family(
+        "thalweg_group_rebalances_total",
+        "counter",
+        "Rebalances of groups that the coordinator assigns, by what began them.",
+    );
+    for (kind, count) in TriggerKind::ALL.into_iter().zip(done.rebalances.triggered) {
+        let label = format!("{{trigger=\"{}\"}}", kind.name());
+        page.value("thalweg_group_rebalances_total", &label, count);
+    }
+    for (name, help, value) in [
+        ("moves", "Partitions that moved in those.", done.rebalances.moves),
+        ("unowned_ms", "How long those had no owner, in milliseconds.", done.rebalances.unowned_ms),
+        ("over", "Those that are over.", done.rebalances.over),
+        ("took_ms", "How long those took, in milliseconds.", done.rebalances.took_ms),
+    ] {
+        page.counter(&format!("thalweg_group_rebalances_{name}_total"), help, value);
+    }
     page.counter(
         "kafka_coordinator_group_offset_commits_total",
         "Offsets committed.",

@@ -235,6 +235,28 @@ async fn configs() {
     bench.broker.shut_down().await;
 }
 
+/// The coordinator assigns a group of classic members, and tells of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn why_a_group_rebalanced() {
+    let bench = Bench::start().await;
+    let server = ["--set", "thalweg.group.classic.rebalance.mode=server"];
+    bench.run(&[&["config", "alter", "group", "g"], &server[..]].concat()).ok();
+    bench.run(&["topic", "create", "t", "-p", "2"]).ok();
+    bench.produce("t", 0, 1).await;
+    let mut consumer = bench.consumer("g", "t").await;
+    let why = bench.run(&["group", "why", "g"]).ok();
+    assert!(why.starts_with("g: server (all members offer the assignor "), "{why}");
+    assert!(why.contains("1 members, 2 partitions moved, over after "), "{why}");
+    assert!(why.contains(" joined\n") && why.contains("t-0: nobody -> "), "{why}");
+    consumer.close(Duration::from_secs(10)).await.unwrap();
+    let told = bench.json(&["group", "why", "g", "--last", "1"]);
+    assert_eq!(
+        (&told[0]["mode"], &told[0]["reason"]),
+        (&json!("barrier"), &json!("the group has no members"))
+    );
+    bench.broker.shut_down().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn groups() {
     let bench = Bench::start().await;
@@ -257,6 +279,11 @@ async fn groups() {
     assert!(members.trim_end().ends_with("t:0,1"), "{members}");
     let state = bench.run(&["group", "describe", "--all", "--state"]).ok();
     assert_eq!(rows(&state)[0][..4], ["g", "Stable", "Classic", "1"]);
+    let why = bench.run(&["group", "why", "g"]).ok();
+    let barrier = "g: barrier (thalweg.group.classic.rebalance.mode is barrier)";
+    assert!(why.starts_with(barrier) && why.contains("not recorded"), "{why}");
+    bench.run(&["group", "why"]).fails(2, "which groups?");
+    bench.run(&["group", "why", "none"]).fails(4, "group none: GROUP_ID_NOT_FOUND");
     bench.run(&["group", "describe"]).fails(2, "which groups?");
     bench.run(&["group", "describe", "none"]).fails(4, "group none: GROUP_ID_NOT_FOUND");
     bench.run(&["group", "delete", "g"]).fails(1, "NON_EMPTY_GROUP");

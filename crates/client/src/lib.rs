@@ -148,7 +148,8 @@ pub use admin::{Admin, AdminConfig, AdminError};
 pub use cluster::Cluster;
 pub use connection::Connection;
 pub use consumer::{
-    CloseOptions, Consumer, ConsumerConfig, ConsumerHandle, OnLeave, Rebalance, RebalanceListener,
+    CloseOptions, Consumer, ConsumerConfig, ConsumerHandle, ListenerFuture, OnLeave, Rebalance,
+    RebalanceListener,
 };
 pub use coordinator::CommittedOffset;
 pub use error::{AuthenticationError, Error};

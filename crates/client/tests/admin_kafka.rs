@@ -231,6 +231,13 @@ async fn groups(bench: &Bench) {
     let only = GroupFilter::default().with_kinds(vec!["Consumer".into()]);
     assert_eq!(admin.list_groups(&only).await.unwrap().0.len(), 1);
 
+    // It does not know the field, and answers as if it had not been asked for it.
+    let why = admin.describe_rebalances(["modern", "classic"]).await;
+    for (group, told) in why {
+        let error = told.unwrap_err().to_string();
+        let (unknown, does_not) = ("GROUP_ID_NOT_FOUND", "does not tell why groups rebalance");
+        assert!(error.contains(if group == "modern" { unknown } else { does_not }), "{error}");
+    }
     let described = admin.describe_groups(["modern", "classic", "none"]).await;
     let found = described["modern"].as_ref().unwrap();
     assert_eq!(

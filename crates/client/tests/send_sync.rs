@@ -194,6 +194,10 @@ fn admin_can_be_shared() {
     shared::<GroupKind>();
     shared::<GroupDescription>();
     shared::<GroupMember>();
+    shared::<GroupRebalances>();
+    shared::<GroupRebalance>();
+    shared::<RebalanceTrigger>();
+    shared::<PartitionMove>();
     shared::<MemberToRemove>();
     shared::<Reassignment>();
     shared::<Election>();
@@ -334,6 +338,7 @@ fn admins(admin: &Admin, acl: AclFilter) {
     send(admin.describe_producers([partition()]));
     send(admin.list_groups(&GroupFilter::default()));
     send(admin.describe_groups([String::new()]));
+    send(admin.describe_rebalances([String::new()]));
     send(admin.delete_groups([String::new()]));
     send(admin.remove_members("g", [], ""));
     send(admin.list_group_offsets([String::new()]));

@@ -27,6 +27,7 @@ mod metrics;
 mod offsets;
 mod partition;
 mod push;
+mod rebalances;
 mod record;
 mod request;
 mod reserved;
@@ -45,6 +46,7 @@ pub use metadata_hash::{group_hash, topic_hash};
 pub use metrics::{GroupCounters, GroupCounts};
 pub use partition::{java_string_hash, partition_for};
 pub use push::{HeldHeartbeat, HoldLimits};
+pub use rebalances::{RebalanceCounters, TriggerKind, unowned_ms};
 pub use record::{GroupRecord, RecordError};
 pub use request::{
     GroupRequest, GroupResponse, RequestContext, Submission, offset_commit_error,

@@ -2,6 +2,8 @@
 
 use std::ops::AddAssign;
 
+use crate::rebalances::RebalanceCounters;
+
 /// What a shard holds now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupCounts {
@@ -70,6 +72,8 @@ impl AddAssign for GroupCounts {
 pub struct GroupCounters {
     /// Rebalances that reached Stable (`group-completed-rebalance-count`).
     pub completed_rebalances: u64,
+    /// What rebalances of consumer groups came to.
+    pub rebalances: RebalanceCounters,
     /// Epochs that consumer groups began (`consumer-group-rebalance-count`). As in Kafka those that a
     /// member's end begins are not among them.
     pub consumer_rebalances: u64,
@@ -85,6 +89,7 @@ impl AddAssign for GroupCounters {
     fn add_assign(&mut self, other: GroupCounters) {
         self.completed_rebalances += other.completed_rebalances;
         self.consumer_rebalances += other.consumer_rebalances;
+        self.rebalances += other.rebalances;
         self.offset_commits += other.offset_commits;
         self.offset_expirations += other.offset_expirations;
         self.offset_deletions += other.offset_deletions;

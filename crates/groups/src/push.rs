@@ -8,13 +8,17 @@
 //! now. So nothing that decides about groups knows of held heartbeats, and one that is released for
 //! nothing is held again.
 //!
+//! A member's session begins anew when its heartbeat comes, and when that is handled once more, so one that
+//! dies with its connection open counts as alive for longer, by the time its heartbeat was held at most.
+//!
 //! A held heartbeat is released when
 //! - the target assignment of its member is another one, as soon as that is the group's;
 //! - a partition that its member waits for is free;
-//! - its member is taken out of the group;
+//! - its member is taken out of the group, or another one takes its instance id;
 //! - a classic group begins a rebalance, a group changes its type or the rules it is run by, records of it
 //!   are taken back, or the coordinator goes away;
-//! - the group needs somebody's heartbeat, any one, to look at its topics or to compute a target assignment.
+//! - the group needs somebody's heartbeat, any one, to look at its topics or to compute a target assignment. (A
+//!   new topic that only a regular expression matches waits for the next heartbeat that comes by itself.)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -97,7 +101,7 @@ impl HeldHeartbeat {
         self.state().limits = Some(limits);
     }
 
-    /// Says whether somebody has been waiting for it.
+    /// Says whether it was neither answered nor released before.
     fn release(&self) -> bool {
         let waker = {
             let mut state = self.state();
@@ -128,13 +132,14 @@ struct HeldMember {
 struct HeldGroup {
     members: BTreeMap<Arc<str>, HeldMember>,
     awaited: BTreeMap<Awaited, Arc<str>>,
-    /// Members whose target assignment is written, and is not the group's before its epoch is, too.
+    /// Held members whose target assignment is written, and is not the group's before its epoch is, too.
     retargeted: BTreeSet<Arc<str>>,
 }
 
 impl HeldGroup {
     fn take(&mut self, member: &str) -> Option<HeldMember> {
         let held = self.members.remove(member)?;
+        self.retargeted.remove(member);
         for partition in &held.awaits {
             if self.awaited.get(partition).is_some_and(|waiting| **waiting == *member) {
                 self.awaited.remove(partition);
@@ -197,7 +202,7 @@ impl HeldHeartbeats {
     }
 
     /// The same for all groups.
-    pub(crate) fn release_everybody(&mut self) {
+    pub(crate) fn release_all_groups(&mut self) {
         for here in std::mem::take(&mut self.groups).into_values() {
             for held in here.members.into_values() {
                 held.heartbeat.release();
@@ -230,13 +235,15 @@ impl HeldHeartbeats {
 
     /// The target assignment of a member is written, and will be the group's with the epoch after it.
     pub(crate) fn retargeted(&mut self, group: &str, member: &str) {
-        if let Some(here) = self.groups.get_mut(group) {
-            here.retargeted.insert(member.into());
+        if let Some(here) = self.groups.get_mut(group)
+            && let Some((member, _)) = here.members.get_key_value(member)
+        {
+            here.retargeted.insert(member.clone());
         }
     }
 
-    /// The target assignments that were written are the group's now.
-    pub(crate) fn targets_count(&mut self, group: &str) {
+    /// The epoch of the target assignments that were written is: they are the group's now.
+    pub(crate) fn assignment_epoch_raised(&mut self, group: &str) {
         let Some(here) = self.groups.get_mut(group) else { return };
         for member in std::mem::take(&mut here.retargeted) {
             here.release(&member);

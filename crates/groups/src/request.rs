@@ -56,7 +56,13 @@ pub enum GroupRequest {
     /// Take members out of a group.
     LeaveGroup(LeaveGroupRequest),
     /// Describe groups of this shard.
-    DescribeGroups(Vec<String>),
+    DescribeGroups {
+        /// Their ids.
+        groups: Vec<String>,
+        /// Whether their last rebalances are to be told, in the tagged field
+        /// [`GROUP_REBALANCES_TAG`](thalweg_wire::GROUP_REBALANCES_TAG).
+        rebalances: bool,
+    },
     /// List the groups of this shard.
     ListGroups(ListGroupsRequest),
     /// Delete groups of this shard.
@@ -164,7 +170,7 @@ impl Submission {
                 error_code: code,
                 ..Default::default()
             }),
-            GroupRequest::DescribeGroups(groups) => GroupResponse::DescribeGroups(
+            GroupRequest::DescribeGroups { groups, .. } => GroupResponse::DescribeGroups(
                 groups
                     .iter()
                     .map(|group_id| DescribedGroup {

@@ -102,8 +102,12 @@ fn ask(world: &mut World, api_version: i16, request: GroupRequest) -> GroupRespo
     world.memory.take_answer(token).expect("an answer")
 }
 
+fn describe_request() -> GroupRequest {
+    GroupRequest::DescribeGroups { groups: vec![GROUP.to_owned()], rebalances: true }
+}
+
 fn describe(world: &mut World) -> DescribedGroup {
-    match ask(world, 6, GroupRequest::DescribeGroups(vec![GROUP.to_owned()])) {
+    match ask(world, 6, describe_request()) {
         GroupResponse::DescribeGroups(mut groups) => groups.remove(0),
         other => panic!("{other:?}"),
     }
@@ -222,6 +226,31 @@ fn what_went_away_and_came_back_is_not_committed_by_the_past() {
     let generation = clients[0].generation;
     assert_ne!(clients[0].commit(&mut world, old, &moved), ErrorCode::NONE);
     assert_eq!(clients[0].commit(&mut world, generation, &moved), ErrorCode::NONE);
+}
+
+#[test]
+fn a_member_of_now_does_not_commit_what_others_own_or_are_to_own() {
+    let mut world = world(2);
+    let mut clients = settled(&mut world, 1, "range");
+    clients.push(consumer("b", "range"));
+    settle(&mut world, &mut clients);
+    topic(&mut world, "u1", 1);
+    let first = |client: &Client| client.owned.first().cloned().expect("a partition");
+    let (kept, moved) = (first(&clients[0]), first(&clients[1]));
+    let commit = |world: &mut World, clients: &[Client], partition: &Partition| {
+        clients[0].commit(world, clients[0].generation, partition)
+    };
+    assert_eq!(commit(&mut world, &clients, &kept), ErrorCode::NONE);
+    assert_eq!(commit(&mut world, &clients, &moved), ErrorCode::REBALANCE_IN_PROGRESS);
+    // Of a topic that no member subscribes to, offsets are anybody's business.
+    assert_eq!(commit(&mut world, &clients, &("u1".to_owned(), 0)), ErrorCode::NONE);
+    // Nobody owns it any more. It is to be this member's, who knows nothing of what was committed since.
+    let mut gone = clients.remove(1);
+    gone.leave(&mut world);
+    gone.receive(&mut world);
+    assert_eq!(commit(&mut world, &clients, &moved), ErrorCode::REBALANCE_IN_PROGRESS);
+    settle(&mut world, &mut clients);
+    assert_eq!(commit(&mut world, &clients, &moved), ErrorCode::NONE);
 }
 
 #[test]

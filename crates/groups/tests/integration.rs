@@ -12,6 +12,7 @@ mod oracle;
 mod push;
 mod random;
 mod random_consumer;
+mod rebalances;
 mod script;
 mod scripts;
 mod seeds;

@@ -264,9 +264,9 @@ fn random_operations_come_out_as_in_kafka() {
     kafka.end();
 }
 
-/// The limit is far above what chance does: one case in sixteen is abandoned in the long run.
+/// About 36 of a thousand cases with consumer groups are abandoned, and one of a thousand with classic ones.
 fn assert_few_abandoned(abandoned: u64, cases: u64) {
-    assert!(abandoned <= 1 + cases / 5, "{abandoned} of {cases} cases were abandoned");
+    assert!(abandoned <= 1 + cases / 10, "{abandoned} of {cases} cases were abandoned");
 }
 
 fn differs(history: &[String], seed: u64, step: usize, what: &str) -> ! {

@@ -8,6 +8,7 @@ mod consumer_groups;
 mod crash;
 mod dynamic_configs;
 mod faults;
+mod held_heartbeats;
 mod memory;
 mod metadata_dir;
 mod oracle;

@@ -38,6 +38,11 @@ pub mod messages {
     pub use crate::r#gen::*;
 }
 
+/// Tag of a field of DescribeGroups' request, which is empty, and of the groups in its answer, which has
+/// [`messages::GroupRebalances`] in version 0: why the group rebalanced. Kafka's clients and brokers pass over
+/// it.
+pub const GROUP_REBALANCES_TAG: u32 = 0x7468_776c;
+
 pub use api::ApiKey;
 pub use error::{DecodeError, EncodeError};
 pub use error_code::ErrorCode;

@@ -18,6 +18,9 @@ use thalweg_wire::json::inspect;
 use thalweg_wire::table::{MESSAGES, Visit, visit};
 use thalweg_wire::{Message, Reader, Writer};
 
+/// Messages that Kafka does not have.
+const OURS: [&str; 1] = ["GroupRebalances"];
+
 /// One message as Kafka's class sees it.
 struct Case {
     name: String,
@@ -218,10 +221,11 @@ fn every_message_and_version_is_as_kafka_reads_and_writes_it() {
 
     let all: BTreeSet<(String, i16)> = MESSAGES
         .iter()
+        .filter(|(name, _, _)| !OURS.contains(name))
         .flat_map(|(name, lo, hi)| (*lo..=*hi).map(|v| ((*name).to_owned(), v)))
         .collect();
     assert!(failed.is_empty(), "{} of {} forms differ: {failed:?}", failed.len(), all.len());
-    assert_eq!(MESSAGES.len(), 272, "messages of Kafka 4.3.0");
+    assert_eq!(MESSAGES.len() - OURS.len(), 272, "messages of Kafka 4.3.0");
     assert_eq!(covered, all, "messages and versions compared, and those there are");
     assert!(views > 0 && refs > 0, "views and refs were compared");
     assert!(refused > 0, "fields that another version lacks");

@@ -34,7 +34,7 @@ pub(super) fn handle(context: &Context, scratch: &mut Scratch, body: &[u8]) -> H
             || (is_client_word(&request.client_software_name)
                 && is_client_word(&request.client_software_version));
         let response = if named {
-            scratch.heartbeats.client_is(&request.client_software_name);
+            scratch.heartbeats.set_software(&request.client_software_name);
             answer(context)
         } else {
             ApiVersionsResponse { error_code: ErrorCode::INVALID_REQUEST, ..Default::default() }

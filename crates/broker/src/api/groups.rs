@@ -23,7 +23,7 @@ use thalweg_wire::messages::offset_fetch_response::{
     OffsetFetchResponseTopic, OffsetFetchResponseTopics,
 };
 use thalweg_wire::messages::*;
-use thalweg_wire::{ErrorCode, Uuid};
+use thalweg_wire::{ErrorCode, GROUP_REBALANCES_TAG, Uuid};
 
 use crate::api::request::Context;
 use crate::coordinators::runtime::Submitted;
@@ -126,13 +126,14 @@ pub(super) async fn describe(
 ) -> DescribeGroupsResponse {
     // Once each, however often a group is named: an answer is no larger than what there is.
     let mut named = HashSet::new();
+    let rebalances = request.unknown_tags.iter().any(|(tag, _)| *tag == GROUP_REBALANCES_TAG);
     let mut order = request.groups;
     order.retain(|group| named.insert(group.clone()));
     let submitted: Vec<_> = by_shard(&context, order.clone())
         .into_iter()
         .map(|groups| {
             let first = groups[0].clone();
-            submit(&context, &first, GroupRequest::DescribeGroups(groups))
+            submit(&context, &first, GroupRequest::DescribeGroups { groups, rebalances })
         })
         .collect();
     let mut found = BTreeMap::new();

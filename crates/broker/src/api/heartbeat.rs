@@ -10,7 +10,7 @@
 //! measured by the times at which heartbeats come.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use thalweg_groups::{GroupRequest, GroupResponse, HeldHeartbeat, HoldLimits};
@@ -34,27 +34,39 @@ const SESSION_PART: u32 = 3;
 /// Java client, and nobody is told that.
 const HOLD_MAX: Duration = Duration::from_secs(10);
 
+/// Shortest interval after which a member is asked for its next heartbeat, in milliseconds.
+const EXPEDITED_MS_MIN: i32 = 100;
+
+/// So many heartbeats in a row may acknowledge what their member owns, as those of a rebalance do, and have
+/// the next one expedited.
+const ACKNOWLEDGEMENTS_MAX: u32 = 4;
+
 /// How a client goes about heartbeats, of those that stand it that one is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Client {
     /// The next heartbeat is sent when it is due, whether or not the last one has been answered.
-    ByTheClock,
+    Pipelined,
     /// One heartbeat is in flight at a time.
     OneInFlight,
+    /// The same, and every answer says after which interval the next one is sent.
+    AdoptsInterval,
+    /// One is in flight at a time, whose request times out, as if the coordinator were gone, after the interval
+    /// that the last answer said, or one second if that is longer.
+    TimesOutAfterInterval,
 }
 
 impl Client {
     fn of(software: &str, key: ApiKey) -> Option<Client> {
         match (software, key) {
-            ("apache-kafka-java" | "thalweg-bench", ApiKey::HEARTBEAT) => Some(Client::ByTheClock),
-            (
-                "apache-kafka-java"
-                | "librdkafka"
-                | "confluent-kafka-python"
-                | "thalweg"
-                | "thalweg-bench",
-                ApiKey::HEARTBEAT | ApiKey::CONSUMER_GROUP_HEARTBEAT,
-            ) => Some(Client::OneInFlight),
+            ("apache-kafka-java" | "thalweg-bench", ApiKey::HEARTBEAT) => Some(Client::Pipelined),
+            ("apache-kafka-java", ApiKey::CONSUMER_GROUP_HEARTBEAT) => Some(Client::AdoptsInterval),
+            ("librdkafka" | "confluent-kafka-python", ApiKey::CONSUMER_GROUP_HEARTBEAT) => {
+                Some(Client::TimesOutAfterInterval)
+            }
+            ("librdkafka" | "confluent-kafka-python" | "thalweg", ApiKey::HEARTBEAT)
+            | ("thalweg" | "thalweg-bench", ApiKey::CONSUMER_GROUP_HEARTBEAT) => {
+                Some(Client::OneInFlight)
+            }
             _ => None,
         }
     }
@@ -67,13 +79,23 @@ pub(crate) struct Heartbeats {
     /// Records go over it: what comes behind a heartbeat would wait, and so would the heartbeat.
     carries_records: bool,
     interval: Interval,
-    /// For how long the last one was held, in milliseconds.
-    last_held_ms: Option<Arc<AtomicU64>>,
+    last: Option<Arc<LastHeartbeat>>,
+    /// How many in a row have acknowledged what their member owns.
+    acknowledgements: u32,
+}
+
+/// What became of the last heartbeat.
+#[derive(Debug, Default)]
+struct LastHeartbeat {
+    /// For how long it was held, in milliseconds.
+    held_ms: AtomicU64,
+    /// The interval that the answer said, in milliseconds; 0 if there was none.
+    interval_ms: AtomicI32,
 }
 
 impl Heartbeats {
     /// The client has said what it is.
-    pub(crate) fn client_is(&mut self, software: &str) {
+    pub(crate) fn set_software(&mut self, software: &str) {
         let known = [ApiKey::HEARTBEAT, ApiKey::CONSUMER_GROUP_HEARTBEAT];
         let is_known = known.iter().any(|key| Client::of(software, *key).is_some());
         self.software = is_known.then(|| software.into());
@@ -81,7 +103,7 @@ impl Heartbeats {
 
     /// A request has come.
     #[inline]
-    pub(crate) fn saw(&mut self, key: ApiKey) {
+    pub(crate) fn observe(&mut self, key: ApiKey) {
         match key {
             ApiKey::FETCH | ApiKey::PRODUCE => self.carries_records = true,
             // What lies between the heartbeats before and after is no interval.
@@ -91,16 +113,24 @@ impl Heartbeats {
     }
 
     /// How a heartbeat that has just come may be held; `None` if it may not.
-    fn came<R: Heartbeat>(&mut self, broker: &Broker, request: &R) -> Option<Hold> {
+    fn arrived<R: Heartbeat>(&mut self, broker: &Broker, request: &R) -> Option<Hold> {
         let client = Client::of(self.software.as_deref()?, R::API_KEY)?;
         if self.carries_records || !broker.groups.holds_heartbeats(request.group()) {
             return None;
         }
         let now = Instant::now();
-        let last_held_ms = self.last_held_ms.get_or_insert_default();
-        let held = Duration::from_millis(last_held_ms.swap(0, Ordering::Relaxed));
-        let measured = self.interval.came(now, held);
-        Some(Hold { client, measured, last_held_ms: Arc::clone(last_held_ms) })
+        let last = self.last.get_or_insert_default();
+        let held = Duration::from_millis(last.held_ms.swap(0, Ordering::Relaxed));
+        let measured = self.interval.arrived(now, held);
+        let acknowledges = request.acknowledges();
+        self.acknowledgements =
+            if acknowledges { self.acknowledgements.saturating_add(1) } else { 0 };
+        Some(Hold {
+            client,
+            measured,
+            last: Arc::clone(last),
+            acknowledges: acknowledges && self.acknowledgements <= ACKNOWLEDGEMENTS_MAX,
+        })
     }
 }
 
@@ -117,7 +147,7 @@ impl Interval {
     /// A client counts its interval from the last heartbeat that it sent, or from the answer to that. What
     /// lies between two that it sends is in the first case the interval, whatever was held, and in the
     /// other longer by what was held, which is about an interval itself.
-    fn came(&mut self, now: Instant, held: Duration) -> Option<Duration> {
+    fn arrived(&mut self, now: Instant, held: Duration) -> Option<Duration> {
         if let Some(last) = self.last.replace(now) {
             let between = now.saturating_duration_since(last);
             let is_from_answer = self.measured.is_some_and(|known| between > known * 5 / 4);
@@ -132,7 +162,9 @@ impl Interval {
 struct Hold {
     client: Client,
     measured: Option<Duration>,
-    last_held_ms: Arc<AtomicU64>,
+    last: Arc<LastHeartbeat>,
+    /// It is answered at once, because it acknowledges what the member owns, and the next one need not be.
+    acknowledges: bool,
 }
 
 impl Hold {
@@ -140,74 +172,134 @@ impl Hold {
     fn longest(&self, limits: HoldLimits) -> Duration {
         let ms = |ms: i32| Duration::from_millis(u64::try_from(ms).unwrap_or(0));
         let interval = match (limits.interval_ms, self.measured, self.client) {
-            (Some(told), _, _) => ms(told),
+            // The interval may have been raised since the client was told.
+            (Some(now), _, Client::TimesOutAfterInterval) => {
+                ms(now.min(self.last.interval_ms.load(Ordering::Relaxed))) * 9 / 10
+            }
+            (Some(now), _, _) => ms(now),
             (None, None, _) => Duration::ZERO,
             // It is answered when the next one comes, which may be late.
-            (None, Some(measured), Client::ByTheClock) => measured * 5 / 4,
+            (None, Some(measured), Client::Pipelined) => measured * 5 / 4,
             // If what was measured is too long, it is corrected step by step.
-            (None, Some(measured), Client::OneInFlight) => measured * 9 / 10,
+            (None, Some(measured), _) => measured * 9 / 10,
         };
         interval.min(ms(limits.session_timeout_ms) / SESSION_PART).min(HOLD_MAX)
     }
 }
 
 /// What is different between the heartbeats of the two protocols.
-pub(super) trait Heartbeat:
-    Request<Response: Message + Send> + Clone + Send + 'static
-{
+pub(super) trait Heartbeat: Request<Response: Message + Send> + Send + 'static {
     fn group(&self) -> &str;
+    /// The same heartbeat, without what the coordinator has taken note of when it has handled it once.
+    fn again(&self) -> Self;
     fn into_request(self) -> GroupRequest;
     fn response(response: GroupResponse) -> Option<Self::Response>;
     fn error(code: ErrorCode) -> Self::Response;
-    fn is_served(_: &Context) -> bool {
-        true
-    }
+    fn is_ok(response: &Self::Response) -> bool;
+    /// Whether it acknowledges what the member owns, which is answered at once.
+    fn acknowledges(&self) -> bool;
+    /// The interval after which the next one is sent, where the coordinator says it, in milliseconds.
+    fn interval_ms(response: &Self::Response) -> Option<i32>;
+    /// Asks for the next heartbeat soon, where the protocol has the coordinator say when; gives after how long.
+    fn expedite_next(response: &mut Self::Response) -> Option<Duration>;
+    fn is_served(context: &Context) -> bool;
+}
+
+/// What both say in the same way.
+macro_rules! heartbeat {
+    ($response:ident, $variant:ident) => {
+        fn group(&self) -> &str {
+            &self.group_id
+        }
+
+        fn into_request(self) -> GroupRequest {
+            GroupRequest::$variant(self)
+        }
+
+        fn response(response: GroupResponse) -> Option<$response> {
+            match response {
+                GroupResponse::$variant(response) => Some(response),
+                _ => None,
+            }
+        }
+
+        fn error(error_code: ErrorCode) -> $response {
+            $response { error_code, ..Default::default() }
+        }
+
+        fn is_ok(response: &$response) -> bool {
+            response.error_code.is_ok()
+        }
+    };
 }
 
 impl Heartbeat for HeartbeatRequest {
-    fn group(&self) -> &str {
-        &self.group_id
-    }
+    heartbeat!(HeartbeatResponse, Heartbeat);
 
-    fn into_request(self) -> GroupRequest {
-        GroupRequest::Heartbeat(self)
-    }
-
-    fn response(response: GroupResponse) -> Option<HeartbeatResponse> {
-        match response {
-            GroupResponse::Heartbeat(response) => Some(response),
-            _ => None,
+    fn again(&self) -> HeartbeatRequest {
+        HeartbeatRequest {
+            group_id: self.group_id.clone(),
+            generation_id: self.generation_id,
+            member_id: self.member_id.clone(),
+            group_instance_id: self.group_instance_id.clone(),
+            ..Default::default()
         }
     }
 
-    fn error(error_code: ErrorCode) -> HeartbeatResponse {
-        HeartbeatResponse { error_code, ..Default::default() }
+    fn is_served(_: &Context) -> bool {
+        true
+    }
+
+    fn acknowledges(&self) -> bool {
+        false
+    }
+
+    fn interval_ms(_: &HeartbeatResponse) -> Option<i32> {
+        None
+    }
+
+    fn expedite_next(_: &mut HeartbeatResponse) -> Option<Duration> {
+        None
     }
 }
 
 impl Heartbeat for ConsumerGroupHeartbeatRequest {
-    fn group(&self) -> &str {
-        &self.group_id
-    }
+    heartbeat!(ConsumerGroupHeartbeatResponse, ConsumerGroupHeartbeat);
 
-    fn into_request(self) -> GroupRequest {
-        GroupRequest::ConsumerGroupHeartbeat(self)
-    }
-
-    fn response(response: GroupResponse) -> Option<ConsumerGroupHeartbeatResponse> {
-        match response {
-            GroupResponse::ConsumerGroupHeartbeat(response) => Some(response),
-            _ => None,
+    fn again(&self) -> ConsumerGroupHeartbeatRequest {
+        ConsumerGroupHeartbeatRequest {
+            group_id: self.group_id.clone(),
+            member_id: self.member_id.clone(),
+            member_epoch: self.member_epoch,
+            instance_id: self.instance_id.clone(),
+            rebalance_timeout_ms: -1,
+            ..Default::default()
         }
-    }
-
-    fn error(error_code: ErrorCode) -> ConsumerGroupHeartbeatResponse {
-        ConsumerGroupHeartbeatResponse { error_code, ..Default::default() }
     }
 
     fn is_served(context: &Context) -> bool {
         has_consumer_protocol(context)
     }
+
+    fn acknowledges(&self) -> bool {
+        self.topic_partitions.is_some()
+    }
+
+    fn interval_ms(response: &ConsumerGroupHeartbeatResponse) -> Option<i32> {
+        Some(response.heartbeat_interval_ms)
+    }
+
+    fn expedite_next(response: &mut ConsumerGroupHeartbeatResponse) -> Option<Duration> {
+        let expedited_ms = expedited_ms(response.heartbeat_interval_ms);
+        response.heartbeat_interval_ms = expedited_ms;
+        u64::try_from(expedited_ms).ok().map(Duration::from_millis)
+    }
+}
+
+/// When the next heartbeat is asked for in place of the one that has been answered early, in milliseconds: a
+/// small part of the interval, so that members that commit are held most of the time.
+fn expedited_ms(interval_ms: i32) -> i32 {
+    interval_ms.min(EXPEDITED_MS_MIN.max(interval_ms / 20))
 }
 
 /// Handles a heartbeat. What the coordinator keeps of it has an account of its own.
@@ -217,18 +309,19 @@ pub(super) fn handle<R: Heartbeat>(
     request: R,
     held: Charge,
 ) -> Handled {
-    let hold = heartbeats.came(&context.broker, &request);
+    let hold = heartbeats.arrived(&context.broker, &request);
     let context = context.clone();
     let Some(hold) = hold else {
         return Handled::Parked(Box::pin(async move {
-            let answer = ask(&context, request, held, None).await;
+            let answer = ask(&context, request, Some(held), None).await;
             encode(&context, &answer)
         }));
     };
     let next = Arc::new(NextRequest::default());
-    let comes = Arc::clone(&next);
+    let arrives = Arc::clone(&next);
     let answer = async move {
-        let answer = hold_back(&context, request, held, &hold, &comes).await;
+        let answer = hold_back(&context, request, held, &hold, &arrives).await;
+        hold.last.interval_ms.store(R::interval_ms(&answer).unwrap_or(0), Ordering::Relaxed);
         encode(&context, &answer)
     };
     Handled::Held(Box::pin(answer), next)
@@ -238,7 +331,7 @@ pub(super) fn handle<R: Heartbeat>(
 async fn ask<R: Heartbeat>(
     context: &Context,
     request: R,
-    held: Charge,
+    held: Option<Charge>,
     hold: Option<&Arc<HeldHeartbeat>>,
 ) -> R::Response {
     if !R::is_served(context) {
@@ -254,16 +347,28 @@ async fn ask<R: Heartbeat>(
     }
 }
 
-/// Ends what it says of a heartbeat when that is answered, or its connection is gone.
-struct Waiting<'w> {
-    broker: &'w Broker,
-    heartbeat: Arc<HeldHeartbeat>,
+/// Tells the coordinator when a heartbeat is answered, or its connection is gone.
+struct Waiting(Arc<HeldHeartbeat>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
-impl Drop for Waiting<'_> {
+/// Counts a held heartbeat for as long as it is.
+struct Counted<'c>(&'c Broker);
+
+impl<'c> Counted<'c> {
+    fn new(broker: &'c Broker) -> Counted<'c> {
+        broker.metrics.heartbeats_held.up();
+        Counted(broker)
+    }
+}
+
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        self.heartbeat.end();
-        self.broker.metrics.heartbeats_held.down();
+        self.0.metrics.heartbeats_held.down();
     }
 }
 
@@ -275,33 +380,53 @@ async fn hold_back<R: Heartbeat>(
     hold: &Hold,
     next: &NextRequest,
 ) -> R::Response {
-    let heartbeat = Arc::new(HeldHeartbeat::default());
+    // From here on: the shard may hold a heartbeat whose answer waits for the log.
+    let waiting = Waiting(Arc::default());
+    let heartbeat = &waiting.0;
     let begun = Instant::now();
-    let mut response = ask(context, request.clone(), charge, Some(&heartbeat)).await;
-    let Some(limits) = heartbeat.limits() else { return response };
+    // All that is kept while it is held: names that the coordinator knows, or it would not be. Until that is
+    // known they count as the request's.
+    let again = request.again();
+    let mut response = ask(context, request, None, Some(heartbeat)).await;
+    drop(charge);
+    // It may have been held before it failed, with an append that it waited for.
+    let Some(limits) = heartbeat.limits().filter(|_| R::is_ok(&response)) else {
+        if hold.acknowledges && hold.client == Client::AdoptsInterval && R::is_ok(&response) {
+            R::expedite_next(&mut response);
+        }
+        return response;
+    };
     let longest = hold.longest(limits);
-    context.broker.metrics.heartbeats_held.up();
-    let waiting = Waiting { broker: &context.broker, heartbeat };
+    let _counted = Counted::new(&context.broker);
     let over = tokio::time::sleep_until((begun + longest).into());
     tokio::pin!(over);
     loop {
-        let released = std::future::poll_fn(|cx| waiting.heartbeat.poll_released(cx));
+        let released = std::future::poll_fn(|cx| heartbeat.poll_released(cx));
         tokio::select! {
             biased;
-            () = next.has_come() => break,
+            // First: what there is to say goes out with the answer that another request ends, too.
             () = released => {}
+            () = next.arrived() => {
+                let mut early = response.clone();
+                // One whose client sends all the time would be asked all the time.
+                if hold.client == Client::AdoptsInterval
+                    && R::expedite_next(&mut early).is_some_and(|soon| begun.elapsed() >= soon)
+                {
+                    response = early;
+                }
+                break;
+            }
             () = &mut over => break,
         }
-        waiting.heartbeat.reset();
-        let charge = Charge::new(&context.broker.request_budget);
-        response = ask(context, request.clone(), charge, Some(&waiting.heartbeat)).await;
-        if waiting.heartbeat.limits().is_none() {
+        heartbeat.reset();
+        response = ask(context, again.again(), None, Some(heartbeat)).await;
+        if heartbeat.limits().is_none() || !R::is_ok(&response) {
             context.broker.metrics.heartbeats_pushed.add(1);
             break;
         }
     }
     let held_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    hold.last_held_ms.store(held_ms, Ordering::Relaxed);
+    hold.last.held_ms.store(held_ms, Ordering::Relaxed);
     response
 }
 
@@ -311,6 +436,11 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
+    fn hold(client: Client, measured: Option<Duration>) -> Hold {
+        let last = LastHeartbeat { interval_ms: 5000.into(), ..Default::default() };
+        Hold { client, measured, last: Arc::new(last), acknowledges: false }
+    }
+
     /// What is measured of a client that sends every 3 s, counted from its last heartbeat or from the
     /// answer to it, if each is held for as long as it may be.
     fn measure(from_answer: bool, mut measured: Option<Duration>) -> Vec<Duration> {
@@ -319,9 +449,9 @@ mod tests {
         let mut held = Duration::ZERO;
         let mut all = Vec::new();
         for _ in 0..40 {
-            measured = interval.came(now, held);
+            measured = interval.arrived(now, held);
             all.extend(measured);
-            let hold = Hold { client: Client::OneInFlight, measured, last_held_ms: Arc::default() };
+            let hold = hold(Client::OneInFlight, measured);
             let limits = HoldLimits { interval_ms: None, session_timeout_ms: 45_000 };
             held = hold.longest(limits);
             now += if from_answer { held + 3 * SECOND } else { held.max(3 * SECOND) };
@@ -346,23 +476,37 @@ mod tests {
     #[test]
     fn a_heartbeat_is_held_well_within_every_timeout() {
         let longest = |client, told, measured, session_timeout_ms| {
-            let hold = Hold { client, measured, last_held_ms: Arc::default() };
+            let hold = hold(client, measured);
             hold.longest(HoldLimits { interval_ms: told, session_timeout_ms })
         };
         let minute = Some(60 * SECOND);
         assert_eq!(longest(Client::OneInFlight, Some(5000), None, 45_000), 5 * SECOND);
         assert_eq!(longest(Client::OneInFlight, Some(5000), None, 9_000), 3 * SECOND);
-        assert_eq!(longest(Client::ByTheClock, None, minute, 45_000), HOLD_MAX);
-        assert_eq!(longest(Client::ByTheClock, None, Some(4 * SECOND), 45_000), 5 * SECOND);
-        assert_eq!(longest(Client::ByTheClock, None, minute, 6_000), 2 * SECOND);
+        assert_eq!(
+            longest(Client::TimesOutAfterInterval, Some(5000), None, 45_000),
+            9 * SECOND / 2
+        );
+        // Raised since the client was told.
+        assert_eq!(
+            longest(Client::TimesOutAfterInterval, Some(10_000), None, 45_000),
+            9 * SECOND / 2
+        );
+        assert_eq!(longest(Client::Pipelined, None, minute, 45_000), HOLD_MAX);
+        assert_eq!(longest(Client::Pipelined, None, Some(4 * SECOND), 45_000), 5 * SECOND);
+        assert_eq!(longest(Client::Pipelined, None, minute, 6_000), 2 * SECOND);
         assert_eq!(longest(Client::OneInFlight, None, None, 45_000), Duration::ZERO);
         assert_eq!(longest(Client::OneInFlight, Some(-1), None, -1), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_next_heartbeat_is_asked_for_in_a_part_of_the_interval() {
+        assert_eq!([5000, 20_000, 1000, 60, 0].map(expedited_ms), [250, 1000, 100, 60, 0]);
     }
 
     #[test]
     fn only_known_clients_are_held() {
         assert_eq!(Client::of("kafkajs", ApiKey::HEARTBEAT), None);
         assert_eq!(Client::of("apache-kafka-java", ApiKey::FETCH), None);
-        assert_eq!(Client::of("apache-kafka-java", ApiKey::HEARTBEAT), Some(Client::ByTheClock));
+        assert_eq!(Client::of("apache-kafka-java", ApiKey::HEARTBEAT), Some(Client::Pipelined));
     }
 }

@@ -222,11 +222,11 @@ pub(crate) async fn handle(
     context.broker.metrics.request(context.api_key);
     match context.api_key {
         ApiKey::PRODUCE => {
-            scratch.heartbeats.saw(ApiKey::PRODUCE);
+            scratch.heartbeats.observe(ApiKey::PRODUCE);
             produce::handle(context, scratch, body).await
         }
         ApiKey::FETCH => {
-            scratch.heartbeats.saw(ApiKey::FETCH);
+            scratch.heartbeats.observe(ApiKey::FETCH);
             fetch::handle(context, scratch, body, charge).await
         }
         ApiKey::API_VERSIONS => api_versions::handle(context, scratch, body),
@@ -234,7 +234,7 @@ pub(crate) async fn handle(
             let known = context.broker.apis.versions(key);
             match known {
                 Some(versions) if versions.contains(&context.version) => {
-                    scratch.heartbeats.saw(key);
+                    scratch.heartbeats.observe(key);
                     owned(context, scratch, body, charge).await
                 }
                 Some(_) => {

@@ -29,21 +29,21 @@ const FRAME_COST: usize = 2 << 10;
 /// Whether the peer has sent more while a request of its is parked.
 #[derive(Debug, Default)]
 pub(crate) struct NextRequest {
-    has_come: AtomicBool,
-    came: Notify,
+    has_arrived: AtomicBool,
+    notify: Notify,
 }
 
 impl NextRequest {
-    fn comes(&self) {
-        if !self.has_come.swap(true, Ordering::Release) {
-            self.came.notify_one();
+    fn arrives(&self) {
+        if !self.has_arrived.swap(true, Ordering::Release) {
+            self.notify.notify_one();
         }
     }
 
     /// Waits until it has.
-    pub(crate) async fn has_come(&self) {
-        while !self.has_come.load(Ordering::Acquire) {
-            self.came.notified().await;
+    pub(crate) async fn arrived(&self) {
+        while !self.has_arrived.load(Ordering::Acquire) {
+            self.notify.notified().await;
         }
     }
 }
@@ -166,7 +166,7 @@ impl FrameReader {
         if let Some(next) = next
             && self.buffer.len() > self.start
         {
-            next.comes();
+            next.arrives();
         }
         loop {
             stream.readable().await?;
@@ -184,7 +184,7 @@ impl FrameReader {
                 Ok(0) => return Ok(()),
                 Ok(_) => {
                     if let Some(next) = next {
-                        next.comes();
+                        next.arrives();
                     }
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {

@@ -3,6 +3,7 @@
 mod describe;
 mod offsets;
 mod reset;
+mod why;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -36,6 +37,14 @@ enum GroupCommand {
     ///   thalweg group describe --all --state
     #[command(verbatim_doc_comment)]
     Describe(describe::DescribeArgs),
+    /// Tell why groups rebalanced: what began it, which partitions moved, who was waited for. Only Thalweg's
+    /// brokers know.
+    ///
+    /// Examples:
+    ///   thalweg group why billing
+    ///   thalweg group why billing --last 10
+    #[command(verbatim_doc_comment)]
+    Why(why::WhyArgs),
     /// Delete groups that have no members, with their offsets.
     Delete(DeleteArgs),
     /// Give a group without members other offsets; shows what it would do, unless --execute is
@@ -112,6 +121,7 @@ pub fn run(args: GroupArgs) -> ExitCode {
         match args.command {
             GroupCommand::List(args) => list(client, args).await,
             GroupCommand::Describe(args) => describe::run(client, args).await,
+            GroupCommand::Why(args) => why::run(client, args).await,
             GroupCommand::Delete(args) => delete(client, args).await,
             GroupCommand::ResetOffsets(args) => reset::run(client, args).await,
             GroupCommand::DeleteOffsets(args) => offsets::delete(client, args).await,

@@ -37,6 +37,7 @@ mod groups;
 mod log_dirs;
 mod quotas;
 mod reassignments;
+mod rebalances;
 mod records;
 mod topics;
 mod users;
@@ -69,6 +70,7 @@ pub use groups::{
 pub use log_dirs::{LogDir, LogDirReplica, ReplicaMove};
 pub use quotas::{QuotaEntity, QuotaMatch};
 pub use reassignments::{Election, Reassignment};
+pub use rebalances::{GroupRebalance, GroupRebalances, PartitionMove, RebalanceTrigger};
 pub use records::{OffsetSpec, ProducerState};
 pub use topics::{
     CreatedTopic, NewPartitions, NewTopic, PartitionDescription, TopicDescription, TopicListing,

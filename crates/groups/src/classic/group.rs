@@ -204,6 +204,11 @@ impl ClassicGroup {
         self.members.get(id)
     }
 
+    /// The id of the member of that instance.
+    pub fn member_of_instance(&self, instance_id: &str) -> Option<&Arc<str>> {
+        self.static_members.get(instance_id)
+    }
+
     /// Number of members that were given an id and have not come back with it.
     pub fn pending_members(&self) -> usize {
         self.pending_join.len()

@@ -16,6 +16,10 @@ pub(crate) enum CommitCheck<'a> {
     /// Partitions that the member has been assigned in `epoch` or before (KIP-1251): it has missed
     /// that it is in a later one.
     AssignedBefore(&'a ConsumerMember, i32),
+    /// Partitions that the member owns, and those of topics that the group does not subscribe to: clients
+    /// send commits in the generation of now that they have begun in a membership before it, in which
+    /// others may have got the partition and committed since.
+    Owned(&'a ConsumerGroup, &'a ConsumerMember),
 }
 
 fn stale(member: &ConsumerMember) -> ErrorCode {
@@ -26,22 +30,47 @@ impl CommitCheck<'_> {
     /// Whether an offset of this partition may be committed.
     pub(crate) fn partition(&self, topic_id: Uuid, partition: i32) -> Result<(), ErrorCode> {
         let CommitCheck::AssignedBefore(member, epoch) = self else { return Ok(()) };
-        let assigned = member.assigned.assignment_epoch(topic_id, partition);
-        let pending = || member.pending_revocation.assignment_epoch(topic_id, partition);
-        match assigned.or_else(pending) {
+        match owned_since(member, topic_id, partition) {
             Some(assigned) if *epoch >= assigned => Ok(()),
             _ => Err(stale(member)),
         }
     }
+
+    /// Whether this partition's offset, beside others that may be committed, is somebody else's. The answer
+    /// is the barrier's to a member that does not know yet what it owns.
+    pub(crate) fn owned(
+        &self,
+        topic: &str,
+        topic_id: Uuid,
+        partition: i32,
+    ) -> Result<(), ErrorCode> {
+        match self {
+            CommitCheck::Owned(group, member)
+                if group.topics().contains_key(topic)
+                    && owned_since(member, topic_id, partition).is_none() =>
+            {
+                Err(ErrorCode::REBALANCE_IN_PROGRESS)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The epoch in which the member got a partition that it owns.
+fn owned_since(member: &ConsumerMember, topic_id: Uuid, partition: i32) -> Option<i32> {
+    let assigned = member.assigned.assignment_epoch(topic_id, partition);
+    assigned.or_else(|| member.pending_revocation.assignment_epoch(topic_id, partition))
 }
 
 impl ConsumerGroup {
-    /// Lets a commit in, or does not.
+    /// Lets a commit in, or does not. Of a group that is `hosted`, Kafka's rules do not say whose a
+    /// partition is.
     pub(crate) fn check_commit(
         &self,
         member_id: &str,
         epoch: i32,
         api_version: i16,
+        hosted: bool,
     ) -> Result<CommitCheck<'_>, ErrorCode> {
         // An administrator, or a consumer that assigns itself.
         if epoch < 0 && self.members().is_empty() {
@@ -52,7 +81,7 @@ impl ConsumerGroup {
             return Err(ErrorCode::UNSUPPORTED_VERSION);
         }
         if epoch == member.epoch {
-            Ok(CommitCheck::Any)
+            Ok(if hosted { CommitCheck::Owned(self, member) } else { CommitCheck::Any })
         } else if epoch > member.epoch {
             Err(stale(member))
         } else {

@@ -15,8 +15,9 @@ use super::{Downgrade, Refused};
 use crate::GroupTimer;
 use crate::hosted::batch_bytes;
 
-/// When a member is fenced again whose removal could not be written, in milliseconds. Fixed in Kafka.
-const RETRY_MS: u64 = 500;
+/// When a member is fenced again whose removal could not be written, or a target assignment computed that
+/// could not be, in milliseconds. The former is fixed in Kafka.
+pub(crate) const RETRY_MS: u64 = 500;
 
 impl Step<'_, '_> {
     /// Handles the heartbeat of a member that leaves, for good or for a while.

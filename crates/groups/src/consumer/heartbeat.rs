@@ -132,7 +132,8 @@ impl Step<'_, '_> {
             id => id.to_owned(),
         };
         let owned = request.topic_partitions.as_deref();
-        let replaces = joins && self.is_two_members(&member_id, request.instance_id.as_deref());
+        let replaces =
+            joins && self.takes_instance_over(&member_id, request.instance_id.as_deref());
         let member = match request.instance_id.as_deref() {
             None => {
                 let member = self.member(&member_id, joins)?;
@@ -231,9 +232,9 @@ impl Step<'_, '_> {
         Refused::new(ErrorCode::UNKNOWN_MEMBER_ID, message)
     }
 
-    /// Whether a member that joins is known, and under its instance id another one is. They are one from
-    /// now on, and what the one was to own is for others.
-    fn is_two_members(&self, member_id: &str, instance_id: Option<&str>) -> bool {
+    /// Whether a known member joins with the instance id of another one. The two are one member from now on,
+    /// and what one of them was to own goes to others.
+    fn takes_instance_over(&self, member_id: &str, instance_id: Option<&str>) -> bool {
         let other = instance_id.and_then(|id| self.group.static_member(id));
         other.is_some_and(|other| *other.id != *member_id && self.group.member(member_id).is_some())
     }

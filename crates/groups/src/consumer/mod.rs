@@ -41,7 +41,7 @@ pub use record::ConsumerGroupRecord;
 pub(crate) use classic_members::{Joined, classic_metadata, subscription_of};
 pub(crate) use commit::{CommitCheck, check_fetch};
 pub(crate) use describe::{describe_unknown, list};
-pub(crate) use fence::not_a_consumer_group;
+pub(crate) use fence::{RETRY_MS, not_a_consumer_group};
 pub(crate) use heartbeat::{heartbeat_error, precheck_heartbeat};
 pub(crate) use logged::{CommittedGroup, ConsumerGroups, Reverted};
 pub(crate) use migrate::{Downgrade, assigned_bytes, may_upgrade, upgraded};

@@ -118,6 +118,13 @@ impl TargetJob {
     }
 }
 
+impl TargetComputed {
+    /// Whether the computation came to nothing, by a fault of its own.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.changed.is_none()
+    }
+}
+
 impl Step<'_, '_> {
     /// The target assignment that a member is to be reconciled with, and its epoch: a new one if one
     /// is due and small, else the last one.

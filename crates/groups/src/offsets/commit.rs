@@ -41,15 +41,16 @@ fn admit<'a>(
     match group {
         CommitGroup::Classic(group) => group.accept_commit(request, env).map(|()| CommitCheck::Any),
         CommitGroup::Consumer(group) => {
+            let is_hosted = is_hosted(group, env.config, &request.group_id);
             // A static member of before must not take its place back, as one that is unknown would.
             let instance_id = request.group_instance_id.as_deref();
-            if is_hosted(group, env.config, &request.group_id)
+            if is_hosted
                 && let Some(member) = instance_id.and_then(|id| group.static_member(id))
                 && *member.id != *request.member_id
             {
                 return Err(ErrorCode::FENCED_INSTANCE_ID);
             }
-            group.check_commit(&request.member_id, epoch, api_version)
+            group.check_commit(&request.member_id, epoch, api_version, is_hosted)
         }
         // Nobody manages this group: its offsets are somebody's own business.
         CommitGroup::None if epoch < 0 => Ok(CommitCheck::Any),
@@ -90,8 +91,13 @@ pub(crate) fn commit_offsets(
     for topic in &request.topics {
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         for partition in &topic.partitions {
-            let too_large = metadata_is_too_large(partition, env.config);
-            if !too_large {
+            let owned = check.owned(&topic.name, topic.topic_id, partition.partition_index);
+            let refused = if metadata_is_too_large(partition, env.config) {
+                ErrorCode::OFFSET_METADATA_TOO_LARGE
+            } else {
+                owned.err().unwrap_or_default()
+            };
+            if refused.is_ok() {
                 let value = value_of(topic, partition, now_ms, expire_timestamp);
                 env.out.record(GroupRecord::offset_commit(
                     &request.group_id,
@@ -102,11 +108,7 @@ pub(crate) fn commit_offsets(
             }
             partitions.push(OffsetCommitResponsePartition {
                 partition_index: partition.partition_index,
-                error_code: if too_large {
-                    ErrorCode::OFFSET_METADATA_TOO_LARGE
-                } else {
-                    ErrorCode::NONE
-                },
+                error_code: refused,
                 ..Default::default()
             });
         }

@@ -144,6 +144,7 @@ impl GroupShard {
     ) -> Result<ConsumerGroupHeartbeatResponse, Refused> {
         let group_id = request.group_id.as_str();
         if LEAVING.contains(&request.member_epoch) {
+            self.rebalances.reason("left the group");
             let left = self.with_consumer_group(group_id, now, out, |step| step.leave(request));
             return left.unwrap_or_else(|| Err(self.no_consumer_group(group_id)));
         }
@@ -310,6 +311,12 @@ impl GroupShard {
             Some(Err(refused)) => refused.code,
             None => ErrorCode::UNKNOWN_MEMBER_ID,
         };
+        if error_code == ErrorCode::REBALANCE_IN_PROGRESS
+            && let Some(group) = self.logged.consumer_group(&request.group_id)
+            && let Some(member) = group.member(&request.member_id)
+        {
+            self.rebalances.told(&request.group_id, member, now.wall_ms);
+        }
         GroupResponse::Heartbeat(HeartbeatResponse { error_code, ..Default::default() })
     }
 
@@ -322,6 +329,8 @@ impl GroupShard {
         out: &mut Out,
     ) -> GroupResponse {
         let version = context.api_version;
+        let reason = request.members.first().and_then(|member| member.reason.as_deref());
+        self.rebalances.reason(reason.unwrap_or("left the group"));
         let left = self.with_consumer_group(&request.group_id, now, out, |step| {
             step.leave_group(request, version)
         });

@@ -6,9 +6,9 @@ use thalweg_coordinator::{Job, Now};
 use thalweg_metadata::image::{Changes, MetadataImage};
 use thalweg_wire::Uuid;
 
-use super::{GroupShard, Out};
+use super::{GroupShard, GroupTimer, Out};
 use crate::GroupConfig;
-use crate::consumer::{RegexJob, RegexesResolved, TargetComputed, TargetJob};
+use crate::consumer::{RETRY_MS, RegexJob, RegexesResolved, TargetComputed, TargetJob};
 use crate::hosted::is_hosted;
 use crate::offsets::delete_topics;
 
@@ -137,10 +137,17 @@ impl GroupShard {
         match done {
             GroupJobDone::Target(done) => {
                 let group = done.group.clone();
+                let failed = done.has_failed();
                 self.with_consumer_group(&group, now, out, |step| {
                     step.target_computed(done);
                     Ok(((), None))
                 });
+                if failed {
+                    // At once it would fail again.
+                    out.schedule_if_absent(GroupTimer::Assign(group), RETRY_MS);
+                } else if out.records.is_empty() && self.consumers.jobs(&group).1.is_none() {
+                    self.assign_by_heartbeat(&group);
+                }
             }
             GroupJobDone::Regexes(done) => {
                 let group = done.group.clone();

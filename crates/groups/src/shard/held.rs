@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use thalweg_coordinator::Now;
 use thalweg_wire::Uuid;
 use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, HeartbeatRequest};
 
@@ -15,9 +16,13 @@ use crate::{GroupRecord, GroupResponse, GroupTimer, RequestContext};
 /// Partitions that are to be a member's and that it does not have: others have not given them up, or it
 /// does not subscribe to their topic as far as is known.
 fn awaited(group: &ConsumerGroup, member: &ConsumerMember) -> Vec<(Uuid, i32)> {
-    let target = group.targets().get(&member.id);
+    let Some(target) = group.targets().get(&member.id) else { return Vec::new() };
+    if target.len() == member.assigned.len() {
+        // What a held member has is part of what it is to have.
+        return Vec::new();
+    }
     let mut awaited = Vec::new();
-    for (topic_id, partitions) in target.iter().flat_map(|target| target.iter()) {
+    for (topic_id, partitions) in target.iter() {
         for &partition in partitions {
             if !member.assigned.contains(topic_id, partition) {
                 awaited.push((topic_id, partition));
@@ -81,6 +86,7 @@ impl GroupShard {
         context: &RequestContext,
         request: &ConsumerGroupHeartbeatRequest,
         response: &GroupResponse,
+        now: Now,
         out: &mut Out,
     ) {
         let is_nothing = matches!(response, GroupResponse::ConsumerGroupHeartbeat(answer)
@@ -104,16 +110,17 @@ impl GroupShard {
             interval_ms: Some(config.heartbeat_interval_ms),
             session_timeout_ms: config.session_timeout_ms,
         };
-        let is_behind = group.epochs().assignment < group.epochs().group;
+        let epochs = *group.epochs();
+        let may_assign_ms =
+            epochs.assignment_timestamp_ms + i64::from(config.assignment_interval_ms);
         self.held.hold(id, &member.id, heartbeat, awaited(group, member), limits);
-        if is_behind {
+        // What is being computed elsewhere asks for a heartbeat itself if it does not count.
+        let (_, assigning) = self.consumers.jobs(id);
+        if epochs.assignment < epochs.group && assigning.is_none() {
             // The last target assignment is too young for another one, and the heartbeat that would have
             // found it old enough may be one that is held.
-            let timer = GroupTimer::Assign(id.clone());
-            out.schedule_if_absent(
-                timer,
-                config.assignment_interval_ms.max(1).unsigned_abs().into(),
-            );
+            let left_ms = u64::try_from(may_assign_ms.saturating_sub(now.wall_ms)).unwrap_or(0);
+            out.schedule_if_absent(GroupTimer::Assign(id.clone()), left_ms.max(1));
         }
     }
 
@@ -160,7 +167,7 @@ impl GroupShard {
                     // Members that Kafka's rules host are all to join again.
                     self.held.release_all(id);
                 } else {
-                    self.held.targets_count(id);
+                    self.held.assignment_epoch_raised(id);
                 }
             }
             R::CurrentMemberAssignment { key, .. } => {

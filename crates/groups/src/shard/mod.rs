@@ -8,6 +8,7 @@ mod consumer;
 mod event;
 mod held;
 mod hosted;
+mod rebalances;
 mod reserved;
 
 use std::collections::btree_map::Entry;
@@ -41,6 +42,7 @@ use crate::offsets::{
     fetch_committed, fetch_stable, refuse_delete,
 };
 use crate::push::HeldHeartbeats;
+use crate::rebalances::Rebalances;
 use crate::request::{deleted_group, join_error, sync_error};
 use crate::reserved::list as list_reserved;
 use crate::{GroupConfig, GroupRecord, GroupRequest, GroupResponse, RequestContext, Submission};
@@ -96,6 +98,8 @@ pub struct GroupShard {
     consumers: LiveGroups,
     /// Heartbeats whose answers are kept back.
     held: HeldHeartbeats,
+    /// Why groups rebalanced.
+    rebalances: Rebalances,
     /// The metadata of now.
     image: Arc<MetadataImage>,
     hashes: TopicHashes,
@@ -121,6 +125,7 @@ impl GroupShard {
             ending: UndoLog::default(),
             consumers: LiveGroups::default(),
             held: HeldHeartbeats::default(),
+            rebalances: Rebalances::default(),
             image: Arc::new(MetadataImage::empty()),
             hashes: TopicHashes::default(),
             counters: GroupCounters::default(),
@@ -174,7 +179,7 @@ impl GroupShard {
 
     /// What happened since the shard was made.
     pub fn counters(&self) -> GroupCounters {
-        self.counters
+        GroupCounters { rebalances: self.rebalances.counters(), ..self.counters }
     }
 
     /// The invariants of the groups and of the module's header; says which one does not hold.
@@ -241,10 +246,22 @@ impl GroupShard {
             let id: Arc<str> = request.group_id.as_str().into();
             self.live.insert(id.clone(), ClassicGroup::new(id, now));
         }
+        let instance_id = request.group_instance_id.as_deref();
+        let of_instance = |shard: &GroupShard| {
+            let group = shard.live.get(request.group_id.as_str())?;
+            group.member_of_instance(instance_id?).cloned()
+        };
+        let replaced = of_instance(self);
         let record = self.with_group(&request.group_id, now, out, |group, env| {
             group.join(&Join { token, context, request }, env);
             group.empty_record()
         });
+        if let Some(replaced) = replaced
+            && of_instance(self).is_none_or(|member| member != replaced)
+        {
+            // It is told so if it asks again.
+            self.held.release(&request.group_id, &replaced);
+        }
         // A group comes into being with a record, whatever became of the request that founded it.
         if let Some(record) = record
             && is_new
@@ -292,7 +309,12 @@ impl GroupShard {
         self.live.get(group_id).or_else(|| self.ending.committed(&group_id.into()))
     }
 
-    fn describe(&self, context: &RequestContext, group_ids: &[String]) -> GroupResponse {
+    fn describe(
+        &self,
+        context: &RequestContext,
+        group_ids: &[String],
+        rebalances: bool,
+    ) -> GroupResponse {
         let describe = |id: &String| -> DescribedGroup {
             if let Some(described) = self.describe_hosted(id) {
                 return described;
@@ -308,7 +330,13 @@ impl GroupShard {
                 }
             }
         };
-        GroupResponse::DescribeGroups(group_ids.iter().map(describe).collect())
+        let mut groups: Vec<DescribedGroup> = group_ids.iter().map(describe).collect();
+        if rebalances {
+            for group in &mut groups {
+                group.unknown_tags = self.rebalances_field(&group.group_id);
+            }
+        }
+        GroupResponse::DescribeGroups(groups)
     }
 
     fn list(&self, request: &ListGroupsRequest) -> GroupResponse {
@@ -469,6 +497,7 @@ impl Shard for GroupShard {
         now: Now,
         out: &mut Out,
     ) -> Reply<GroupResponse> {
+        self.rebalances.begin_step();
         if let Some(response) = submission.precheck(&self.config) {
             return Reply::Now(response);
         }
@@ -516,7 +545,9 @@ impl Shard for GroupShard {
             GroupRequest::LeaveGroup(request) => {
                 Reply::AfterCommit(self.leave(context, request, now, out))
             }
-            GroupRequest::DescribeGroups(ids) => Reply::Now(self.describe(context, ids)),
+            GroupRequest::DescribeGroups { groups, rebalances } => {
+                Reply::Now(self.describe(context, groups, *rebalances))
+            }
             GroupRequest::ListGroups(request) => Reply::Now(self.list(request)),
             GroupRequest::DeleteGroups(ids) => {
                 Reply::AfterCommit(self.delete_groups(ids, now, out))
@@ -539,7 +570,7 @@ impl Shard for GroupShard {
             }
             GroupRequest::ConsumerGroupHeartbeat(request) => {
                 let response = self.consumer_heartbeat(context, request, now, out);
-                self.hold_consumer(context, request, &response, out);
+                self.hold_consumer(context, request, &response, now, out);
                 Reply::AfterCommit(response)
             }
             GroupRequest::ConsumerGroupDescribe(ids) => {
@@ -549,23 +580,27 @@ impl Shard for GroupShard {
     }
 
     fn event(&mut self, event: GroupEvent, now: Now, out: &mut Out) {
+        self.rebalances.begin_step();
         match event {
             GroupEvent::Metadata { image, changes } => {
                 self.metadata_changed(image, changes.as_deref(), now, out);
             }
             GroupEvent::Config(config) => {
                 self.config = config;
-                // What follows from them is found out with a heartbeat.
+                // What follows from them is found out with a heartbeat, of one member.
                 self.held.release_one_of_each();
             }
         }
     }
 
     fn job_done(&mut self, done: GroupJobDone, now: Now, out: &mut Out) {
+        self.rebalances.begin_step();
         self.take_result(done, now, out);
     }
 
     fn timer_fired(&mut self, key: GroupTimer, now: Now, out: &mut Out) {
+        self.rebalances.begin_step();
+        self.note_timer(&key);
         match key {
             GroupTimer::Expiration => self.expire(now, out),
             GroupTimer::Join(id) => {
@@ -597,6 +632,7 @@ impl Shard for GroupShard {
         };
         let consumer_group = may_end.filter(|group| self.is_consumer_group(group));
         let held_before = self.held_before(record);
+        let before_rebalance = self.before_rebalance(record);
         match self.logged.replay(at, record) {
             Some(Existence::Appeared(id)) if !self.loading => self.appear(id, now),
             Some(Existence::Vanished(id)) => {
@@ -613,6 +649,9 @@ impl Shard for GroupShard {
             self.consumers.forget(group);
         }
         self.release_held(record, held_before);
+        if let Some(before) = before_rebalance {
+            self.note_rebalance(record, before, now);
+        }
     }
 
     fn replay_marker(&mut self, offset: i64, producer_id: i64, commit: bool) {
@@ -620,6 +659,7 @@ impl Shard for GroupShard {
     }
 
     fn resume(&mut self, then: Then, result: Result<(), ErrorCode>, now: Now, out: &mut Out) {
+        self.rebalances.begin_step();
         match then {
             Then::StoredAssignment(stored) => {
                 let id = stored.group.clone();
@@ -668,7 +708,7 @@ impl Shard for GroupShard {
             group.dissolve(error, false, out);
         }
         self.live.clear();
-        self.held.release_everybody();
+        self.held.release_all_groups();
     }
 
     fn commit(&mut self, offset: i64) {
@@ -704,6 +744,8 @@ impl Shard for GroupShard {
         self.consumers.reverted(&reverted, |group| logged.consumer_group(group).is_some());
         for group in &reverted.groups {
             self.held.release_all(group);
+            let logged = self.logged.consumer_group(group);
+            self.rebalances.reverted(group, logged.map(|logged| logged.epochs().group));
         }
         self.rearm(&reverted, now, out);
     }

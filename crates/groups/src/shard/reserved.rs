@@ -31,7 +31,7 @@ impl GroupShard {
             GroupRequest::OffsetCommit(r) => (&r.group_id, ErrorCode::GROUP_ID_NOT_FOUND),
             GroupRequest::OffsetDelete(r) => (&r.group_id, ErrorCode::GROUP_ID_NOT_FOUND),
             GroupRequest::ConsumerGroupHeartbeat(r) => (&r.group_id, ErrorCode::GROUP_ID_NOT_FOUND),
-            GroupRequest::DescribeGroups(_)
+            GroupRequest::DescribeGroups { .. }
             | GroupRequest::ListGroups(_)
             | GroupRequest::DeleteGroups(_)
             | GroupRequest::OffsetFetch { .. }

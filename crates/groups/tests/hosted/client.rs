@@ -218,7 +218,10 @@ impl Client {
     fn joined(&mut self, response: JoinGroupResponse, world: &World) -> ErrorCode {
         match response.error_code {
             ErrorCode::NONE => {
-                self.assigns = lead(&response, self.is_cooperative, world);
+                // What a leader assigns follows from the assignor, whatever the leader itself gives up.
+                let is_cooperative =
+                    response.protocol_name.as_deref() == Some("cooperative-sticky");
+                self.assigns = lead(&response, is_cooperative, world);
                 if self.generation != response.generation_id {
                     let generation = self.generation;
                     self.past.extend(self.owned.iter().cloned().map(|p| (generation, p)));

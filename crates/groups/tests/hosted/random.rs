@@ -118,7 +118,7 @@ impl Life<'_> {
                 self.say(format!("{ms} ms pass"));
                 self.pass(ms);
             }
-            50..54 if !self.clients.is_empty() => self.commit_of_the_past(some),
+            50..54 => self.commit_of_the_past(),
             _ if !self.clients.is_empty() => {
                 let client = &mut self.clients[some];
                 let received = client.receive(&mut self.world);
@@ -223,34 +223,51 @@ impl Life<'_> {
         check_owners(&counted);
     }
 
-    /// An offset of a partition that a consumer had in a generation that has passed.
-    fn commit_of_the_past(&mut self, at: usize) {
+    /// An offset of a partition that a consumer had in a generation that has passed, sent in that or, as
+    /// some clients do that have joined again since, in the generation of now.
+    fn commit_of_the_past(&mut self) {
+        if !self.world.memory.failures.is_empty() {
+            return;
+        }
         let memory = &self.world.memory;
-        let waits = !memory.auto_append || !memory.auto_commit || !memory.failures.is_empty();
-        if waits || self.world.shard().group(GROUP).is_some() {
-            return;
+        let before = (memory.auto_append, memory.auto_commit, memory.auto_jobs);
+        self.go_on();
+        let members = self.members();
+        let is_hosted = self.world.shard().group(GROUP).is_none()
+            && self.world.config.consumer.classic_rebalance_mode == ClassicRebalanceMode::Server;
+        let lost =
+            self.clients.iter().filter(|client| members.contains(&client.member_id)).flat_map(
+                |client| {
+                    let is_lost = |(generation, partition): &&(i32, Partition)| {
+                        *generation < client.generation && !client.owned.contains(partition)
+                    };
+                    client.past.iter().filter(is_lost).map(move |past| (client, past))
+                },
+            );
+        let lost: Vec<(&Client, &(i32, Partition))> = lost.collect();
+        if is_hosted && !lost.is_empty() {
+            let (client, (generation, partition)) = *self.random.pick(&lost);
+            let is_now = self.random.chance(50);
+            let generation = if is_now { client.generation } else { *generation };
+            let said = client.commit(&mut self.world, generation, partition);
+            let what = format!("{} commits {partition:?} of {generation}: {said:?}", client.name);
+            let has = |other: &&Client| {
+                other.owned.contains(partition) && members.contains(&other.member_id)
+            };
+            if let Some(owner) = self.clients.iter().find(has) {
+                assert_ne!(said, ErrorCode::NONE, "{what}, which {} has", owner.name);
+            }
+            self.say(what);
         }
-        let client = self.clients[at].clone();
-        let lost: Vec<&(i32, Partition)> = client
-            .past
-            .iter()
-            .filter(|(generation, partition)| {
-                *generation < client.generation && !client.owned.contains(partition)
-            })
-            .collect();
-        if lost.is_empty() || client.member_id.is_empty() || client.must_join {
-            return;
-        }
-        let (generation, partition) = (*self.random.pick(&lost)).clone();
-        if client.is_syncing.is_some() || !self.members().contains(&client.member_id) {
-            return;
-        }
-        let said = client.commit(&mut self.world, generation, &partition);
-        self.say(format!("{} commits {partition:?} of {generation}: {said:?}", client.name));
-        let owner = self.clients.iter().find(|other| other.owned.contains(&partition));
-        if owner.is_some() {
-            assert_ne!(said, ErrorCode::NONE, "a commit of who has lost it");
-        }
+        let memory = &mut self.world.memory;
+        (memory.auto_append, memory.auto_commit, memory.auto_jobs) = before;
+    }
+
+    /// A group that has settled has no rebalance that is not over.
+    fn check_rebalances(&mut self) {
+        let told = crate::rebalances::told(&mut self.world, GROUP);
+        let open = told.rebalances.iter().find(|rebalance| rebalance.over_ms < 0);
+        assert!(told.mode != "server" || open.is_none(), "{open:#?}");
     }
 
     /// Everything goes on and everybody does what he is told: the group settles. Then one event more,
@@ -280,6 +297,7 @@ impl Life<'_> {
         }
         self.say("the end".into());
         settle(&mut self.world, &mut self.clients);
+        self.check_rebalances();
         let before = self.clients.clone();
         let topics = self.clients[0].topics.clone();
         match self.random.below(3) {

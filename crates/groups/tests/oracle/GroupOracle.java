@@ -894,6 +894,7 @@ public class GroupOracle {
     }
 
     void state() throws Exception {
+        if (!log.failures.isEmpty()) lines.add("failures to come: " + log.failures.size());
         Field field = GroupCoordinatorShard.class.getDeclaredField("groupMetadataManager");
         field.setAccessible(true);
         GroupMetadataManager manager = (GroupMetadataManager) field.get(shard);

@@ -304,7 +304,9 @@ impl World {
     pub fn state(&self) -> Vec<String> {
         let consumers = self.shard().logged().consumer_groups();
         let consumers = consumers.map(|(id, group)| consumer::show_group(id, group));
-        self.shard().groups().map(show_group).chain(consumers).collect()
+        let to_come = Some(self.memory.failures.len()).filter(|failures| *failures > 0);
+        let failures = to_come.map(|failures| format!("failures to come: {failures}"));
+        failures.into_iter().chain(self.shard().groups().map(show_group)).chain(consumers).collect()
     }
 
     /// What must hold after any operation.
@@ -424,9 +426,10 @@ fn request_of(op: &Op<'_>, line: &str, metadata_now: &consumer::Metadata) -> Gro
                 ..Default::default()
             })
         }
-        "describe" => {
-            GroupRequest::DescribeGroups(op.list("g").into_iter().map(str::to_owned).collect())
-        }
+        "describe" => GroupRequest::DescribeGroups {
+            groups: op.list("g").into_iter().map(str::to_owned).collect(),
+            rebalances: false,
+        },
         "list" => GroupRequest::ListGroups(ListGroupsRequest {
             states_filter: op.list("states").into_iter().map(str::to_owned).collect(),
             types_filter: op.list("types").into_iter().map(str::to_owned).collect(),

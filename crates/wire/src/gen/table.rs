@@ -138,6 +138,7 @@ pub const MESSAGES: &[(&str, i16, i16)] = &[
     ("GetTelemetrySubscriptionsResponse", 0, 0),
     ("GroupMetadataKey", 0, 0),
     ("GroupMetadataValue", 0, 4),
+    ("GroupRebalances", 0, 0),
     ("HeartbeatRequest", 0, 4),
     ("HeartbeatResponse", 0, 4),
     ("IncrementalAlterConfigsRequest", 0, 1),
@@ -479,6 +480,7 @@ pub fn visit<V: Visit>(name: &str, visitor: V) -> Option<V::Output> {
         }
         "GroupMetadataKey" => visitor.visit::<super::GroupMetadataKey>(),
         "GroupMetadataValue" => visitor.visit::<super::GroupMetadataValue>(),
+        "GroupRebalances" => visitor.visit::<super::GroupRebalances>(),
         "HeartbeatRequest" => visitor.visit::<super::HeartbeatRequest>(),
         "HeartbeatResponse" => visitor.visit::<super::HeartbeatResponse>(),
         "IncrementalAlterConfigsRequest" => {
@@ -744,6 +746,7 @@ pub fn visit_record_in_json<V: crate::json::VisitJson>(
         "FenceBrokerRecord" => visitor.visit::<super::FenceBrokerRecord>(),
         "GroupMetadataKey" => visitor.visit::<super::GroupMetadataKey>(),
         "GroupMetadataValue" => visitor.visit::<super::GroupMetadataValue>(),
+        "GroupRebalances" => visitor.visit::<super::GroupRebalances>(),
         "KRaftVersionRecord" => visitor.visit::<super::KRaftVersionRecord>(),
         "LeaderChangeMessage" => visitor.visit::<super::LeaderChangeMessage>(),
         "LegacyOffsetCommitKey" => visitor.visit::<super::LegacyOffsetCommitKey>(),
@@ -1055,6 +1058,7 @@ pub fn visit_message_in_json<V: crate::json::VisitJson>(
         }
         "GroupMetadataKey" => visitor.visit::<super::GroupMetadataKey>(),
         "GroupMetadataValue" => visitor.visit::<super::GroupMetadataValue>(),
+        "GroupRebalances" => visitor.visit::<super::GroupRebalances>(),
         "HeartbeatRequest" => visitor.visit::<super::HeartbeatRequest>(),
         "HeartbeatResponse" => visitor.visit::<super::HeartbeatResponse>(),
         "IncrementalAlterConfigsRequest" => {

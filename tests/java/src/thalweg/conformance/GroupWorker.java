@@ -1,9 +1,11 @@
 package thalweg.conformance;
 
+import java.io.BufferedReader;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
-import java.io.OutputStream;
+import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Collection;
@@ -44,6 +46,8 @@ public final class GroupWorker implements ConsumerRebalanceListener {
     /** Where it is in what it owns, and what of that is to be committed. */
     private final Map<TopicPartition, Long> at = new HashMap<>();
     private final Map<TopicPartition, Long> dirty = new HashMap<>();
+    /** What it is to subscribe to now. */
+    private volatile List<String> topics;
 
     private GroupWorker(String[] args) throws Exception {
         for (String arg : args) {
@@ -78,7 +82,11 @@ public final class GroupWorker implements ConsumerRebalanceListener {
     private void run() throws Exception {
         Thread stop = new Thread(() -> {
             try {
-                System.in.transferTo(OutputStream.nullOutputStream());
+                BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+                String line;
+                while ((line = lines.readLine()) != null) {
+                    topics = List.of(line.split(","));
+                }
             } catch (java.io.IOException closed) {
                 // The same as its end.
             }
@@ -92,6 +100,10 @@ public final class GroupWorker implements ConsumerRebalanceListener {
         consumer.subscribe(List.of(given.get("topics").split(",")), this);
         long committed = System.nanoTime();
         while (stop.isAlive()) {
+            if (topics != null) {
+                consumer.subscribe(topics, this);
+                topics = null;
+            }
             ConsumerRecords<byte[], byte[]> got;
             try {
                 got = consumer.poll(Duration.ofMillis(100));

@@ -1,0 +1,180 @@
+//! `thalweg group why`.
+
+use clap::Args;
+use serde_json::{Value, json};
+use thalweg::admin::{GroupRebalance, GroupRebalances, PartitionMove, RebalanceTrigger};
+
+use super::{select, wanted};
+use crate::client::{CliError, ClientArgs, CommandContext, Tally};
+
+/// Moves of a rebalance that are shown.
+const MOVES_SHOWN: usize = 5;
+
+#[derive(Args)]
+pub(super) struct WhyArgs {
+    /// Groups
+    names: Vec<String>,
+    /// Also those whose whole name matches this regular expression
+    #[arg(long, value_name = "REGEX")]
+    regex: Vec<String>,
+    /// Rebalances to show of each group, the newest first
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    last: usize,
+}
+
+pub(super) async fn run(client: &ClientArgs, args: WhyArgs) -> Result<(), CliError> {
+    let wanted = wanted(&args.names, &args.regex, false)?;
+    let mut session = CommandContext::open(client).await?;
+    let groups = select(&session, wanted.as_ref()).await?;
+    let mut tally = Tally::default();
+    let mut all = Vec::new();
+    for (group, result) in session.admin.describe_rebalances(groups).await {
+        let Some(told) = tally.take(format!("group {group}"), result) else { continue };
+        if session.json() {
+            all.push(as_json(&group, &told, args.last));
+        } else {
+            for line in lines(&group, &told, args.last) {
+                session.out.line(&line)?;
+            }
+        }
+    }
+    session.conclude(tally, all)
+}
+
+fn trigger_text(trigger: &RebalanceTrigger) -> String {
+    let named = |member: &str, client_id: &str| {
+        // Most member ids begin with the client's.
+        if member.starts_with(client_id) {
+            member.to_owned()
+        } else {
+            format!("{member} ({client_id})")
+        }
+    };
+    match trigger {
+        RebalanceTrigger::Joined { member, client_id } => {
+            format!("{} joined", named(member, client_id))
+        }
+        RebalanceTrigger::Left { member, client_id, reason } if reason.is_empty() => {
+            format!("{} is gone", named(member, client_id))
+        }
+        RebalanceTrigger::Left { member, client_id, reason } => {
+            format!("{} is gone: {reason}", named(member, client_id))
+        }
+        RebalanceTrigger::Subscription { member, client_id } => {
+            format!("{} subscribes to something else", named(member, client_id))
+        }
+        RebalanceTrigger::Regex(regex) => format!("{regex} matches other topics"),
+        RebalanceTrigger::Topics => "topics of the group changed".to_owned(),
+        _ => "of something that this version of thalweg does not know".to_owned(),
+    }
+}
+
+fn move_text(moved: &PartitionMove, began_ms: i64) -> String {
+    let name = |member: &Option<String>| member.clone().unwrap_or_else(|| "nobody".to_owned());
+    let mut text = format!(
+        "{}-{}: {} -> {}",
+        moved.topic,
+        moved.partition,
+        name(&moved.from),
+        name(&moved.to)
+    );
+    let since = |ms: i64| ms.saturating_sub(began_ms);
+    for (what, ms) in
+        [("told", moved.told_ms), ("given up", moved.freed_ms), ("taken", moved.taken_ms)]
+    {
+        // What nobody had is free from the beginning.
+        if let Some(ms) = ms.filter(|_| what == "taken" || moved.from.is_some()) {
+            text.push_str(&format!(", {what} after {} ms", since(ms)));
+        }
+    }
+    match (&moved.from, &moved.to) {
+        (Some(from), _) if moved.freed_ms.is_none() => {
+            text.push_str(&format!(", waits for {from}"));
+        }
+        (_, Some(to)) if moved.taken_ms.is_none() => text.push_str(&format!(", waits for {to}")),
+        _ => {}
+    }
+    text
+}
+
+fn lines(group: &str, told: &GroupRebalances, last: usize) -> Vec<String> {
+    let mut out = vec![format!("{group}: {} ({})", told.mode, told.reason)];
+    if told.rebalances.is_empty() {
+        let why = match told.mode.as_str() {
+            "barrier" => "rebalances at the barrier are not recorded",
+            _ => "no rebalance since this broker coordinates it",
+        };
+        out.push(format!("  {why}"));
+    }
+    for rebalance in told.rebalances.iter().take(last) {
+        let took = match rebalance.over_ms {
+            Some(over_ms) => {
+                format!("over after {} ms", over_ms.saturating_sub(rebalance.began_ms))
+            }
+            None => "not over".to_owned(),
+        };
+        let next = match rebalance.superseded_by {
+            Some(epoch) => format!(", went on as epoch {epoch}"),
+            None => String::new(),
+        };
+        out.push(format!(
+            "  epoch {}, {}, {} members, {} partitions moved, {took}{next}",
+            rebalance.epoch,
+            crate::client::time::format_datetime(rebalance.began_ms),
+            rebalance.members,
+            rebalance.move_count
+        ));
+        for trigger in &rebalance.triggers {
+            out.push(format!("    because {}", trigger_text(trigger)));
+        }
+        let more = rebalance.trigger_count.saturating_sub(rebalance.triggers.len());
+        if more > 0 {
+            out.push(format!("    because of {more} more"));
+        }
+        for moved in rebalance.moves.iter().take(MOVES_SHOWN) {
+            out.push(format!("    {}", move_text(moved, rebalance.began_ms)));
+        }
+        let more = rebalance.move_count.saturating_sub(rebalance.moves.len().min(MOVES_SHOWN));
+        if more > 0 {
+            out.push(format!("    and {more} more"));
+        }
+    }
+    out
+}
+
+fn as_json(group: &str, told: &GroupRebalances, last: usize) -> Value {
+    let rebalances: Vec<Value> = told.rebalances.iter().take(last).map(rebalance_json).collect();
+    json!({"group": group, "mode": told.mode, "reason": told.reason, "rebalances": rebalances})
+}
+
+fn rebalance_json(rebalance: &GroupRebalance) -> Value {
+    let moves: Vec<Value> = rebalance
+        .moves
+        .iter()
+        .map(|moved| {
+            json!({
+                "topic": moved.topic,
+                "partition": moved.partition,
+                "from": moved.from,
+                "to": moved.to,
+                "toldMs": moved.told_ms,
+                "freedMs": moved.freed_ms,
+                "takenMs": moved.taken_ms,
+                "unownedMs": moved.unowned_ms(),
+            })
+        })
+        .collect();
+    let triggers: Vec<String> = rebalance.triggers.iter().map(trigger_text).collect();
+    json!({
+        "epoch": rebalance.epoch,
+        "beganMs": rebalance.began_ms,
+        "assignedMs": rebalance.assigned_ms,
+        "overMs": rebalance.over_ms,
+        "supersededBy": rebalance.superseded_by,
+        "members": rebalance.members,
+        "triggers": triggers,
+        "triggerCount": rebalance.trigger_count,
+        "moves": moves,
+        "moveCount": rebalance.move_count,
+    })
+}

@@ -1,0 +1,605 @@
+//! Why consumer groups rebalanced: one account of each rebalance, kept in memory for the last few.
+//!
+//! Everything is seen where records are replayed, so an account has what is in the log, whoever decided it:
+//! what began a new epoch of the group, when its target assignment was computed, and of each partition that
+//! moves when its owner was told, when that gave it up, and when the next one took it. What no record says,
+//! why a member was taken out, is left here before its records are made.
+//!
+//! Nothing decides by what is kept here. After a restart it is empty.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::AddAssign;
+use std::sync::Arc;
+
+use thalweg_metadata::image::MetadataImage;
+use thalweg_wire::Uuid;
+use thalweg_wire::messages::group_rebalances::{GroupRebalance, PartitionMove, RebalanceTrigger};
+
+use crate::assignor::MemberAssignment;
+use crate::consumer::{ConsumerGroup, ConsumerMember};
+
+/// Rebalances that are kept of a group.
+const PER_GROUP: usize = 10;
+/// Moves that are kept of a rebalance that is over: those whose partition had no owner for longest.
+const MOVES_KEPT: usize = 32;
+/// Triggers that are kept of a rebalance.
+const TRIGGERS_KEPT: usize = 16;
+/// Rebalances that are kept of all groups of a partition of `__consumer_offsets`.
+const PER_SHARD: usize = 500;
+/// Bytes that are kept of a name or a reason, all of which clients choose. Java's cuts its reasons at 255.
+const TEXT_MAX: usize = 255;
+
+/// What begins a rebalance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TriggerKind {
+    /// A member joined.
+    Joined,
+    /// A member left, or was taken out.
+    Left,
+    /// A member subscribes to something else, or asks for another assignor.
+    Subscription,
+    /// A regular expression stands for other topics.
+    Regex,
+    /// Topics that the group subscribes to changed.
+    Topics,
+}
+
+impl TriggerKind {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [TriggerKind; 5] = [
+        TriggerKind::Joined,
+        TriggerKind::Left,
+        TriggerKind::Subscription,
+        TriggerKind::Regex,
+        TriggerKind::Topics,
+    ];
+
+    /// Its number in [`RebalanceTrigger::kind`].
+    pub fn number(self) -> i8 {
+        self as i8
+    }
+
+    /// The kind of a number.
+    pub fn of(number: i8) -> Option<TriggerKind> {
+        TriggerKind::ALL.into_iter().find(|kind| kind.number() == number)
+    }
+
+    /// Its name, as metrics have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            TriggerKind::Joined => "joined",
+            TriggerKind::Left => "left",
+            TriggerKind::Subscription => "subscription",
+            TriggerKind::Regex => "regex",
+            TriggerKind::Topics => "topics",
+        }
+    }
+}
+
+/// What all rebalances of a shard came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RebalanceCounters {
+    /// Rebalances by what began them first, in the order of [`TriggerKind::ALL`].
+    pub triggered: [u64; TriggerKind::ALL.len()],
+    /// Partitions that went from one member to another, or from or to none.
+    pub moves: u64,
+    /// How long those had no owner, in milliseconds.
+    pub unowned_ms: u64,
+    /// Rebalances that are over.
+    pub over: u64,
+    /// How long those took, in milliseconds.
+    pub took_ms: u64,
+}
+
+impl AddAssign for RebalanceCounters {
+    fn add_assign(&mut self, other: RebalanceCounters) {
+        for (sum, count) in self.triggered.iter_mut().zip(other.triggered) {
+            *sum += count;
+        }
+        self.moves += other.moves;
+        self.unowned_ms += other.unowned_ms;
+        self.over += other.over;
+        self.took_ms += other.took_ms;
+    }
+}
+
+type Partition = (Uuid, i32);
+
+/// A partition on its way.
+#[derive(Debug)]
+struct Move {
+    /// The rebalance that it belongs to.
+    epoch: i32,
+    from: Option<Arc<str>>,
+    to: Option<Arc<str>>,
+    told_ms: i64,
+    freed_ms: i64,
+}
+
+/// What is known of a partition that is no more, or newly, in somebody's target assignment.
+#[derive(Debug, Default)]
+struct Change {
+    from: Option<Arc<str>>,
+    to: Option<Arc<str>>,
+    /// When its owner was taken out; -1 if it was not.
+    freed_ms: i64,
+}
+
+/// The rebalances of one group.
+#[derive(Debug, Default)]
+struct History {
+    /// Oldest first.
+    all: VecDeque<GroupRebalance>,
+    /// Changes of target assignments since the last one that counts.
+    changes: BTreeMap<Partition, Change>,
+    /// Partitions on their way.
+    moving: BTreeMap<Partition, Move>,
+    /// How many of them belong to each rebalance, by its epoch.
+    open: BTreeMap<i32, usize>,
+}
+
+/// Something that may begin a rebalance.
+#[derive(Debug)]
+struct Seen {
+    group: Arc<str>,
+    /// Of a static member.
+    instance_id: Option<Arc<str>>,
+    trigger: RebalanceTrigger,
+}
+
+/// The rebalances of a shard's consumer groups.
+#[derive(Debug, Default)]
+pub(crate) struct Rebalances {
+    groups: BTreeMap<Arc<str>, History>,
+    /// Groups in the order in which their rebalances began, to forget the oldest.
+    order: VecDeque<Arc<str>>,
+    counters: RebalanceCounters,
+    /// What was seen in the step of now: triggers, if it begins an epoch.
+    seen: Vec<Seen>,
+    /// Partitions that were given up in it.
+    freed: Vec<Partition>,
+    /// Why the members that the step of now takes out have to go.
+    reason: String,
+}
+
+fn text(text: &str) -> String {
+    text[..text.floor_char_boundary(TEXT_MAX)].to_owned()
+}
+
+fn trigger(kind: TriggerKind, subject: &str, client_id: &str, reason: &str) -> RebalanceTrigger {
+    RebalanceTrigger {
+        kind: kind.number(),
+        subject: text(subject),
+        client_id: text(client_id),
+        reason: text(reason),
+        ..Default::default()
+    }
+}
+
+impl History {
+    fn change(&mut self, partition: Partition) -> &mut Change {
+        self.changes
+            .entry(partition)
+            .or_insert_with(|| Change { freed_ms: -1, ..Default::default() })
+    }
+
+    fn begin_move(&mut self, partition: Partition, moved: Move) {
+        *self.open.entry(moved.epoch).or_default() += 1;
+        self.moving.insert(partition, moved);
+    }
+
+    fn end_move(&mut self, partition: Partition) -> Option<Move> {
+        let moved = self.moving.remove(&partition)?;
+        if let Some(open) = self.open.get_mut(&moved.epoch) {
+            *open -= 1;
+            if *open == 0 {
+                self.open.remove(&moved.epoch);
+            }
+        }
+        Some(moved)
+    }
+
+    fn find(&mut self, epoch: i32) -> Option<&mut GroupRebalance> {
+        self.all.iter_mut().rev().find(|rebalance| rebalance.epoch == epoch)
+    }
+}
+
+/// A move as it is told: the topic by its name, or by its id if it is gone.
+fn describe(
+    moved: &Move,
+    (topic_id, partition): Partition,
+    taken_ms: i64,
+    image: &MetadataImage,
+) -> PartitionMove {
+    let name = image.topics.by_id(topic_id).map(|topic| topic.name.to_string());
+    PartitionMove {
+        topic: name.unwrap_or_else(|| topic_id.to_string()),
+        partition,
+        from: moved.from.as_deref().map(text),
+        to: moved.to.as_deref().map(text),
+        told_ms: moved.told_ms,
+        freed_ms: moved.freed_ms,
+        taken_ms,
+        ..Default::default()
+    }
+}
+
+/// How long a partition had no owner, in milliseconds.
+pub fn unowned_ms(moved: &PartitionMove) -> i64 {
+    if moved.freed_ms < 0 || moved.taken_ms < 0 {
+        0
+    } else {
+        (moved.taken_ms - moved.freed_ms).max(0)
+    }
+}
+
+/// Keeps a move that is over with its rebalance.
+fn keep(rebalance: &mut GroupRebalance, moved: PartitionMove) {
+    rebalance.moves.push(moved);
+    // Not one by one: each time looks at all of them.
+    if rebalance.moves.len() > 4 * MOVES_KEPT {
+        keep_longest(rebalance);
+    }
+}
+
+fn keep_longest(rebalance: &mut GroupRebalance) {
+    rebalance.moves.sort_by_key(|moved| std::cmp::Reverse(unowned_ms(moved)));
+    rebalance.moves.truncate(MOVES_KEPT);
+}
+
+impl Rebalances {
+    /// What all of them came to.
+    pub fn counters(&self) -> RebalanceCounters {
+        self.counters
+    }
+
+    /// A request, a timer or an event is handled. What was seen in the last one has begun an epoch, or is
+    /// no reason for one.
+    pub fn begin_step(&mut self) {
+        self.seen.clear();
+        self.freed.clear();
+        self.reason.clear();
+    }
+
+    /// Says why the members that are taken out next have to go.
+    pub fn reason(&mut self, reason: &str) {
+        self.reason = text(reason);
+    }
+
+    /// A member is in the log as `member`, or not any more.
+    pub fn member(
+        &mut self,
+        group: &Arc<str>,
+        before: Option<&ConsumerMember>,
+        member: Option<&ConsumerMember>,
+    ) {
+        let (kind, subject, reason) = match (before, member) {
+            (None, Some(member)) => (TriggerKind::Joined, member, ""),
+            (Some(member), None) => (TriggerKind::Left, member, self.reason.as_str()),
+            (Some(before), Some(member)) => {
+                let (was, is) = (&before.metadata, &member.metadata);
+                if was.topics == is.topics
+                    && was.regex() == is.regex()
+                    && (was.server_assignor == is.server_assignor)
+                {
+                    return;
+                }
+                (TriggerKind::Subscription, member, "")
+            }
+            (None, None) => return,
+        };
+        let instance_id = subject.metadata.instance_id.clone();
+        if kind == TriggerKind::Joined && instance_id.is_some() {
+            let is_before = |seen: &Seen| {
+                seen.group == *group
+                    && seen.instance_id == instance_id
+                    && seen.trigger.kind == TriggerKind::Left.number()
+            };
+            if let Some(at) = self.seen.iter().position(is_before) {
+                let before = self.seen.swap_remove(at);
+                return self.renamed(group, &before.trigger.subject, &subject.id);
+            }
+        }
+        let trigger = trigger(kind, &subject.id, &subject.metadata.client_id, reason);
+        self.seen.push(Seen { group: group.clone(), instance_id, trigger });
+    }
+
+    /// A static member has come back under another id.
+    fn renamed(&mut self, group: &Arc<str>, before: &str, member: &Arc<str>) {
+        let Some(history) = self.groups.get_mut(group) else { return };
+        let is_before = |id: &Option<Arc<str>>| id.as_deref() == Some(before);
+        for change in history.changes.values_mut().filter(|change| is_before(&change.from)) {
+            change.from = Some(member.clone());
+            change.freed_ms = -1;
+        }
+        for change in history.changes.values_mut().filter(|change| is_before(&change.to)) {
+            change.to = Some(member.clone());
+        }
+        for (partition, moved) in &mut history.moving {
+            if is_before(&moved.from) {
+                moved.from = Some(member.clone());
+                if self.freed.contains(partition) {
+                    moved.freed_ms = -1;
+                }
+            }
+            if is_before(&moved.to) {
+                moved.to = Some(member.clone());
+            }
+        }
+    }
+
+    /// A regular expression stands for other topics.
+    pub fn regex(&mut self, group: &Arc<str>, regex: &str) {
+        let trigger = trigger(TriggerKind::Regex, regex, "", "");
+        self.seen.push(Seen { group: group.clone(), instance_id: None, trigger });
+    }
+
+    /// The group is in a new epoch.
+    pub fn begins(&mut self, group: &Arc<str>, epoch: i32, members: usize, now_ms: i64) {
+        let its_own = |seen: &mut Seen| seen.group == *group;
+        let seen = self.seen.extract_if(.., its_own).map(|seen| seen.trigger);
+        let mut triggers: Vec<RebalanceTrigger> = seen.collect();
+        if triggers.is_empty() {
+            triggers.push(trigger(TriggerKind::Topics, "", "", ""));
+        }
+        let trigger_count = i32::try_from(triggers.len()).unwrap_or(i32::MAX);
+        triggers.truncate(TRIGGERS_KEPT);
+        let first = triggers.first().and_then(|first| TriggerKind::of(first.kind));
+        let history = self.groups.entry(group.clone()).or_default();
+        if let Some(first) = first {
+            self.counters.triggered[first as usize] += 1;
+        }
+        history.all.push_back(GroupRebalance {
+            epoch,
+            began_ms: now_ms,
+            members: i32::try_from(members).unwrap_or(i32::MAX),
+            triggers,
+            trigger_count,
+            ..Default::default()
+        });
+        if history.all.len() > PER_GROUP {
+            history.all.pop_front();
+        } else {
+            self.order.push_back(group.clone());
+        }
+        if self.order.len() > PER_SHARD
+            && let Some(oldest) = self.order.pop_front()
+            && let Some(history) = self.groups.get_mut(&oldest)
+        {
+            history.all.pop_front();
+        }
+    }
+
+    /// What a member is to own is something else, or the member is gone.
+    pub fn retargeted(
+        &mut self,
+        group: &Arc<str>,
+        member: &str,
+        before: Option<&MemberAssignment>,
+        target: Option<&MemberAssignment>,
+        now_ms: i64,
+    ) {
+        let history = self.groups.entry(group.clone()).or_default();
+        let member: Arc<str> = member.into();
+        let each = |assignment: &MemberAssignment| -> Vec<Partition> {
+            let each = assignment.iter().flat_map(|(id, all)| all.iter().map(move |p| (id, *p)));
+            each.collect()
+        };
+        let has = |assignment: Option<&MemberAssignment>, (id, p): Partition| {
+            assignment.is_some_and(|assignment| assignment.contains(id, p))
+        };
+        for partition in before.map(each).unwrap_or_default() {
+            if !has(target, partition) {
+                let change = history.change(partition);
+                change.from = Some(member.clone());
+                if target.is_none() {
+                    change.freed_ms = now_ms;
+                }
+            }
+        }
+        for partition in target.map(each).unwrap_or_default() {
+            if !has(before, partition) {
+                history.change(partition).to = Some(member.clone());
+            }
+        }
+    }
+
+    /// The target assignments that were written are the group's, of the epoch.
+    pub fn assigned(
+        &mut self,
+        group: &Arc<str>,
+        state: &ConsumerGroup,
+        epoch: i32,
+        image: &MetadataImage,
+        now_ms: i64,
+    ) {
+        let Some(history) = self.groups.get_mut(group) else { return };
+        for rebalance in history.all.iter_mut().filter(|one| one.assigned_ms < 0) {
+            rebalance.assigned_ms = now_ms;
+            if rebalance.epoch != epoch {
+                // One target assignment for both.
+                rebalance.superseded_by = epoch;
+                rebalance.over_ms = now_ms;
+            }
+        }
+        for (partition, change) in std::mem::take(&mut history.changes) {
+            let is_there = change.to.as_ref().is_some_and(|member| {
+                let member = state.member(member);
+                member.is_some_and(|member| member.assigned.contains(partition.0, partition.1))
+            });
+            // A static member that comes back under another id has what it had, and there are members whose
+            // target assignment went back before anybody heard of it.
+            if is_there && !history.moving.contains_key(&partition)
+                || change.from == change.to && change.freed_ms < 0
+            {
+                continue;
+            }
+            let mut moved = Move {
+                epoch,
+                from: change.from,
+                to: change.to,
+                told_ms: -1,
+                freed_ms: change.freed_ms,
+            };
+            if let Some(before) = history.end_move(partition) {
+                // It goes elsewhere before it has come.
+                moved.from = before.from.clone();
+                moved.told_ms = before.told_ms;
+                moved.freed_ms = before.freed_ms.max(moved.freed_ms);
+                let closed = describe(&before, partition, -1, image);
+                if let Some(rebalance) = history.find(before.epoch) {
+                    rebalance.superseded_by = epoch;
+                    keep(rebalance, closed);
+                }
+            }
+            if moved.freed_ms < 0 && !state.is_owned(partition.0, partition.1) {
+                moved.freed_ms = now_ms;
+            }
+            self.counters.moves += 1;
+            if let Some(rebalance) = history.find(epoch) {
+                rebalance.move_count = rebalance.move_count.saturating_add(1);
+            }
+            if moved.to.is_none() && moved.freed_ms >= 0 {
+                let closed = describe(&moved, partition, -1, image);
+                if let Some(rebalance) = history.find(epoch) {
+                    keep(rebalance, closed);
+                }
+                continue;
+            }
+            history.begin_move(partition, moved);
+        }
+        self.look_over(group, now_ms);
+    }
+
+    /// Whether partitions of the group are on their way: what members own needs to be told then.
+    pub fn is_moving(&self, group: &str) -> bool {
+        self.groups.get(group).is_some_and(|history| !history.moving.is_empty())
+    }
+
+    /// A member owns something else, or is to give something up.
+    pub fn reconciled(
+        &mut self,
+        group: &Arc<str>,
+        before: Option<&ConsumerMember>,
+        member: Option<&ConsumerMember>,
+        image: &MetadataImage,
+        now_ms: i64,
+    ) {
+        let Some(history) = self.groups.get_mut(group) else { return };
+        let owned = |member: &ConsumerMember| -> Vec<Partition> {
+            let each = member.assigned.iter().chain(member.pending_revocation.iter());
+            each.map(|owned| (owned.topic_id, owned.partition)).collect()
+        };
+        let has = |member: Option<&ConsumerMember>, (id, p): Partition| {
+            member
+                .is_some_and(|m| m.assigned.contains(id, p) || m.pending_revocation.contains(id, p))
+        };
+        for partition in before.map(owned).unwrap_or_default() {
+            let Some(moved) = history.moving.get_mut(&partition) else { continue };
+            if !has(member, partition) {
+                if moved.freed_ms < 0 {
+                    moved.freed_ms = now_ms;
+                    self.freed.push(partition);
+                }
+                if moved.to.is_none()
+                    && let Some(moved) = history.end_move(partition)
+                    && let Some(rebalance) = history.find(moved.epoch)
+                {
+                    keep(rebalance, describe(&moved, partition, -1, image));
+                }
+            }
+        }
+        let Some(member) = member else { return self.look_over(group, now_ms) };
+        for owned in member.pending_revocation.iter() {
+            if let Some(moved) = history.moving.get_mut(&(owned.topic_id, owned.partition))
+                && moved.told_ms < 0
+            {
+                moved.told_ms = now_ms;
+            }
+        }
+        for owned in member.assigned.iter() {
+            let partition = (owned.topic_id, owned.partition);
+            let is_taken = history
+                .moving
+                .get(&partition)
+                .is_some_and(|moved| moved.to.as_deref() == Some(&*member.id));
+            if is_taken && let Some(moved) = history.end_move(partition) {
+                let taken = describe(&moved, partition, now_ms, image);
+                self.counters.unowned_ms += u64::try_from(unowned_ms(&taken)).unwrap_or(0);
+                if let Some(rebalance) = history.find(moved.epoch) {
+                    keep(rebalance, taken);
+                }
+            }
+        }
+        self.look_over(group, now_ms);
+    }
+
+    /// A classic member hears that it has to join again.
+    pub fn told(&mut self, group: &str, member: &ConsumerMember, now_ms: i64) {
+        let Some(history) = self.groups.get_mut(group) else { return };
+        for owned in member.assigned.iter() {
+            if let Some(moved) = history.moving.get_mut(&(owned.topic_id, owned.partition))
+                && moved.told_ms < 0
+                && moved.from.as_deref() == Some(&*member.id)
+            {
+                moved.told_ms = now_ms;
+            }
+        }
+    }
+
+    /// Rebalances none of whose partitions is on its way any more are over.
+    fn look_over(&mut self, group: &Arc<str>, now_ms: i64) {
+        let Some(history) = self.groups.get_mut(group) else { return };
+        let open: Vec<i32> = history
+            .all
+            .iter()
+            .filter(|rebalance| rebalance.assigned_ms >= 0 && rebalance.over_ms < 0)
+            .map(|rebalance| rebalance.epoch)
+            .filter(|epoch| !history.open.contains_key(epoch))
+            .collect();
+        for epoch in open {
+            let Some(rebalance) = history.find(epoch) else { continue };
+            rebalance.over_ms = now_ms;
+            keep_longest(rebalance);
+            rebalance.moves.shrink_to_fit();
+            self.counters.over += 1;
+            self.counters.took_ms +=
+                u64::try_from(now_ms.saturating_sub(rebalance.began_ms)).unwrap_or(0);
+        }
+    }
+
+    /// Records of the group were taken back, and it is in this epoch, if there is one: what was seen of them
+    /// is not so.
+    pub fn reverted(&mut self, group: &str, epoch: Option<i32>) {
+        let Some(epoch) = epoch else { return self.forget(group) };
+        if let Some(history) = self.groups.get_mut(group) {
+            history.changes.clear();
+            history.moving.clear();
+            history.open.clear();
+            history.all.retain(|one| one.over_ms >= 0 && one.epoch <= epoch);
+        }
+    }
+
+    /// The group is no consumer group any more.
+    pub fn forget(&mut self, group: &str) {
+        self.groups.remove(group);
+        self.order.retain(|other| **other != *group);
+    }
+
+    /// The rebalances of a group, the newest first, with what is on its way.
+    pub fn of(&self, group: &str, image: &MetadataImage) -> Vec<GroupRebalance> {
+        let Some(history) = self.groups.get(group) else { return Vec::new() };
+        let with_open = |rebalance: &GroupRebalance| {
+            let mut rebalance = rebalance.clone();
+            if rebalance.over_ms < 0 {
+                let open =
+                    history.moving.iter().filter(|(_, moved)| moved.epoch == rebalance.epoch);
+                let room = MOVES_KEPT.saturating_sub(rebalance.moves.len());
+                let open = open.map(|(partition, moved)| describe(moved, *partition, -1, image));
+                rebalance.moves.extend(open.take(room));
+            }
+            rebalance
+        };
+        history.all.iter().rev().map(with_open).collect()
+    }
+}

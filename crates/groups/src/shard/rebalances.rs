@@ -1,0 +1,177 @@
+//! What a shard knows of its groups' rebalances, and of the rules that they are run by.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use thalweg_coordinator::Now;
+use thalweg_wire::messages::GroupRebalances;
+use thalweg_wire::{GROUP_REBALANCES_TAG, Message as _, RawTags, Writer};
+
+use super::{GroupShard, GroupTimer};
+use crate::GroupRecord;
+use crate::assignor::MemberAssignment;
+use crate::consumer::{ConsumerGroupRecord, ConsumerMember};
+use crate::hosted::{is_built_in, is_hosted, is_server_mode};
+use crate::subscription::CONSUMER_PROTOCOL_TYPE;
+
+/// What a record of a consumer group changes, as it was before.
+pub(super) enum Before {
+    Epoch(i32),
+    Member(Option<Arc<ConsumerMember>>),
+    Target(Option<Arc<MemberAssignment>>),
+    Regex(Option<Arc<[Arc<str>]>>),
+    Other,
+}
+
+impl GroupShard {
+    /// What is to be known of the state before a record is replayed.
+    pub(super) fn before_rebalance(&self, record: &GroupRecord) -> Option<Before> {
+        use ConsumerGroupRecord as R;
+        let GroupRecord::ConsumerGroup(record) = record else { return None };
+        if self.loading {
+            return None;
+        }
+        let group = self.logged.consumer_group(record.group_id());
+        Some(match &**record {
+            R::Metadata { .. } => Before::Epoch(group.map_or(0, |group| group.epochs().group)),
+            R::MemberMetadata { key, .. } => {
+                Before::Member(group.and_then(|group| group.member(&key.member_id)).cloned())
+            }
+            R::CurrentMemberAssignment { key, .. } if self.rebalances.is_moving(&key.group_id) => {
+                Before::Member(group.and_then(|group| group.member(&key.member_id)).cloned())
+            }
+            R::TargetAssignmentMember { key, .. } => Before::Target(
+                group.and_then(|group| group.targets().get(key.member_id.as_str())).cloned(),
+            ),
+            R::RegularExpression { key, .. } => {
+                let regex = key.regular_expression.as_str();
+                let known = group.and_then(|group| group.regexes().get(regex));
+                Before::Regex(known.map(|known| known.topics.clone()))
+            }
+            _ => Before::Other,
+        })
+    }
+
+    /// Takes note of a record that has been replayed.
+    pub(super) fn note_rebalance(&mut self, record: &GroupRecord, before: Before, now: Now) {
+        use ConsumerGroupRecord as R;
+        let GroupRecord::ConsumerGroup(record) = record else { return };
+        let Some((id, _)) = self.logged.group_with_id(record.group_id()) else {
+            return self.rebalances.forget(record.group_id());
+        };
+        let (Some(group), id) = (self.logged.consumer_group(id), id.clone()) else {
+            return self.rebalances.forget(record.group_id());
+        };
+        let now_ms = now.wall_ms;
+        match (&**record, before) {
+            (R::Metadata { value: Some(_), .. }, Before::Epoch(epoch)) => {
+                let now = group.epochs().group;
+                if now > epoch {
+                    let members = group.members().len();
+                    self.rebalances.begins(&id, now, members, now_ms);
+                    if members == 0 {
+                        // Nobody is left whom a target assignment would be computed for.
+                        self.rebalances.assigned(&id, group, now, &self.image, now_ms);
+                    }
+                }
+            }
+            (R::MemberMetadata { key, .. }, Before::Member(before)) => {
+                let member = group.member(&key.member_id);
+                self.rebalances.member(&id, before.as_deref(), member.map(|member| &**member));
+            }
+            (R::CurrentMemberAssignment { key, .. }, Before::Member(before)) => {
+                let member = group.member(&key.member_id).map(|member| &**member);
+                self.rebalances.reconciled(&id, before.as_deref(), member, &self.image, now_ms);
+            }
+            (R::TargetAssignmentMember { key, .. }, Before::Target(before)) => {
+                let target = group.targets().get(key.member_id.as_str()).map(|target| &**target);
+                let member = key.member_id.as_str();
+                self.rebalances.retargeted(&id, member, before.as_deref(), target, now_ms);
+            }
+            (R::TargetAssignmentMetadata { value: Some(_), .. }, _) => {
+                let epoch = group.epochs().assignment;
+                self.rebalances.assigned(&id, group, epoch, &self.image, now_ms);
+            }
+            (R::RegularExpression { key, .. }, Before::Regex(before)) => {
+                let regex = key.regular_expression.as_str();
+                let topics = group.regexes().get(regex).map(|known| &known.topics);
+                // One that is new comes with the member that subscribes with it.
+                if before.is_some() && topics.is_some() && before.as_ref() != topics {
+                    self.rebalances.regex(&id, regex);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Why a timer takes a member out.
+    pub(super) fn note_timer(&mut self, timer: &GroupTimer) {
+        self.rebalances.reason(match timer {
+            GroupTimer::ConsumerSession(..) => "session timeout",
+            GroupTimer::Rebalance(..) => "rebalance timeout: it did not give its partitions up",
+            GroupTimer::ClassicJoin(..) => "rebalance timeout: it did not join again",
+            GroupTimer::ClassicSync(..) => "rebalance timeout: it did not ask for its assignment",
+            _ => "",
+        });
+    }
+
+    /// By which rules a group is run, and why.
+    fn rules(&self, id: &str) -> (&'static str, String) {
+        if let Some(group) = self.logged.consumer_group(id) {
+            return if is_hosted(group, &self.config, id) {
+                let vote = group.classic_vote().unwrap_or_default();
+                ("server", format!("all members offer the assignor {vote}"))
+            } else if group.members().is_empty() {
+                ("consumer", "the group has no members".to_owned())
+            } else if group.classic_members() == group.members().len() {
+                let why = if !is_server_mode(&self.config, id) {
+                    "thalweg.group.classic.rebalance.mode is barrier, and the group cannot be a \
+                     classic one again"
+                } else {
+                    "its members offer no assignor of Kafka's in common, and the group is too \
+                     large for the barrier"
+                };
+                ("consumer", why.to_owned())
+            } else {
+                let classic = group.classic_members();
+                let all = group.members().len();
+                let why = format!("{} of {all} members use the consumer protocol", all - classic);
+                ("consumer", why)
+            };
+        }
+        let Some(group) = self.live.get(id) else { return ("", String::new()) };
+        let why = match group.protocol_type() {
+            Some(other) if other != CONSUMER_PROTOCOL_TYPE => {
+                format!("its members are no consumers, but of the protocol type {other}")
+            }
+            _ if !is_server_mode(&self.config, id) => {
+                "thalweg.group.classic.rebalance.mode is barrier".to_owned()
+            }
+            _ if group.members().len() == 0 => "the group has no members".to_owned(),
+            _ => match group.protocol_name() {
+                Some(name) if !is_built_in(name) => {
+                    format!("its members vote for {name}, which the coordinator does not have")
+                }
+                _ => "its members have not joined again since that was set".to_owned(),
+            },
+        };
+        ("barrier", why)
+    }
+
+    /// The field of a group's description that has its last rebalances.
+    pub(super) fn rebalances_field(&self, id: &str) -> RawTags {
+        let (mode, reason) = self.rules(id);
+        let told = GroupRebalances {
+            mode: mode.to_owned(),
+            reason,
+            rebalances: self.rebalances.of(id, &self.image),
+            ..Default::default()
+        };
+        let mut tags = RawTags::default();
+        let mut w = Writer::new();
+        if told.encode(&mut w, 0).is_ok() {
+            tags.push(GROUP_REBALANCES_TAG, Bytes::from(w.to_vec()));
+        }
+        tags
+    }
+}
