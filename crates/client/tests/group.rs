@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use support::tap::Tap;
 use support::{Bench, earliest, soon, tp};
-use thalweg::admin::{Admin, AdminConfig};
+use thalweg::admin::{Admin, AdminConfig, MemberToRemove};
 use thalweg::consumer::{CloseOptions, ListenerFuture, OnLeave};
 use thalweg::{
     Assignor, Cluster, Consumer, ConsumerConfig, Error, GroupProtocol, GroupStatus, Options,
@@ -339,6 +339,71 @@ async fn a_commit_of_records_that_were_lost_fails() {
     let nobody = bench.consumer(earliest()).await;
     let refused = soon(nobody.committed(&[tp(0)])).await.unwrap_err().to_string();
     assert!(refused.contains("is needed to look up what is committed"), "{refused}");
+}
+
+/// A member that was thrown out comes back by itself, while the application is at work on what it
+/// read before: somebody else may have gone on from there meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_lost_is_not_committed_by_the_member_that_came_back() {
+    let broker = TestBroker::builder()
+        .config("group.consumer.min.heartbeat.interval.ms", "50")
+        .config("group.consumer.heartbeat.interval.ms", "50")
+        .start()
+        .await;
+    let bench = Bench::on(broker, 1).await;
+    bench.produce(0, &["v"; 10], Compression::None).await;
+    let admin = Admin::new(support::cluster(&bench).await, AdminConfig::default());
+    let protocols = [GroupProtocol::default(), GroupProtocol::Consumer { server_assignor: None }];
+    for (number, protocol) in protocols.into_iter().enumerate() {
+        for diary in [None, Some(Diary::default())] {
+            let case = format!("{protocol:?}, {}", diary.is_some());
+            let group = format!("back-{number}-{}", diary.is_some());
+            let mut config = match protocol {
+                GroupProtocol::Classic { .. } => member_of(&group, Assignor::Range),
+                _ => earliest().with_group_id(&*group).with_group_protocol(protocol.clone()),
+            };
+            config.auto_commit = false;
+            config.group_instance_id = Some("one".to_owned());
+            let mut consumer = bench.consumer(config).await;
+            if let Some(diary) = diary.clone() {
+                consumer.set_listener(diary);
+            }
+            consumer.subscribe(["t"]).unwrap();
+            let first = i64::from(diary.is_some());
+            read(&mut consumer, 10 - first as usize).await;
+            let before = consumer.group_metadata().unwrap();
+            let one = MemberToRemove::Instance("one".into());
+            let removed = soon(admin.remove_members(&group, [one.clone()], "a test")).await;
+            removed[&one].as_ref().unwrap();
+            let is_back = || {
+                let now = consumer.group_metadata().unwrap();
+                now != before && now.generation_id > 0 && consumer.assignment() == [tp(0)]
+            };
+            until("it comes back", is_back).await;
+            let handle = consumer.handle();
+            let refused = |committed: Result<(), Error>| {
+                let Err(Error::Group { code, partition, .. }) = committed else {
+                    panic!("{case}: {committed:?}")
+                };
+                assert_eq!(code, ErrorCode::ILLEGAL_GENERATION, "{case}");
+                assert_eq!(partition.map(|of| *of), Some(tp(0)), "{case}");
+            };
+            refused(soon(handle.commit_offsets([(tp(0), Position::at(10))])).await);
+            // Also after a poll in which the listener was not called.
+            if diary.is_some() {
+                assert!(consumer.try_poll(1).unwrap().is_empty());
+                refused(soon(handle.commit_offsets([(tp(0), Position::at(10))])).await);
+            }
+            assert_eq!(soon(consumer.committed(&[tp(0)])).await.unwrap(), [(tp(0), None)]);
+            // It is read again, and what is read now is committed.
+            assert_eq!(read(&mut consumer, 1).await, [(0, first)], "{case}");
+            soon(handle.commit_offsets([(tp(0), Position::at(first + 1))])).await.unwrap();
+            let committed = soon(consumer.committed(&[tp(0)])).await.unwrap();
+            let offset = committed[0].1.as_ref().map(|found| found.position.offset);
+            assert_eq!(offset, Some(first + 1), "{case}");
+            soon(consumer.close(CloseOptions::within(LIMIT))).await.unwrap();
+        }
+    }
 }
 
 fn first_of(read: &[(i32, i64)]) -> TopicPartition {

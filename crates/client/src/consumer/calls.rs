@@ -40,7 +40,9 @@ impl Consumer {
     /// Commits offsets: for each partition the next record to read.
     ///
     /// # Errors
-    /// [`Error::Group`], [`Error::Membership`] and [`Error::Config`] as for [`Self::commit`].
+    /// [`Error::Group`], [`Error::Membership`] and [`Error::Config`] as for [`Self::commit`]. A member that was
+    /// thrown out of its group comes back by itself: what it lost is refused with `ILLEGAL_GENERATION` until
+    /// the application has heard of that, by the next poll or by its listener.
     pub async fn commit_offsets(
         &self,
         offsets: impl IntoIterator<Item = (TopicPartition, Position)>,

@@ -12,19 +12,50 @@ use super::shared::Shared;
 use crate::coordinator::{self, CommittedOffset, Identity, PerPartition};
 use crate::core::fetch::PartitionErrorKind;
 use crate::core::group::{GroupStatus, Member};
-use crate::core::partition::TopicPartition;
+use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 use crate::options;
 
-/// What polls have given so far.
-pub(super) fn handed_out(shared: &Arc<Shared>) -> Vec<(TopicPartition, CommittedOffset)> {
+/// Offsets to commit.
+#[derive(Default)]
+pub(super) struct Offsets {
+    pub offsets: Vec<(TopicPartition, CommittedOffset)>,
+    /// The last loss that whoever names these offsets knows of: what was lost by a later one is
+    /// somebody else's, or was, though the member may have come back and may have it again.
+    pub known_losses: u64,
+}
+
+impl Offsets {
+    /// Offsets that the application names.
+    pub fn named(
+        shared: &Arc<Shared>,
+        offsets: impl IntoIterator<Item = (TopicPartition, CommittedOffset)>,
+    ) -> Offsets {
+        let known_losses = shared.with_group(|group, _| group.heard_losses()).unwrap_or_default();
+        Offsets { offsets: offsets.into_iter().collect(), known_losses }
+    }
+
+    /// As [`Self::named`], without texts beside them.
+    pub fn at(
+        shared: &Arc<Shared>,
+        positions: impl IntoIterator<Item = (TopicPartition, Position)>,
+    ) -> Offsets {
+        let without_metadata =
+            |(partition, position)| (partition, CommittedOffset { position, metadata: None });
+        Offsets::named(shared, positions.into_iter().map(without_metadata))
+    }
+}
+
+/// What polls have given so far of what is read now.
+pub(super) fn handed_out(shared: &Arc<Shared>) -> Offsets {
     shared.with(|state| {
+        let known_losses = state.group.as_ref().map_or(0, Group::losses);
         let fetcher = &state.fetcher;
         let offsets = fetcher.partitions().filter_map(|partition| {
             let position = fetcher.position(partition)?;
             Some(((**partition).clone(), CommittedOffset { position, metadata: None }))
         });
-        offsets.collect()
+        Offsets { offsets: offsets.collect(), known_losses }
     })
 }
 
@@ -49,10 +80,7 @@ pub(super) async fn commit_handed_out(shared: &Arc<Shared>) -> Result<(), Error>
 }
 
 /// Commits what polls have given.
-pub(super) async fn commit_given(
-    shared: &Arc<Shared>,
-    offsets: Vec<(TopicPartition, CommittedOffset)>,
-) -> Result<(), Error> {
+pub(super) async fn commit_given(shared: &Arc<Shared>, offsets: Offsets) -> Result<(), Error> {
     // Without a group, or when it is closed, that is to be said, and not that there is nothing to
     // commit.
     identity_of(shared, ApiKey::OFFSET_COMMIT, |group| group.identity().or(Some(group.nobody())))?;
@@ -61,10 +89,7 @@ pub(super) async fn commit_given(
 }
 
 /// Commits offsets and waits until the coordinator has them; the first that is refused is the error.
-pub(super) async fn commit(
-    shared: &Arc<Shared>,
-    offsets: Vec<(TopicPartition, CommittedOffset)>,
-) -> Result<(), Error> {
+pub(super) async fn commit(shared: &Arc<Shared>, offsets: Offsets) -> Result<(), Error> {
     commit_each(shared, offsets).await?.into_values().next().map_or(Ok(()), Err)
 }
 
@@ -72,8 +97,9 @@ pub(super) async fn commit(
 /// committed. An error is one that concerns them all.
 pub(super) async fn commit_each(
     shared: &Arc<Shared>,
-    mut offsets: Vec<(TopicPartition, CommittedOffset)>,
+    offsets: Offsets,
 ) -> Result<BTreeMap<TopicPartition, Error>, Error> {
+    let Offsets { mut offsets, known_losses } = offsets;
     let mut refusals = BTreeMap::new();
     let number = shared.with_group(|group, _| {
         group.commits += 1;
@@ -84,10 +110,26 @@ pub(super) async fn commit_each(
     let mut first = None;
     let mut has_committed = false;
     while !offsets.is_empty() {
-        let now = match identity(shared, ApiKey::OFFSET_COMMIT) {
+        let mut lost = BTreeSet::new();
+        let who = identity_of(shared, ApiKey::OFFSET_COMMIT, |group| {
+            let partitions = offsets.iter().map(|(partition, _)| partition);
+            let is_lost = |partition: &&_| group.is_lost_since(partition, known_losses);
+            lost = partitions.filter(is_lost).cloned().collect();
+            group.identity()
+        });
+        let now = match who {
             Ok(now) => now,
             Err(error) => return left(error, has_committed, offsets, refusals),
         };
+        offsets.retain(|(partition, _)| !lost.contains(partition));
+        for partition in lost {
+            let of = Some(partition.clone());
+            let error = refused(&now, ApiKey::OFFSET_COMMIT, of, ErrorCode::ILLEGAL_GENERATION);
+            refusals.insert(partition, error);
+        }
+        if offsets.is_empty() {
+            break;
+        }
         let first = first.get_or_insert_with(|| now.clone());
         // In another generation these offsets may be old: somebody else may have gone on from them.
         if now != *first && !are_still_ours(shared, &offsets) {

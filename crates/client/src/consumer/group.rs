@@ -39,6 +39,13 @@ pub(super) struct Group {
     /// Behind the last record handed out of partitions that were lost, of which not all was
     /// committed.
     lost: BTreeMap<TopicPartition, i64>,
+    /// How often partitions were lost.
+    losses: u64,
+    /// By which loss a partition was lost last.
+    lost_by: BTreeMap<TopicPartition, u64>,
+    /// The last loss that the application heard of: by a poll, or by its listener. The membership's
+    /// task joins again before that, and what the application commits meanwhile is of the old life.
+    heard_losses: u64,
     /// What the coordinator was asked and has not answered, in the order of the asking.
     pub in_flight: Vec<InFlightRequest>,
 }
@@ -88,6 +95,9 @@ impl Group {
             committed_at: None,
             commit_error: None,
             lost: BTreeMap::new(),
+            losses: 0,
+            lost_by: BTreeMap::new(),
+            heard_losses: 0,
             in_flight: Vec::new(),
         }
     }
@@ -97,7 +107,17 @@ impl Group {
         let (id, instance) = (Arc::clone(&self.id), self.instance.take());
         let (wake, listener) = (Arc::clone(&self.wake), self.listener.take());
         let (revocations, commits) = (self.revocations, self.commits);
-        *self = Group { wake, listener, revocations, commits, ..Group::new(id, instance) };
+        let (losses, lost_by) = (self.losses, std::mem::take(&mut self.lost_by));
+        *self = Group {
+            wake,
+            listener,
+            revocations,
+            commits,
+            losses,
+            lost_by,
+            heard_losses: losses,
+            ..Group::new(id, instance)
+        };
     }
 
     /// Notes that records were handed out that can no longer be committed.
@@ -107,6 +127,21 @@ impl Group {
         if committed < end {
             self.lost.insert(partition.clone(), end);
         }
+    }
+
+    /// How often partitions were lost so far, whether or not the application has heard of it.
+    pub fn losses(&self) -> u64 {
+        self.losses
+    }
+
+    /// The last loss that the application has heard of. What it commits was read before the next one.
+    pub fn heard_losses(&self) -> u64 {
+        self.heard_losses
+    }
+
+    /// Whether a partition was lost after a loss.
+    pub fn is_lost_since(&self, partition: &TopicPartition, loss: u64) -> bool {
+        self.lost_by.get(partition).is_some_and(|by| *by > loss)
     }
 
     /// Forgets what was lost of partitions that were read as far again.
@@ -157,6 +192,7 @@ impl Group {
         }
         if self.listener.is_none() {
             self.events.clear();
+            self.heard_losses = self.losses;
             self.finish_revocation();
         }
     }
@@ -242,8 +278,10 @@ impl Group {
                     tasks.push(Task::LookUpCommitted);
                 }
                 Action::Lost { partitions } => {
+                    self.losses += 1;
                     for partition in &partitions {
                         self.note_lost(fetcher, partition);
+                        self.lost_by.insert(partition.clone(), self.losses);
                         fetcher.remove(partition);
                         self.committed.remove(partition);
                     }
@@ -287,7 +325,11 @@ impl Group {
                     self.finish_revocation();
                 }
             }
-            Event::Lost(_) => {}
+            Event::Lost(_) => {
+                let is_loss = |event: &&Event| matches!(event, Event::Lost(_));
+                let to_come = self.events.iter().filter(is_loss).count();
+                self.heard_losses = self.losses - to_come as u64;
+            }
         }
     }
 

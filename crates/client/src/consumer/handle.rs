@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::commit::Offsets;
 use super::shared::{Shared, State};
 use super::why::{Unanswered, Why};
 use super::{PendingCommit, commit, pending};
@@ -85,10 +86,7 @@ impl ConsumerHandle {
         &self,
         offsets: impl IntoIterator<Item = (TopicPartition, Position)>,
     ) -> Result<(), Error> {
-        let with_metadata =
-            |(partition, position)| (partition, CommittedOffset { position, metadata: None });
-        let offsets = offsets.into_iter().map(with_metadata).collect();
-        commit::commit(&self.shared, offsets).await
+        commit::commit(&self.shared, Offsets::at(&self.shared, offsets)).await
     }
 
     /// As [`Consumer::commit_with_metadata`](super::Consumer::commit_with_metadata).
@@ -99,8 +97,7 @@ impl ConsumerHandle {
         &self,
         offsets: impl IntoIterator<Item = (TopicPartition, CommittedOffset)>,
     ) -> Result<(), Error> {
-        let offsets = offsets.into_iter().collect();
-        commit::commit(&self.shared, offsets).await
+        commit::commit(&self.shared, Offsets::named(&self.shared, offsets)).await
     }
 
     /// As [`Consumer::committed`](super::Consumer::committed).

@@ -5,9 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::commit;
+use super::commit::{self, Offsets};
 use super::shared::Shared;
-use crate::coordinator::CommittedOffset;
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 
@@ -89,10 +88,7 @@ impl Rebalance {
         &self,
         offsets: impl IntoIterator<Item = (TopicPartition, Position)>,
     ) -> Result<(), Error> {
-        let offsets = offsets
-            .into_iter()
-            .map(|(partition, position)| (partition, CommittedOffset { position, metadata: None }));
-        commit::commit(&self.shared, offsets.collect()).await
+        commit::commit(&self.shared, Offsets::at(&self.shared, offsets)).await
     }
 }
 

@@ -9,14 +9,14 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::commit;
+use super::commit::{self, Offsets};
 use super::group::{InFlightRequest, Task};
 use super::shared::Shared;
 use crate::backoff::AUTHENTICATION_BACKOFF;
 use crate::connection::Connection;
 use crate::coordinator::{self, CommittedOffset};
 use crate::core::group::{Action, GroupRequest, GroupResponse, RequestFailure, RequestId};
-use crate::core::partition::{Position, TopicPartition};
+use crate::core::partition::TopicPartition;
 use crate::error::Error;
 
 /// What came of something that ran.
@@ -403,16 +403,14 @@ pub(super) async fn commit_acknowledged(
     if !shared.config.auto_commit {
         return true;
     }
-    let offsets: Option<Vec<(TopicPartition, Position)>> =
-        shared.with_group(|group, fetcher| group.to_commit(fetcher, partitions));
-    let offsets: Vec<_> = offsets
-        .unwrap_or_default()
-        .into_iter()
-        .map(|(partition, position)| (partition, CommittedOffset { position, metadata: None }))
-        .collect();
-    if offsets.is_empty() {
-        return true;
-    }
+    let offsets = shared.with_group(|group, fetcher| {
+        let positions = group.to_commit(fetcher, partitions).into_iter();
+        let offsets = positions
+            .map(|(partition, position)| (partition, CommittedOffset { position, metadata: None }));
+        // These are of now, whatever the application has heard of.
+        Offsets { offsets: offsets.collect(), known_losses: group.losses() }
+    });
+    let Some(offsets) = offsets.filter(|offsets| !offsets.offsets.is_empty()) else { return true };
     let failed = commit::commit(shared, offsets).await.err();
     if let Some(error) = &failed {
         tracing::warn!(%error, "offsets could not be committed");

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 
 use tokio::sync::{oneshot, watch};
 
-use super::commit;
+use super::commit::{self, Offsets};
 use super::shared::Shared;
 use crate::coordinator::CommittedOffset;
 use crate::core::partition::TopicPartition;
@@ -52,6 +52,8 @@ pub(super) struct PendingCommits {
 #[derive(Default)]
 struct Next {
     offsets: BTreeMap<TopicPartition, CommittedOffset>,
+    /// As [`Offsets::known_losses`].
+    known_losses: u64,
     waiting: Vec<oneshot::Sender<Result<(), Error>>>,
 }
 
@@ -79,7 +81,16 @@ pub(super) fn begin(shared: &Arc<Shared>) -> PendingCommit {
     let pending = &shared.pending;
     let mut next = pending.lock();
     // Looked at under the lock: of two that begin at the same time the later one must know more.
-    next.offsets.extend(commit::handed_out(shared));
+    let given = commit::handed_out(shared);
+    // What was lost since the last time is not committed as if it were of now: [`commit::commit_given`]
+    // says so.
+    let before = std::mem::replace(&mut next.known_losses, given.known_losses);
+    if before < given.known_losses {
+        shared.with_group(|group, _| {
+            next.offsets.retain(|partition, _| !group.is_lost_since(partition, before));
+        });
+    }
+    next.offsets.extend(given.offsets);
     next.waiting.retain(|waiting| !waiting.is_closed());
     next.waiting.push(tell);
     // Under the lock, under which the task finds nothing more to do.
@@ -92,7 +103,7 @@ pub(super) fn begin(shared: &Arc<Shared>) -> PendingCommit {
 
 async fn run(shared: Arc<Shared>) {
     loop {
-        let Next { offsets, waiting } = {
+        let Next { offsets, known_losses, waiting } = {
             let mut next = shared.pending.lock();
             if next.waiting.is_empty() {
                 shared.pending.is_running.send_replace(false);
@@ -100,7 +111,8 @@ async fn run(shared: Arc<Shared>) {
             }
             std::mem::take(&mut *next)
         };
-        let result = commit::commit_given(&shared, offsets.into_iter().collect()).await;
+        let offsets = Offsets { offsets: offsets.into_iter().collect(), known_losses };
+        let result = commit::commit_given(&shared, offsets).await;
         if let Err(error) = &result {
             tracing::warn!(%error, "offsets could not be committed");
         }

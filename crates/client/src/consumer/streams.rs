@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::ConsumerHandle;
-use super::commit;
+use super::commit::{self, Offsets};
 use super::listener::Event;
 use crate::backoff;
 use crate::coordinator::CommittedOffset;
@@ -73,7 +73,7 @@ impl ConsumerHandle {
         &self,
         offsets: Vec<(TopicPartition, CommittedOffset)>,
     ) -> Result<BTreeMap<TopicPartition, Error>, Error> {
-        commit::commit_each(&self.shared, offsets).await
+        commit::commit_each(&self.shared, Offsets::named(&self.shared, offsets)).await
     }
 
     /// Reads one more partition, from a position, or from where the group committed.
