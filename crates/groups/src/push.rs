@@ -17,8 +17,8 @@
 //! - its member is taken out of the group, or another one takes its instance id;
 //! - a classic group begins a rebalance, a group changes its type or the rules it is run by, records of it
 //!   are taken back, or the coordinator goes away;
-//! - the group needs somebody's heartbeat, any one, to look at its topics or to compute a target assignment. (A
-//!   new topic that only a regular expression matches waits for the next heartbeat that comes by itself.)
+//! - the group needs somebody's heartbeat, any one, to look at its topics, to resolve its regular expressions
+//!   or to compute a target assignment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -121,17 +121,22 @@ impl HeldHeartbeat {
 /// A partition that somebody waits for.
 type Awaited = (Uuid, i32);
 
+/// A member whose heartbeat is held.
 #[derive(Debug)]
-struct HeldMember {
-    heartbeat: Arc<HeldHeartbeat>,
+pub(crate) struct HeldMember {
+    pub(crate) heartbeat: Arc<HeldHeartbeat>,
     /// Partitions that are to be the member's and are another one's yet.
-    awaits: Box<[Awaited]>,
+    pub(crate) awaits: Vec<Awaited>,
+    /// It is a classic member, and the coordinator assigns its group.
+    pub(crate) is_hosted: bool,
 }
 
 #[derive(Debug, Default)]
 struct HeldGroup {
     members: BTreeMap<Arc<str>, HeldMember>,
     awaited: BTreeMap<Awaited, Arc<str>>,
+    /// How many of the members are hosted.
+    hosted: usize,
     /// Held members whose target assignment is written, and is not the group's before its epoch is, too.
     retargeted: BTreeSet<Arc<str>>,
 }
@@ -139,6 +144,7 @@ struct HeldGroup {
 impl HeldGroup {
     fn take(&mut self, member: &str) -> Option<HeldMember> {
         let held = self.members.remove(member)?;
+        self.hosted -= usize::from(held.is_hosted);
         self.retargeted.remove(member);
         for partition in &held.awaits {
             if self.awaited.get(partition).is_some_and(|waiting| **waiting == *member) {
@@ -173,17 +179,16 @@ impl HeldHeartbeats {
         &mut self,
         group: &Arc<str>,
         member: &Arc<str>,
-        heartbeat: &Arc<HeldHeartbeat>,
-        awaits: Vec<Awaited>,
+        held: HeldMember,
         limits: HoldLimits,
     ) {
         let here = self.groups.entry(group.clone()).or_default();
         here.take(member);
-        for partition in &awaits {
+        for partition in &held.awaits {
             here.awaited.insert(*partition, member.clone());
         }
-        heartbeat.hold(limits);
-        let held = HeldMember { heartbeat: heartbeat.clone(), awaits: awaits.into() };
+        here.hosted += usize::from(held.is_hosted);
+        held.heartbeat.hold(limits);
         here.members.insert(member.clone(), held);
     }
 
@@ -201,7 +206,18 @@ impl HeldHeartbeats {
         }
     }
 
-    /// The same for all groups.
+    /// The coordinator assigns a group's classic members no longer. The others, and members that came when it
+    /// did not, are not concerned.
+    pub(crate) fn release_hosted(&mut self, group: &str) {
+        let Some(here) = self.groups.get_mut(group).filter(|here| here.hosted > 0) else { return };
+        let hosted = here.members.iter().filter(|(_, held)| held.is_hosted);
+        let hosted: Vec<Arc<str>> = hosted.map(|(member, _)| member.clone()).collect();
+        for member in hosted {
+            here.release(&member);
+        }
+    }
+
+    /// Something concerns all members of all groups.
     pub(crate) fn release_all_groups(&mut self) {
         for here in std::mem::take(&mut self.groups).into_values() {
             for held in here.members.into_values() {
@@ -225,12 +241,9 @@ impl HeldHeartbeats {
         }
     }
 
-    /// The same for every group that has held heartbeats.
-    pub(crate) fn release_one_of_each(&mut self) {
-        let groups: Vec<Arc<str>> = self.groups.keys().cloned().collect();
-        for group in groups {
-            self.release_one(&group);
-        }
+    /// The groups that have held heartbeats, or had.
+    pub(crate) fn groups(&self) -> Vec<Arc<str>> {
+        self.groups.keys().cloned().collect()
     }
 
     /// The target assignment of a member is written, and will be the group's with the epoch after it.

@@ -1,14 +1,15 @@
 //! Heartbeats that are held until there is something to say: who is released by what, and that nobody is
 //! left waiting who has something to hear.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use thalweg_groups::{
-    ClassicGroupState, GroupConfig, GroupRequest, GroupResponse, HeldHeartbeat, RequestContext,
-    Submission,
+    ClassicGroupState, GroupConfig, GroupEvent, GroupRequest, GroupResponse, HeldHeartbeat,
+    RequestContext, Submission,
 };
+use thalweg_metadata::image::Changes;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{
     ConsumerGroupHeartbeatRequest, HeartbeatRequest, JoinGroupRequest, SyncGroupRequest,
@@ -360,6 +361,136 @@ fn a_target_assignment_that_is_due_later_is_computed_though_all_are_held() {
     }
     let group = world.shard().logged().consumer_group("g").expect("a group");
     assert_eq!(group.epochs().assignment, group.epochs().group);
+}
+
+/// A target assignment that the log refuses may be too large for it for good.
+#[test]
+fn a_target_assignment_that_cannot_be_written_is_tried_again_after_a_while() {
+    let mut world = world("");
+    consumer_group(&mut world, &["ma", "mb", "mc"]);
+    world.compute_elsewhere();
+    let mut holder = Holder::default();
+    for member in ["ma", "mb"] {
+        let epoch = epoch(&world, member);
+        assert!(holder.send(&mut world, "g", member, epoch), "{member}");
+    }
+    world.memory.auto_jobs = false;
+    world.run("chb v=1 g=g m=mc e=-1", None);
+    world.memory.auto_jobs = true;
+    for _ in 0..100 {
+        world.run("fail code=10", None);
+    }
+    for _ in 0..200 {
+        while world.memory.run_job() {}
+        holder.run(&mut world);
+        world.memory.advance(10);
+    }
+    let tries = 100 - world.memory.failures.len();
+    assert!((2..=6).contains(&tries), "{tries} in two seconds");
+    world.memory.failures.clear();
+    for _ in 0..100 {
+        while world.memory.run_job() {}
+        holder.run(&mut world);
+        world.memory.advance(10);
+    }
+    let group = world.shard().logged().consumer_group("g").expect("a group");
+    assert_eq!(group.epochs().assignment, group.epochs().group);
+    world.check();
+}
+
+#[test]
+fn partitions_that_only_have_another_leader_concern_nobody() {
+    let mut world = world("");
+    consumer_group(&mut world, &["ma", "mb"]);
+    let mut holder = Holder::default();
+    for member in ["ma", "mb"] {
+        let epoch = epoch(&world, member);
+        assert!(holder.send(&mut world, "g", member, epoch), "{member}");
+    }
+    let image = world.metadata.image.clone();
+    let id = image.topics.by_name("t1").expect("the topic").id;
+    let partitions = BTreeMap::from([(id, BTreeSet::from([0, 1, 2, 3]))]);
+    let changes = Some(Arc::new(Changes { partitions, ..Default::default() }));
+    world.memory.event(GroupEvent::Metadata { image, changes });
+    holder.run(&mut world);
+    assert_eq!((holder.releases, holder.held.len()), (0, 2));
+}
+
+#[test]
+fn a_new_topic_that_only_a_regular_expression_names_is_found_though_all_are_held() {
+    let mut world = world("");
+    world.run("chb v=1 g=g m=ma e=0 rt=5000 o= t= x=t.*", None);
+    for _ in 0..4 {
+        world.memory.settle();
+        let epoch = epoch(&world, "ma");
+        world.run(&format!("chb v=1 g=g m=ma e={epoch} o="), None);
+    }
+    // Regular expressions are resolved again after ten seconds at the earliest.
+    world.run("tick ms=11000", None);
+    let mut holder = Holder::default();
+    let before = epoch(&world, "ma");
+    assert!(holder.send(&mut world, "g", "ma", before), "{:?}", world.state());
+    world.run("topic n=t2 p=4", None);
+    for _ in 0..4 {
+        holder.run(&mut world);
+        world.memory.settle();
+    }
+    assert_eq!(holder.told(), ["ma"], "{:?}", world.state());
+    let group = world.shard().logged().consumer_group("g").expect("a group");
+    assert_eq!(group.member("ma").expect("a member").assigned.iter().count(), 8);
+}
+
+/// Members of both protocols, which Kafka's rules make one group.
+#[test]
+fn a_member_that_changes_in_a_mixed_group_concerns_no_other() {
+    let mut world = world("mode=barrier policy=bidirectional");
+    consumer_group(&mut world, &["ma", "mb", "mc"]);
+    classic_join(&mut world, "ia");
+    for _ in 0..4 {
+        for member in ["ma", "mb", "mc"] {
+            let epoch = epoch(&world, member);
+            world.run(&format!("chb v=1 g=g m={member} e={epoch} o="), None);
+        }
+        classic_join(&mut world, "ia");
+    }
+    let group = world.shard().logged().consumer_group("g").expect("a consumer group");
+    assert!(group.classic_members() == 1 && group.members().len() == 4, "{:?}", world.state());
+    let mut holder = Holder::default();
+    for member in ["ma", "mb"] {
+        let epoch = epoch(&world, member);
+        assert!(holder.send(&mut world, "g", member, epoch), "{:?}", world.state());
+    }
+    // What it says of itself changes, and nothing for the group.
+    let epoch = epoch(&world, "mc");
+    world.run(&format!("chb v=1 g=g m=mc e={epoch} rt=7000"), None);
+    let member = world.shard().logged().consumer_group("g").and_then(|group| group.member("mc"));
+    assert_eq!(member.expect("a member").metadata.rebalance_timeout_ms, 7000);
+    holder.run(&mut world);
+    assert_eq!((holder.releases, holder.held.len()), (0, 2));
+    world.check();
+}
+
+/// Nobody is left who would hear of it.
+#[test]
+fn all_members_hear_that_other_rules_hold() {
+    for change in [
+        "gconf g=g push=false",
+        "gconf g=g heartbeat.interval=2000",
+        "gconf g=g session.timeout=15000",
+    ] {
+        let mut world = world("");
+        consumer_group(&mut world, &["ma", "mb"]);
+        let mut holder = Holder::default();
+        for member in ["ma", "mb"] {
+            let epoch = epoch(&world, member);
+            assert!(holder.send(&mut world, "g", member, epoch), "{member}");
+        }
+        world.run(change, None);
+        holder.run(&mut world);
+        assert_eq!(holder.releases, 2, "{change}");
+        let is_held = change != "gconf g=g push=false";
+        assert_eq!(holder.held.len(), if is_held { 2 } else { 0 }, "{change}");
+    }
 }
 
 /// A classic member joins and syncs.

@@ -28,6 +28,7 @@ mod target;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use thalweg_coordinator::Now;
 use thalweg_wire::ErrorCode;
 
 pub use classic_members::HostedJoin;
@@ -76,6 +77,11 @@ pub(crate) struct Live {
     assigning: Option<JobId>,
     /// What that job reads was taken back: its result does not count.
     is_assignment_stale: bool,
+    /// The epoch of the target assignment of a job that was written last.
+    written_by_job: Option<i32>,
+    /// Wall time of the next target assignment at the earliest, after one that could not be written: what
+    /// the log refuses it may refuse again, for good if it is too large.
+    assign_again_ms: i64,
     /// It was too large to become a classic group, with so many members.
     pub(crate) too_large_for_barrier: Option<usize>,
     /// Ids given out to classic members that have not come back with them.
@@ -101,6 +107,11 @@ impl LiveGroups {
     /// With how many members a group was too large to become a classic one.
     pub(crate) fn too_large_for_barrier(&self, group: &str) -> Option<usize> {
         self.groups.get(group).and_then(|live| live.too_large_for_barrier)
+    }
+
+    /// When a group may have another target assignment, in wall time, after one that could not be written.
+    pub(crate) fn assign_again_ms(&self, group: &str) -> i64 {
+        self.groups.get(group).map_or(0, |live| live.assign_again_ms)
     }
 
     /// Ids that were given out to classic members of a group.
@@ -162,18 +173,34 @@ impl LiveGroups {
     }
 
     /// Changes of groups were taken back: an assignment that is being computed from them does not count
-    /// any more, though the group may come to the same epoch again, and groups that `exists` does not
-    /// know are gone. What a regular expression stands for does not depend on the group. Topics that
-    /// changed meanwhile may be the group's again: it looks at the metadata.
-    pub(crate) fn reverted(&mut self, reverted: &Reverted, exists: impl Fn(&str) -> bool) {
+    /// any more, though the group may come to the same epoch again, and groups without `epochs` are gone.
+    /// What a regular expression stands for does not depend on the group. Topics that changed meanwhile may
+    /// be the group's again: it looks at the metadata.
+    ///
+    /// Gives the groups of which a target assignment of a job was taken back. They compute none before
+    /// [`RETRY_MS`] are over.
+    pub(crate) fn reverted(
+        &mut self,
+        reverted: &Reverted,
+        now: Now,
+        epochs: impl Fn(&str) -> Option<Epochs>,
+    ) -> Vec<Arc<str>> {
+        let mut unwritten = Vec::new();
         self.groups.retain(|group, live| {
-            if live.assigning.is_some() && reverted.groups.contains(group) {
-                live.is_assignment_stale = true;
+            let Some(epochs) = epochs(group) else { return false };
+            if reverted.groups.contains(group) {
+                live.is_assignment_stale |= live.assigning.is_some();
+                if live.written_by_job.is_some_and(|written| written > epochs.assignment) {
+                    live.written_by_job = None;
+                    live.assign_again_ms = now.wall_ms.saturating_add(RETRY_MS as i64);
+                    unwritten.push(group.clone());
+                }
             }
-            exists(group)
+            true
         });
         for group in &reverted.groups {
             self.refresh(group);
         }
+        unwritten
     }
 }

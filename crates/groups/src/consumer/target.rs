@@ -198,11 +198,12 @@ impl Step<'_, '_> {
     pub(crate) fn assignment_delay_ms(&self) -> u64 {
         let interval_ms = i64::from(self.cx.config.of_group(self.id).assignment_interval_ms);
         let last_ms = self.group.epochs().assignment_timestamp_ms;
-        if last_ms == 0 || interval_ms == 0 {
-            return 0;
-        }
-        let left_ms = last_ms.saturating_add(interval_ms).saturating_sub(self.cx.now.wall_ms);
-        u64::try_from(left_ms).unwrap_or(0)
+        let by_interval = match last_ms == 0 || interval_ms == 0 {
+            true => 0,
+            false => last_ms.saturating_add(interval_ms),
+        };
+        let at_ms = by_interval.max(self.cx.live.assign_again_ms(self.id));
+        u64::try_from(at_ms.saturating_sub(self.cx.now.wall_ms)).unwrap_or(0)
     }
 
     fn target_epoch(&mut self, epoch: i32) {
@@ -328,6 +329,7 @@ impl Step<'_, '_> {
             self.record(ConsumerGroupRecord::target_assignment(self.id, &id, target));
         }
         self.target_epoch(done.epoch);
+        self.live().written_by_job = Some(done.epoch);
         // Written in parts if it is too large for one batch. The epoch comes last: until it is written,
         // the group counts as assigning, and an assignment is computed again if it never is.
         self.cx.out.atomic = false;

@@ -105,6 +105,9 @@ impl GroupShard {
         for name in &names {
             self.hashes.forget(name);
         }
+        if brings_topics {
+            self.release_for_new_topics();
+        }
         if !names.is_empty() {
             let mut hosted = Vec::new();
             for (id, group) in self.logged.consumer_groups() {
@@ -112,8 +115,12 @@ impl GroupShard {
                     self.consumers.refresh(id);
                     if is_hosted(group, &self.config, id) {
                         hosted.push(id.clone());
-                    } else {
-                        self.held.release_one(id);
+                    } else if self.held.has_group(id) {
+                        // A leader or replicas in sync that changed concern no group.
+                        let hash = self.hashes.group_hash(group.topics().keys(), &self.image);
+                        if hash != group.epochs().metadata_hash {
+                            self.held.release_one(id);
+                        }
                     }
                 }
             }

@@ -10,8 +10,8 @@ use super::{GroupShard, Out};
 use crate::classic::ClassicGroupState;
 use crate::consumer::{ConsumerGroup, ConsumerGroupRecord, ConsumerMember, MemberState};
 use crate::hosted::is_hosted;
-use crate::push::{HeldHeartbeat, HoldLimits};
-use crate::{GroupRecord, GroupResponse, GroupTimer, RequestContext};
+use crate::push::{HeldHeartbeat, HeldMember, HoldLimits};
+use crate::{GroupConfig, GroupRecord, GroupResponse, GroupTimer, RequestContext};
 
 /// Partitions that are to be a member's and that it does not have: others have not given them up, or it
 /// does not subscribe to their topic as far as is known.
@@ -64,7 +64,12 @@ impl GroupShard {
             if let Some(member) = member.filter(|_| group.is(ClassicGroupState::Stable)) {
                 let limits =
                     HoldLimits { interval_ms: None, session_timeout_ms: member.session_timeout_ms };
-                self.held.hold(group.id(), &member.id, heartbeat, Vec::new(), limits);
+                let held = HeldMember {
+                    heartbeat: heartbeat.clone(),
+                    awaits: Vec::new(),
+                    is_hosted: false,
+                };
+                self.held.hold(group.id(), &member.id, held, limits);
             }
             return;
         }
@@ -75,7 +80,9 @@ impl GroupShard {
         if is_hosted(group, &self.config, id) {
             let limits =
                 HoldLimits { interval_ms: None, session_timeout_ms: classic.session_timeout_ms };
-            self.held.hold(id, &member.id, heartbeat, awaited(group, member), limits);
+            let awaits = awaited(group, member);
+            let held = HeldMember { heartbeat: heartbeat.clone(), awaits, is_hosted: true };
+            self.held.hold(id, &member.id, held, limits);
         }
     }
 
@@ -112,8 +119,11 @@ impl GroupShard {
         };
         let epochs = *group.epochs();
         let may_assign_ms =
-            epochs.assignment_timestamp_ms + i64::from(config.assignment_interval_ms);
-        self.held.hold(id, &member.id, heartbeat, awaited(group, member), limits);
+            epochs.assignment_timestamp_ms.saturating_add(i64::from(config.assignment_interval_ms));
+        let may_assign_ms = may_assign_ms.max(self.consumers.assign_again_ms(id));
+        let awaits = awaited(group, member);
+        let held = HeldMember { heartbeat: heartbeat.clone(), awaits, is_hosted: false };
+        self.held.hold(id, &member.id, held, limits);
         // What is being computed elsewhere asks for a heartbeat itself if it does not count.
         let (_, assigning) = self.consumers.jobs(id);
         if epochs.assignment < epochs.group && assigning.is_none() {
@@ -121,6 +131,33 @@ impl GroupShard {
             // found it old enough may be one that is held.
             let left_ms = u64::try_from(may_assign_ms.saturating_sub(now.wall_ms)).unwrap_or(0);
             out.schedule_if_absent(GroupTimer::Assign(id.clone()), left_ms.max(1));
+        }
+    }
+
+    /// The settings are others now. What follows from them is found out with a heartbeat of one member, unless
+    /// other rules hold for all.
+    pub(super) fn release_for_config(&mut self, before: &GroupConfig) {
+        for group in self.held.groups() {
+            let (was, is) = (before.of_group(&group), self.config.of_group(&group));
+            if was.classic_rebalance_mode != is.classic_rebalance_mode
+                || was.heartbeat_push != is.heartbeat_push
+                || was.heartbeat_interval_ms != is.heartbeat_interval_ms
+                || was.session_timeout_ms != is.session_timeout_ms
+            {
+                self.held.release_all(&group);
+            } else {
+                self.held.release_one(&group);
+            }
+        }
+    }
+
+    /// There are new topics: groups with regular expressions resolve them again, by a heartbeat.
+    pub(super) fn release_for_new_topics(&mut self) {
+        for id in self.held.groups() {
+            let group = self.logged.consumer_group(&id);
+            if group.is_some_and(|group| !group.regex_members().is_empty()) {
+                self.held.release_one(&id);
+            }
         }
     }
 
@@ -163,11 +200,10 @@ impl GroupShard {
         match &**record {
             R::TargetAssignmentMember { key, .. } => self.held.retargeted(id, &key.member_id),
             R::TargetAssignmentMetadata { .. } => {
+                self.held.assignment_epoch_raised(id);
                 if group.classic_members() > 0 && !is_hosted(group, &self.config, id) {
                     // Members that Kafka's rules host are all to join again.
-                    self.held.release_all(id);
-                } else {
-                    self.held.assignment_epoch_raised(id);
+                    self.held.release_hosted(id);
                 }
             }
             R::CurrentMemberAssignment { key, .. } => {
@@ -183,10 +219,9 @@ impl GroupShard {
             }
             // It is gone, or speaks another protocol; then other rules may hold for all.
             R::MemberMetadata { key, .. } => {
+                self.held.release(id, &key.member_id);
                 if group.classic_members() > 0 && !is_hosted(group, &self.config, id) {
-                    self.held.release_all(id);
-                } else {
-                    self.held.release(id, &key.member_id);
+                    self.held.release_hosted(id);
                 }
             }
             R::Metadata { value: Some(_), .. } => self.assign_by_heartbeat(id),

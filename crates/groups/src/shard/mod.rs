@@ -32,7 +32,7 @@ use crate::classic::{
 use thalweg_metadata::image::MetadataImage;
 
 use crate::consumer::{
-    ConsumerGroupState, HostedJoin, LiveGroups, TopicHashes, list as list_consumer_group,
+    ConsumerGroupState, HostedJoin, LiveGroups, RETRY_MS, TopicHashes, list as list_consumer_group,
 };
 use crate::hosted::{is_hosted, list as list_hosted};
 use crate::logged::{Existence, GroupEntry, Logged};
@@ -586,9 +586,8 @@ impl Shard for GroupShard {
                 self.metadata_changed(image, changes.as_deref(), now, out);
             }
             GroupEvent::Config(config) => {
-                self.config = config;
-                // What follows from them is found out with a heartbeat, of one member.
-                self.held.release_one_of_each();
+                let before = std::mem::replace(&mut self.config, config);
+                self.release_for_config(&before);
             }
         }
     }
@@ -704,11 +703,12 @@ impl Shard for GroupShard {
     }
 
     fn unloaded(&mut self, error: ErrorCode, out: &mut Out) {
+        // First: it cannot fail, and nobody else would release them.
+        self.held.release_all_groups();
         for group in self.live.values_mut() {
             group.dissolve(error, false, out);
         }
         self.live.clear();
-        self.held.release_all_groups();
     }
 
     fn commit(&mut self, offset: i64) {
@@ -741,7 +741,12 @@ impl Shard for GroupShard {
             }
         }
         let logged = &self.logged;
-        self.consumers.reverted(&reverted, |group| logged.consumer_group(group).is_some());
+        let unwritten = self
+            .consumers
+            .reverted(&reverted, now, |group| Some(*logged.consumer_group(group)?.epochs()));
+        for group in unwritten {
+            out.schedule_if_absent(GroupTimer::Assign(group), RETRY_MS);
+        }
         for group in &reverted.groups {
             self.held.release_all(group);
             let logged = self.logged.consumer_group(group);

@@ -96,6 +96,7 @@ pub fn configure_group(op: &Op<'_>, config: &GroupConfig) -> GroupConfig {
         session_timeout_ms: op.number("session.timeout", consumer.session_timeout_ms),
         heartbeat_interval_ms: op.number("heartbeat.interval", consumer.heartbeat_interval_ms),
         assignment_interval_ms: op.number("assignment.interval", consumer.assignment_interval_ms),
+        heartbeat_push: op.get("push").map_or(consumer.heartbeat_push, |on| on == "true"),
         ..consumer
     };
     groups.insert(op.text("g", ""), own);
