@@ -138,7 +138,7 @@ async fn another_request_on_the_connection_ends_the_wait() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_next_heartbeat_is_asked_for_soon_when_one_could_not_be_held() {
     let broker = broker(true).await;
-    // Others give a heartbeat up after the interval that they were told.
+    // librdkafka gives a heartbeat up after the interval that it was told.
     let options = Options::default().with_software_name("apache-kafka-java");
     let client =
         Client { connection: Connection::open(&broker.bootstrap(), &options).await.unwrap() };
@@ -148,8 +148,8 @@ async fn the_next_heartbeat_is_asked_for_soon_when_one_could_not_be_held() {
         topic_partitions: Some(Vec::new()),
         ..bare("ma", epoch)
     };
-    // One that has been held for its time, or has nothing to do with a rebalance, is followed by the next
-    // after the interval.
+    // One that has been held for its time is followed by the next after the interval, and so is one of a member
+    // that always has something to hear.
     let mut told = Vec::new();
     for _ in 0..3 {
         told.push(beat(&client, owns()).await.heartbeat_interval_ms);
@@ -157,12 +157,19 @@ async fn the_next_heartbeat_is_asked_for_soon_when_one_could_not_be_held() {
     assert_eq!(
         told,
         [450, 9_000, 9_000],
-        "the fourth, fifth and sixth in a row that say what it owns"
+        "the fourth, fifth and sixth in a row that are answered at once"
     );
     let answer = held(&broker, &client, bare("ma", epoch)).await;
     tokio::time::sleep(Duration::from_millis(450)).await;
     client.connection.send(&ListGroupsRequest::default()).await.unwrap();
     assert_eq!(answer.await.unwrap().heartbeat_interval_ms, 450);
+    // What it is told next it may be told any moment: there is something to hold soon.
+    let answer = held(&broker, &client, bare("ma", epoch)).await;
+    let other = connect(&broker).await;
+    join(&other, "mb").await;
+    let answer = answer.await.unwrap();
+    assert!(answer.assignment.is_some());
+    assert_eq!(answer.heartbeat_interval_ms, 450);
     broker.shut_down().await;
 }
 

@@ -37,9 +37,9 @@ const HOLD_MAX: Duration = Duration::from_secs(10);
 /// Shortest interval after which a member is asked for its next heartbeat, in milliseconds.
 const EXPEDITED_MS_MIN: i32 = 100;
 
-/// So many heartbeats in a row may acknowledge what their member owns, as those of a rebalance do, and have
-/// the next one expedited.
-const ACKNOWLEDGEMENTS_MAX: u32 = 4;
+/// So many heartbeats in a row may be answered at once, as those of a rebalance are, and have the next one
+/// expedited. One whose member has something to hear at every heartbeat would be asked all the time.
+const UNHELD_MAX: u32 = 4;
 
 /// How a client goes about heartbeats, of those that stand it that one is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,12 +59,14 @@ impl Client {
     fn of(software: &str, key: ApiKey) -> Option<Client> {
         match (software, key) {
             ("apache-kafka-java" | "thalweg-bench", ApiKey::HEARTBEAT) => Some(Client::Pipelined),
-            ("apache-kafka-java", ApiKey::CONSUMER_GROUP_HEARTBEAT) => Some(Client::AdoptsInterval),
+            (
+                "apache-kafka-java" | "thalweg" | "thalweg-bench",
+                ApiKey::CONSUMER_GROUP_HEARTBEAT,
+            ) => Some(Client::AdoptsInterval),
             ("librdkafka" | "confluent-kafka-python", ApiKey::CONSUMER_GROUP_HEARTBEAT) => {
                 Some(Client::TimesOutAfterInterval)
             }
-            ("librdkafka" | "confluent-kafka-python" | "thalweg", ApiKey::HEARTBEAT)
-            | ("thalweg" | "thalweg-bench", ApiKey::CONSUMER_GROUP_HEARTBEAT) => {
+            ("librdkafka" | "confluent-kafka-python" | "thalweg", ApiKey::HEARTBEAT) => {
                 Some(Client::OneInFlight)
             }
             _ => None,
@@ -80,8 +82,8 @@ pub(crate) struct Heartbeats {
     carries_records: bool,
     interval: Interval,
     last: Option<Arc<LastHeartbeat>>,
-    /// How many in a row have acknowledged what their member owns.
-    acknowledgements: u32,
+    /// How many in a row were answered at once.
+    unheld: u32,
 }
 
 /// What became of the last heartbeat.
@@ -122,14 +124,12 @@ impl Heartbeats {
         let last = self.last.get_or_insert_default();
         let held = Duration::from_millis(last.held_ms.swap(0, Ordering::Relaxed));
         let measured = self.interval.arrived(now, held);
-        let acknowledges = request.acknowledges();
-        self.acknowledgements =
-            if acknowledges { self.acknowledgements.saturating_add(1) } else { 0 };
+        self.unheld = if held.is_zero() { self.unheld.saturating_add(1) } else { 0 };
         Some(Hold {
             client,
             measured,
             last: Arc::clone(last),
-            acknowledges: acknowledges && self.acknowledgements <= ACKNOWLEDGEMENTS_MAX,
+            may_expedite: client == Client::AdoptsInterval && self.unheld <= UNHELD_MAX,
         })
     }
 }
@@ -163,8 +163,8 @@ struct Hold {
     client: Client,
     measured: Option<Duration>,
     last: Arc<LastHeartbeat>,
-    /// It is answered at once, because it acknowledges what the member owns, and the next one need not be.
-    acknowledges: bool,
+    /// If it is answered at once the next one may be asked for soon, which need not be.
+    may_expedite: bool,
 }
 
 impl Hold {
@@ -196,8 +196,6 @@ pub(super) trait Heartbeat: Request<Response: Message + Send> + Send + 'static {
     fn response(response: GroupResponse) -> Option<Self::Response>;
     fn error(code: ErrorCode) -> Self::Response;
     fn is_ok(response: &Self::Response) -> bool;
-    /// Whether it acknowledges what the member owns, which is answered at once.
-    fn acknowledges(&self) -> bool;
     /// The interval after which the next one is sent, where the coordinator says it, in milliseconds.
     fn interval_ms(response: &Self::Response) -> Option<i32>;
     /// Asks for the next heartbeat soon, where the protocol has the coordinator say when; gives after how long.
@@ -250,10 +248,6 @@ impl Heartbeat for HeartbeatRequest {
         true
     }
 
-    fn acknowledges(&self) -> bool {
-        false
-    }
-
     fn interval_ms(_: &HeartbeatResponse) -> Option<i32> {
         None
     }
@@ -279,10 +273,6 @@ impl Heartbeat for ConsumerGroupHeartbeatRequest {
 
     fn is_served(context: &Context) -> bool {
         has_consumer_protocol(context)
-    }
-
-    fn acknowledges(&self) -> bool {
-        self.topic_partitions.is_some()
     }
 
     fn interval_ms(response: &ConsumerGroupHeartbeatResponse) -> Option<i32> {
@@ -372,6 +362,14 @@ impl Drop for Counted<'_> {
     }
 }
 
+/// Asks for the next heartbeat soon in an answer that is not kept back any longer: until it comes there is none
+/// to hold, and what the member waits for may happen any moment.
+fn expedite<R: Heartbeat>(hold: &Hold, response: &mut R::Response) {
+    if hold.may_expedite && R::is_ok(response) {
+        R::expedite_next(response);
+    }
+}
+
 /// The answer to a heartbeat, when there is something to say or the time is over.
 async fn hold_back<R: Heartbeat>(
     context: &Context,
@@ -391,9 +389,7 @@ async fn hold_back<R: Heartbeat>(
     drop(charge);
     // It may have been held before it failed, with an append that it waited for.
     let Some(limits) = heartbeat.limits().filter(|_| R::is_ok(&response)) else {
-        if hold.acknowledges && hold.client == Client::AdoptsInterval && R::is_ok(&response) {
-            R::expedite_next(&mut response);
-        }
+        expedite::<R>(hold, &mut response);
         return response;
     };
     let longest = hold.longest(limits);
@@ -422,6 +418,7 @@ async fn hold_back<R: Heartbeat>(
         response = ask(context, again.again(), None, Some(heartbeat)).await;
         if heartbeat.limits().is_none() || !R::is_ok(&response) {
             context.broker.metrics.heartbeats_pushed.add(1);
+            expedite::<R>(hold, &mut response);
             break;
         }
     }
@@ -438,7 +435,7 @@ mod tests {
 
     fn hold(client: Client, measured: Option<Duration>) -> Hold {
         let last = LastHeartbeat { interval_ms: 5000.into(), ..Default::default() };
-        Hold { client, measured, last: Arc::new(last), acknowledges: false }
+        Hold { client, measured, last: Arc::new(last), may_expedite: false }
     }
 
     /// What is measured of a client that sends every 3 s, counted from its last heartbeat or from the
