@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use thalweg_groups::TriggerKind;
+use thalweg_groups::{DurationHistogram, TriggerKind};
 
 use crate::broker::Broker;
 
@@ -26,6 +26,19 @@ impl Page {
     fn gauge(&mut self, name: &str, help: &str, value: impl std::fmt::Display) {
         self.family(name, "gauge", help);
         self.value(name, "", value);
+    }
+
+    /// Durations, in seconds.
+    fn histogram(&mut self, name: &str, help: &str, durations: &DurationHistogram) {
+        let seconds = |ms: u64| ms as f64 / 1_000.0;
+        self.family(name, "histogram", help);
+        let bucket = format!("{name}_bucket");
+        for (bound_ms, count) in durations.cumulative() {
+            self.value(&bucket, &format!("{{le=\"{}\"}}", seconds(bound_ms)), count);
+        }
+        self.value(&bucket, "{le=\"+Inf\"}", durations.count());
+        self.value(&format!("{name}_sum"), "", seconds(durations.sum_ms()));
+        self.value(&format!("{name}_count"), "", durations.count());
     }
 }
 
@@ -316,13 +329,25 @@ pub(crate) fn text(broker: &Broker) -> String {
         page.value("thalweg_group_rebalances_total", &label, count);
     }
     for (name, help, value) in [
-        ("moves", "Partitions that moved in those.", done.rebalances.moves),
-        ("unowned_ms", "How long those had no owner, in milliseconds.", done.rebalances.unowned_ms),
-        ("over", "Those that are over.", done.rebalances.over),
-        ("took_ms", "How long those took, in milliseconds.", done.rebalances.took_ms),
+        ("rebalance", "Rebalances that are over: how long they took.", done.rebalances.took),
+        (
+            "partition_unowned",
+            "Partitions that moved to another member: how long they had no owner.",
+            done.rebalances.unowned,
+        ),
+        (
+            "partition_revocation",
+            "Partitions that were given up: how long their owners took from when they were told.",
+            done.rebalances.revocation,
+        ),
     ] {
-        page.counter(&format!("thalweg_group_rebalances_{name}_total"), help, value);
+        page.histogram(&format!("thalweg_group_{name}_seconds"), help, &value);
     }
+    page.counter(
+        "thalweg_group_moved_partitions_total",
+        "Partitions that moved in rebalances.",
+        done.rebalances.moves,
+    );
     page.counter(
         "kafka_coordinator_group_offset_commits_total",
         "Offsets committed.",

@@ -229,6 +229,7 @@ pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
         broker.spawn_until_stopped(crate::directories::report(Arc::clone(broker))),
         every_after(tidy_interval(broker), broker, Arc::default(), tidy_interval, tidy),
         broker.spawn_until_stopped(open_again(Arc::clone(broker))),
+        broker.spawn_until_stopped(broker.groups.log_rebalances()),
     ];
     let dirs = broker.logs.all_dirs().map(|dir| (Arc::clone(dir), Arc::default())).collect();
     let mut all = Dirs { broker, dirs, tasks };

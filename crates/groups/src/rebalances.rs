@@ -8,6 +8,7 @@
 //! Nothing decides by what is kept here. After a restart it is empty.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::ops::AddAssign;
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use thalweg_wire::messages::group_rebalances::{GroupRebalance, PartitionMove, Re
 
 use crate::assignor::MemberAssignment;
 use crate::consumer::{ConsumerGroup, ConsumerMember};
+use crate::metrics::DurationHistogram;
 
 /// Rebalances that are kept of a group.
 const PER_GROUP: usize = 10;
@@ -76,6 +78,30 @@ impl TriggerKind {
     }
 }
 
+/// Hears of rebalances that are over, under the lock of their shard: it must not wait.
+pub trait RebalanceObserver: Send + Sync {
+    /// A rebalance of a group is over.
+    fn is_over(&self, group: &str, rebalance: &GroupRebalance);
+}
+
+/// Whoever hears of rebalances that are over, if anybody does.
+#[derive(Clone, Default)]
+struct Observer(Option<Arc<dyn RebalanceObserver>>);
+
+impl Observer {
+    fn is_over(&self, group: &str, rebalance: &GroupRebalance) {
+        if let Some(observer) = &self.0 {
+            observer.is_over(group, rebalance);
+        }
+    }
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Observer").field(&self.0.is_some()).finish()
+    }
+}
+
 /// What all rebalances of a shard came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RebalanceCounters {
@@ -83,12 +109,12 @@ pub struct RebalanceCounters {
     pub triggered: [u64; TriggerKind::ALL.len()],
     /// Partitions that went from one member to another, or from or to none.
     pub moves: u64,
-    /// How long those had no owner, in milliseconds.
-    pub unowned_ms: u64,
-    /// Rebalances that are over.
-    pub over: u64,
-    /// How long those took, in milliseconds.
-    pub took_ms: u64,
+    /// How long those that another member took had no owner.
+    pub unowned: DurationHistogram,
+    /// How long members that were told to give partitions up kept those.
+    pub revocation: DurationHistogram,
+    /// How long rebalances took that are over.
+    pub took: DurationHistogram,
 }
 
 impl AddAssign for RebalanceCounters {
@@ -97,9 +123,9 @@ impl AddAssign for RebalanceCounters {
             *sum += count;
         }
         self.moves += other.moves;
-        self.unowned_ms += other.unowned_ms;
-        self.over += other.over;
-        self.took_ms += other.took_ms;
+        self.unowned += other.unowned;
+        self.revocation += other.revocation;
+        self.took += other.took;
     }
 }
 
@@ -160,6 +186,7 @@ pub(crate) struct Rebalances {
     freed: Vec<Partition>,
     /// Why the members that the step of now takes out have to go.
     reason: String,
+    observer: Observer,
 }
 
 fn text(text: &str) -> String {
@@ -248,6 +275,11 @@ fn keep_longest(rebalance: &mut GroupRebalance) {
 }
 
 impl Rebalances {
+    /// Somebody wants to hear of those that are over.
+    pub fn observe(&mut self, observer: Arc<dyn RebalanceObserver>) {
+        self.observer = Observer(Some(observer));
+    }
+
     /// What all of them came to.
     pub fn counters(&self) -> RebalanceCounters {
         self.counters
@@ -420,6 +452,7 @@ impl Rebalances {
                 // One target assignment for both.
                 rebalance.superseded_by = epoch;
                 rebalance.over_ms = now_ms;
+                self.observer.is_over(group, rebalance);
             }
         }
         for (partition, change) in std::mem::take(&mut history.changes) {
@@ -500,6 +533,9 @@ impl Rebalances {
                 if moved.freed_ms < 0 {
                     moved.freed_ms = now_ms;
                     self.freed.push(partition);
+                    if moved.told_ms >= 0 {
+                        self.counters.revocation.add(now_ms.saturating_sub(moved.told_ms));
+                    }
                 }
                 if moved.to.is_none()
                     && let Some(moved) = history.end_move(partition)
@@ -525,7 +561,7 @@ impl Rebalances {
                 .is_some_and(|moved| moved.to.as_deref() == Some(&*member.id));
             if is_taken && let Some(moved) = history.end_move(partition) {
                 let taken = describe(&moved, partition, now_ms, image);
-                self.counters.unowned_ms += u64::try_from(unowned_ms(&taken)).unwrap_or(0);
+                self.counters.unowned.add(unowned_ms(&taken));
                 if let Some(rebalance) = history.find(moved.epoch) {
                     keep(rebalance, taken);
                 }
@@ -562,9 +598,8 @@ impl Rebalances {
             rebalance.over_ms = now_ms;
             keep_longest(rebalance);
             rebalance.moves.shrink_to_fit();
-            self.counters.over += 1;
-            self.counters.took_ms +=
-                u64::try_from(now_ms.saturating_sub(rebalance.began_ms)).unwrap_or(0);
+            self.counters.took.add(now_ms.saturating_sub(rebalance.began_ms));
+            self.observer.is_over(group, rebalance);
         }
     }
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use thalweg_coordinator::Account;
 use thalweg_groups::{
-    GroupConfig, GroupCounters, GroupCounts, GroupEvent, GroupResponse, GroupShard, Submission,
-    partition_for,
+    GroupConfig, GroupCounters, GroupCounts, GroupEvent, GroupResponse, GroupShard,
+    RebalanceObserver, Submission, partition_for,
 };
 use thalweg_metadata::image::{Changes, MetadataImage};
 use thalweg_wire::ErrorCode;
 
+use super::rebalance_log::RebalanceLog;
 use super::runtime::{Coordinator, RuntimeConfig, Submitted};
 use crate::clock::Clock;
 use crate::partition::Partition;
@@ -21,6 +22,7 @@ pub(crate) struct Groups {
     current: Arc<Current>,
     /// Memory that members leave behind in all shards.
     account: Arc<Account>,
+    rebalance_log: Arc<RebalanceLog>,
 }
 
 /// What is so now. It is brought up to date before shards are told of a change, so that one that
@@ -50,17 +52,26 @@ impl Groups {
         let config = ArcSwap::from_pointee(config);
         let current = Arc::new(Current { config, image: ArcSwap::new(image) });
         let account = Account::new(memory);
-        let parts = (Arc::clone(&current), Arc::clone(&account));
-        let shard =
-            move || GroupShard::with_account(parts.0.config.load_full(), Arc::clone(&parts.1));
+        let rebalance_log = Arc::new(RebalanceLog::default());
+        let parts = (Arc::clone(&current), Arc::clone(&account), Arc::clone(&rebalance_log));
+        let shard = move || {
+            let (current, account, log) = &parts;
+            GroupShard::with_account(current.config.load_full(), Arc::clone(account))
+                .with_rebalance_observer(Arc::clone(log) as Arc<dyn RebalanceObserver>)
+        };
         let known = Arc::clone(&current);
         let coordinator = Coordinator::new(runtime, clock, shard, move || known.events());
-        Groups { coordinator, current, account }
+        Groups { coordinator, current, account, rebalance_log }
     }
 
     /// Memory that members leave behind in all shards.
     pub(crate) fn account(&self) -> &Account {
         &self.account
+    }
+
+    /// Logs rebalances that are over, for as long as it is polled.
+    pub(crate) fn log_rebalances(&self) -> impl Future<Output = ()> + Send + use<> {
+        Arc::clone(&self.rebalance_log).write()
     }
 
     /// Panics that took a shard down.

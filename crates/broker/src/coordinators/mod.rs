@@ -2,4 +2,5 @@
 //! this broker leads, fed from and appending to that partition's log.
 
 pub(crate) mod groups;
+mod rebalance_log;
 pub(crate) mod runtime;

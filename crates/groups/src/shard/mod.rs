@@ -42,7 +42,7 @@ use crate::offsets::{
     fetch_committed, fetch_stable, refuse_delete,
 };
 use crate::push::HeldHeartbeats;
-use crate::rebalances::Rebalances;
+use crate::rebalances::{RebalanceObserver, Rebalances};
 use crate::request::{deleted_group, join_error, sync_error};
 use crate::reserved::list as list_reserved;
 use crate::{GroupConfig, GroupRecord, GroupRequest, GroupResponse, RequestContext, Submission};
@@ -131,6 +131,12 @@ impl GroupShard {
             counters: GroupCounters::default(),
             loading: true,
         }
+    }
+
+    /// The same, with somebody who hears of rebalances that are over.
+    pub fn with_rebalance_observer(mut self, observer: Arc<dyn RebalanceObserver>) -> GroupShard {
+        self.rebalances.observe(observer);
+        self
     }
 
     /// What the log holds.
