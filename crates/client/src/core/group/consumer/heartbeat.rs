@@ -168,7 +168,7 @@ impl ConsumerMember {
     fn on_heartbeat(&mut self, response: ConsumerGroupHeartbeatResponse, now_ms: u64) {
         let code = response.error_code;
         if code == ErrorCode::NONE {
-            return self.on_success(response, now_ms);
+            return self.on_success(response);
         }
         let error = GroupError::Broker {
             api: ApiKey::CONSUMER_GROUP_HEARTBEAT,
@@ -201,14 +201,18 @@ impl ConsumerMember {
         }
     }
 
-    fn on_success(&mut self, response: ConsumerGroupHeartbeatResponse, now_ms: u64) {
+    fn on_success(&mut self, response: ConsumerGroupHeartbeatResponse) {
         self.requests.succeeded();
         self.last_error = None;
         if let Ok(interval_ms @ 1..) = u64::try_from(response.heartbeat_interval_ms)
             && self.interval_ms != interval_ms
         {
+            // From the heartbeat that was sent, as always: the answer may have been kept back for an interval.
+            // One that is due for a reason of its own, another subscription, stays so.
+            if self.due_ms == self.sent_ms.saturating_add(self.interval_ms) {
+                self.due_ms = self.sent_ms.saturating_add(interval_ms);
+            }
             self.interval_ms = interval_ms;
-            self.due_ms = now_ms.saturating_add(interval_ms);
         }
         if response.member_epoch <= 0 {
             // No member has such an epoch: as good as no answer.

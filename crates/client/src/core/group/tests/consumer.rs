@@ -132,6 +132,39 @@ fn joining_says_everything_and_later_only_what_changed() {
 }
 
 #[test]
+fn another_interval_counts_from_the_heartbeat_that_was_sent() {
+    let mut script = Script::settled();
+    let told = |script: &mut Script, id, heartbeat_interval_ms| {
+        let response = ConsumerGroupHeartbeatResponse {
+            member_epoch: 1,
+            heartbeat_interval_ms,
+            ..ConsumerGroupHeartbeatResponse::default()
+        };
+        let response = GroupResponse::ConsumerHeartbeat(response);
+        script.member.on_response(id, Ok(response), script.now_ms);
+    };
+    script.now_ms = 5_000;
+    let (id, _) = script.heartbeat();
+    told(&mut script, id, 250);
+    assert_eq!(script.member.next_deadline(5_000), Some(5_250));
+    script.now_ms = 5_250;
+    let (id, _) = script.heartbeat();
+    // Its answer is kept back.
+    script.now_ms = 9_250;
+    told(&mut script, id, 5_000);
+    assert_eq!(script.member.next_deadline(9_250), Some(10_250));
+    // What was to be said meanwhile does not wait for the new interval.
+    script.now_ms = 10_250;
+    let (id, _) = script.heartbeat();
+    script.now_ms = 10_300;
+    script.member.set_subscription(SubscribedTopics::Topics(["v".into()].into()), 10_300);
+    script.now_ms = 10_400;
+    told(&mut script, id, 7_000);
+    let (_, request) = script.heartbeat();
+    assert_eq!(request.subscribed_topic_names, Some(vec!["v".into()]));
+}
+
+#[test]
 fn a_changed_subscription_is_said_at_once_and_a_pattern_is_taken_back() {
     let mut script = Script::with(SubscribedTopics::Pattern("t.*".into()), None);
     let (id, request) = script.heartbeat();
