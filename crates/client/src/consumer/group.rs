@@ -192,9 +192,17 @@ impl Group {
         }
         if self.listener.is_none() {
             self.events.clear();
-            self.heard_losses = self.losses;
             self.finish_revocation();
         }
+        // Where a listener came after a loss it does not hear of that one.
+        self.hear_losses();
+    }
+
+    /// The application has heard of all losses but those that its listener is yet to hear of.
+    fn hear_losses(&mut self) {
+        let is_loss = |event: &&Event| matches!(event, Event::Lost(_));
+        let to_come = self.events.iter().filter(is_loss).count();
+        self.heard_losses = self.losses - to_come as u64;
     }
 
     /// The application is done with the partitions that are being given up.
@@ -325,11 +333,7 @@ impl Group {
                     self.finish_revocation();
                 }
             }
-            Event::Lost(_) => {
-                let is_loss = |event: &&Event| matches!(event, Event::Lost(_));
-                let to_come = self.events.iter().filter(is_loss).count();
-                self.heard_losses = self.losses - to_come as u64;
-            }
+            Event::Lost(_) => self.hear_losses(),
         }
     }
 
