@@ -422,9 +422,15 @@ impl Rebalances {
         };
         for partition in before.map(each).unwrap_or_default() {
             if !has(target, partition) {
+                // More than one target assignment can come before all of one is written: who was to own it
+                // first has it, and whom only one in between meant it for never has.
                 let change = history.change(partition);
-                change.from = Some(member.clone());
-                if target.is_none() {
+                if change.to.as_ref() == Some(&member) {
+                    change.to = None;
+                } else if change.from.is_none() {
+                    change.from = Some(member.clone());
+                }
+                if target.is_none() && change.from.as_ref() == Some(&member) {
                     change.freed_ms = now_ms;
                 }
             }
@@ -460,11 +466,17 @@ impl Rebalances {
                 let member = state.member(member);
                 member.is_some_and(|member| member.assigned.contains(partition.0, partition.1))
             });
+            let before = history.end_move(partition);
+            if let Some(before) = &before
+                && let Some(rebalance) = history.find(before.epoch)
+            {
+                // It goes elsewhere before it has come, or stays where it was.
+                rebalance.superseded_by = epoch;
+                keep(rebalance, describe(before, partition, -1, image));
+            }
             // A static member that comes back under another id has what it had, and there are members whose
             // target assignment went back before anybody heard of it.
-            if is_there && !history.moving.contains_key(&partition)
-                || change.from == change.to && change.freed_ms < 0
-            {
+            if is_there || before.is_none() && change.from == change.to && change.freed_ms < 0 {
                 continue;
             }
             let mut moved = Move {
@@ -474,16 +486,11 @@ impl Rebalances {
                 told_ms: -1,
                 freed_ms: change.freed_ms,
             };
-            if let Some(before) = history.end_move(partition) {
-                // It goes elsewhere before it has come.
-                moved.from = before.from.clone();
+            if let Some(before) = before {
+                // Whom it was meant for has never had it.
+                moved.from = before.from;
                 moved.told_ms = before.told_ms;
-                moved.freed_ms = before.freed_ms.max(moved.freed_ms);
-                let closed = describe(&before, partition, -1, image);
-                if let Some(rebalance) = history.find(before.epoch) {
-                    rebalance.superseded_by = epoch;
-                    keep(rebalance, closed);
-                }
+                moved.freed_ms = before.freed_ms;
             }
             if moved.freed_ms < 0 && !state.is_owned(partition.0, partition.1) {
                 moved.freed_ms = now_ms;

@@ -416,6 +416,41 @@ fn the_setting_changes_while_a_group_lives() {
 }
 
 #[test]
+fn members_of_a_group_that_is_classic_again_have_their_sessions_again() {
+    for is_back_at_barrier in [false, true] {
+        let mut world = world(6);
+        let mut clients = settled(&mut world, 1, "range");
+        mode(&mut world, ClassicRebalanceMode::Barrier);
+        for _ in 0..4 {
+            clients[0].beat(&mut world);
+        }
+        assert!(world.shard().group(GROUP).is_some_and(|group| group.members().len() == 1));
+        // The coordinator takes the group over, and nothing of that is written.
+        mode(&mut world, ClassicRebalanceMode::Server);
+        world.memory.auto_append = false;
+        clients[0].heartbeat(&mut world);
+        assert!(world.shard().group(GROUP).is_none());
+        if is_back_at_barrier {
+            // The timers of the group that is classic here go with it.
+            mode(&mut world, ClassicRebalanceMode::Barrier);
+            consumer("other", "range").run(&mut world);
+            assert!(world.shard().group(GROUP).is_some());
+        } else {
+            // Its session ends without effect.
+            world.memory.advance(2 * SESSION_MS as u64);
+        }
+        world.memory.failures.push(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+        world.memory.auto_append = true;
+        world.memory.settle();
+        assert!(world.shard().group(GROUP).is_some_and(|group| group.members().len() == 1));
+        world.memory.advance(2 * SESSION_MS as u64);
+        let mut members = world.shard().group(GROUP).expect("the group").members();
+        assert!(members.next().is_none(), "nobody was heard of");
+        world.check();
+    }
+}
+
+#[test]
 fn a_member_of_the_consumer_protocol_comes_and_goes() {
     let mut world = world(4);
     let mut clients = settled(&mut world, 2, "cooperative-sticky");

@@ -93,6 +93,24 @@ fn a_partition_that_moves_is_told_with_who_waits_for_whom() {
 }
 
 #[test]
+fn a_partition_that_stays_after_all_ends_its_move() {
+    let mut world = world();
+    run(&mut world, "chb v=1 g=g m=ma e=0 rt=60000 o= c=one t=t1");
+    run(&mut world, "chb v=1 g=g m=mb e=0 rt=60000 o= c=two t=t1");
+    // It goes before the other one has heard that it is to give anything up.
+    run(&mut world, "chb v=1 g=g m=mb e=-1 c=two");
+    run(&mut world, "chb v=1 g=g m=ma e=2 c=one");
+    let all = told(&mut world, "g").rebalances;
+    let [left, joined, _] = all.as_slice() else { panic!("{all:?}") };
+    assert!(all.iter().all(|rebalance| rebalance.over_ms >= 0), "{all:?}");
+    assert_eq!((left.moves.len(), left.move_count), (0, 0));
+    let [moved] = joined.moves.as_slice() else { panic!("{joined:?}") };
+    assert_eq!((moved.from.as_deref(), moved.to.as_deref()), (Some("ma"), Some("mb")));
+    assert_eq!((moved.freed_ms, moved.taken_ms), (-1, -1));
+    assert_eq!(joined.superseded_by, left.epoch);
+}
+
+#[test]
 fn a_rebalance_says_who_was_taken_out_and_why() {
     let mut world = world();
     for member in ["ma", "mb", "mc"] {

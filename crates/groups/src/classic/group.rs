@@ -271,6 +271,26 @@ impl ClassicGroup {
         }
     }
 
+    /// The group is there again after the records that ended it were taken back: it has the timers again
+    /// that fired or were cancelled meanwhile, so that nobody stays in it for good.
+    pub(crate) fn restore_timers(&self, env: &mut Env<'_>) {
+        for member in self.members.values() {
+            let session = GroupTimer::Session(self.id.clone(), member.id.clone());
+            let timeout_ms = u64::try_from(member.session_timeout_ms).unwrap_or(0);
+            env.out.schedule_if_absent(session, timeout_ms);
+        }
+        for member_id in &self.pending_join {
+            let session = GroupTimer::Session(self.id.clone(), member_id.clone());
+            env.out.schedule_if_absent(session, env.config.new_member_join_timeout_ms);
+        }
+        let phase = match self.state {
+            ClassicGroupState::PreparingRebalance => GroupTimer::Join(self.id.clone()),
+            ClassicGroupState::CompletingRebalance => GroupTimer::Sync(self.id.clone()),
+            _ => return,
+        };
+        env.out.schedule_if_absent(phase, self.rebalance_timeout_ms());
+    }
+
     /// Longest wait any member asks for.
     pub(super) fn rebalance_timeout_ms(&self) -> u64 {
         let longest = self.members.values().map(|m| m.rebalance_timeout_ms).max().unwrap_or(0);

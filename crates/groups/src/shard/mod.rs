@@ -12,7 +12,7 @@ mod rebalances;
 mod reserved;
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use thalweg_coordinator::{
@@ -724,9 +724,11 @@ impl Shard for GroupShard {
 
     fn revert(&mut self, offset: i64, error: ErrorCode, now: Now, out: &mut Out) {
         let (existences, reverted) = self.logged.revert(offset);
+        let mut restored = BTreeSet::new();
         for existence in existences {
             match existence {
                 Existence::Appeared(id) => {
+                    restored.insert(id.clone());
                     // Both are taken back newest first, so it is the group of that name.
                     match self.ending.pop_from(offset) {
                         Some((ended, group)) => {
@@ -745,6 +747,9 @@ impl Shard for GroupShard {
                     }
                 }
             }
+        }
+        for id in restored {
+            self.with_group(&id, now, out, |group, env| group.restore_timers(env));
         }
         let logged = &self.logged;
         let unwritten = self

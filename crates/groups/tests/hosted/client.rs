@@ -219,8 +219,10 @@ impl Client {
         match response.error_code {
             ErrorCode::NONE => {
                 // What a leader assigns follows from the assignor, whatever the leader itself gives up.
+                // Members that list "own" beside "cooperative-sticky" keep what they own: it has to
+                // support both rules.
                 let is_cooperative =
-                    response.protocol_name.as_deref() == Some("cooperative-sticky");
+                    matches!(response.protocol_name.as_deref(), Some("cooperative-sticky" | "own"));
                 self.assigns = lead(&response, is_cooperative, world);
                 if self.generation != response.generation_id {
                     let generation = self.generation;

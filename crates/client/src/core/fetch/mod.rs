@@ -371,9 +371,11 @@ impl Fetcher {
     /// assignment. [`Self::add_committed`] has it back, which begins where the group committed then,
     /// within the buffer where that is there. Until then it is as if it were removed.
     pub fn park(&mut self, partition: &TopicPartition) {
-        let cursor = self.cursor(partition);
-        if cursor.is_some_and(|cursor| cursor.phase == Phase::Fetching && !cursor.buffer.is_empty())
-        {
+        // It may be given up again before it was known where it begins.
+        let is_kept = |cursor: &Cursor| {
+            matches!(cursor.phase, Phase::Fetching | Phase::Committed) && !cursor.buffer.is_empty()
+        };
+        if self.cursor(partition).is_some_and(is_kept) {
             self.change(partition, Cursor::park);
         } else {
             self.remove(partition);
@@ -544,7 +546,7 @@ impl Fetcher {
 
     /// Partitions of which it is not known what their group committed.
     pub fn without_committed(&self) -> Vec<TopicPartition> {
-        let waiting = |cursor: &&Cursor| cursor.phase == Phase::Committed;
+        let waiting = |cursor: &&Cursor| cursor.phase == Phase::Committed && !cursor.parked;
         let waiting = self.cursors.iter().flatten().filter(waiting);
         waiting.map(|cursor| (*cursor.partition).clone()).collect()
     }

@@ -87,6 +87,32 @@ fn a_late_answer_that_goes_on_from_what_is_kept_is_used() {
 }
 
 #[test]
+fn what_is_kept_stays_when_it_is_given_up_again_before_it_is_known_where_it_begins() {
+    let mut cluster = Cluster::with(1, 1);
+    let log = cluster.logs.get_mut(&0).unwrap();
+    log.append(&["a", "b"], BatchOptions::default(), Compression::None);
+    let mut fetcher = fetcher(FetchSettings::default(), 1 << 20);
+    fetcher.add(tp(0), Some(Position::at(0)));
+    fetcher.update_leaders(&cluster.metadata());
+    pump(&mut fetcher, &mut cluster, 0);
+    let fetched = fetcher.counts().batch_bytes;
+    for _ in 0..3 {
+        fetcher.hold(&tp(0));
+        fetcher.park(&tp(0));
+        assert_eq!(fetcher.without_committed(), []);
+        // The answer to a lookup that began before.
+        fetcher.resolve_committed(&tp(0), Some(Position::at(0)));
+        assert_eq!(fetcher.position(&tp(0)), None);
+        fetcher.add_committed(tp(0));
+        assert_eq!(fetcher.without_committed(), [tp(0)]);
+    }
+    fetcher.resolve_committed(&tp(0), Some(Position::at(1)));
+    assert_eq!(take(&mut fetcher, 9), owned(&[(0, 1, "b")]));
+    pump(&mut fetcher, &mut cluster, 0);
+    assert_eq!(fetcher.counts().batch_bytes, fetched);
+}
+
+#[test]
 fn only_records_that_were_handed_out_are_said_to_be() {
     let mut cluster = Cluster::with(1, 1);
     let log = cluster.logs.get_mut(&0).unwrap();
