@@ -9,6 +9,7 @@ use thalweg_coordinator::{Now, Position, Runner, RunnerConfig};
 use thalweg_groups::{
     GroupConfig, GroupRecord, GroupRequest, GroupResponse, GroupShard, RequestContext, Submission,
 };
+use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::OffsetCommitValue;
 use thalweg_wire::messages::offset_fetch_request::OffsetFetchRequestGroup;
 
@@ -87,6 +88,32 @@ fn an_assignment_is_handed_out_when_it_is_committed() {
     let answers = run(&mut world, "tick ms=0");
     assert_eq!(answers, ["#1 sync err=0 type=consumer name=range assignment=6f6e65"]);
     assert_eq!(world.shard().group("g").map(|g| g.state().name()), Some("Stable"));
+}
+
+#[test]
+fn a_static_member_that_nobody_can_agree_with_any_more_is_not_put_back() {
+    let mut world = World::new(GroupConfig { initial_rebalance_delay_ms: 0, ..Default::default() });
+    run(&mut world, "join g=g v=5 c=c i=ia p=range:t1 s=60000");
+    run(&mut world, "join g=g v=3 c=b p=range:t1,sticky:t1 s=60000");
+    run(&mut world, "tick ms=0");
+    let id = world.shard().group("g").and_then(|g| g.leader().cloned()).expect("a leader");
+    run(&mut world, &format!("sync g=g v=5 m={id} i=ia gen=1 t=consumer n=range a={id}:one"));
+    // It comes back and offers more. Before that is written somebody joins who has only what is new.
+    world.memory.auto_append = false;
+    assert!(run(&mut world, "join g=g v=5 c=c i=ia p=range:t1,sticky:t1 s=60000").is_empty());
+    assert!(run(&mut world, "join g=g v=3 c=d p=sticky:t1 s=60000").is_empty());
+    world.memory.failures.push(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    world.memory.auto_append = true;
+    world.memory.settle();
+    let answers = run(&mut world, "tick ms=0");
+    assert!(answers.iter().any(|answer| answer.contains("join err=16")), "{answers:?}");
+    let group = world.shard().group("g").expect("the group");
+    let members: Vec<bool> = group.members().map(|member| member.instance_id.is_some()).collect();
+    assert_eq!(members, [false, false], "{group:?}");
+    // Who went on without it is served.
+    let answers = run(&mut world, "tick ms=60000");
+    let is_served = |a: &String| a.contains("join err=0 gen=2 type=consumer name=sticky");
+    assert!(answers.iter().any(is_served), "{answers:?}");
 }
 
 fn offset(topic: &str, partition: i32, offset: i64) -> GroupRecord {

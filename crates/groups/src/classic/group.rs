@@ -324,6 +324,12 @@ impl ClassicGroup {
                 .any(|p| self.supported.get(&p.name).copied().unwrap_or(0) == everybody)
     }
 
+    /// Whether all members support some protocol.
+    pub(super) fn has_protocol_in_common(&self) -> bool {
+        let everybody = self.members.len();
+        everybody == 0 || self.supported.values().any(|count| *count == everybody)
+    }
+
     /// UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID if this is not who it says.
     pub(crate) fn validate_member(
         &self,
@@ -650,11 +656,7 @@ impl ClassicGroup {
             self.leader.is_some() || self.members.is_empty(),
             "there are members and no leader",
         )?;
-        let everybody = self.members.len();
-        ensure(
-            everybody == 0 || supported.values().any(|count| *count == everybody),
-            "no protocol is supported by all members",
-        )?;
+        ensure(self.has_protocol_in_common(), "no protocol is supported by all members")?;
         ensure(
             self.pending_join.iter().all(|id| !self.members.contains_key(id)),
             "a pending member is a member",

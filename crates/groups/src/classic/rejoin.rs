@@ -74,5 +74,11 @@ impl ClassicGroup {
         );
         self.replace_static_member(&rejoin.instance_id, &rejoin.new_id, old.id.clone(), env);
         self.reschedule_session(&old.id, env);
+        if !self.has_protocol_in_common() {
+            // Others have joined meanwhile that go with what it offered now, not with what it offered
+            // before. It has been refused and will join again.
+            self.remove(&old.id, env);
+            self.rebalance_or_complete_join(env);
+        }
     }
 }
