@@ -319,6 +319,11 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Rebalances that were completed.",
         done.completed_rebalances,
     );
+    page.counter(
+        "thalweg_group_members_disconnected_total",
+        "Members taken out of their groups because their last connection was gone.",
+        done.disconnected_members,
+    );
     page.family(
         "thalweg_group_rebalances_total",
         "counter",

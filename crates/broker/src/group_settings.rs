@@ -28,6 +28,7 @@ pub(crate) fn of(config: &BrokerConfig, image: &MetadataImage) -> GroupConfig {
         assignment_interval_ms: config.group_consumer_assignment_interval_ms(),
         classic_rebalance_mode: mode.unwrap_or(default.consumer.classic_rebalance_mode),
         heartbeat_push: config.group_heartbeat_push(),
+        disconnect_grace_ms: config.group_disconnect_grace_ms(),
     };
     GroupConfig {
         min_session_timeout_ms: config.group_min_session_timeout_ms(),
@@ -91,6 +92,10 @@ fn of_group(
             .get("thalweg.group.heartbeat.push")
             .and_then(|value| value.to_ascii_lowercase().parse().ok())
             .unwrap_or(default.heartbeat_push),
+        disconnect_grace_ms: value(
+            "thalweg.group.disconnect.grace.ms",
+            default.disconnect_grace_ms,
+        ),
         session_timeout_ms: value("consumer.session.timeout.ms", default.session_timeout_ms),
         heartbeat_interval_ms: value(
             "consumer.heartbeat.interval.ms",

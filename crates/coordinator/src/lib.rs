@@ -72,7 +72,8 @@
 //! new one.
 //!
 //! **A connection that goes away** while its request is parked: drop the table's entry and ignore
-//! the answer. Its member leaves the group when its session ends, as in Kafka.
+//! the answer. Its member leaves the group when its session ends, as in Kafka, or a while after its last
+//! connection is gone, if that is configured: groups are told by an event.
 //!
 //! Bounds: parked tokens and waiting answers are at most one per connection, since a connection has
 //! one request in flight; appends queue only behind an append that is being written, and requests

@@ -75,6 +75,8 @@ pub struct ConsumerGroupConfig {
     pub classic_rebalance_mode: ClassicRebalanceMode,
     /// `thalweg.group.heartbeat.push`
     pub heartbeat_push: bool,
+    /// `thalweg.group.disconnect.grace.ms`; 0 for never.
+    pub disconnect_grace_ms: i32,
 }
 
 /// Assignors, compared by their names.
@@ -113,7 +115,8 @@ pub struct GroupConfig {
     pub offsets_retention_check_interval_ms: u64,
     /// Of consumer groups that have nothing of their own: `group.consumer.session.timeout.ms`,
     /// `group.consumer.heartbeat.interval.ms`, `group.consumer.assignment.interval.ms`,
-    /// `thalweg.group.classic.rebalance.mode` and `thalweg.group.heartbeat.push`.
+    /// `thalweg.group.classic.rebalance.mode`, `thalweg.group.heartbeat.push` and
+    /// `thalweg.group.disconnect.grace.ms`.
     pub consumer: ConsumerGroupConfig,
     /// Of consumer groups that have something of their own.
     pub consumer_groups: Arc<BTreeMap<String, ConsumerGroupConfig>>,
@@ -164,6 +167,7 @@ impl Default for GroupConfig {
                 assignment_interval_ms: 1_000,
                 classic_rebalance_mode: ClassicRebalanceMode::Barrier,
                 heartbeat_push: false,
+                disconnect_grace_ms: 0,
             },
             consumer_groups: Arc::default(),
             consumer_max_size: i32::MAX as usize,

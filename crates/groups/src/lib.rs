@@ -49,7 +49,7 @@ pub use push::{HeldHeartbeat, HoldLimits};
 pub use rebalances::{RebalanceCounters, RebalanceObserver, TriggerKind, unowned_ms};
 pub use record::{GroupRecord, RecordError};
 pub use request::{
-    GroupRequest, GroupResponse, RequestContext, Submission, offset_commit_error,
+    ConnectionId, GroupRequest, GroupResponse, RequestContext, Submission, offset_commit_error,
     offset_fetch_error,
 };
 pub use reserved::{ReservedRecord, ReservedType};

@@ -77,6 +77,8 @@ pub struct GroupCounters {
     /// Epochs that consumer groups began (`consumer-group-rebalance-count`). As in Kafka those that a
     /// member's end begins are not among them.
     pub consumer_rebalances: u64,
+    /// Members taken out because their last connection was gone.
+    pub disconnected_members: u64,
     /// Offsets committed (`offset-commit-count`).
     pub offset_commits: u64,
     /// Offsets that expired (`offset-expiration-count`).
@@ -90,6 +92,7 @@ impl AddAssign for GroupCounters {
         self.completed_rebalances += other.completed_rebalances;
         self.consumer_rebalances += other.consumer_rebalances;
         self.rebalances += other.rebalances;
+        self.disconnected_members += other.disconnected_members;
         self.offset_commits += other.offset_commits;
         self.offset_expirations += other.offset_expirations;
         self.offset_deletions += other.offset_deletions;

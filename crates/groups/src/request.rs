@@ -42,7 +42,14 @@ pub struct RequestContext {
     pub random: u128,
     /// Of a heartbeat whose answer may be kept back while there is nothing to say.
     pub hold: Option<Arc<HeldHeartbeat>>,
+    /// The connection that the request came on, if its end will be told: whoever hands the request in sends
+    /// [`GroupEvent::Disconnected`](crate::GroupEvent::Disconnected) then.
+    pub connection: Option<ConnectionId>,
 }
+
+/// Tells a broker's connections apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConnectionId(pub u64);
 
 /// A request to one shard.
 #[derive(Clone, Debug)]
@@ -82,6 +89,22 @@ pub enum GroupRequest {
     ConsumerGroupHeartbeat(ConsumerGroupHeartbeatRequest),
     /// Describe consumer groups of this shard.
     ConsumerGroupDescribe(Vec<String>),
+}
+
+impl GroupRequest {
+    /// The group and the id of the member that sends this; `None` for requests that are no member's, or of one
+    /// that has no id yet.
+    pub fn member(&self) -> Option<(&str, &str)> {
+        let (group, member) = match self {
+            GroupRequest::JoinGroup(r) => (&r.group_id, &r.member_id),
+            GroupRequest::SyncGroup(r) => (&r.group_id, &r.member_id),
+            GroupRequest::Heartbeat(r) => (&r.group_id, &r.member_id),
+            GroupRequest::OffsetCommit(r) => (&r.group_id, &r.member_id),
+            GroupRequest::ConsumerGroupHeartbeat(r) => (&r.group_id, &r.member_id),
+            _ => return None,
+        };
+        (!member.is_empty()).then_some((group, member))
+    }
 }
 
 /// A request with its origin.

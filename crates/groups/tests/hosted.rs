@@ -96,7 +96,7 @@ fn ask(world: &mut World, api_version: i16, request: GroupRequest) -> GroupRespo
         client_id: "admin".into(),
         client_host: "/127.0.0.1".into(),
         random: 0,
-        hold: None,
+        ..Default::default()
     };
     let token = world.memory.submit(Submission { context, request });
     world.memory.take_answer(token).expect("an answer")

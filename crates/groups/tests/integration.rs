@@ -4,6 +4,7 @@
 mod assignor_oracle;
 mod assignors;
 mod consumer_groups;
+mod disconnects;
 mod hosted;
 mod in_flight;
 mod kafka_oracle;

@@ -41,6 +41,7 @@ fn submit(
         // Every member that joins is in the log.
         random: world.memory.log.len() as u128,
         hold,
+        ..Default::default()
     };
     let token = world.memory.submit(Submission { context, request });
     let answer = world.memory.take_answer(token);

@@ -145,7 +145,7 @@ fn heartbeat(world: &mut World, group: &str, member: &ConsumerMember) {
         client_id: "c".into(),
         client_host: "/127.0.0.1".into(),
         random: 0,
-        hold: None,
+        ..Default::default()
     };
     let request = GroupRequest::ConsumerGroupHeartbeat(request);
     world.memory.submit(Submission { context, request });

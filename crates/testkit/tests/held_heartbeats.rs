@@ -27,7 +27,7 @@ async fn broker(push: bool) -> TestBroker {
     broker.await
 }
 
-fn bare(member: &str, epoch: i32) -> ConsumerGroupHeartbeatRequest {
+pub fn bare(member: &str, epoch: i32) -> ConsumerGroupHeartbeatRequest {
     ConsumerGroupHeartbeatRequest {
         group_id: "g".into(),
         member_id: member.into(),
@@ -37,7 +37,7 @@ fn bare(member: &str, epoch: i32) -> ConsumerGroupHeartbeatRequest {
     }
 }
 
-async fn beat(
+pub async fn beat(
     client: &Client,
     request: ConsumerGroupHeartbeatRequest,
 ) -> ConsumerGroupHeartbeatResponse {
@@ -54,7 +54,7 @@ async fn beat(
 }
 
 /// Joins, and acknowledges what it is given; its epoch.
-async fn join(client: &Client, member: &str) -> i32 {
+pub async fn join(client: &Client, member: &str) -> i32 {
     let request = ConsumerGroupHeartbeatRequest {
         rebalance_timeout_ms: 60_000,
         subscribed_topic_names: Some(vec!["t".into()]),
@@ -74,7 +74,7 @@ async fn join(client: &Client, member: &str) -> i32 {
 }
 
 /// A heartbeat of a member that is held.
-async fn held(
+pub async fn held(
     broker: &TestBroker,
     client: &Client,
     request: ConsumerGroupHeartbeatRequest,
@@ -89,7 +89,7 @@ async fn held(
     answer
 }
 
-async fn topic(client: &Client) -> Uuid {
+pub async fn topic(client: &Client) -> Uuid {
     assert_eq!(client.coordinator("g").await, ErrorCode::NONE);
     client.create("t", 2, &[]).await
 }

@@ -6,6 +6,7 @@ mod broker;
 mod compaction;
 mod consumer_groups;
 mod crash;
+mod disconnects;
 mod dynamic_configs;
 mod faults;
 mod held_heartbeats;

@@ -26,6 +26,7 @@ use thalweg_wire::messages::*;
 use thalweg_wire::{ErrorCode, GROUP_REBALANCES_TAG, Uuid};
 
 use crate::api::request::Context;
+use crate::broker::Broker;
 use crate::coordinators::runtime::Submitted;
 use crate::net::budget::Charge;
 use thalweg_metadata::controller::OFFSETS_TOPIC;
@@ -39,12 +40,13 @@ fn request_context(context: &Context) -> RequestContext {
         client_host: format!("/{}", context.peer.ip()),
         random: context.broker.random_u128(),
         hold: None,
+        connection: None,
     }
 }
 
 /// Partitions of the groups' topic; 0 while there is none.
-fn shards(context: &Context) -> u32 {
-    let table = context.broker.topics();
+pub(super) fn shards(broker: &Broker) -> u32 {
+    let table = broker.topics();
     table.by_name(OFFSETS_TOPIC).map_or(0, |topic| u32::try_from(topic.slots().len()).unwrap_or(0))
 }
 
@@ -59,11 +61,13 @@ pub(super) fn submit_heartbeat(
     request: GroupRequest,
     hold: Option<&Arc<HeldHeartbeat>>,
 ) -> Submitted<GroupResponse> {
+    let connection =
+        request.member().and_then(|(group, member)| context.members.note(group, member));
     let submission = Submission {
-        context: RequestContext { hold: hold.cloned(), ..request_context(context) },
+        context: RequestContext { hold: hold.cloned(), connection, ..request_context(context) },
         request,
     };
-    context.broker.groups.submit(group, shards(context), submission)
+    context.broker.groups.submit(group, shards(&context.broker), submission)
 }
 
 /// The answer for the version asked in, or the one for a coordinator that went away.
@@ -112,7 +116,7 @@ pub(super) fn has_consumer_protocol(context: &Context) -> bool {
 
 /// Groups by the shard they live in, in the order of the request.
 fn by_shard(context: &Context, groups: Vec<String>) -> Vec<Vec<String>> {
-    let shards = shards(context);
+    let shards = shards(&context.broker);
     let mut cut: BTreeMap<i32, Vec<String>> = BTreeMap::new();
     for group in groups {
         cut.entry(partition_for(&group, shards)).or_default().push(group);

@@ -10,6 +10,7 @@ use crate::net::connection::{Handled, Parked, Reply};
 
 mod api_versions;
 mod configs;
+pub(crate) mod connection_members;
 mod delete_records;
 mod describe_cluster;
 mod describe_log_dirs;

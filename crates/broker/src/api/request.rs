@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use thalweg_wire::{ApiKey, Reader, Writer};
 
+use crate::api::connection_members::ConnectionMembers;
 use crate::api::heartbeat::Heartbeats;
 use crate::broker::Broker;
 use crate::net::budget::Charge;
@@ -23,6 +24,8 @@ pub(crate) struct Context {
     pub(crate) correlation_id: i32,
     /// Empty when the client sent none, as Kafka treats it.
     pub(crate) client_id: Arc<str>,
+    /// Whose coordinators hear of the connection's end.
+    pub(crate) members: Arc<ConnectionMembers>,
 }
 
 impl Context {
@@ -65,6 +68,7 @@ impl ConnectionRequests {
             version: 0,
             correlation_id: 0,
             client_id: Arc::from(""),
+            members: ConnectionMembers::new(broker),
         };
         ConnectionRequests { context, scratch: Scratch::default() }
     }

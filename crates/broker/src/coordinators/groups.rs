@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use thalweg_coordinator::Account;
 use thalweg_groups::{
-    GroupConfig, GroupCounters, GroupCounts, GroupEvent, GroupResponse, GroupShard,
+    ConnectionId, GroupConfig, GroupCounters, GroupCounts, GroupEvent, GroupResponse, GroupShard,
     RebalanceObserver, Submission, partition_for,
 };
 use thalweg_metadata::image::{Changes, MetadataImage};
@@ -113,6 +113,27 @@ impl Groups {
     /// Whether heartbeats of a group's members are held back until there is something to say.
     pub(crate) fn holds_heartbeats(&self, group: &str) -> bool {
         self.current.config.load().of_group(group).heartbeat_push
+    }
+
+    /// Whether the coordinator of a group is to hear of connections of its members that end.
+    pub(crate) fn hears_of_disconnects(&self, group: &str) -> bool {
+        self.current.config.load().of_group(group).disconnect_grace_ms > 0
+    }
+
+    /// A connection has ended that requests of a member came over; the groups' topic has so many partitions.
+    pub(crate) fn disconnected(
+        &self,
+        group: &Arc<str>,
+        partitions: u32,
+        member: &Arc<str>,
+        connection: ConnectionId,
+    ) {
+        if partitions > 0 {
+            let (group, member) = (Arc::clone(group), Arc::clone(member));
+            let index = partition_for(&group, partitions);
+            let event = GroupEvent::Disconnected { group, member, connection };
+            self.coordinator.event_to(index, event);
+        }
     }
 
     /// Asks every shard led here.

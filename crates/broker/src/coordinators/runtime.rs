@@ -345,6 +345,14 @@ where
         }
     }
 
+    /// Tells the shard of one partition, if it is led here and loaded.
+    pub(crate) fn event_to(&self, index: i32, event: S::Event) {
+        let led = self.led.read().get(&index).cloned();
+        if let Some(led) = led {
+            led.with(|runner, now| runner.event(event, now));
+        }
+    }
+
     /// Looks at the shard of every partition led here.
     pub(crate) fn each_shard(&self, mut look: impl FnMut(i32, &S)) {
         let all: Vec<_> = self.led.read().iter().map(|(i, led)| (*i, Arc::clone(led))).collect();

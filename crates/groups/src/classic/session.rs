@@ -116,9 +116,13 @@ impl ClassicGroup {
         }
         let expired =
             self.members.get(member_id).is_some_and(|member| !member.has_satisfied_heartbeat());
-        if !expired {
-            return;
+        if expired {
+            self.fail(member_id, env);
         }
+    }
+
+    /// Takes a member out that counts as failed.
+    pub(crate) fn fail(&mut self, member_id: &str, env: &mut Env<'_>) {
         self.remove(member_id, env);
         match self.state {
             ClassicGroupState::Stable | ClassicGroupState::CompletingRebalance => {

@@ -154,6 +154,9 @@ impl Step<'_, '_> {
         }
         let renamed = self.update_metadata(&member, &updated);
         let regex = self.update_regex(&member, &updated)?;
+        if replaces && let Some(replaced) = self.group.member(&member_id).cloned() {
+            self.drop_regex_of_replaced(&replaced, &updated);
+        }
         let bump = renamed || replaces || regex == RegexUpdate::ChangedAndResolved;
         let subscription = self.subscription(bump, &member, &updated);
         let (epoch, target) = self.update_target(&subscription, &member, &updated);

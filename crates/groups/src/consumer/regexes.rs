@@ -116,6 +116,18 @@ impl Step<'_, '_> {
         Ok(update)
     }
 
+    /// A member whose record is another one's from now on subscribes with its own expression no more. As far as
+    /// Kafka goes that stays in the log.
+    pub(crate) fn drop_regex_of_replaced(&mut self, before: &ConsumerMember, now: &ConsumerMember) {
+        let Some(old) = before.metadata.regex().filter(|old| now.metadata.regex() != Some(old))
+        else {
+            return;
+        };
+        if self.group.regex_members().get(old) == Some(&1) {
+            self.record(ConsumerGroupRecord::regex(self.id, old, None));
+        }
+    }
+
     fn resolve_if_due(
         &mut self,
         mut wanted: bool,
@@ -135,7 +147,8 @@ impl Step<'_, '_> {
         let regexes = self.regex_members_with(before, after);
         let version = known.map_or(0, |resolved| resolved.version);
         let interval_ms = self.cx.config.consumer_regex_refresh_interval_ms;
-        wanted |= regexes.len() != self.group.regexes().len();
+        // Kafka compares how many there are: one that is missing would not be noticed beside one too many.
+        wanted |= regexes.keys().ne(self.group.regexes().keys());
         wanted |= self.cx.hashes.last_new_topics.is_some_and(|last| version < last);
         wanted |= now_ms > last_ms.saturating_add(interval_ms);
         if wanted && !regexes.is_empty() {

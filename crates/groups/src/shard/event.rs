@@ -7,10 +7,10 @@ use thalweg_metadata::image::{Changes, MetadataImage};
 use thalweg_wire::Uuid;
 
 use super::{GroupShard, GroupTimer, Out};
-use crate::GroupConfig;
 use crate::consumer::{RETRY_MS, RegexJob, RegexesResolved, TargetComputed, TargetJob};
 use crate::hosted::is_hosted;
 use crate::offsets::delete_topics;
+use crate::{ConnectionId, GroupConfig};
 
 /// Something outside the log changed.
 #[derive(Clone, Debug)]
@@ -24,6 +24,15 @@ pub enum GroupEvent {
     },
     /// The settings.
     Config(Arc<GroupConfig>),
+    /// A connection is gone, over which requests of a member came.
+    Disconnected {
+        /// The member's group.
+        group: Arc<str>,
+        /// Its id.
+        member: Arc<str>,
+        /// Which it was.
+        connection: ConnectionId,
+    },
 }
 
 /// What a shard has computed elsewhere.

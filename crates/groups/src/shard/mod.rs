@@ -4,6 +4,7 @@
 //! Invariant: a live classic group exists exactly if the log says so, but for the moment between a
 //! handler that creates one and the replay of its record.
 
+mod connections;
 mod consumer;
 mod event;
 mod held;
@@ -47,6 +48,7 @@ use crate::request::{deleted_group, join_error, sync_error};
 use crate::reserved::list as list_reserved;
 use crate::{GroupConfig, GroupRecord, GroupRequest, GroupResponse, RequestContext, Submission};
 
+use connections::Connections;
 pub use event::{GroupEvent, GroupJob, GroupJobDone};
 
 /// What tells a shard's timers apart.
@@ -70,6 +72,8 @@ pub enum GroupTimer {
     ClassicJoin(Arc<str>, Arc<str>),
     /// A classic member (group, member) of a consumer group had time enough to send SyncGroup.
     ClassicSync(Arc<str>, Arc<str>),
+    /// A member (group, member) whose last connection is gone had time enough to come back.
+    Disconnected(Arc<str>, Arc<str>),
 }
 
 /// What a shard goes on with when its records are committed.
@@ -98,6 +102,8 @@ pub struct GroupShard {
     consumers: LiveGroups,
     /// Heartbeats whose answers are kept back.
     held: HeldHeartbeats,
+    /// The connections that members have.
+    connections: Connections,
     /// Why groups rebalanced.
     rebalances: Rebalances,
     /// The metadata of now.
@@ -125,6 +131,7 @@ impl GroupShard {
             ending: UndoLog::default(),
             consumers: LiveGroups::default(),
             held: HeldHeartbeats::default(),
+            connections: Connections::default(),
             rebalances: Rebalances::default(),
             image: Arc::new(MetadataImage::empty()),
             hashes: TopicHashes::default(),
@@ -204,6 +211,7 @@ impl GroupShard {
         if let Some(group) = self.consumers.ids().find(|id| !self.is_consumer_group(id)) {
             return Err(format!("group {group} is no consumer group and has live state"));
         }
+        self.connections.check()?;
         self.logged.check()
     }
 
@@ -510,6 +518,7 @@ impl Shard for GroupShard {
         if let Some(refused) = self.refuse_reserved(&submission) {
             return Reply::AfterCommit(refused);
         }
+        self.heard(&submission, out);
         let context = &submission.context;
         match &submission.request {
             GroupRequest::JoinGroup(request)
@@ -595,6 +604,9 @@ impl Shard for GroupShard {
                 let before = std::mem::replace(&mut self.config, config);
                 self.release_for_config(&before);
             }
+            GroupEvent::Disconnected { group, member, connection } => {
+                self.disconnected(&group, &member, connection, out);
+            }
         }
     }
 
@@ -617,6 +629,7 @@ impl Shard for GroupShard {
             GroupTimer::Session(id, member) => {
                 self.with_group(&id, now, out, |group, env| group.session_ended(&member, env));
             }
+            GroupTimer::Disconnected(id, member) => self.fail_disconnected(&id, &member, now, out),
             GroupTimer::Assign(id) => {
                 self.with_consumer_group(&id, now, out, |step| {
                     step.hosted_assign();
@@ -711,6 +724,7 @@ impl Shard for GroupShard {
     fn unloaded(&mut self, error: ErrorCode, out: &mut Out) {
         // First: it cannot fail, and nobody else would release them.
         self.held.release_all_groups();
+        self.connections = Connections::default();
         for group in self.live.values_mut() {
             group.dissolve(error, false, out);
         }

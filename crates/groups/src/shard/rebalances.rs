@@ -108,6 +108,7 @@ impl GroupShard {
     pub(super) fn note_timer(&mut self, timer: &GroupTimer) {
         self.rebalances.reason(match timer {
             GroupTimer::ConsumerSession(..) => "session timeout",
+            GroupTimer::Disconnected(..) => "its last connection was gone",
             GroupTimer::Rebalance(..) => "rebalance timeout: it did not give its partitions up",
             GroupTimer::ClassicJoin(..) => "rebalance timeout: it did not join again",
             GroupTimer::ClassicSync(..) => "rebalance timeout: it did not ask for its assignment",

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use thalweg_coordinator::Token;
-use thalweg_groups::{GroupRequest, GroupResponse, RequestContext, Submission};
+use thalweg_groups::{
+    ConnectionId, GroupEvent, GroupRequest, GroupResponse, RequestContext, Submission,
+};
 use thalweg_wire::messages::consumer_protocol_assignment::TopicPartition as AssignedPartitions;
 use thalweg_wire::messages::consumer_protocol_subscription::TopicPartition;
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
@@ -38,6 +40,8 @@ pub struct Client {
     pub topics: Vec<&'static str>,
     pub is_cooperative: bool,
     pub member_id: String,
+    /// The connection that it sends its requests on, where that is told.
+    pub connection: Option<ConnectionId>,
     pub generation: i32,
     pub owned: BTreeSet<Partition>,
     /// It has been answered a JoinGroup and not yet a SyncGroup.
@@ -64,6 +68,7 @@ impl Client {
             // A consumer goes by the rule that all of its assignors support.
             is_cooperative: protocols[0] == "cooperative-sticky",
             member_id: String::new(),
+            connection: None,
             generation: -1,
             owned: BTreeSet::new(),
             is_syncing: None,
@@ -84,6 +89,7 @@ impl Client {
             client_id: self.name.clone(),
             client_host: "/127.0.0.1".into(),
             random: RANDOM.fetch_add(1, Ordering::Relaxed).into(),
+            connection: self.connection,
             hold: None,
         }
     }
@@ -92,6 +98,17 @@ impl Client {
         let context = self.context(api_version);
         assert_eq!(self.waiting, None, "one request at a time");
         self.waiting = Some(world.memory.submit(Submission { context, request }));
+    }
+
+    /// Its connection is gone.
+    pub fn disconnect(&mut self, world: &mut World) {
+        if let Some(connection) = self.connection.take() {
+            world.memory.event(GroupEvent::Disconnected {
+                group: GROUP.into(),
+                member: self.member_id.as_str().into(),
+                connection,
+            });
+        }
     }
 
     /// Takes the answer to its request, if there is one; what it came to.

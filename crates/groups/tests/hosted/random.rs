@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use thalweg_coordinator::Token;
-use thalweg_groups::{ClassicRebalanceMode, GroupShard};
+use thalweg_groups::{ClassicRebalanceMode, ConnectionId, GroupShard};
 use thalweg_wire::ErrorCode;
 
 use super::client::{Client, GROUP, Partition, SESSION_MS};
@@ -43,13 +43,15 @@ fn random_lives_keep_the_invariants() {
         let protocols = *random.pick(PROTOCOLS);
         let mut world = World::new(GroupConfig::default());
         let interval = *random.pick(&[0, 0, 1000]);
-        world.run(&CONFIG.replace("cint=0", &format!("cint={interval}")), None);
+        let grace = *random.pick(&[0, 300, 3000]);
+        let config = CONFIG.replace("cint=0", &format!("cint={interval} grace={grace}"));
+        world.run(&config, None);
         topic(&mut world, "t1", 1 + random.below(6) as i32);
         topic(&mut world, "t2", 1 + random.below(6) as i32);
         let clients = Vec::new();
         let mut life =
             Life { world, clients, dead: Vec::new(), random, names: 0, protocols, history };
-        life.history.push(format!("protocols {protocols:?} interval {interval}"));
+        life.history.push(format!("protocols {protocols:?} interval {interval} grace {grace}"));
         for _ in 0..120 {
             life.step();
         }
@@ -79,11 +81,25 @@ impl Life<'_> {
                 }
             }
             16..20 if !self.clients.is_empty() => {
-                let client = self.clients.swap_remove(some);
-                self.say(format!("{} dies", client.name));
+                let mut client = self.clients.swap_remove(some);
+                // Its machine may die with it: then nobody hears of that.
+                if self.random.chance(70) {
+                    self.say(format!("{} dies", client.name));
+                    client.disconnect(&mut self.world);
+                } else {
+                    self.say(format!("{} dies with its machine", client.name));
+                }
                 self.dead.push(client);
             }
-            20..24 if !self.clients.is_empty() => self.restart(some),
+            20..22 if !self.clients.is_empty() => self.restart(some),
+            22..24 if !self.clients.is_empty() && self.clients[some].waiting.is_none() => {
+                self.say(format!("{}'s connection breaks", self.clients[some].name));
+                self.clients[some].disconnect(&mut self.world);
+                self.names += 1;
+                self.clients[some].connection = Some(ConnectionId(self.names as u64));
+                // It comes back at once, on another one.
+                self.clients[some].beat(&mut self.world);
+            }
             24..28 => {
                 let name = *self.random.pick(&["t1", "t2", "t3"]);
                 let known = self.world.metadata.image.topics.by_name(name);
@@ -147,6 +163,7 @@ impl Life<'_> {
             _ => self.protocols,
         };
         let mut client = Client::new(name.clone(), protocols, topics);
+        client.connection = Some(ConnectionId(self.names as u64));
         if self.random.chance(20) {
             client.instance_id = Some(format!("i-{name}"));
             name.push_str(", static,");

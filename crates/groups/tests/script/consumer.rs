@@ -76,6 +76,7 @@ pub fn configure(op: &Op<'_>, config: GroupConfig) -> GroupConfig {
                     ClassicRebalanceMode::named(name).expect("a mode")
                 }),
             heartbeat_push: op.get("push").map_or(consumer.heartbeat_push, |on| on == "true"),
+            disconnect_grace_ms: op.number("grace", consumer.disconnect_grace_ms),
         },
         consumer_max_size: op.number("cmax", config.consumer_max_size),
         consumer_assignors: Assignors(vec![&DEALER, &BACKWARDS_DEALER]),
@@ -97,6 +98,7 @@ pub fn configure_group(op: &Op<'_>, config: &GroupConfig) -> GroupConfig {
         heartbeat_interval_ms: op.number("heartbeat.interval", consumer.heartbeat_interval_ms),
         assignment_interval_ms: op.number("assignment.interval", consumer.assignment_interval_ms),
         heartbeat_push: op.get("push").map_or(consumer.heartbeat_push, |on| on == "true"),
+        disconnect_grace_ms: op.number("grace", consumer.disconnect_grace_ms),
         ..consumer
     };
     groups.insert(op.text("g", ""), own);

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use thalweg_coordinator::{CoordinatorRecord, KeyValue, MemoryRunner, Now, Position, Shard, Token};
 use thalweg_groups::{
-    ClassicGroup, GroupConfig, GroupEvent, GroupRecord, GroupRequest, GroupResponse, GroupShard,
-    RequestContext, Submission, java_string_hash,
+    ClassicGroup, ConnectionId, GroupConfig, GroupEvent, GroupRecord, GroupRequest, GroupResponse,
+    GroupShard, RequestContext, Submission, java_string_hash,
 };
 use thalweg_metadata::image::{Changes, TopicImage};
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
@@ -259,6 +259,11 @@ impl World {
                 let changes = Some(Arc::new(changes));
                 self.memory.event(GroupEvent::Metadata { image, changes });
             }
+            "disconnect" => self.memory.event(GroupEvent::Disconnected {
+                group: op.text("g", "").into(),
+                member: op.text("m", "").into(),
+                connection: ConnectionId(op.number("conn", 0)),
+            }),
             "gconf" => {
                 self.config = Arc::new(consumer::configure_group(&op, &self.config));
                 self.memory.event(GroupEvent::Config(self.config.clone()));
@@ -271,6 +276,7 @@ impl World {
                     client_host: "/127.0.0.1".into(),
                     random: random.unwrap_or(self.next_random),
                     hold: None,
+                    connection: op.get("conn").map(|_| ConnectionId(op.number("conn", 0))),
                 };
                 let request = request_of(&op, line, &self.metadata);
                 let token = self.memory.submit(Submission { context, request });

@@ -39,11 +39,37 @@ impl Operations for ConsumerGenerator {
         let policy = self.pick(&["bidirectional", "bidirectional", "upgrade", "disabled"]);
         format!(
             "new csession=20000 chb=3000 cint={interval} cmax={max} policy={policy} delay=0 \
-             minsession=10 retention=1 check=15000"
+             minsession=10 retention=1 check=15000{}",
+            if self.with_kafka { "" } else { self.pick(&["", " grace=500", " grace=5000"]) }
         )
     }
 
     fn attempt(&mut self, world: &World, names: &Names) -> Option<String> {
+        if self.with_kafka {
+            return self.request(world, names);
+        }
+        let connection = self.below(4);
+        if self.chance(8) {
+            let group_id = self.pick(GROUPS);
+            let consumer = world.shard().logged().consumer_group(group_id);
+            let classic = world.shard().group(group_id);
+            let known = consumer.into_iter().flat_map(|group| group.members().keys());
+            let classic = classic.into_iter().flat_map(|group| group.members()).map(|m| &m.id);
+            let known: Vec<_> = known.chain(classic).collect();
+            let member = Self::name(names, known.get(self.below(5) as usize)?);
+            return Some(format!("disconnect g={group_id} m={member} conn={connection}"));
+        }
+        let mut op = self.request(world, names)?;
+        let of_members = ["chb ", "hb ", "join ", "sync ", "commit "];
+        if of_members.iter().any(|name| op.starts_with(name)) && self.chance(70) {
+            op += &format!(" conn={connection}");
+        }
+        Some(op)
+    }
+}
+
+impl ConsumerGenerator {
+    fn request(&mut self, world: &World, names: &Names) -> Option<String> {
         let group_id = self.pick(GROUPS);
         let group = world.shard().logged().consumer_group(group_id);
         Some(match self.below(100) {
@@ -92,9 +118,7 @@ impl Operations for ConsumerGenerator {
             _ => format!("tick ms={}", self.pick(&[0, 1, 500, 1000, 3000, 9000, 12_000, 21_000])),
         })
     }
-}
 
-impl ConsumerGenerator {
     pub fn new(seed: u64) -> ConsumerGenerator {
         let mut random = Random(seed);
         let classic = random.next().is_multiple_of(3);

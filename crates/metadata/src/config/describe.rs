@@ -361,7 +361,7 @@ mod tests {
         let config = BrokerConfig::new(props(&[]), Mode::Embedded).expect("a config");
         let all = group(&config, &props(&[("consumer.session.timeout.ms", "46000")]), None)
             .expect("configs");
-        assert_eq!(all.len(), 19);
+        assert_eq!(all.len(), 20);
         assert_eq!(find(&all, "consumer.session.timeout.ms").source, ConfigSource::Group);
         let reset = find(&all, "share.auto.offset.reset");
         assert_eq!((reset.value.as_deref(), reset.synonyms.len()), (Some("latest"), 1));

@@ -93,6 +93,7 @@ pub const GROUP_SYNONYMS: &[(&str, &str)] = &[
     ("streams.num.standby.replicas", "group.streams.num.standby.replicas"),
     ("streams.session.timeout.ms", "group.streams.session.timeout.ms"),
     ("thalweg.group.classic.rebalance.mode", "thalweg.group.classic.rebalance.mode"),
+    ("thalweg.group.disconnect.grace.ms", "thalweg.group.disconnect.grace.ms"),
     ("thalweg.group.heartbeat.push", "thalweg.group.heartbeat.push"),
 ];
 

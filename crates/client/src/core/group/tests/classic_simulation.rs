@@ -95,7 +95,7 @@ fn submission(request: GroupRequest, random: u64) -> Submission {
         client_id: "c".into(),
         client_host: "/127.0.0.1".into(),
         random: u128::from(random),
-        hold: None,
+        ..Default::default()
     };
     Submission { context, request }
 }
