@@ -189,6 +189,8 @@ class Round:
                 "commit": commit, "commit_ms": 250, "work_us": work_us,
             }
             member_name = f"m{at}-{seat.client}" + ("-848" if seat.protocol == "consumer" else "")
+            if seat.is_static:
+                arguments["instance"] = member_name
             self.members.append(
                 Member(member_name, seat.client, commands[seat.client], arguments, environment, self.scratch)
             )

@@ -14,10 +14,11 @@ class Seat:
     client: str
     assignors: str
     protocol: str = CLASSIC
+    is_static: bool = False
 
 
-def seats(assignors, *clients):
-    return [Seat(client, assignors) for client in clients]
+def seats(assignors, *clients, is_static=False):
+    return [Seat(client, assignors, is_static=is_static) for client in clients]
 
 
 # Not every client has every assignor.
@@ -60,13 +61,19 @@ GROUPS = {
         Seat("kafka_python", "range"),
         Seat("franz", "range"),
     ],
+    # Their places are kept for as long as a session lasts, also if they stop: a static member does not leave.
+    "static": [
+        *seats("range", "java", "confluent", "kafka_python", "aiokafka", "franz", "sarama", "thalweg", is_static=True),
+        Seat("java", "range"),
+        Seat("thalweg", "range"),
+    ],
     # Its own assignor, which the coordinator does not have: these join at a barrier in both modes.
     "own-assignor": seats("own", "kafkajs", "kafkajs", "kafkajs"),
 }
 # Those that the coordinator assigns in mode `server`.
-ASSIGNED_BY_SERVER = {"range", "cooperative", "roundrobin", "sticky", "common"}
+ASSIGNED_BY_SERVER = {"range", "cooperative", "roundrobin", "sticky", "common", "static"}
 # The order of a soak; the seed says where it begins.
-ORDER = ["range", "cooperative", "roundrobin", "protocols", "sticky", "common", "own-assignor"]
+ORDER = ["range", "cooperative", "roundrobin", "protocols", "sticky", "common", "static", "own-assignor"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,9 +5,10 @@ standard output, a JSON object a line, what becomes of it.
 
 with `bootstrap`, `group`, `name`, `topics` and `assignors` (lists, by commas), `protocol` (classic or
 consumer), `session_ms`, `heartbeat_ms`, `rebalance_ms`, `metadata_ms`, `commit` (sync or async),
-`commit_ms`, and `work_us`, how long a record takes. The workers in other languages have the same
-arguments and lines. It leaves the group and ends when its standard input does; a line there is the list of
-topics that it subscribes to from then on, which librdkafka's worker, Java's and ours can.
+`commit_ms`, and `work_us`, how long a record takes; `instance` is the id of a static member, if there is one.
+The workers in other languages have the same arguments and lines. It leaves the group and ends when its
+standard input does; a line there is the list of topics that it subscribes to from then on, which librdkafka's
+worker, Java's and ours can.
 
 Every line has `e`, what happened, and `t`, when: microseconds of the monotonic clock.
 
@@ -41,6 +42,8 @@ class Worker:
         given = dict(word.split("=", 1) for word in sys.argv[1:])
         for name, value in given.items():
             setattr(self, name, int(value) if name in NUMBERS else value)
+        # Of a static member.
+        self.instance = given.get("instance") or None
         self.topic_names = given["topics"].split(",")
         # What it is to subscribe to now.
         self.topics_to_come = None

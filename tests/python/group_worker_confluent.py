@@ -87,6 +87,8 @@ if worker.protocol == "classic":
     settings["partition.assignment.strategy"] = ",".join(worker.assignor_names)
     settings["session.timeout.ms"] = worker.session_ms
     settings["heartbeat.interval.ms"] = worker.heartbeat_ms
+if worker.instance:
+    settings["group.instance.id"] = worker.instance
 consumer = Consumer(settings)
 
 

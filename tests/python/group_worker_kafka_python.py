@@ -80,6 +80,7 @@ consumer = KafkaConsumer(
     bootstrap_servers=worker.bootstrap,
     group_id=worker.group,
     client_id=worker.name,
+    group_instance_id=worker.instance,
     auto_offset_reset="earliest",
     enable_auto_commit=False,
     partition_assignment_strategy=[ASSIGNORS[name] for name in worker.assignor_names],

@@ -90,6 +90,9 @@ func main() {
 			w.Gone("lost", worker.Names(lost))
 		}),
 	}
+	if instance := w.Text("instance"); instance != "" {
+		options = append(options, kgo.InstanceID(instance))
+	}
 	var chosen []kgo.GroupBalancer
 	for _, name := range w.List("assignors") {
 		chosen = append(chosen, balancers[name]())

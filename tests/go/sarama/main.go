@@ -102,6 +102,7 @@ func main() {
 	config.Consumer.Group.Session.Timeout = m.Millis("session_ms")
 	config.Consumer.Group.Heartbeat.Interval = m.Millis("heartbeat_ms")
 	config.Consumer.Group.Rebalance.Timeout = m.Millis("rebalance_ms")
+	config.Consumer.Group.InstanceId = m.Text("instance")
 	for _, name := range m.List("assignors") {
 		config.Consumer.Group.Rebalance.GroupStrategies = append(config.Consumer.Group.Rebalance.GroupStrategies, strategies[name]())
 	}

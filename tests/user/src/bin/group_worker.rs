@@ -129,6 +129,12 @@ impl Worker {
             .with_max_poll_interval(self.millis("rebalance_ms")?)
             .with_metadata_max_age(self.millis("metadata_ms")?)
             .with_fetch_max_wait(Duration::from_millis(100));
+        // It may be left out.
+        if let Ok(instance) = self.text("instance")
+            && !instance.is_empty()
+        {
+            config.group_instance_id = Some(instance.to_owned());
+        }
         if let GroupProtocol::Classic { .. } = config.group_protocol {
             config.session_timeout = self.millis("session_ms")?;
             config.heartbeat_interval = self.millis("heartbeat_ms")?;

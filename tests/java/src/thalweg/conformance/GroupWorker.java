@@ -66,6 +66,9 @@ public final class GroupWorker implements ConsumerRebalanceListener {
         settings.put("metadata.max.age.ms", given.get("metadata_ms"));
         settings.put("fetch.max.wait.ms", "100");
         settings.put("max.poll.records", "50");
+        if (!given.getOrDefault("instance", "").isEmpty()) {
+            settings.put("group.instance.id", given.get("instance"));
+        }
         if (given.get("protocol").equals("classic")) {
             settings.put("session.timeout.ms", given.get("session_ms"));
             settings.put("heartbeat.interval.ms", given.get("heartbeat_ms"));
