@@ -9,6 +9,7 @@ use crate::conformance::{self, Plan, Target};
 use crate::installations;
 use crate::kills;
 use crate::machines::{self, CORES, GROUPS};
+use crate::mixed;
 use crate::nextest;
 use crate::setup::{self, Tools};
 use crate::shared::Shared;
@@ -17,6 +18,9 @@ use crate::tidy;
 
 /// Programs as users of the client write them, outside of the workspace.
 const USER: &str = "tests/user/Cargo.toml";
+
+/// For how long clients of many makes are in groups together, in each mode.
+const MIXED_MINUTES: u64 = 10;
 
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -163,6 +167,8 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
         if form == Form::Full {
             // One seed of it is among the client suites.
             steps.run("kills", || kills::run(&tools, &binary, form.soak_minutes(), seed));
+            // Both modes.
+            steps.run("mixed", || mixed::run(&tools, &binary, MIXED_MINUTES, seed));
         }
         steps.run("conformance", || {
             let targets = match form {

@@ -171,7 +171,7 @@ pub(crate) fn text(broker: &Broker) -> String {
     );
     page.gauge(
         "thalweg_heartbeats_held",
-        "Heartbeats of members of groups whose answers are kept back.",
+        "Heartbeats of members of groups, and SyncGroups, whose answers are kept back.",
         metrics.heartbeats_held.get(),
     );
     page.counter(

@@ -8,6 +8,10 @@
 //! now. So nothing that decides about groups knows of held heartbeats, and one that is released for
 //! nothing is held again.
 //!
+//! So may the SyncGroup of a member that the coordinator assigns and that owns nothing yet, while others have what it
+//! is to get: its first heartbeat is due a whole interval later. What is said of heartbeats here holds for it, too;
+//! one that is released is answered with REBALANCE_IN_PROGRESS, and the member joins again and gets its partitions.
+//!
 //! A member's session begins anew when its heartbeat comes, and when that is handled once more, so one that
 //! dies with its connection open counts as alive for longer, by the time its heartbeat was held at most.
 //!
@@ -31,7 +35,7 @@ use thalweg_wire::Uuid;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldLimits {
     /// The heartbeat interval that the member was told, in milliseconds; `None` for a classic member, whose
-    /// own configuration has it.
+    /// own configuration has it. `i32::MAX` for a SyncGroup, which has none.
     pub interval_ms: Option<i32>,
     /// The member's session timeout, in milliseconds.
     pub session_timeout_ms: i32,

@@ -62,6 +62,7 @@ fn says_nothing(response: &GroupResponse) -> bool {
 fn is_ok(response: &GroupResponse) -> bool {
     match response {
         GroupResponse::Heartbeat(response) => response.error_code.is_ok(),
+        GroupResponse::SyncGroup(response) => response.error_code.is_ok(),
         GroupResponse::ConsumerGroupHeartbeat(response) => response.error_code.is_ok(),
         other => panic!("{other:?}"),
     }
@@ -494,6 +495,18 @@ fn all_members_hear_that_other_rules_hold() {
     }
 }
 
+fn sync_request(id: &str, instance: &str, generation_id: i32) -> GroupRequest {
+    GroupRequest::SyncGroup(SyncGroupRequest {
+        group_id: "g".into(),
+        generation_id,
+        member_id: id.into(),
+        group_instance_id: Some(instance.to_owned()),
+        protocol_type: Some("consumer".into()),
+        protocol_name: Some("range".into()),
+        ..Default::default()
+    })
+}
+
 /// A classic member joins and syncs.
 fn classic_join(world: &mut World, member: &str) -> (String, i32) {
     let mut id = String::new();
@@ -519,16 +532,8 @@ fn classic_join(world: &mut World, member: &str) -> (String, i32) {
         };
         id = joined.member_id;
         if joined.error_code.is_ok() {
-            let request = SyncGroupRequest {
-                group_id: "g".into(),
-                generation_id: joined.generation_id,
-                member_id: id.clone(),
-                group_instance_id: Some(member.to_owned()),
-                protocol_type: Some("consumer".into()),
-                protocol_name: Some("range".into()),
-                ..Default::default()
-            };
-            submit(world, GroupRequest::SyncGroup(request), None).expect("an assignment");
+            let request = sync_request(&id, member, joined.generation_id);
+            submit(world, request, None).expect("an assignment");
             return (id, joined.generation_id);
         }
     }
@@ -588,6 +593,58 @@ fn members_that_the_coordinator_assigns_hear_if_they_are_concerned() {
     let told = holder.told();
     assert!(told.len() == 2 && told.contains(gone), "{told:?}");
     assert_eq!(holder.held.len(), 2);
+    world.check();
+}
+
+#[test]
+fn a_member_whose_part_is_being_computed_hears_what_it_is() {
+    let mut world = world("mode=server");
+    world.compute_elsewhere();
+    world.memory.auto_jobs = false;
+    let (id, generation) = classic_join(&mut world, "ia");
+    let mut holder = Holder::default();
+    let held = Held { request: sync_request(&id, "ia", generation), heartbeat: Arc::default() };
+    assert!(holder.ask(&mut world, ("g".into(), id.clone()), held), "{:?}", world.state());
+    assert!(world.memory.run_job());
+    world.memory.settle();
+    holder.run(&mut world);
+    let [(told, GroupResponse::SyncGroup(response))] = &holder.told[..] else {
+        panic!("{:?}", holder.told)
+    };
+    assert_eq!((told, response.error_code), (&id, ErrorCode::REBALANCE_IN_PROGRESS));
+    world.check();
+}
+
+#[test]
+fn a_member_that_gets_nothing_yet_hears_when_there_is_something() {
+    let mut world = world("mode=server");
+    let (first, generation) = classic_join(&mut world, "ia");
+    let mut holder = Holder::default();
+    let hold = |holder: &mut Holder, world: &mut World, id: &str, name: &str, generation| {
+        let held = Held { request: sync_request(id, name, generation), heartbeat: Arc::default() };
+        holder.ask(world, ("g".into(), id.into()), held)
+    };
+    // One that owns something is answered, and hears of what concerns it in its heartbeats.
+    assert!(!hold(&mut holder, &mut world, &first, "ia", generation));
+    holder.told.clear();
+    assert!(holder.send(&mut world, "g", &first, generation));
+    let (second, generation) = classic_join(&mut world, "ib");
+    assert!(hold(&mut holder, &mut world, &second, "ib", generation), "{:?}", world.state());
+    holder.run(&mut world);
+    assert_eq!(holder.told(), [first]);
+    // It gives up what is to be the second one's.
+    let owned = |world: &World, id: &str| {
+        let group = world.shard().logged().consumer_group("g").expect("a consumer group");
+        group.member(id).map_or(0, |member| member.assigned.len())
+    };
+    holder.told.clear();
+    classic_join(&mut world, "ia");
+    holder.run(&mut world);
+    let (id, response) = &holder.told[0];
+    let GroupResponse::SyncGroup(response) = response else { panic!("{response:?}") };
+    assert_eq!((id, response.error_code), (&second, ErrorCode::REBALANCE_IN_PROGRESS));
+    let (third, _) = classic_join(&mut world, "ib");
+    assert!(owned(&world, &third) > 0, "{:?}", world.state());
     world.check();
 }
 

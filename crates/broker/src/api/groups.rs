@@ -103,7 +103,6 @@ macro_rules! one_group {
 }
 
 one_group!(join, JoinGroupRequest, JoinGroupResponse, JoinGroup);
-one_group!(sync, SyncGroupRequest, SyncGroupResponse, SyncGroup);
 one_group!(leave, LeaveGroupRequest, LeaveGroupResponse, LeaveGroup);
 
 /// Whether groups of the consumer protocol (KIP-848) are served: its feature is finalized for the

@@ -6,6 +6,9 @@
 //! heartbeat held. It leaves at once when there is something to say, and when another request comes on the
 //! connection; at the latest when the next heartbeat is due, and well before the session ends.
 //!
+//! The SyncGroup of a member that owns nothing yet, and waits for what others have not given up, is kept back in the
+//! same way. Every client waits for that, as at a barrier; it is done for the same ones.
+//!
 //! What a member of the classic protocol calls its heartbeat interval is not told to the coordinator. It is
 //! measured by the times at which heartbeats come.
 
@@ -16,7 +19,7 @@ use std::time::{Duration, Instant};
 use thalweg_groups::{GroupRequest, GroupResponse, HeldHeartbeat, HoldLimits};
 use thalweg_wire::messages::{
     ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, HeartbeatRequest,
-    HeartbeatResponse,
+    HeartbeatResponse, SyncGroupRequest, SyncGroupResponse,
 };
 use thalweg_wire::{ApiKey, ErrorCode, Message, Request};
 
@@ -66,9 +69,15 @@ impl Client {
             ("librdkafka" | "confluent-kafka-python", ApiKey::CONSUMER_GROUP_HEARTBEAT) => {
                 Some(Client::TimesOutAfterInterval)
             }
-            ("librdkafka" | "confluent-kafka-python" | "thalweg", ApiKey::HEARTBEAT) => {
-                Some(Client::OneInFlight)
-            }
+            ("librdkafka" | "confluent-kafka-python" | "thalweg", ApiKey::HEARTBEAT)
+            | (
+                "apache-kafka-java"
+                | "thalweg-bench"
+                | "librdkafka"
+                | "confluent-kafka-python"
+                | "thalweg",
+                ApiKey::SYNC_GROUP,
+            ) => Some(Client::OneInFlight),
             _ => None,
         }
     }
@@ -114,11 +123,20 @@ impl Heartbeats {
         }
     }
 
-    /// How a heartbeat that has just come may be held; `None` if it may not.
-    fn arrived<R: Heartbeat>(&mut self, broker: &Broker, request: &R) -> Option<Hold> {
+    /// How a request that has just come may be held; `None` if it may not.
+    fn arrived<R: Holdable>(&mut self, broker: &Broker, request: &R) -> Option<Hold> {
         let client = Client::of(self.software.as_deref()?, R::API_KEY)?;
         if self.carries_records || !broker.groups.holds_heartbeats(request.group()) {
             return None;
+        }
+        if R::API_KEY == ApiKey::SYNC_GROUP {
+            // It says nothing about when heartbeats come.
+            return Some(Hold {
+                client,
+                measured: None,
+                last: Arc::default(),
+                may_expedite: false,
+            });
         }
         let now = Instant::now();
         let last = self.last.get_or_insert_default();
@@ -187,10 +205,10 @@ impl Hold {
     }
 }
 
-/// What is different between the heartbeats of the two protocols.
-pub(super) trait Heartbeat: Request<Response: Message + Send> + Send + 'static {
+/// What is different between the requests that may be held: the heartbeats of the two protocols, and SyncGroup.
+pub(super) trait Holdable: Request<Response: Message + Send> + Send + 'static {
     fn group(&self) -> &str;
-    /// The same heartbeat, without what the coordinator has taken note of when it has handled it once.
+    /// The same request, without what the coordinator has taken note of when it has handled it once.
     fn again(&self) -> Self;
     fn into_request(self) -> GroupRequest;
     fn response(response: GroupResponse) -> Option<Self::Response>;
@@ -203,8 +221,8 @@ pub(super) trait Heartbeat: Request<Response: Message + Send> + Send + 'static {
     fn is_served(context: &Context) -> bool;
 }
 
-/// What both say in the same way.
-macro_rules! heartbeat {
+/// What all say in the same way.
+macro_rules! holdable {
     ($response:ident, $variant:ident) => {
         fn group(&self) -> &str {
             &self.group_id
@@ -231,8 +249,8 @@ macro_rules! heartbeat {
     };
 }
 
-impl Heartbeat for HeartbeatRequest {
-    heartbeat!(HeartbeatResponse, Heartbeat);
+impl Holdable for HeartbeatRequest {
+    holdable!(HeartbeatResponse, Heartbeat);
 
     fn again(&self) -> HeartbeatRequest {
         HeartbeatRequest {
@@ -257,8 +275,36 @@ impl Heartbeat for HeartbeatRequest {
     }
 }
 
-impl Heartbeat for ConsumerGroupHeartbeatRequest {
-    heartbeat!(ConsumerGroupHeartbeatResponse, ConsumerGroupHeartbeat);
+impl Holdable for SyncGroupRequest {
+    holdable!(SyncGroupResponse, SyncGroup);
+
+    fn again(&self) -> SyncGroupRequest {
+        SyncGroupRequest {
+            group_id: self.group_id.clone(),
+            generation_id: self.generation_id,
+            member_id: self.member_id.clone(),
+            group_instance_id: self.group_instance_id.clone(),
+            protocol_type: self.protocol_type.clone(),
+            protocol_name: self.protocol_name.clone(),
+            ..Default::default()
+        }
+    }
+
+    fn is_served(_: &Context) -> bool {
+        true
+    }
+
+    fn interval_ms(_: &SyncGroupResponse) -> Option<i32> {
+        None
+    }
+
+    fn expedite_next(_: &mut SyncGroupResponse) -> Option<Duration> {
+        None
+    }
+}
+
+impl Holdable for ConsumerGroupHeartbeatRequest {
+    holdable!(ConsumerGroupHeartbeatResponse, ConsumerGroupHeartbeat);
 
     fn again(&self) -> ConsumerGroupHeartbeatRequest {
         ConsumerGroupHeartbeatRequest {
@@ -292,8 +338,8 @@ fn expedited_ms(interval_ms: i32) -> i32 {
     interval_ms.min(EXPEDITED_MS_MIN.max(interval_ms / 20))
 }
 
-/// Handles a heartbeat. What the coordinator keeps of it has an account of its own.
-pub(super) fn handle<R: Heartbeat>(
+/// Handles a request that may be held. What the coordinator keeps of it has an account of its own.
+pub(super) fn handle<R: Holdable>(
     context: &Context,
     heartbeats: &mut Heartbeats,
     request: R,
@@ -317,8 +363,8 @@ pub(super) fn handle<R: Heartbeat>(
     Handled::Held(Box::pin(answer), next)
 }
 
-/// Hands a heartbeat to its coordinator.
-async fn ask<R: Heartbeat>(
+/// Hands a request to its coordinator.
+async fn ask<R: Holdable>(
     context: &Context,
     request: R,
     held: Option<Charge>,
@@ -364,14 +410,14 @@ impl Drop for Counted<'_> {
 
 /// Asks for the next heartbeat soon in an answer that is not kept back any longer: until it comes there is none
 /// to hold, and what the member waits for may happen any moment.
-fn expedite<R: Heartbeat>(hold: &Hold, response: &mut R::Response) {
+fn expedite<R: Holdable>(hold: &Hold, response: &mut R::Response) {
     if hold.may_expedite && R::is_ok(response) {
         R::expedite_next(response);
     }
 }
 
 /// The answer to a heartbeat, when there is something to say or the time is over.
-async fn hold_back<R: Heartbeat>(
+async fn hold_back<R: Holdable>(
     context: &Context,
     request: R,
     charge: Charge,

@@ -155,11 +155,11 @@ apis! {
     OffsetCommitRequest => groups::offset_commit,
     JoinGroupRequest => groups::join,
     LeaveGroupRequest => groups::leave,
-    SyncGroupRequest => groups::sync,
     ;
     // What their connection has seen matters to these.
     held:
     HeartbeatRequest,
+    SyncGroupRequest,
     ConsumerGroupHeartbeatRequest,
     ;
 }

@@ -55,9 +55,13 @@ impl Step<'_, '_> {
     }
 
     /// Handles SyncGroup. The session goes on when the answer leaves.
+    ///
+    /// A member that `may_wait` and owns nothing is to join again if there is something to get now: its next
+    /// heartbeat, which would tell it, is due in a whole interval.
     pub(crate) fn hosted_sync(
         &mut self,
         request: &SyncGroupRequest,
+        may_wait: bool,
     ) -> Result<SyncGroupResponse, Refused> {
         let (member, classic) = self.classic_member(
             &request.member_id,
@@ -73,6 +77,15 @@ impl Step<'_, '_> {
                 format!("Member {} has not offered the protocol of its request.", member.id);
             return Err(Refused::new(ErrorCode::INCONSISTENT_GROUP_PROTOCOL, message));
         };
+        let owns_nothing =
+            member.assigned.is_empty() && member.state != MemberState::UnrevokedPartitions;
+        if may_wait && owns_nothing && self.has_to_rejoin(&member) {
+            self.cx.out.cancel(GroupTimer::ClassicSync(self.id.clone(), member.id.clone()));
+            self.schedule_session(&member.id, classic.session_timeout_ms);
+            self.expect_join(&member);
+            let message = format!("Member {} is to join again.", member.id);
+            return Err(Refused::new(ErrorCode::REBALANCE_IN_PROGRESS, message));
+        }
         self.answer_sync(&member, metadata, classic.session_timeout_ms, request)
     }
 }

@@ -265,6 +265,7 @@ impl GroupShard {
     /// SyncGroup for a consumer group.
     pub(super) fn sync_consumer_group(
         &mut self,
+        context: &RequestContext,
         request: &SyncGroupRequest,
         now: Now,
         out: &mut Out,
@@ -274,7 +275,7 @@ impl GroupShard {
                 return Err(step.unknown_member(&request.member_id));
             }
             let synced = if step.is_hosted() {
-                step.hosted_sync(request)
+                step.hosted_sync(request, context.hold.is_some())
             } else {
                 step.classic_sync(request)
             };
@@ -285,6 +286,10 @@ impl GroupShard {
             Some(Err(refused)) => sync_error(refused.code),
             None => sync_error(ErrorCode::UNKNOWN_MEMBER_ID),
         };
+        self.note_told(&request.group_id, &request.member_id, response.error_code, now);
+        if response.error_code.is_ok() {
+            self.hold_sync(context, request, out);
+        }
         Reply::AfterCommit(GroupResponse::SyncGroup(response))
     }
 
@@ -311,13 +316,18 @@ impl GroupShard {
             Some(Err(refused)) => refused.code,
             None => ErrorCode::UNKNOWN_MEMBER_ID,
         };
-        if error_code == ErrorCode::REBALANCE_IN_PROGRESS
-            && let Some(group) = self.logged.consumer_group(&request.group_id)
-            && let Some(member) = group.member(&request.member_id)
-        {
-            self.rebalances.told(&request.group_id, member, now.wall_ms);
-        }
+        self.note_told(&request.group_id, &request.member_id, error_code, now);
         GroupResponse::Heartbeat(HeartbeatResponse { error_code, ..Default::default() })
+    }
+
+    /// Takes note of a member that is told to join again.
+    fn note_told(&mut self, group_id: &str, member_id: &str, code: ErrorCode, now: Now) {
+        if code == ErrorCode::REBALANCE_IN_PROGRESS
+            && let Some(group) = self.logged.consumer_group(group_id)
+            && let Some(member) = group.member(member_id)
+        {
+            self.rebalances.told(group_id, member, now.wall_ms);
+        }
     }
 
     /// LeaveGroup for a consumer group.

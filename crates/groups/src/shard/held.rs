@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use thalweg_coordinator::Now;
 use thalweg_wire::Uuid;
-use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, HeartbeatRequest};
+use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, HeartbeatRequest, SyncGroupRequest};
 
 use super::{GroupShard, Out};
 use crate::classic::ClassicGroupState;
@@ -84,6 +84,35 @@ impl GroupShard {
             let held = HeldMember { heartbeat: heartbeat.clone(), awaits, is_hosted: true };
             self.held.hold(id, &member.id, held, limits);
         }
+    }
+
+    /// Holds the answer to the SyncGroup of a member that the coordinator assigns if it owns nothing, and
+    /// waits for what others have not given up, or for a target assignment: it would ask again in a heartbeat interval.
+    pub(super) fn hold_sync(
+        &mut self,
+        context: &RequestContext,
+        request: &SyncGroupRequest,
+        out: &Out,
+    ) {
+        let Some(held) = self.may_hold(context, &request.group_id, out) else { return };
+        let Some((id, _)) = self.logged.group_with_id(&request.group_id) else { return };
+        let Some(group) = self.logged.consumer_group(id) else { return };
+        let Some(member) = group.member(&request.member_id) else { return };
+        let Some(classic) = &member.metadata.classic else { return };
+        if !is_hosted(group, &self.config, id) || !member.assigned.is_empty() {
+            return;
+        }
+        let awaits = awaited(group, member);
+        // What it is to get may be being computed.
+        if awaits.is_empty() && group.epochs().assignment >= group.epochs().group {
+            return;
+        }
+        let limits = HoldLimits {
+            interval_ms: Some(i32::MAX),
+            session_timeout_ms: classic.session_timeout_ms,
+        };
+        let held = HeldMember { heartbeat: held.clone(), awaits, is_hosted: true };
+        self.held.hold(id, &member.id, held, limits);
     }
 
     /// Holds the answer to a heartbeat of a member of the consumer protocol if it says nothing, and the

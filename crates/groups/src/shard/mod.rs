@@ -528,7 +528,7 @@ impl Shard for GroupShard {
                 self.join_consumer_group(token, context, request, now, out)
             }
             GroupRequest::SyncGroup(request) if self.is_consumer_group(&request.group_id) => {
-                self.sync_consumer_group(request, now, out)
+                self.sync_consumer_group(context, request, now, out)
             }
             GroupRequest::Heartbeat(request) if self.is_consumer_group(&request.group_id) => {
                 let response = self.heartbeat_consumer_group(request, now, out);
