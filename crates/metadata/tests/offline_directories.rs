@@ -153,6 +153,21 @@ fn a_lost_directory_takes_the_leaders_of_its_partitions() {
 }
 
 #[test]
+fn a_directory_that_is_lost_with_the_heartbeat_that_unfences_brings_no_leader() {
+    let mut world = World::new();
+    let epoch = world.image.cluster.broker(1).expect("the broker").epoch;
+    let fenced =
+        controller::fence_broker(&Context { image: &world.image, config: &world.config }, 1, epoch);
+    world.append(fenced);
+    assert_eq!(world.leaders(), [-1, -1]);
+    assert!(!world.heartbeat(&[BAD]).is_fenced);
+    assert_eq!(world.leaders(), [1, -1]);
+    assert_eq!(world.directories(), [GOOD]);
+    world.register(&[GOOD, BAD], 30);
+    assert_eq!(world.leaders(), [1, 1]);
+}
+
+#[test]
 fn new_partitions_are_in_the_directory_that_is_left() {
     let mut world = World::new();
     world.heartbeat(&[BAD]);

@@ -318,6 +318,10 @@ pub fn broker_heartbeat(
     };
     let is_caught_up = request.current_metadata_offset >= state.registration_offset;
     let next = next_state(context, request, current, is_caught_up, state);
+    let mut lost = Vec::new();
+    if context.metadata_version().has_directory_assignment() {
+        lost.extend(broker.directories.iter().filter(|d| request.offline_log_dirs.contains(d)));
+    }
     let mut records = Vec::new();
     if next != current {
         match next {
@@ -327,7 +331,11 @@ pub fn broker_heartbeat(
             BrokerState::Unfenced => {
                 records.push(fencing(broker, -1));
                 let event = BrokerEvent { added: Some(id), ..BrokerEvent::default() };
-                records.extend(changes(context, event, |p| p.leader == NO_LEADER));
+                // What it loses with the same heartbeat it does not lead. Kafka 4.3 elects it
+                // there, and takes it out of the ISR with a record that leaves it the leader.
+                records.extend(changes(context, event, |p| {
+                    p.leader == NO_LEADER && !is_in(p, id, &lost)
+                }));
             }
             BrokerState::ControlledShutdown => {
                 if !broker.in_controlled_shutdown {
@@ -341,9 +349,7 @@ pub fn broker_heartbeat(
             }
         }
     }
-    if context.metadata_version().has_directory_assignment() {
-        records.extend(offline_records(context, broker, &request.offline_log_dirs));
-    }
+    records.extend(offline_records(context, broker, &lost));
     if context.metadata_version().has_cordoned_dirs() {
         records.extend(cordon_record(broker, request.cordoned_log_dirs.as_deref()));
     }
@@ -422,21 +428,21 @@ pub fn fence_broker(context: &Context<'_>, id: i32, epoch: i64) -> Vec<MetadataR
     }
 }
 
+fn is_in(partition: &Partition, broker: i32, directories: &[Uuid]) -> bool {
+    partition.directory(broker).is_some_and(|directory| directories.contains(&directory))
+}
+
 fn offline_records(
     context: &Context<'_>,
     broker: &BrokerRegistration,
-    offline: &[Uuid],
+    lost: &[Uuid],
 ) -> Vec<MetadataRecord> {
-    let is_offline = |directory: &&Uuid| offline.contains(directory);
-    let lost: Vec<Uuid> = broker.directories.iter().filter(is_offline).copied().collect();
     if lost.is_empty() {
         return Vec::new();
     }
     let id = broker.id;
     let event = BrokerEvent { removed: Some(id), ..BrokerEvent::default() };
-    let mut records = changes(context, event, |partition| {
-        partition.directory(id).is_some_and(|directory| lost.contains(&directory))
-    });
+    let mut records = changes(context, event, |partition| is_in(partition, id, lost));
     let left = broker.directories.iter().filter(|directory| !lost.contains(directory));
     let change =
         BrokerRegistrationChangeRecord { log_dirs: left.copied().collect(), ..change_of(broker) };
