@@ -12,6 +12,10 @@
 //! is to get: its first heartbeat is due a whole interval later. What is said of heartbeats here holds for it, too;
 //! one that is released is answered with REBALANCE_IN_PROGRESS, and the member joins again and gets its partitions.
 //!
+//! An epoch that is all that is new to a member of the consumer protocol does not end a hold, nor keep a heartbeat
+//! from being held: it goes out when the hold ends. Members whose partitions stay would else be asked, one after
+//! the other, in every rebalance, and not be held again before their next heartbeat is due.
+//!
 //! A member's session begins anew when its heartbeat comes, and when that is handled once more, so one that
 //! dies with its connection open counts as alive for longer, by the time its heartbeat was held at most.
 //!
@@ -26,6 +30,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -43,11 +48,16 @@ pub struct HoldLimits {
 
 /// One heartbeat that may be held: what the shard and whoever has the connection share.
 #[derive(Default)]
-pub struct HeldHeartbeat(Mutex<State>);
+pub struct HeldHeartbeat {
+    holds_acknowledgements: bool,
+    state: Mutex<State>,
+}
 
 #[derive(Default)]
 struct State {
     limits: Option<HoldLimits>,
+    /// The epoch that the member was told, and the group's.
+    epochs: Option<(i32, Arc<AtomicI32>)>,
     is_released: bool,
     /// It has been answered: nobody waits for it any more.
     is_over: bool,
@@ -66,15 +76,33 @@ impl fmt::Debug for HeldHeartbeat {
 }
 
 impl HeldHeartbeat {
+    /// A heartbeat that may be held, too, if it says what its member owns (`TopicPartitions`): its client takes
+    /// what it has acknowledged as acknowledged, and does not wait to be told that it was heard.
+    pub fn with_acknowledgements() -> HeldHeartbeat {
+        HeldHeartbeat { holds_acknowledgements: true, ..HeldHeartbeat::default() }
+    }
+
+    pub(crate) fn holds_acknowledgements(&self) -> bool {
+        self.holds_acknowledgements
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says that the heartbeat, which is about to be handled, is not held yet.
     pub fn reset(&self) {
         let mut state = self.state();
         state.limits = None;
+        state.epochs = None;
         state.is_released = false;
+    }
+
+    /// Whether the member's epoch is another one since, or before, its heartbeat was held. That is not worth an
+    /// answer of its own, and whoever answers the heartbeat at last has it handled once more, not to be held.
+    pub fn has_new_epoch(&self) -> bool {
+        let state = self.state();
+        state.epochs.as_ref().is_some_and(|(told, now)| *told != now.load(Ordering::Relaxed))
     }
 
     /// For how long the heartbeat may be held; `None` if it is to be answered now.
@@ -101,8 +129,10 @@ impl HeldHeartbeat {
         state.waker = None;
     }
 
-    fn hold(&self, limits: HoldLimits) {
-        self.state().limits = Some(limits);
+    fn hold(&self, limits: HoldLimits, epochs: Option<(i32, Arc<AtomicI32>)>) {
+        let mut state = self.state();
+        state.limits = Some(limits);
+        state.epochs = epochs;
     }
 
     /// Says whether it was neither answered nor released before.
@@ -133,6 +163,8 @@ pub(crate) struct HeldMember {
     pub(crate) awaits: Vec<Awaited>,
     /// It is a classic member, and the coordinator assigns its group.
     pub(crate) is_hosted: bool,
+    /// The epochs of the member and of its group's target assignment, of a member of the consumer protocol.
+    pub(crate) epochs: Option<(i32, i32)>,
 }
 
 #[derive(Debug, Default)]
@@ -141,6 +173,8 @@ struct HeldGroup {
     awaited: BTreeMap<Awaited, Arc<str>>,
     /// How many of the members are hosted.
     hosted: usize,
+    /// The epoch of the group's target assignment.
+    epoch: Arc<AtomicI32>,
     /// Held members whose target assignment is written, and is not the group's before its epoch is, too.
     retargeted: BTreeSet<Arc<str>>,
 }
@@ -192,7 +226,11 @@ impl HeldHeartbeats {
             here.awaited.insert(*partition, member.clone());
         }
         here.hosted += usize::from(held.is_hosted);
-        held.heartbeat.hold(limits);
+        let epochs = held.epochs.map(|(member, target)| {
+            here.epoch.store(target, Ordering::Relaxed);
+            (member, here.epoch.clone())
+        });
+        held.heartbeat.hold(limits, epochs);
         here.members.insert(member.clone(), held);
     }
 
@@ -260,8 +298,9 @@ impl HeldHeartbeats {
     }
 
     /// The epoch of the target assignments that were written is: they are the group's now.
-    pub(crate) fn assignment_epoch_raised(&mut self, group: &str) {
+    pub(crate) fn assignment_epoch_raised(&mut self, group: &str, epoch: i32) {
         let Some(here) = self.groups.get_mut(group) else { return };
+        here.epoch.store(epoch, Ordering::Relaxed);
         for member in std::mem::take(&mut here.retargeted) {
             here.release(&member);
         }

@@ -10,11 +10,12 @@ use thalweg_groups::{
     RequestContext, Submission,
 };
 use thalweg_metadata::image::Changes;
-use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::consumer_group_heartbeat_request::TopicPartitions;
 use thalweg_wire::messages::{
     ConsumerGroupHeartbeatRequest, HeartbeatRequest, JoinGroupRequest, SyncGroupRequest,
     join_group_request::JoinGroupRequestProtocol,
 };
+use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::script::World;
 use crate::script::random::Operations as _;
@@ -121,6 +122,64 @@ impl Holder {
         self.ask(world, key, Held { request, heartbeat })
     }
 
+    /// Sends a heartbeat that says what its member has, if it speaks the consumer protocol.
+    fn acknowledge(&mut self, world: &mut World, group: &str, member: &str, epoch: i32) -> bool {
+        let known = world.shard().logged().consumer_group(group);
+        let known = known.and_then(|group| group.member(member));
+        let Some(known) = known.filter(|member| !member.is_classic()) else {
+            return self.send(world, group, member, epoch);
+        };
+        let mut owned = BTreeMap::<Uuid, Vec<i32>>::new();
+        for partition in known.assigned.iter() {
+            owned.entry(partition.topic_id).or_default().push(partition.partition);
+        }
+        let owned = owned.into_iter().map(|(topic_id, partitions)| TopicPartitions {
+            topic_id,
+            partitions,
+            ..Default::default()
+        });
+        let bare = ConsumerGroupHeartbeatRequest {
+            group_id: group.to_owned(),
+            member_id: member.to_owned(),
+            member_epoch: epoch,
+            rebalance_timeout_ms: -1,
+            ..Default::default()
+        };
+        let acknowledges = ConsumerGroupHeartbeatRequest {
+            topic_partitions: Some(owned.collect()),
+            ..bare.clone()
+        };
+        let key = (group.to_owned(), member.to_owned());
+        if let Some(before) = self.held.remove(&key) {
+            before.heartbeat.end();
+        }
+        let heartbeat = Arc::new(HeldHeartbeat::with_acknowledgements());
+        let request = GroupRequest::ConsumerGroupHeartbeat(acknowledges);
+        let is_held = self.ask(world, key.clone(), Held { request, heartbeat });
+        if let Some(held) = self.held.get_mut(&key) {
+            // Once is enough.
+            held.request = GroupRequest::ConsumerGroupHeartbeat(bare);
+        }
+        is_held
+    }
+
+    /// Ends a hold: nothing but the epoch may be new, and it is if that is what the heartbeat says.
+    fn end(&mut self, world: &mut World, group: &str, member: &str) {
+        self.run(world);
+        let Some(held) = self.held.remove(&(group.to_owned(), member.to_owned())) else { return };
+        let said = match &held.request {
+            GroupRequest::ConsumerGroupHeartbeat(request) => request.member_epoch,
+            _ => return held.heartbeat.end(),
+        };
+        if held.heartbeat.has_new_epoch() && !is_behind(world, group) {
+            let response = submit(world, held.request, None).expect("an answer");
+            assert!(says_nothing(&response), "{member} was held, and is told {response:?}");
+            let GroupResponse::ConsumerGroupHeartbeat(answer) = response else { panic!() };
+            assert!(answer.member_epoch > said, "{answer:?} to {said}");
+        }
+        held.heartbeat.end();
+    }
+
     fn ask(&mut self, world: &mut World, key: (String, String), held: Held) -> bool {
         held.heartbeat.reset();
         let response = submit(world, held.request.clone(), Some(held.heartbeat.clone()));
@@ -156,6 +215,14 @@ impl Holder {
             std::mem::take(&mut self.told).into_iter().map(|(member, _)| member).collect();
         told.sort();
         told
+    }
+
+    fn heartbeat(&self, group: &str, member: &str) -> &HeldHeartbeat {
+        &self.held[&(group.to_owned(), member.to_owned())].heartbeat
+    }
+
+    fn holds_unreleased(&self, member: &str) -> bool {
+        self.held.iter().any(|((_, id), held)| id == member && !held.is_released())
     }
 
     fn holds(&self, member: &str) -> bool {
@@ -224,10 +291,9 @@ fn who_waits_for_a_partition_hears_when_it_is_free() {
     world.run("chb v=1 g=g m=mb e=0 rt=5000 o= t=t1", None);
     let mut holder = Holder::default();
     let second = epoch(&world, "mb");
-    // The first is written down: it says that the answer to the join came.
-    assert!(!holder.send(&mut world, "g", "mb", second));
     assert!(holder.send(&mut world, "g", "mb", second), "{:?}", world.state());
-    holder.told.clear();
+    holder.run(&mut world);
+    assert_eq!((holder.releases, holder.told()), (0, Vec::new()));
     // The owner is asked to give two up. As long as it has not, nobody is told.
     world.run(&format!("chb v=1 g=g m=ma e={first}"), None);
     holder.run(&mut world);
@@ -258,8 +324,55 @@ fn a_member_that_is_asked_to_give_up_or_acknowledges_is_answered_at_once() {
         ..Default::default()
     });
     let heartbeat = Arc::new(HeldHeartbeat::default());
-    submit(&mut world, request, Some(heartbeat.clone())).expect("an answer");
+    submit(&mut world, request.clone(), Some(heartbeat.clone())).expect("an answer");
     assert_eq!(heartbeat.limits(), None);
+    // Unless its client does not wait for that.
+    let key = ("g".to_owned(), "mb".to_owned());
+    let heartbeat = Arc::new(HeldHeartbeat::with_acknowledgements());
+    assert!(holder.ask(&mut world, key, Held { request, heartbeat }));
+    world.run(&format!("chb v=1 g=g m=ma e={first} o="), None);
+    holder.run(&mut world);
+    assert_eq!(holder.told(), ["mb"]);
+}
+
+#[test]
+fn an_epoch_that_is_all_that_is_new_is_told_when_a_hold_ends() {
+    let mut world = world("");
+    consumer_group(&mut world, &["ma", "mb", "mc", "md"]);
+    let mut holder = Holder::default();
+    let before = epoch(&world, "ma");
+    for member in ["ma", "mb"] {
+        assert!(holder.send(&mut world, "g", member, before), "{member}");
+        assert!(!holder.heartbeat("g", member).has_new_epoch());
+    }
+    // A fifth member gets nothing: there are four partitions.
+    world.run("chb v=1 g=g m=me e=0 rt=5000 o= t=t1", None);
+    holder.run(&mut world);
+    assert_eq!(holder.told(), Vec::<String>::new());
+    assert!(holder.heartbeat("g", "ma").has_new_epoch());
+    // One that comes then does not hear of it either, nor is anything written.
+    assert!(holder.send(&mut world, "g", "ma", before));
+    assert_eq!(epoch(&world, "ma"), before);
+    assert!(holder.heartbeat("g", "ma").has_new_epoch());
+    // One that leaves hears that it has.
+    let leave = GroupRequest::ConsumerGroupHeartbeat(ConsumerGroupHeartbeatRequest {
+        group_id: "g".into(),
+        member_id: "me".into(),
+        member_epoch: -1,
+        rebalance_timeout_ms: -1,
+        ..Default::default()
+    });
+    let heartbeat = Arc::new(HeldHeartbeat::with_acknowledgements());
+    submit(&mut world, leave, Some(heartbeat.clone())).expect("an answer");
+    assert_eq!(heartbeat.limits(), None);
+    holder.run(&mut world);
+    // The last time it is handled not to be held.
+    let request = format!("chb v=1 g=g m=ma e={before}");
+    world.run(&request, None);
+    assert_eq!(epoch(&world, "ma"), before + 2);
+    assert!(!holder.holds_unreleased("ma"), "what it said before is out of date");
+    assert!(holder.holds_unreleased("mb"));
+    world.check();
 }
 
 /// A timer that asks for a heartbeat again and again, while the target assignment that it is for is computed
@@ -685,8 +798,13 @@ fn random_lives_hold_nobody_who_has_something_to_hear() {
             holder.run(&mut world);
             for (group, member, epoch) in members(&world) {
                 if generator.chance(30) {
-                    let held = holder.send(&mut world, &group, &member, epoch);
+                    let held = match generator.chance(30) {
+                        true => holder.acknowledge(&mut world, &group, &member, epoch),
+                        false => holder.send(&mut world, &group, &member, epoch),
+                    };
                     history.push(format!("(heartbeat of {member} in {group}: held {held})"));
+                } else if generator.chance(20) && world.memory.failures.is_empty() {
+                    holder.end(&mut world, &group, &member);
                 }
             }
             holder.run(&mut world);
@@ -698,16 +816,20 @@ fn random_lives_hold_nobody_who_has_something_to_hear() {
     });
 }
 
+/// The next target assignment may be computed when the last one is old enough, by whoever asks then.
+fn is_behind(world: &World, group: &str) -> bool {
+    let group = world.shard().logged().consumer_group(group);
+    group.is_some_and(|group| group.epochs().assignment < group.epochs().group)
+}
+
 /// Nobody who is held would hear something if it asked again.
 fn probe(world: &mut World, holder: &mut Holder, history: &mut Vec<String>) {
     holder.run(world);
     let keys: Vec<(String, String)> = holder.held.keys().cloned().collect();
     for key in keys {
         let Some(held) = holder.held.get(&key) else { continue };
-        let group = world.shard().logged().consumer_group(&key.0);
-        let is_behind = group.is_some_and(|group| group.epochs().assignment < group.epochs().group);
-        if is_behind {
-            continue; // The next target assignment may be computed when the last one is old enough.
+        if is_behind(world, &key.0) {
+            continue;
         }
         history.push(format!("(probe of {} in {})", key.1, key.0));
         let request = held.request.clone();

@@ -53,22 +53,22 @@ pub async fn beat(
     tokio::time::timeout(WAIT, answered).await.expect("an answer")
 }
 
-/// Joins, and acknowledges what it is given; its epoch.
-pub async fn join(client: &Client, member: &str) -> i32 {
-    let request = ConsumerGroupHeartbeatRequest {
+/// All that a member can say, which is always answered.
+fn full(member: &str, epoch: i32) -> ConsumerGroupHeartbeatRequest {
+    ConsumerGroupHeartbeatRequest {
         rebalance_timeout_ms: 60_000,
         subscribed_topic_names: Some(vec!["t".into()]),
         topic_partitions: Some(Vec::new()),
-        ..bare(member, 0)
-    };
-    let mut response = beat(client, request).await;
+        ..bare(member, epoch)
+    }
+}
+
+/// Joins, and acknowledges what it is given; its epoch.
+pub async fn join(client: &Client, member: &str) -> i32 {
+    let mut response = beat(client, full(member, 0)).await;
     for _ in 0..2 {
         assert_eq!(response.error_code, ErrorCode::NONE, "{response:?}");
-        let acknowledges = ConsumerGroupHeartbeatRequest {
-            topic_partitions: Some(Vec::new()),
-            ..bare(member, response.member_epoch)
-        };
-        response = beat(client, acknowledges).await;
+        response = beat(client, full(member, response.member_epoch)).await;
     }
     response.member_epoch
 }
@@ -138,21 +138,15 @@ async fn another_request_on_the_connection_ends_the_wait() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_next_heartbeat_is_asked_for_soon_when_one_could_not_be_held() {
     let broker = broker(true).await;
-    // librdkafka gives a heartbeat up after the interval that it was told.
-    let options = Options::default().with_software_name("apache-kafka-java");
+    let options = Options::default().with_software_name("thalweg");
     let client =
         Client { connection: Connection::open(&broker.bootstrap(), &options).await.unwrap() };
     topic(&client).await;
     let epoch = join(&client, "ma").await;
-    let owns = || ConsumerGroupHeartbeatRequest {
-        topic_partitions: Some(Vec::new()),
-        ..bare("ma", epoch)
-    };
-    // One that has been held for its time is followed by the next after the interval, and so is one of a member
-    // that always has something to hear.
+    // One of a member that always has something to hear is followed by the next after the interval.
     let mut told = Vec::new();
     for _ in 0..3 {
-        told.push(beat(&client, owns()).await.heartbeat_interval_ms);
+        told.push(beat(&client, full("ma", epoch)).await.heartbeat_interval_ms);
     }
     assert_eq!(
         told,
@@ -170,6 +164,40 @@ async fn the_next_heartbeat_is_asked_for_soon_when_one_could_not_be_held() {
     let answer = answer.await.unwrap();
     assert!(answer.assignment.is_some());
     assert_eq!(answer.heartbeat_interval_ms, 450);
+    broker.shut_down().await;
+}
+
+/// The Java client, while its next heartbeat is due and the last one is in flight, waits in a loop that takes a whole core:
+/// it is never told to send the next one soon, and hears nothing later than it knows.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_waits_in_a_loop_is_held_for_no_longer_than_it_was_told() {
+    let broker = broker(true).await;
+    let options = Options::default().with_software_name("apache-kafka-java");
+    let client =
+        Client { connection: Connection::open(&broker.bootstrap(), &options).await.unwrap() };
+    topic(&client).await;
+    let epoch = join(&client, "ma").await;
+    // What it acknowledges is held like any other.
+    let owns =
+        ConsumerGroupHeartbeatRequest { topic_partitions: Some(Vec::new()), ..bare("ma", epoch) };
+    let answer = held(&broker, &client, owns).await;
+    tokio::time::sleep(Duration::from_millis(450)).await;
+    client.connection.send(&ListGroupsRequest::default()).await.unwrap();
+    assert_eq!(answer.await.unwrap().heartbeat_interval_ms, 9_000);
+    let answer = held(&broker, &client, bare("ma", epoch)).await;
+    let other = connect(&broker).await;
+    let second = join(&other, "mb").await;
+    let answer = answer.await.unwrap();
+    assert!(answer.assignment.is_some());
+    assert_eq!((answer.heartbeat_interval_ms, answer.error_code), (9_000, ErrorCode::NONE));
+    // The other one waits for what this one has not given up, whatever its epoch.
+    let waits = held(&broker, &other, bare("mb", second)).await;
+    let given_up = ConsumerGroupHeartbeatRequest {
+        topic_partitions: Some(Vec::new()),
+        ..bare("ma", answer.member_epoch)
+    };
+    beat(&client, given_up).await;
+    assert!(waits.await.unwrap().assignment.is_some());
     broker.shut_down().await;
 }
 

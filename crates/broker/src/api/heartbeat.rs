@@ -30,8 +30,12 @@ use crate::broker::Broker;
 use crate::net::budget::Charge;
 use crate::net::frame::NextRequest;
 
-/// Part of the session timeout for which a heartbeat may be held.
-const SESSION_PART: u32 = 3;
+/// Part of the session timeout for which a heartbeat may be held whose client sends the next one by then, or
+/// with the answer: what lies between two is no longer than it is with an interval of that part.
+const SESSION_PART: u32 = 2;
+
+/// The same for one whose client may count its interval from the answer: what is held comes on top of it.
+const SESSION_PART_FROM_ANSWER: u32 = 3;
 
 /// Longest time for which a heartbeat is held. A client gives a request up after its own timeout, 30 s in the
 /// Java client, and nobody is told that.
@@ -40,9 +44,13 @@ const HOLD_MAX: Duration = Duration::from_secs(10);
 /// Shortest interval after which a member is asked for its next heartbeat, in milliseconds.
 const EXPEDITED_MS_MIN: i32 = 100;
 
-/// So many heartbeats in a row may be answered at once, as those of a rebalance are, and have the next one
-/// expedited. One whose member has something to hear at every heartbeat would be asked all the time.
+/// So many heartbeats in a row may be answered at once or soon, as those of a rebalance are, and have the next
+/// one expedited. One whose member has something to hear at every heartbeat, or whose client sends something else
+/// all the time, would be asked all the time.
 const UNHELD_MAX: u32 = 4;
+
+/// What was held for less counts as answered at once.
+const HELD_MIN: Duration = Duration::from_millis(EXPEDITED_MS_MIN as u64);
 
 /// How a client goes about heartbeats, of those that stand it that one is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +59,12 @@ enum Client {
     Pipelined,
     /// One heartbeat is in flight at a time.
     OneInFlight,
-    /// The same, and every answer says after which interval the next one is sent.
+    /// The same, and every answer says how long after the heartbeat the next one is sent.
     AdoptsInterval,
+    /// One is in flight at a time. The interval counts from the heartbeat that was sent, and anew from an answer
+    /// that says another one. A client whose next heartbeat is due while the last one is in flight waits for the
+    /// answer in a loop that takes a whole core (the Java client, 4.3).
+    WaitsAtInterval,
     /// One is in flight at a time, whose request times out, as if the coordinator were gone, after the interval
     /// that the last answer said, or one second if that is longer.
     TimesOutAfterInterval,
@@ -62,10 +74,10 @@ impl Client {
     fn of(software: &str, key: ApiKey) -> Option<Client> {
         match (software, key) {
             ("apache-kafka-java" | "thalweg-bench", ApiKey::HEARTBEAT) => Some(Client::Pipelined),
-            (
-                "apache-kafka-java" | "thalweg" | "thalweg-bench",
-                ApiKey::CONSUMER_GROUP_HEARTBEAT,
-            ) => Some(Client::AdoptsInterval),
+            ("apache-kafka-java" | "thalweg-bench", ApiKey::CONSUMER_GROUP_HEARTBEAT) => {
+                Some(Client::WaitsAtInterval)
+            }
+            ("thalweg", ApiKey::CONSUMER_GROUP_HEARTBEAT) => Some(Client::AdoptsInterval),
             ("librdkafka" | "confluent-kafka-python", ApiKey::CONSUMER_GROUP_HEARTBEAT) => {
                 Some(Client::TimesOutAfterInterval)
             }
@@ -91,7 +103,7 @@ pub(crate) struct Heartbeats {
     carries_records: bool,
     interval: Interval,
     last: Option<Arc<LastHeartbeat>>,
-    /// How many in a row were answered at once.
+    /// How many in a row were answered at once, or soon.
     unheld: u32,
 }
 
@@ -131,24 +143,14 @@ impl Heartbeats {
         }
         if R::API_KEY == ApiKey::SYNC_GROUP {
             // It says nothing about when heartbeats come.
-            return Some(Hold {
-                client,
-                measured: None,
-                last: Arc::default(),
-                may_expedite: false,
-            });
+            return Some(Hold { client, measured: None, last: Arc::default(), unheld: 0 });
         }
         let now = Instant::now();
         let last = self.last.get_or_insert_default();
         let held = Duration::from_millis(last.held_ms.swap(0, Ordering::Relaxed));
         let measured = self.interval.arrived(now, held);
-        self.unheld = if held.is_zero() { self.unheld.saturating_add(1) } else { 0 };
-        Some(Hold {
-            client,
-            measured,
-            last: Arc::clone(last),
-            may_expedite: client == Client::AdoptsInterval && self.unheld <= UNHELD_MAX,
-        })
+        self.unheld = if held < HELD_MIN { self.unheld.saturating_add(1) } else { 0 };
+        Some(Hold { client, measured, last: Arc::clone(last), unheld: self.unheld })
     }
 }
 
@@ -181,8 +183,8 @@ struct Hold {
     client: Client,
     measured: Option<Duration>,
     last: Arc<LastHeartbeat>,
-    /// If it is answered at once the next one may be asked for soon, which need not be.
-    may_expedite: bool,
+    /// How many in a row were answered at once, or soon, before.
+    unheld: u32,
 }
 
 impl Hold {
@@ -194,6 +196,9 @@ impl Hold {
             (Some(now), _, Client::TimesOutAfterInterval) => {
                 ms(now.min(self.last.interval_ms.load(Ordering::Relaxed))) * 9 / 10
             }
+            (Some(now), _, Client::WaitsAtInterval) => {
+                ms(now.min(self.last.interval_ms.load(Ordering::Relaxed)))
+            }
             (Some(now), _, _) => ms(now),
             (None, None, _) => Duration::ZERO,
             // It is answered when the next one comes, which may be late.
@@ -201,7 +206,11 @@ impl Hold {
             // If what was measured is too long, it is corrected step by step.
             (None, Some(measured), _) => measured * 9 / 10,
         };
-        interval.min(ms(limits.session_timeout_ms) / SESSION_PART).min(HOLD_MAX)
+        let part = match self.client {
+            Client::Pipelined | Client::AdoptsInterval | Client::WaitsAtInterval => SESSION_PART,
+            Client::OneInFlight | Client::TimesOutAfterInterval => SESSION_PART_FROM_ANSWER,
+        };
+        interval.min(ms(limits.session_timeout_ms) / part).min(HOLD_MAX)
     }
 }
 
@@ -216,8 +225,8 @@ pub(super) trait Holdable: Request<Response: Message + Send> + Send + 'static {
     fn is_ok(response: &Self::Response) -> bool;
     /// The interval after which the next one is sent, where the coordinator says it, in milliseconds.
     fn interval_ms(response: &Self::Response) -> Option<i32>;
-    /// Asks for the next heartbeat soon, where the protocol has the coordinator say when; gives after how long.
-    fn expedite_next(response: &mut Self::Response) -> Option<Duration>;
+    /// Asks for the next heartbeat soon, where the protocol has the coordinator say when.
+    fn expedite_next(response: &mut Self::Response);
     fn is_served(context: &Context) -> bool;
 }
 
@@ -270,9 +279,7 @@ impl Holdable for HeartbeatRequest {
         None
     }
 
-    fn expedite_next(_: &mut HeartbeatResponse) -> Option<Duration> {
-        None
-    }
+    fn expedite_next(_: &mut HeartbeatResponse) {}
 }
 
 impl Holdable for SyncGroupRequest {
@@ -298,9 +305,7 @@ impl Holdable for SyncGroupRequest {
         None
     }
 
-    fn expedite_next(_: &mut SyncGroupResponse) -> Option<Duration> {
-        None
-    }
+    fn expedite_next(_: &mut SyncGroupResponse) {}
 }
 
 impl Holdable for ConsumerGroupHeartbeatRequest {
@@ -325,10 +330,8 @@ impl Holdable for ConsumerGroupHeartbeatRequest {
         Some(response.heartbeat_interval_ms)
     }
 
-    fn expedite_next(response: &mut ConsumerGroupHeartbeatResponse) -> Option<Duration> {
-        let expedited_ms = expedited_ms(response.heartbeat_interval_ms);
-        response.heartbeat_interval_ms = expedited_ms;
-        u64::try_from(expedited_ms).ok().map(Duration::from_millis)
+    fn expedite_next(response: &mut ConsumerGroupHeartbeatResponse) {
+        response.heartbeat_interval_ms = expedited_ms(response.heartbeat_interval_ms);
     }
 }
 
@@ -409,9 +412,12 @@ impl Drop for Counted<'_> {
 }
 
 /// Asks for the next heartbeat soon in an answer that is not kept back any longer: until it comes there is none
-/// to hold, and what the member waits for may happen any moment.
-fn expedite<R: Holdable>(hold: &Hold, response: &mut R::Response) {
-    if hold.may_expedite && R::is_ok(response) {
+/// to hold, and what the member waits for may happen any moment. A client that has been asked so before, and was
+/// held, sends it at once: an interval that is the one it knows begins with what it has sent, not anew.
+fn expedite<R: Holdable>(hold: &Hold, held: Duration, response: &mut R::Response) {
+    let may_expedite =
+        hold.client == Client::AdoptsInterval && (hold.unheld <= UNHELD_MAX || held >= HELD_MIN);
+    if may_expedite && R::is_ok(response) {
         R::expedite_next(response);
     }
 }
@@ -425,7 +431,10 @@ async fn hold_back<R: Holdable>(
     next: &NextRequest,
 ) -> R::Response {
     // From here on: the shard may hold a heartbeat whose answer waits for the log.
-    let waiting = Waiting(Arc::default());
+    let waiting = Waiting(Arc::new(match hold.client {
+        Client::AdoptsInterval | Client::WaitsAtInterval => HeldHeartbeat::with_acknowledgements(),
+        _ => HeldHeartbeat::default(),
+    }));
     let heartbeat = &waiting.0;
     let begun = Instant::now();
     // All that is kept while it is held: names that the coordinator knows, or it would not be. Until that is
@@ -435,7 +444,7 @@ async fn hold_back<R: Holdable>(
     drop(charge);
     // It may have been held before it failed, with an append that it waited for.
     let Some(limits) = heartbeat.limits().filter(|_| R::is_ok(&response)) else {
-        expedite::<R>(hold, &mut response);
+        expedite::<R>(hold, begun.elapsed(), &mut response);
         return response;
     };
     let longest = hold.longest(limits);
@@ -448,23 +457,19 @@ async fn hold_back<R: Holdable>(
             biased;
             // First: what there is to say goes out with the answer that another request ends, too.
             () = released => {}
-            () = next.arrived() => {
-                let mut early = response.clone();
-                // One whose client sends all the time would be asked all the time.
-                if hold.client == Client::AdoptsInterval
-                    && R::expedite_next(&mut early).is_some_and(|soon| begun.elapsed() >= soon)
-                {
-                    response = early;
+            () = async { tokio::select! { () = next.arrived() => {}, () = &mut over => {} } } => {
+                if heartbeat.has_new_epoch() {
+                    response = ask(context, again, None, None).await;
                 }
+                expedite::<R>(hold, begun.elapsed(), &mut response);
                 break;
             }
-            () = &mut over => break,
         }
         heartbeat.reset();
         response = ask(context, again.again(), None, Some(heartbeat)).await;
         if heartbeat.limits().is_none() || !R::is_ok(&response) {
             context.broker.metrics.heartbeats_pushed.add(1);
-            expedite::<R>(hold, &mut response);
+            expedite::<R>(hold, begun.elapsed(), &mut response);
             break;
         }
     }
@@ -481,7 +486,7 @@ mod tests {
 
     fn hold(client: Client, measured: Option<Duration>) -> Hold {
         let last = LastHeartbeat { interval_ms: 5000.into(), ..Default::default() };
-        Hold { client, measured, last: Arc::new(last), may_expedite: false }
+        Hold { client, measured, last: Arc::new(last), unheld: 0 }
     }
 
     /// What is measured of a client that sends every 3 s, counted from its last heartbeat or from the
@@ -536,7 +541,13 @@ mod tests {
         );
         assert_eq!(longest(Client::Pipelined, None, minute, 45_000), HOLD_MAX);
         assert_eq!(longest(Client::Pipelined, None, Some(4 * SECOND), 45_000), 5 * SECOND);
-        assert_eq!(longest(Client::Pipelined, None, minute, 6_000), 2 * SECOND);
+        assert_eq!(longest(Client::Pipelined, None, minute, 6_000), 3 * SECOND);
+        assert_eq!(longest(Client::AdoptsInterval, Some(3000), None, 6_000), 3 * SECOND);
+        assert_eq!(longest(Client::WaitsAtInterval, Some(3000), None, 6_000), 3 * SECOND);
+        // No longer than the client was told.
+        assert_eq!(longest(Client::WaitsAtInterval, Some(9000), None, 45_000), 5 * SECOND);
+        assert_eq!(longest(Client::OneInFlight, None, minute, 6_000), 2 * SECOND);
+        assert_eq!(longest(Client::TimesOutAfterInterval, Some(5000), None, 6_000), 2 * SECOND);
         assert_eq!(longest(Client::OneInFlight, None, None, 45_000), Duration::ZERO);
         assert_eq!(longest(Client::OneInFlight, Some(-1), None, -1), Duration::ZERO);
     }

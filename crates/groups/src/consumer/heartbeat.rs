@@ -161,8 +161,15 @@ impl Step<'_, '_> {
         let subscription = self.subscription(bump, &member, &updated);
         let (epoch, target) = self.update_target(&subscription, &member, &updated);
         let changed = renamed || regex != RegexUpdate::None;
-        let updated = self.reconcile(updated, epoch, &target, changed, owned)?;
         let interval = self.cx.config.of_group(self.id);
+        // What is held is told its new epoch when the hold ends.
+        let is_bare = !joins && !changed && owned.is_none();
+        let may_lag = is_bare && context.hold.is_some() && interval.heartbeat_push;
+        let next = self.next_step(&updated, epoch, &target, changed, owned)?;
+        let updated = match next {
+            Some(next) if !(may_lag && is_epoch_alone(&updated, &next)) => self.take_step(next),
+            _ => updated,
+        };
         self.schedule_session(&updated.id, interval.session_timeout_ms);
         let is_full = request.rebalance_timeout_ms != -1
             && (request.subscribed_topic_names.is_some()
@@ -301,7 +308,7 @@ impl Step<'_, '_> {
         Ok(member.clone())
     }
 
-    /// The member's next step towards its target, and its record if there is one to make.
+    /// The member after its next step towards its target, and its record if there is one to make.
     pub(crate) fn reconcile(
         &mut self,
         member: ConsumerMember,
@@ -310,13 +317,26 @@ impl Step<'_, '_> {
         subscription_changed: bool,
         owned: Option<&[TopicPartitions]>,
     ) -> Result<ConsumerMember, Refused> {
+        let next = self.next_step(&member, target_epoch, target, subscription_changed, owned)?;
+        Ok(next.map_or(member, |next| self.take_step(next)))
+    }
+
+    /// The member's next step towards its target, if there is one to make.
+    fn next_step(
+        &self,
+        member: &ConsumerMember,
+        target_epoch: i32,
+        target: &MemberAssignment,
+        subscription_changed: bool,
+        owned: Option<&[TopicPartitions]>,
+    ) -> Result<Option<ConsumerMember>, Refused> {
         if !subscription_changed && member.is_reconciled_to(target_epoch) {
-            return Ok(member);
+            return Ok(None);
         }
-        let subscribed = self.subscribed_ids(&member);
-        let names_nothing = self.subscribed_names(&member).next().is_none();
+        let subscribed = self.subscribed_ids(member);
+        let names_nothing = self.subscribed_names(member).next().is_none();
         let group = self.group;
-        let next = Reconciliation {
+        Reconciliation {
             target_epoch,
             target,
             subscribed: &subscribed,
@@ -325,8 +345,10 @@ impl Step<'_, '_> {
             owned,
             is_owned: &|topic_id, partition| group.is_owned(topic_id, partition),
         }
-        .next(&member)?;
-        let Some(next) = next else { return Ok(member) };
+        .next(member)
+    }
+
+    fn take_step(&mut self, next: ConsumerMember) -> ConsumerMember {
         self.record(ConsumerGroupRecord::current_assignment(self.id, &next.id, Some(&next)));
         if !next.is_classic() {
             let timer = GroupTimer::Rebalance(self.id.clone(), next.id.clone());
@@ -337,13 +359,19 @@ impl Step<'_, '_> {
                 self.cx.out.cancel(timer);
             }
         }
-        Ok(next)
+        next
     }
 
     pub(crate) fn schedule_session(&mut self, member_id: &Arc<str>, timeout_ms: i32) {
         let timer = GroupTimer::ConsumerSession(self.id.clone(), member_id.clone());
         self.cx.out.schedule(timer, u64::try_from(timeout_ms).unwrap_or(0));
     }
+}
+
+/// Whether a step has nothing to tell a member but an epoch.
+fn is_epoch_alone(member: &ConsumerMember, next: &ConsumerMember) -> bool {
+    let is_held = |state| matches!(state, MemberState::Stable | MemberState::UnreleasedPartitions);
+    is_held(member.state) && is_held(next.state) && member.assigned == next.assigned
 }
 
 /// A member that says another epoch than the group's must give everything up, but for one that has

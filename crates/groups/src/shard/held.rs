@@ -68,6 +68,7 @@ impl GroupShard {
                     heartbeat: heartbeat.clone(),
                     awaits: Vec::new(),
                     is_hosted: false,
+                    epochs: None,
                 };
                 self.held.hold(group.id(), &member.id, held, limits);
             }
@@ -81,7 +82,8 @@ impl GroupShard {
             let limits =
                 HoldLimits { interval_ms: None, session_timeout_ms: classic.session_timeout_ms };
             let awaits = awaited(group, member);
-            let held = HeldMember { heartbeat: heartbeat.clone(), awaits, is_hosted: true };
+            let held =
+                HeldMember { heartbeat: heartbeat.clone(), awaits, is_hosted: true, epochs: None };
             self.held.hold(id, &member.id, held, limits);
         }
     }
@@ -111,12 +113,12 @@ impl GroupShard {
             interval_ms: Some(i32::MAX),
             session_timeout_ms: classic.session_timeout_ms,
         };
-        let held = HeldMember { heartbeat: held.clone(), awaits, is_hosted: true };
+        let held = HeldMember { heartbeat: held.clone(), awaits, is_hosted: true, epochs: None };
         self.held.hold(id, &member.id, held, limits);
     }
 
     /// Holds the answer to a heartbeat of a member of the consumer protocol if it says nothing, and the
-    /// member has nothing left to acknowledge.
+    /// member has nothing left to acknowledge, nor waits for the answer to what it acknowledges.
     pub(super) fn hold_consumer(
         &mut self,
         context: &RequestContext,
@@ -128,13 +130,14 @@ impl GroupShard {
         let is_nothing = matches!(response, GroupResponse::ConsumerGroupHeartbeat(answer)
             if answer.error_code.is_ok()
                 && answer.assignment.is_none()
-                && answer.member_epoch == request.member_epoch
-                // It may be what the member acknowledges, and waits to be told that it was heard.
-                && request.topic_partitions.is_none());
-        let Some(heartbeat) = self.may_hold(context, &request.group_id, out).filter(|_| is_nothing)
-        else {
+                // Who has left is told so.
+                && answer.member_epoch > 0
+                && answer.member_epoch == request.member_epoch);
+        let Some(heartbeat) = context.hold.as_ref().filter(|_| is_nothing) else { return };
+        // It may be what the member acknowledges, and waits to be told that it was heard.
+        if request.topic_partitions.is_some() && !heartbeat.holds_acknowledgements() {
             return;
-        };
+        }
         let Some((id, _)) = self.logged.group_with_id(&request.group_id) else { return };
         let Some(group) = self.logged.consumer_group(id) else { return };
         let Some(member) = group.member(&request.member_id) else { return };
@@ -142,6 +145,9 @@ impl GroupShard {
             return;
         }
         let config = self.config.of_group(id);
+        if !config.heartbeat_push {
+            return;
+        }
         let limits = HoldLimits {
             interval_ms: Some(config.heartbeat_interval_ms),
             session_timeout_ms: config.session_timeout_ms,
@@ -150,8 +156,14 @@ impl GroupShard {
         let may_assign_ms =
             epochs.assignment_timestamp_ms.saturating_add(i64::from(config.assignment_interval_ms));
         let may_assign_ms = may_assign_ms.max(self.consumers.assign_again_ms(id));
+        // What it has written releases it if that concerns the member, and is committed before it is held.
         let awaits = awaited(group, member);
-        let held = HeldMember { heartbeat: heartbeat.clone(), awaits, is_hosted: false };
+        let held = HeldMember {
+            heartbeat: heartbeat.clone(),
+            awaits,
+            is_hosted: false,
+            epochs: Some((member.epoch, epochs.assignment)),
+        };
         self.held.hold(id, &member.id, held, limits);
         // What is being computed elsewhere asks for a heartbeat itself if it does not count.
         let (_, assigning) = self.consumers.jobs(id);
@@ -229,7 +241,7 @@ impl GroupShard {
         match &**record {
             R::TargetAssignmentMember { key, .. } => self.held.retargeted(id, &key.member_id),
             R::TargetAssignmentMetadata { .. } => {
-                self.held.assignment_epoch_raised(id);
+                self.held.assignment_epoch_raised(id, group.epochs().assignment);
                 if group.classic_members() > 0 && !is_hosted(group, &self.config, id) {
                     // Members that Kafka's rules host are all to join again.
                     self.held.release_hosted(id);

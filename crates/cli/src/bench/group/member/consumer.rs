@@ -193,6 +193,11 @@ impl ConsumerMember {
             self.is_in_flight = true;
             self.heartbeat_due = now + self.interval;
             fx.requests.push(Request::ConsumerHeartbeat(say));
+            // Like the Java client it takes for acknowledged what it has sent: there may be nothing to answer for
+            // as long as a heartbeat may be held.
+            if owes_answer && std::mem::take(&mut self.is_settling) {
+                fx.notes.push(Note::Settled);
+            }
         }
         if self.state == State::Member {
             self.core.commit_if_due(now, spec, fx);
