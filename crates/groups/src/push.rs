@@ -56,7 +56,7 @@ pub struct HeldHeartbeat {
 #[derive(Default)]
 struct State {
     limits: Option<HoldLimits>,
-    /// The epoch that the member was told, and the group's.
+    /// The member's epoch when it was held, and that of the group's target assignment now.
     epochs: Option<(i32, Arc<AtomicI32>)>,
     is_released: bool,
     /// It has been answered: nobody waits for it any more.
@@ -98,8 +98,8 @@ impl HeldHeartbeat {
         state.is_released = false;
     }
 
-    /// Whether the member's epoch is another one since, or before, its heartbeat was held. That is not worth an
-    /// answer of its own, and whoever answers the heartbeat at last has it handled once more, not to be held.
+    /// Whether the group's target assignment has another epoch than the member. The member is to be told, but not
+    /// before the hold ends: whoever ends it has the heartbeat handled once more then, as one that is not held.
     pub fn has_new_epoch(&self) -> bool {
         let state = self.state();
         state.epochs.as_ref().is_some_and(|(told, now)| *told != now.load(Ordering::Relaxed))

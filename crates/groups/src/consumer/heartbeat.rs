@@ -162,7 +162,7 @@ impl Step<'_, '_> {
         let (epoch, target) = self.update_target(&subscription, &member, &updated);
         let changed = renamed || regex != RegexUpdate::None;
         let interval = self.cx.config.of_group(self.id);
-        // What is held is told its new epoch when the hold ends.
+        // What may be held, hears of a new epoch when the hold ends (see `push`).
         let is_bare = !joins && !changed && owned.is_none();
         let may_lag = is_bare && context.hold.is_some() && interval.heartbeat_push;
         let next = self.next_step(&updated, epoch, &target, changed, owned)?;
@@ -371,7 +371,10 @@ impl Step<'_, '_> {
 /// Whether a step has nothing to tell a member but an epoch.
 fn is_epoch_alone(member: &ConsumerMember, next: &ConsumerMember) -> bool {
     let is_held = |state| matches!(state, MemberState::Stable | MemberState::UnreleasedPartitions);
-    is_held(member.state) && is_held(next.state) && member.assigned == next.assigned
+    is_held(member.state)
+        && is_held(next.state)
+        && member.epoch != next.epoch
+        && member.assigned == next.assigned
 }
 
 /// A member that says another epoch than the group's must give everything up, but for one that has

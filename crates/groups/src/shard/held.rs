@@ -33,6 +33,7 @@ fn awaited(group: &ConsumerGroup, member: &ConsumerMember) -> Vec<(Uuid, i32)> {
 }
 
 impl GroupShard {
+    /// The heartbeat of a classic member, or its SyncGroup, if it may be held: what it wrote would release it.
     fn may_hold<'c>(
         &self,
         context: &'c RequestContext,
@@ -40,7 +41,6 @@ impl GroupShard {
         out: &Out,
     ) -> Option<&'c Arc<HeldHeartbeat>> {
         let heartbeat = context.hold.as_ref()?;
-        // What it has written is to be answered when it is committed.
         (out.records.is_empty() && self.config.of_group(group).heartbeat_push).then_some(heartbeat)
     }
 
@@ -156,7 +156,7 @@ impl GroupShard {
         let may_assign_ms =
             epochs.assignment_timestamp_ms.saturating_add(i64::from(config.assignment_interval_ms));
         let may_assign_ms = may_assign_ms.max(self.consumers.assign_again_ms(id));
-        // What it has written releases it if that concerns the member, and is committed before it is held.
+        // Its answer is there when what it wrote is committed; that releases it if it concerns the member.
         let awaits = awaited(group, member);
         let held = HeldMember {
             heartbeat: heartbeat.clone(),
