@@ -9,6 +9,8 @@ the clients' own heartbeat interval (3 s; the consumer protocol's is the broker'
 group soak. A row says
 
 - `held`: the share of members whose heartbeat is held, members that commit nothing, every 5 s, every second;
+- `cpu`: the share of a core that a member takes meanwhile, which commits nothing, and every 5 s: a client may
+  wait for the answer in a loop;
 - `commit`: the longest time from a commit to its answer;
 - `gap`: the longest time in which a member that keeps its partitions processed no record (50 records a second
   come for each of them);
@@ -120,19 +122,30 @@ class Group:
         return max(e["t"] for m in members for e in list(m.life.events) if e["e"] in ("assigned", "revoked"))
 
     def held(self):
-        """The share of members that are held."""
+        """The share of members that are held, and what share of a core a member takes."""
         # A member that has just been told something is not held at first.
         time.sleep(2.5 * CONSUMER_HEARTBEAT_MS / 1000)
         seen = []
-        end = time.monotonic() + LOOK_SECONDS
+        begun, before = time.monotonic(), self.cpu_seconds()
+        end = begun + LOOK_SECONDS
         while time.monotonic() < end:
             if not self.place.push:
                 # As long, for the longest commit.
                 time.sleep(end - time.monotonic())
-                return 0.0
+                seen = [0]
+                break
             seen.append(self.place.metric("thalweg_heartbeats_held"))
             time.sleep(0.02)
-        return statistics.mean(seen) / len(self.members)
+        took = (self.cpu_seconds() - before) / (time.monotonic() - begun)
+        return statistics.mean(seen) / len(self.members), took / len(self.members)
+
+    def cpu_seconds(self):
+        """What the members have taken so far, all together."""
+        ticks = 0
+        for member in self.members:
+            stat = pathlib.Path(f"/proc/{member.process.pid}/stat").read_text()
+            ticks += sum(int(field) for field in stat.rpartition(")")[2].split()[11:13])
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def commit(self):
         """The longest commit."""
@@ -214,12 +227,9 @@ class Place:
     def row(self, client, protocol):
         out = {"client": client, "protocol": protocol}
         for commit_ms, what in [(1000, "held at 1 s"), (5000, "held at 5 s"), (NEVER_MS, "held")]:
-            if commit_ms == 5000 and not self.push:
-                out[what] = 0.0
-                continue
             group = Group(self, client, protocol, commit_ms)
             try:
-                out[what] = group.held()
+                out[what], out[what.replace("held", "cpu")] = group.held()
                 if commit_ms == 1000:
                     out["commit"] = group.commit()
                 if commit_ms == NEVER_MS:
@@ -246,14 +256,14 @@ def shown(values):
 
 def table(rows):
     lines = [
-        "| client | protocol | push | held | at 5 s | at 1 s | commit ms | gap ms | leave ms | to others ms "
-        "| subscribe ms |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "| client | protocol | push | held | at 5 s | at 1 s | cpu | cpu at 5 s | commit ms | gap ms "
+        "| leave ms | to others ms | subscribe ms |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         lines.append(
             f"| {row['client']} | {row['protocol']} | {row['push']} | {row['held']:.2f} | {row['held at 5 s']:.2f} "
-            f"| {row['held at 1 s']:.2f} | {row['commit']:.0f} | {row['gap']:.0f} | {shown(row['leave'])} "
+            f"| {row['held at 1 s']:.2f} | {row['cpu']:.3f} | {row['cpu at 5 s']:.3f} | {row['commit']:.0f} | {row['gap']:.0f} | {shown(row['leave'])} "
             f"| {shown(row['to others'])} | {shown(row['subscribe'])} |"
         )
     return "\n".join(lines)

@@ -89,6 +89,12 @@ pub async fn held(
     answer
 }
 
+/// A client of another make, as far as it says itself.
+async fn connect_as(broker: &TestBroker, software: &str) -> Client {
+    let options = Options::default().with_software_name(software);
+    Client { connection: Connection::open(&broker.bootstrap(), &options).await.unwrap() }
+}
+
 pub async fn topic(client: &Client) -> Uuid {
     assert_eq!(client.coordinator("g").await, ErrorCode::NONE);
     client.create("t", 2, &[]).await
@@ -138,9 +144,7 @@ async fn another_request_on_the_connection_ends_the_wait() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_next_heartbeat_is_asked_for_soon_when_one_could_not_be_held() {
     let broker = broker(true).await;
-    let options = Options::default().with_software_name("thalweg");
-    let client =
-        Client { connection: Connection::open(&broker.bootstrap(), &options).await.unwrap() };
+    let client = connect_as(&broker, "thalweg").await;
     topic(&client).await;
     let epoch = join(&client, "ma").await;
     // One of a member that always has something to hear is followed by the next after the interval.
@@ -172,9 +176,7 @@ async fn the_next_heartbeat_is_asked_for_soon_when_one_could_not_be_held() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_java_client_is_never_asked_for_its_next_heartbeat_soon() {
     let broker = broker(true).await;
-    let options = Options::default().with_software_name("apache-kafka-java");
-    let client =
-        Client { connection: Connection::open(&broker.bootstrap(), &options).await.unwrap() };
+    let client = connect_as(&broker, "apache-kafka-java").await;
     topic(&client).await;
     let epoch = join(&client, "ma").await;
     // What it acknowledges is held like any other.
