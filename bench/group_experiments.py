@@ -40,6 +40,9 @@ CELLS = [
     (3000, 3000, "join", {"rounds": 4}),
     (3000, 3000, "leave", {"rounds": 4}),
     (3000, 3000, "storm", {"duration": 30}),
+    # Two or three each: a newcomer gets some, and the others' change hands.
+    (3000, 6100, "join", {"rounds": 4}),
+    (3000, 6100, "leave", {"rounds": 4}),
 ]
 TIMEOUT_SECONDS = 180
 CONSUMER_GROUP_HEARTBEAT = 68
@@ -82,9 +85,11 @@ def rebalance(bench, name):
     bench.settings.update({"heartbeat ms": heartbeat_ms, "session ms": SESSION_MS})
     bench.settings.update(configs(heartbeat_ms))
     wanted = [cell for cell in bench.args.cells.split(",") if cell]
-    cells = [cell for cell in CELLS if not wanted or f"{cell[0]}:{cell[2]}" in wanted]
-    if not cells:
-        raise Failure(f"--cells: there are {', '.join(f'{cell[0]}:{cell[2]}' for cell in CELLS)}")
+    known = set().union(*map(names_of, CELLS))
+    unknown = [cell for cell in wanted if cell not in known]
+    if unknown:
+        raise Failure(f"--cells: there are {', '.join(sorted(known))}, but no {', '.join(unknown)}")
+    cells = [cell for cell in CELLS if not wanted or names_of(cell) & set(wanted)]
     running, runs, offered = {}, [], {}
     try:
         for system in systems:
@@ -118,6 +123,12 @@ def rebalance(bench, name):
         for server in running.values():
             server.remove()
     return None, None
+
+
+def names_of(cell):
+    """What --cells may call it: all of so many members, or the one of so many partitions."""
+    members, partitions, scenario, _ = cell
+    return {f"{members}:{scenario}", f"{members}x{partitions}:{scenario}"}
 
 
 def topic_of(partitions):
