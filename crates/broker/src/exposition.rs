@@ -327,7 +327,7 @@ pub(crate) fn text(broker: &Broker) -> String {
     page.family(
         "thalweg_group_rebalances_total",
         "counter",
-        "Rebalances of groups that the coordinator assigns, by what began them.",
+        "Rebalances of groups, by what began them.",
     );
     for (kind, count) in TriggerKind::ALL.into_iter().zip(done.rebalances.triggered) {
         let label = format!("{{trigger=\"{}\"}}", kind.name());

@@ -7,14 +7,16 @@
 //!
 //! Nothing decides by what is kept here. After a restart it is empty.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::ops::AddAssign;
 use std::sync::Arc;
 
 use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::Uuid;
-use thalweg_wire::messages::group_rebalances::{GroupRebalance, PartitionMove, RebalanceTrigger};
+use thalweg_wire::messages::group_rebalances::{
+    GroupRebalance, PartitionMove, RebalanceTrigger, RebalanceWait,
+};
 
 use crate::assignor::MemberAssignment;
 use crate::consumer::{ConsumerGroup, ConsumerMember};
@@ -25,7 +27,7 @@ const PER_GROUP: usize = 10;
 /// Moves that are kept of a rebalance that is over: those whose partition had no owner for longest.
 const MOVES_KEPT: usize = 32;
 /// Triggers that are kept of a rebalance.
-const TRIGGERS_KEPT: usize = 16;
+pub(crate) const TRIGGERS_KEPT: usize = 16;
 /// Rebalances that are kept of all groups of a partition of `__consumer_offsets`.
 const PER_SHARD: usize = 500;
 /// Bytes that are kept of a name or a reason, all of which clients choose. Java's cuts its reasons at 255.
@@ -44,16 +46,23 @@ pub enum TriggerKind {
     Regex,
     /// Topics that the group subscribes to changed.
     Topics,
+    /// A member of a group at the barrier joined again, which its leader may do at any time, and others when
+    /// they own something else.
+    Rejoined,
+    /// The coordinator had a reason of its own.
+    Coordinator,
 }
 
 impl TriggerKind {
     /// All of them, in the order of their numbers.
-    pub const ALL: [TriggerKind; 5] = [
+    pub const ALL: [TriggerKind; 7] = [
         TriggerKind::Joined,
         TriggerKind::Left,
         TriggerKind::Subscription,
         TriggerKind::Regex,
         TriggerKind::Topics,
+        TriggerKind::Rejoined,
+        TriggerKind::Coordinator,
     ];
 
     /// Its number in [`RebalanceTrigger::kind`].
@@ -74,7 +83,28 @@ impl TriggerKind {
             TriggerKind::Subscription => "subscription",
             TriggerKind::Regex => "regex",
             TriggerKind::Topics => "topics",
+            TriggerKind::Rejoined => "rejoined",
+            TriggerKind::Coordinator => "coordinator",
         }
+    }
+}
+
+/// What a rebalance at the barrier waits for, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitStep {
+    /// All members to join again.
+    Join,
+    /// The leader's assignment.
+    Assignment,
+    /// All members to ask for theirs.
+    Sync,
+}
+
+impl WaitStep {
+    /// What is known of a step: the member that ended it, and when; or one that it waits for, and -1.
+    pub(crate) fn wait(self, member: &str, ended_ms: i64) -> RebalanceWait {
+        let member = text(member);
+        RebalanceWait { step: self as i8, member, ended_ms, ..Default::default() }
     }
 }
 
@@ -186,14 +216,21 @@ pub(crate) struct Rebalances {
     freed: Vec<Partition>,
     /// Why the members that the step of now takes out have to go.
     reason: String,
+    /// The members of the classic group that the step of now makes a consumer group: they have not joined.
+    converted: BTreeSet<Arc<str>>,
     observer: Observer,
 }
 
-fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     text[..text.floor_char_boundary(TEXT_MAX)].to_owned()
 }
 
-fn trigger(kind: TriggerKind, subject: &str, client_id: &str, reason: &str) -> RebalanceTrigger {
+pub(crate) fn trigger(
+    kind: TriggerKind,
+    subject: &str,
+    client_id: &str,
+    reason: &str,
+) -> RebalanceTrigger {
     RebalanceTrigger {
         kind: kind.number(),
         subject: text(subject),
@@ -208,6 +245,10 @@ impl History {
         self.changes
             .entry(partition)
             .or_insert_with(|| Change { freed_ms: -1, ..Default::default() })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.all.is_empty() && self.changes.is_empty() && self.moving.is_empty()
     }
 
     fn begin_move(&mut self, partition: Partition, moved: Move) {
@@ -260,8 +301,8 @@ pub fn unowned_ms(moved: &PartitionMove) -> i64 {
     }
 }
 
-/// Keeps a move that is over with its rebalance.
-fn keep(rebalance: &mut GroupRebalance, moved: PartitionMove) {
+/// Keeps a move with its rebalance.
+pub(crate) fn keep(rebalance: &mut GroupRebalance, moved: PartitionMove) {
     rebalance.moves.push(moved);
     // Not one by one: each time looks at all of them.
     if rebalance.moves.len() > 4 * MOVES_KEPT {
@@ -285,17 +326,40 @@ impl Rebalances {
         self.counters
     }
 
+    /// The same, to count what is not seen in records.
+    pub fn counters_mut(&mut self) -> &mut RebalanceCounters {
+        &mut self.counters
+    }
+
+    /// Counts a rebalance by what began it first.
+    pub fn count_trigger(&mut self, triggers: &[RebalanceTrigger]) {
+        if let Some(first) = triggers.first().and_then(|first| TriggerKind::of(first.kind)) {
+            self.counters.triggered[first as usize] += 1;
+        }
+    }
+
     /// A request, a timer or an event is handled. What was seen in the last one has begun an epoch, or is
     /// no reason for one.
     pub fn begin_step(&mut self) {
         self.seen.clear();
         self.freed.clear();
         self.reason.clear();
+        self.converted.clear();
+    }
+
+    /// A classic group with these members becomes a consumer group.
+    pub fn converts(&mut self, members: impl Iterator<Item = Arc<str>>) {
+        self.converted.extend(members);
     }
 
     /// Says why the members that are taken out next have to go.
     pub fn reason(&mut self, reason: &str) {
         self.reason = text(reason);
+    }
+
+    /// Why the members that are taken out now have to go.
+    pub fn reason_given(&self) -> &str {
+        &self.reason
     }
 
     /// A member is in the log as `member`, or not any more.
@@ -306,6 +370,7 @@ impl Rebalances {
         member: Option<&ConsumerMember>,
     ) {
         let (kind, subject, reason) = match (before, member) {
+            (None, Some(member)) if self.converted.contains(&member.id) => return,
             (None, Some(member)) => (TriggerKind::Joined, member, ""),
             (Some(member), None) => (TriggerKind::Left, member, self.reason.as_str()),
             (Some(before), Some(member)) => {
@@ -372,23 +437,41 @@ impl Rebalances {
         let seen = self.seen.extract_if(.., its_own).map(|seen| seen.trigger);
         let mut triggers: Vec<RebalanceTrigger> = seen.collect();
         if triggers.is_empty() {
-            triggers.push(trigger(TriggerKind::Topics, "", "", ""));
+            let why = "the coordinator assigns the group from here on";
+            triggers.push(match self.converted.is_empty() {
+                true => trigger(TriggerKind::Topics, "", "", ""),
+                false => trigger(TriggerKind::Coordinator, "", "", why),
+            });
         }
         let trigger_count = i32::try_from(triggers.len()).unwrap_or(i32::MAX);
         triggers.truncate(TRIGGERS_KEPT);
-        let first = triggers.first().and_then(|first| TriggerKind::of(first.kind));
-        let history = self.groups.entry(group.clone()).or_default();
-        if let Some(first) = first {
-            self.counters.triggered[first as usize] += 1;
-        }
-        history.all.push_back(GroupRebalance {
+        self.count_trigger(&triggers);
+        let rebalance = GroupRebalance {
             epoch,
             began_ms: now_ms,
             members: i32::try_from(members).unwrap_or(i32::MAX),
             triggers,
             trigger_count,
             ..Default::default()
-        });
+        };
+        self.push(group, rebalance);
+    }
+
+    /// A rebalance at the barrier is over, or has gone on as another.
+    pub fn ended(&mut self, group: &Arc<str>, mut rebalance: GroupRebalance, now_ms: i64) {
+        rebalance.over_ms = now_ms;
+        keep_longest(&mut rebalance);
+        rebalance.moves.shrink_to_fit();
+        if rebalance.superseded_by < 0 {
+            self.counters.took.add(now_ms.saturating_sub(rebalance.began_ms));
+        }
+        self.observer.is_over(group, &rebalance);
+        self.push(group, rebalance);
+    }
+
+    fn push(&mut self, group: &Arc<str>, rebalance: GroupRebalance) {
+        let history = self.groups.entry(group.clone()).or_default();
+        history.all.push_back(rebalance);
         if history.all.len() > PER_GROUP {
             history.all.pop_front();
         } else {
@@ -399,6 +482,9 @@ impl Rebalances {
             && let Some(history) = self.groups.get_mut(&oldest)
         {
             history.all.pop_front();
+            if history.is_empty() {
+                self.groups.remove(&oldest);
+            }
         }
     }
 
@@ -614,6 +700,16 @@ impl Rebalances {
     /// is not so.
     pub fn reverted(&mut self, group: &str, epoch: Option<i32>) {
         let Some(epoch) = epoch else { return self.forget(group) };
+        self.close(group, epoch);
+    }
+
+    /// The group goes on as a classic one, and knows itself what is under way in it.
+    pub fn becomes_classic(&mut self, group: &str) {
+        self.close(group, i32::MAX);
+    }
+
+    /// Only what is over is kept, up to an epoch.
+    fn close(&mut self, group: &str, epoch: i32) {
         if let Some(history) = self.groups.get_mut(group) {
             history.changes.clear();
             history.moving.clear();
@@ -622,7 +718,7 @@ impl Rebalances {
         }
     }
 
-    /// The group is no consumer group any more.
+    /// The group is gone.
     pub fn forget(&mut self, group: &str) {
         self.groups.remove(group);
         self.order.retain(|other| **other != *group);

@@ -1,7 +1,7 @@
 //! Groups of classic consumers that the coordinator assigns, with consumers that do what consumers do.
 //! There is no oracle for them: what must hold is checked.
 
-mod client;
+pub mod client;
 mod random;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,12 +1,15 @@
 //! What the coordinator tells of its groups' rebalances.
 
 use thalweg_groups::{
-    GroupConfig, GroupRequest, GroupResponse, RequestContext, Submission, TriggerKind, unowned_ms,
+    ClassicRebalanceMode, GroupConfig, GroupEvent, GroupRequest, GroupResponse, RequestContext,
+    Submission, TriggerKind, WaitStep, unowned_ms,
 };
+use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::GroupRebalances;
 use thalweg_wire::messages::group_rebalances::GroupRebalance;
 use thalweg_wire::{GROUP_REBALANCES_TAG, Message as _, Reader};
 
+use crate::hosted::client::{Client, GROUP};
 use crate::script::World;
 
 /// What is told of a group.
@@ -86,7 +89,7 @@ fn a_partition_that_moves_is_told_with_who_waits_for_whom() {
     let counters = world.shard().counters().rebalances;
     assert_eq!(
         (counters.triggered, counters.moves, counters.took.count()),
-        ([2, 0, 0, 0, 0], 3, 2)
+        ([2, 0, 0, 0, 0, 0, 0], 3, 2)
     );
     assert_eq!((counters.revocation.count(), counters.revocation.sum_ms()), (1, 20));
     assert_eq!((counters.unowned.sum_ms(), counters.took.sum_ms()), (3, 123));
@@ -165,4 +168,269 @@ fn what_clients_say_is_cut() {
     let told = told(&mut world, "g");
     let [formed] = told.rebalances.as_slice() else { panic!("{told:?}") };
     assert_eq!(formed.triggers[0].client_id, "ä".repeat(127));
+}
+
+/// A group at the barrier, of clients as unmodified as tests have them.
+fn barrier(delay_ms: u32) -> World {
+    let mut world = World::new(GroupConfig::default());
+    world.run(&format!("new mode=barrier delay={delay_ms}"), None);
+    world.run("topic n=t1 p=2", None);
+    world
+}
+
+fn set_mode(world: &mut World, mode: ClassicRebalanceMode) {
+    let mut config = (*world.config).clone();
+    config.consumer.classic_rebalance_mode = mode;
+    world.config = config.into();
+    world.memory.event(GroupEvent::Config(world.config.clone()));
+}
+
+fn client(world: &mut World, name: &str, assignor: &'static str) -> Client {
+    let mut client = Client::new(name.to_owned(), &[assignor], &["t1"]);
+    client.run(world);
+    client
+}
+
+fn newest(world: &mut World) -> GroupRebalance {
+    let told = told(world, GROUP);
+    assert_eq!(told.mode, "barrier");
+    told.rebalances.into_iter().next().expect("a rebalance")
+}
+
+/// Steps, members and times since the rebalance began; -1 where it waits.
+fn waits(rebalance: &GroupRebalance) -> Vec<(i8, &str, i64)> {
+    let since = |ms: i64| if ms < 0 { -1 } else { ms - rebalance.began_ms };
+    rebalance.waits.iter().map(|one| (one.step, &*one.member, since(one.ended_ms))).collect()
+}
+
+const JOIN: i8 = WaitStep::Join as i8;
+const ASSIGNMENT: i8 = WaitStep::Assignment as i8;
+const SYNC: i8 = WaitStep::Sync as i8;
+
+#[test]
+fn a_rebalance_at_the_barrier_is_told_with_who_was_waited_for() {
+    let mut world = barrier(3000);
+    let mut a = client(&mut world, "a", "range");
+    let formed = newest(&mut world);
+    assert_eq!(trigger(&formed), (TriggerKind::Joined, &*a.member_id, ""));
+    assert_eq!((formed.epoch, formed.over_ms, formed.superseded_by), (1, -1, -1));
+    assert_eq!(waits(&formed), []);
+    world.memory.advance(3000);
+    a.run(&mut world);
+    let formed = newest(&mut world);
+    let id = a.member_id.clone();
+    assert_eq!(waits(&formed), [(JOIN, &*id, 3000), (ASSIGNMENT, &id, 3000)]);
+    assert_eq!((formed.members, formed.move_count, formed.over_ms - formed.began_ms), (1, 2, 3000));
+    assert!(formed.moves.iter().all(|m| m.from.is_none() && m.to.as_deref() == Some(&*id)));
+
+    let mut b = client(&mut world, "b", "range");
+    let joined = newest(&mut world);
+    assert_eq!(trigger(&joined), (TriggerKind::Joined, &*b.member_id, ""));
+    assert_eq!(waits(&joined), [(JOIN, &*a.member_id, -1)]);
+    world.memory.advance(100);
+    a.heartbeat(&mut world);
+    a.receive(&mut world);
+    world.memory.advance(20);
+    // It joins again, and is the leader.
+    a.send(&mut world);
+    a.receive(&mut world);
+    assert_eq!(
+        waits(&newest(&mut world)),
+        [(JOIN, &*a.member_id, 120), (ASSIGNMENT, &a.member_id, -1)]
+    );
+    world.memory.advance(5);
+    a.run(&mut world);
+    let assigned = newest(&mut world);
+    assert_eq!(waits(&assigned)[1..], [(ASSIGNMENT, &*a.member_id, 125), (SYNC, &b.member_id, -1)]);
+    world.memory.advance(7);
+    b.run(&mut world);
+    let over = newest(&mut world);
+    let all =
+        [(JOIN, &*a.member_id, 120), (ASSIGNMENT, &a.member_id, 125), (SYNC, &b.member_id, 132)];
+    assert_eq!(waits(&over), all);
+    let since = |ms: i64| ms - over.began_ms;
+    assert_eq!(
+        (over.epoch, over.members, since(over.assigned_ms), since(over.over_ms)),
+        (2, 2, 125, 132)
+    );
+    let [moved] = over.moves.as_slice() else { panic!("{over:?}") };
+    assert_eq!(
+        (moved.from.as_deref(), moved.to.as_deref()),
+        (Some(&*a.member_id), Some(&*b.member_id))
+    );
+    let times = (since(moved.told_ms), since(moved.freed_ms), since(moved.taken_ms));
+    assert_eq!((times, unowned_ms(moved), &*moved.topic), ((100, 120, 132), 12, "t1"));
+
+    let counters = world.shard().counters().rebalances;
+    let told = (counters.triggered, counters.moves, counters.took.count(), counters.took.sum_ms());
+    assert_eq!(told, ([2, 0, 0, 0, 0, 0, 0], 3, 2, 3132));
+    // Two that nobody had stood still until the group had formed.
+    assert_eq!((counters.unowned.count(), counters.unowned.sum_ms()), (3, 6012));
+    assert_eq!((counters.revocation.count(), counters.revocation.sum_ms()), (1, 20));
+}
+
+/// What a cooperative member is to give up goes to the next one in the rebalance after the one that said so.
+#[test]
+fn what_cooperative_members_give_up_is_told_with_where_it_goes() {
+    let mut world = barrier(0);
+    let mut a = client(&mut world, "a", "cooperative-sticky");
+    world.memory.advance(1);
+    a.run(&mut world);
+    let mut b = client(&mut world, "b", "cooperative-sticky");
+    world.memory.advance(10);
+    a.heartbeat(&mut world);
+    a.receive(&mut world);
+    a.send(&mut world);
+    a.receive(&mut world);
+    b.run(&mut world);
+    // Its assignment is smaller, and it gives the rest up and joins again.
+    a.send(&mut world);
+    world.memory.advance(4);
+    a.run(&mut world);
+    b.run(&mut world);
+    let told_of = told(&mut world, GROUP).rebalances;
+    let [again, joined, _] = told_of.as_slice() else { panic!("{told_of:?}") };
+    assert_eq!(trigger(again), (TriggerKind::Rejoined, &*a.member_id, ""));
+    assert_eq!((joined.move_count, joined.over_ms >= 0), (0, true));
+    world.memory.advance(6);
+    b.beat(&mut world);
+    a.run(&mut world);
+    b.run(&mut world);
+    let again = newest(&mut world);
+    let [moved] = again.moves.as_slice() else { panic!("{again:?}") };
+    assert_eq!(
+        (moved.from.as_deref(), moved.to.as_deref()),
+        (Some(&*a.member_id), Some(&*b.member_id))
+    );
+    assert_eq!(moved.freed_ms, again.began_ms);
+    assert_eq!((moved.freed_ms - moved.told_ms, moved.taken_ms - moved.freed_ms), (4, 6));
+    assert_eq!(world.shard().counters().rebalances.moves, 3);
+}
+
+#[test]
+fn a_rebalance_at_the_barrier_says_what_began_it() {
+    let mut world = barrier(0);
+    let mut all: Vec<Client> =
+        ["a", "b", "c", "d"].map(|name| client(&mut world, name, "range")).into();
+    let settle = |world: &mut World, all: &mut [Client]| {
+        for _ in 0..4 {
+            world.memory.advance(1);
+            all.iter_mut().for_each(|client| client.beat(world));
+        }
+        assert!(
+            world
+                .shard()
+                .group(GROUP)
+                .is_some_and(|group| group.unsynced_members().next().is_none())
+        );
+    };
+    settle(&mut world, &mut all);
+    // Who leaves, and who is not heard of.
+    let mut gone = all.remove(3);
+    gone.leave(&mut world);
+    assert_eq!(
+        trigger(&newest(&mut world)),
+        (TriggerKind::Left, &*gone.member_id, "left the group")
+    );
+    settle(&mut world, &mut all);
+    let silent = all.remove(2);
+    world.memory.advance(19000);
+    settle(&mut world, &mut all);
+    world.memory.advance(1000);
+    assert_eq!(
+        trigger(&newest(&mut world)),
+        (TriggerKind::Left, &*silent.member_id, "session timeout")
+    );
+    settle(&mut world, &mut all);
+    // A member that subscribes to something else, and one that does not come back in time.
+    all[1].topics = vec!["t1", "t2"];
+    all[1].must_join = true;
+    all[1].run(&mut world);
+    let changed = newest(&mut world);
+    assert_eq!(trigger(&changed), (TriggerKind::Subscription, &*all[1].member_id, ""));
+    let late_id = all[0].member_id.clone();
+    assert_eq!(waits(&changed), [(JOIN, &*late_id, -1)]);
+    for _ in 0..3 {
+        world.memory.advance(10000);
+        all[0].heartbeat(&mut world);
+        all[0].receive(&mut world);
+    }
+    all[1].run(&mut world);
+    let late = newest(&mut world);
+    let kinds: Vec<_> =
+        late.triggers.iter().map(|one| (one.kind, &*one.subject, &*one.reason)).collect();
+    let left = TriggerKind::Left.number();
+    assert_eq!(kinds[1], (left, &*late_id, "rebalance timeout: it did not join again"));
+    assert_eq!((late.trigger_count, late.members, late.over_ms >= 0), (2, 1, true));
+    assert!(late.moves.iter().all(|moved| moved.from.as_deref() == Some(&*late_id)), "{late:?}");
+    assert_eq!(late.move_count, 1);
+    // The leader joins again as it likes.
+    all.remove(0);
+    all[0].must_join = true;
+    all[0].run(&mut world);
+    assert_eq!(trigger(&newest(&mut world)), (TriggerKind::Rejoined, &*all[0].member_id, ""));
+    // What was not written is begun anew.
+    all[0].must_join = true;
+    all[0].send(&mut world);
+    all[0].receive(&mut world);
+    world.memory.failures.push(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    all[0].run(&mut world);
+    let told = told(&mut world, GROUP).rebalances;
+    let [again, unwritten, ..] = told.as_slice() else { panic!("{told:?}") };
+    assert!(trigger(again).2.starts_with("the assignment was not written: "), "{again:?}");
+    assert_eq!((unwritten.superseded_by, unwritten.assigned_ms), (again.epoch, -1));
+}
+
+#[test]
+fn what_is_kept_of_rebalances_at_the_barrier_is_bounded_and_goes_with_the_group() {
+    let mut world = barrier(0);
+    run(&mut world, "topic n=t1 p=200");
+    for _ in 0..20 {
+        let mut a = client(&mut world, "a", "range");
+        world.memory.advance(1);
+        a.run(&mut world);
+        a.leave(&mut world);
+        a.receive(&mut world);
+    }
+    let all = told(&mut world, GROUP).rebalances;
+    assert_eq!(all.len(), 10);
+    assert!(all.iter().all(|one| one.moves.len() <= 32 && one.over_ms >= 0), "{all:?}");
+    assert!(all.iter().all(|one| one.move_count == 200));
+    run(&mut world, &format!("delete g={GROUP}"));
+    assert_eq!(told(&mut world, GROUP), GroupRebalances::default());
+}
+
+#[test]
+fn rebalances_are_still_told_when_a_group_changes_its_mode() {
+    let mut world = barrier(0);
+    let mut a = client(&mut world, "a", "range");
+    world.memory.advance(1);
+    a.run(&mut world);
+    let epochs = |world: &mut World| -> Vec<i32> {
+        told(world, GROUP).rebalances.iter().map(|one| one.epoch).collect()
+    };
+    assert_eq!(epochs(&mut world), [1]);
+    set_mode(&mut world, ClassicRebalanceMode::Server);
+    a.beat(&mut world);
+    let taken = told(&mut world, GROUP);
+    assert_eq!((taken.mode.as_str(), epochs(&mut world)), ("server", vec![2, 1]));
+    let why = (TriggerKind::Coordinator, "", "the coordinator assigns the group from here on");
+    assert_eq!(trigger(&taken.rebalances[0]), why);
+    let mut b = client(&mut world, "b", "range");
+    for _ in 0..3 {
+        a.beat(&mut world);
+        b.beat(&mut world);
+    }
+    assert_eq!(epochs(&mut world), [3, 2, 1]);
+    set_mode(&mut world, ClassicRebalanceMode::Barrier);
+    for _ in 0..4 {
+        a.beat(&mut world);
+        b.beat(&mut world);
+        world.memory.advance(1);
+    }
+    let back = told(&mut world, GROUP);
+    assert_eq!((back.mode.as_str(), epochs(&mut world)), ("barrier", vec![4, 3, 2, 1]));
+    assert!(back.rebalances.iter().all(|one| one.over_ms >= 0), "{back:?}");
+    let why = (TriggerKind::Coordinator, "", "its members assign it from here on");
+    assert_eq!(trigger(&back.rebalances[0]), why);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use thalweg_groups::{RebalanceObserver, TriggerKind, unowned_ms};
+use thalweg_groups::{RebalanceObserver, TriggerKind, WaitStep, unowned_ms};
 use thalweg_wire::messages::group_rebalances::{GroupRebalance, PartitionMove};
 use tokio::sync::mpsc;
 
@@ -22,6 +22,9 @@ struct Line {
     /// The longest that an owner took to give a partition up, and who that was.
     revocation_ms: i64,
     revocation_by: Option<String>,
+    /// Of a rebalance at the barrier: when all members had joined again, and who was the last.
+    joined_ms: Option<i64>,
+    last_joined: Option<String>,
 }
 
 impl Line {
@@ -31,12 +34,16 @@ impl Line {
             is_known.then(|| moved.freed_ms.saturating_sub(moved.told_ms).max(0))
         };
         let kept = rebalance.moves.iter().filter_map(|moved| Some((kept_ms(moved)?, &moved.from)));
+        let mut waits = rebalance.waits.iter();
+        let joined = waits.find(|wait| wait.step == WaitStep::Join as i8);
         let slowest = kept.max_by_key(|(ms, _)| *ms);
         Line {
             group: group.into(),
             unowned_ms: rebalance.moves.iter().map(unowned_ms).max().unwrap_or(0),
             revocation_ms: slowest.map_or(0, |(ms, _)| ms),
             revocation_by: slowest.and_then(|(_, from)| from.clone()),
+            joined_ms: joined.map(|joined| joined.ended_ms.saturating_sub(rebalance.began_ms)),
+            last_joined: joined.map(|joined| joined.member.clone()),
             rebalance: GroupRebalance {
                 epoch: rebalance.epoch,
                 began_ms: rebalance.began_ms,
@@ -70,6 +77,8 @@ impl Line {
             unowned_ms_max = self.unowned_ms,
             revocation_ms_max = self.revocation_ms,
             revocation_by = self.revocation_by.as_deref(),
+            joined_ms = self.joined_ms,
+            last_joined = self.last_joined.as_deref(),
             superseded_by = superseded,
             "a group rebalanced"
         );

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use serde_json::{Value, json};
-use thalweg::admin::{GroupDescription, GroupMember, GroupOffsets, OffsetSpec};
+use thalweg::admin::{GroupDescription, GroupMember, GroupOffsets, GroupRebalances, OffsetSpec};
 use thalweg::{IsolationLevel, TopicPartition};
 
 use super::{select, wanted};
@@ -56,8 +56,13 @@ pub(super) async fn run(client: &ClientArgs, args: DescribeArgs) -> Result<(), C
         .into_iter()
         .filter_map(|(group, result)| tally.take(format!("group {group}"), result))
         .collect();
+    // Brokers of Apache Kafka do not tell, and what they run groups by is known.
+    let ids = described.iter().map(|group| group.id.clone());
+    let told = session.admin.describe_rebalances(ids).await.into_iter();
+    let rules: BTreeMap<String, GroupRebalances> =
+        told.filter_map(|(group, told)| Some((group, told.ok()?))).collect();
     if args.state && !session.json() {
-        show_states(&mut session, &described)?;
+        show_states(&mut session, &described, &rules)?;
         return tally.conclude(session.out);
     }
     let needs_offsets = !args.members && !args.state;
@@ -84,7 +89,7 @@ pub(super) async fn run(client: &ClientArgs, args: DescribeArgs) -> Result<(), C
             }
         }
         if session.json() {
-            all.push(group_json(group, needs_offsets.then_some(&rows)));
+            all.push(group_json(group, rules.get(&group.id), needs_offsets.then_some(&rows)));
             continue;
         }
         if !std::mem::take(&mut is_first) {
@@ -99,6 +104,9 @@ pub(super) async fn run(client: &ClientArgs, args: DescribeArgs) -> Result<(), C
             if group.assignor.is_empty() { "-" } else { &group.assignor },
             group.coordinator
         ))?;
+        if let Some(rules) = rules.get(&group.id) {
+            session.out.line(&format!("rebalances by {}: {}", rules.mode, rules.reason))?;
+        }
         if args.members {
             show_members(&mut session, group)?;
         } else {
@@ -160,7 +168,11 @@ fn shown(number: Option<i64>) -> String {
     number.map_or_else(String::new, |number| number.to_string())
 }
 
-fn show_states(session: &mut CommandContext, groups: &[GroupDescription]) -> Result<(), CliError> {
+fn show_states(
+    session: &mut CommandContext,
+    groups: &[GroupDescription],
+    rules: &BTreeMap<String, GroupRebalances>,
+) -> Result<(), CliError> {
     let mut table = Table::new([
         ("GROUP", Align::Left),
         ("STATE", Align::Left),
@@ -170,8 +182,11 @@ fn show_states(session: &mut CommandContext, groups: &[GroupDescription]) -> Res
         ("EPOCH", Align::Right),
         ("ASSIGNMENT-EPOCH", Align::Right),
         ("COORDINATOR", Align::Right),
+        ("MODE", Align::Left),
+        ("REASON", Align::Left),
     ]);
     for group in groups {
+        let rules = rules.get(&group.id);
         table.row([
             group.id.clone(),
             group.state.clone(),
@@ -181,6 +196,8 @@ fn show_states(session: &mut CommandContext, groups: &[GroupDescription]) -> Res
             shown(group.epoch.map(i64::from)),
             shown(group.assignment_epoch.map(i64::from)),
             group.coordinator.to_string(),
+            rules.map_or_else(String::new, |rules| rules.mode.clone()),
+            rules.map_or_else(String::new, |rules| rules.reason.clone()),
         ]);
     }
     session.out.table(&table)
@@ -247,7 +264,11 @@ fn show_offsets(session: &mut CommandContext, rows: &[Row<'_>]) -> Result<(), Cl
     session.out.table(&table)
 }
 
-fn group_json(group: &GroupDescription, rows: Option<&Vec<Row<'_>>>) -> Value {
+fn group_json(
+    group: &GroupDescription,
+    rules: Option<&GroupRebalances>,
+    rows: Option<&Vec<Row<'_>>>,
+) -> Value {
     let partitions = |all: &[TopicPartition]| {
         let each = all.iter().map(|p| json!({"topic": &*p.topic, "partition": p.partition}));
         Value::Array(each.collect())
@@ -273,6 +294,8 @@ fn group_json(group: &GroupDescription, rows: Option<&Vec<Row<'_>>>) -> Value {
         "coordinator": group.coordinator,
         "epoch": group.epoch,
         "assignment_epoch": group.assignment_epoch,
+        "mode": rules.map(|rules| &rules.mode),
+        "reason": rules.map(|rules| &rules.reason),
         "members": group.members.iter().map(member).collect::<Vec<_>>(),
     });
     if let Some(rows) = rows {

@@ -2,7 +2,9 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use thalweg::admin::{GroupRebalance, GroupRebalances, PartitionMove, RebalanceTrigger};
+use thalweg::admin::{
+    GroupRebalance, GroupRebalances, PartitionMove, RebalanceStep, RebalanceTrigger, RebalanceWait,
+};
 
 use super::{select, wanted};
 use crate::client::{CliError, ClientArgs, CommandContext, Tally};
@@ -65,6 +67,11 @@ fn trigger_text(trigger: &RebalanceTrigger) -> String {
         }
         RebalanceTrigger::Regex(regex) => format!("{regex} matches other topics"),
         RebalanceTrigger::Topics => "topics of the group changed".to_owned(),
+        RebalanceTrigger::Rejoined { member, client_id, reason } => {
+            let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+            format!("{} joined again{reason}", named(member, client_id))
+        }
+        RebalanceTrigger::Coordinator(reason) => reason.clone(),
         _ => "of something that this version of thalweg does not know".to_owned(),
     }
 }
@@ -97,14 +104,26 @@ fn move_text(moved: &PartitionMove, began_ms: i64) -> String {
     text
 }
 
+/// What a step of a rebalance at the barrier waited for, or waits for.
+fn wait_text(wait: &RebalanceWait, began_ms: i64) -> String {
+    let member = &wait.member;
+    match (wait.step, wait.ended_ms.map(|ended_ms| ended_ms.saturating_sub(began_ms))) {
+        (RebalanceStep::Join, Some(ms)) => format!("all joined after {ms} ms, {member} last"),
+        (RebalanceStep::Join, None) => format!("waits for {member} to join again"),
+        (RebalanceStep::Assignment, Some(ms)) => format!("assigned by {member} after {ms} ms"),
+        (RebalanceStep::Assignment, None) => format!("waits for {member} to assign"),
+        (RebalanceStep::Sync, Some(ms)) => {
+            format!("all have asked for their assignment after {ms} ms, {member} last")
+        }
+        (RebalanceStep::Sync, None) => format!("waits for {member} to ask for its assignment"),
+        (_, _) => format!("{member}: a step that this version of thalweg does not know"),
+    }
+}
+
 fn lines(group: &str, told: &GroupRebalances, last: usize) -> Vec<String> {
     let mut out = vec![format!("{group}: {} ({})", told.mode, told.reason)];
     if told.rebalances.is_empty() {
-        let why = match told.mode.as_str() {
-            "barrier" => "rebalances at the barrier are not recorded",
-            _ => "no rebalance since this broker coordinates it",
-        };
-        out.push(format!("  {why}"));
+        out.push("  no rebalance since this broker coordinates it".to_owned());
     }
     for rebalance in told.rebalances.iter().take(last) {
         let took = match rebalance.over_ms {
@@ -114,11 +133,12 @@ fn lines(group: &str, told: &GroupRebalances, last: usize) -> Vec<String> {
             None => "not over".to_owned(),
         };
         let next = match rebalance.superseded_by {
-            Some(epoch) => format!(", went on as epoch {epoch}"),
+            Some(epoch) => format!(", went on as {epoch}"),
             None => String::new(),
         };
+        let number = if rebalance.waits.is_empty() { "epoch" } else { "generation" };
         out.push(format!(
-            "  epoch {}, {}, {} members, {} partitions moved, {took}{next}",
+            "  {number} {}, {}, {} members, {} partitions moved, {took}{next}",
             rebalance.epoch,
             crate::client::time::format_datetime(rebalance.began_ms),
             rebalance.members,
@@ -130,6 +150,9 @@ fn lines(group: &str, told: &GroupRebalances, last: usize) -> Vec<String> {
         let more = rebalance.trigger_count.saturating_sub(rebalance.triggers.len());
         if more > 0 {
             out.push(format!("    because of {more} more"));
+        }
+        for wait in &rebalance.waits {
+            out.push(format!("    {}", wait_text(wait, rebalance.began_ms)));
         }
         for moved in rebalance.moves.iter().take(MOVES_SHOWN) {
             out.push(format!("    {}", move_text(moved, rebalance.began_ms)));
@@ -164,6 +187,19 @@ fn rebalance_json(rebalance: &GroupRebalance) -> Value {
             })
         })
         .collect();
+    let waits: Vec<Value> = rebalance
+        .waits
+        .iter()
+        .map(|wait| {
+            let step = match wait.step {
+                RebalanceStep::Join => "join",
+                RebalanceStep::Assignment => "assignment",
+                RebalanceStep::Sync => "sync",
+                _ => "unknown",
+            };
+            json!({"step": step, "member": wait.member, "endedMs": wait.ended_ms})
+        })
+        .collect();
     let triggers: Vec<String> = rebalance.triggers.iter().map(trigger_text).collect();
     json!({
         "epoch": rebalance.epoch,
@@ -174,6 +210,7 @@ fn rebalance_json(rebalance: &GroupRebalance) -> Value {
         "members": rebalance.members,
         "triggers": triggers,
         "triggerCount": rebalance.trigger_count,
+        "waits": waits,
         "moves": moves,
         "moveCount": rebalance.move_count,
     })

@@ -70,7 +70,9 @@ pub use groups::{
 pub use log_dirs::{LogDir, LogDirReplica, ReplicaMove};
 pub use quotas::{QuotaEntity, QuotaMatch};
 pub use reassignments::{Election, Reassignment};
-pub use rebalances::{GroupRebalance, GroupRebalances, PartitionMove, RebalanceTrigger};
+pub use rebalances::{
+    GroupRebalance, GroupRebalances, PartitionMove, RebalanceStep, RebalanceTrigger, RebalanceWait,
+};
 pub use records::{OffsetSpec, ProducerState};
 pub use topics::{
     CreatedTopic, NewPartitions, NewTopic, PartitionDescription, TopicDescription, TopicListing,

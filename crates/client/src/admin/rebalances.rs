@@ -18,7 +18,7 @@ pub struct GroupRebalances {
     pub mode: String,
     /// Why it is that.
     pub reason: String,
-    /// Those of groups that the coordinator assigns, since it leads them, ten at most, the newest first.
+    /// Those since the broker coordinates the group, ten at most, the newest first.
     pub rebalances: Vec<GroupRebalance>,
 }
 
@@ -26,11 +26,11 @@ pub struct GroupRebalances {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct GroupRebalance {
-    /// The epoch of the group that began with it.
+    /// The epoch of the group that began with it; of a rebalance at the barrier the generation that it led to.
     pub epoch: i32,
     /// When it began.
     pub began_ms: i64,
-    /// When the target assignment was computed.
+    /// When the target assignment was computed, or the leader's was written.
     pub assigned_ms: Option<i64>,
     /// When everything was where it should be.
     pub over_ms: Option<i64>,
@@ -46,6 +46,34 @@ pub struct GroupRebalance {
     pub moves: Vec<PartitionMove>,
     /// How many partitions moved.
     pub move_count: usize,
+    /// What a rebalance at the barrier has waited for, and waits for; none of other rebalances.
+    pub waits: Vec<RebalanceWait>,
+}
+
+/// A step of a rebalance at the barrier, which all members go through together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum RebalanceStep {
+    /// Every member joins again.
+    Join,
+    /// The leader hands the assignment in.
+    Assignment,
+    /// Every member asks for what it is assigned.
+    Sync,
+    /// Something that this version of the client does not know.
+    Unknown(i8),
+}
+
+/// What a step of a rebalance waited for, or waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct RebalanceWait {
+    /// The step.
+    pub step: RebalanceStep,
+    /// The member that ended it, the last of all; or one that it waits for, sixteen at most.
+    pub member: String,
+    /// When it ended.
+    pub ended_ms: Option<i64>,
 }
 
 /// What began a rebalance.
@@ -79,6 +107,18 @@ pub enum RebalanceTrigger {
     Regex(String),
     /// Topics that the group subscribes to changed: partitions, racks, or whether there is such a topic.
     Topics,
+    /// A member of a group at the barrier joined again: its leader, because the metadata that it assigns by
+    /// has changed, or a cooperative member, because it has given partitions up.
+    Rejoined {
+        /// Its id.
+        member: String,
+        /// Its client's name.
+        client_id: String,
+        /// What it said itself (KIP-800).
+        reason: String,
+    },
+    /// The coordinator had this reason of its own.
+    Coordinator(String),
     /// Something that this version of the client does not know.
     Unknown(i8),
 }
@@ -127,6 +167,8 @@ impl From<group_rebalances::RebalanceTrigger> for RebalanceTrigger {
             2 => RebalanceTrigger::Subscription { member, client_id },
             3 => RebalanceTrigger::Regex(member),
             4 => RebalanceTrigger::Topics,
+            5 => RebalanceTrigger::Rejoined { member, client_id, reason: said.reason },
+            6 => RebalanceTrigger::Coordinator(said.reason),
             other => RebalanceTrigger::Unknown(other),
         }
     }
@@ -146,6 +188,18 @@ impl From<group_rebalances::PartitionMove> for PartitionMove {
     }
 }
 
+impl From<group_rebalances::RebalanceWait> for RebalanceWait {
+    fn from(said: group_rebalances::RebalanceWait) -> RebalanceWait {
+        let step = match said.step {
+            0 => RebalanceStep::Join,
+            1 => RebalanceStep::Assignment,
+            2 => RebalanceStep::Sync,
+            other => RebalanceStep::Unknown(other),
+        };
+        RebalanceWait { step, member: said.member, ended_ms: time(said.ended_ms) }
+    }
+}
+
 impl From<group_rebalances::GroupRebalance> for GroupRebalance {
     fn from(said: group_rebalances::GroupRebalance) -> GroupRebalance {
         GroupRebalance {
@@ -159,6 +213,7 @@ impl From<group_rebalances::GroupRebalance> for GroupRebalance {
             trigger_count: count(said.trigger_count),
             moves: said.moves.into_iter().map(Into::into).collect(),
             move_count: count(said.move_count),
+            waits: said.waits.into_iter().map(Into::into).collect(),
         }
     }
 }

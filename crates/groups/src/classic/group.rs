@@ -18,6 +18,8 @@ use thalweg_wire::messages::join_group_response::JoinGroupResponseMember;
 use super::member::{Member, Protocol};
 use super::protocol::{bucket, hash_map_buckets, select_protocol, spread_hash};
 use super::state::ClassicGroupState;
+use super::why::RebalanceAccount;
+use crate::rebalances::Rebalances;
 use crate::request::{join_error, sync_error};
 use crate::shard::GroupShard;
 use crate::subscription::{self, CONSUMER_PROTOCOL_TYPE};
@@ -32,6 +34,8 @@ pub(crate) struct Env<'a> {
     pub out: &'a mut Outcome<GroupShard>,
     /// Rebalances completed, for the metrics.
     pub completed_rebalances: &'a mut u64,
+    /// Why groups rebalanced.
+    pub rebalances: &'a mut Rebalances,
 }
 
 /// How far the delay of a group's first rebalance has come.
@@ -75,6 +79,7 @@ pub struct ClassicGroup {
     /// Of a group that the coordinator assigned until now: the generations that its members are in, until
     /// they have come together in one.
     pub(crate) hosted_epochs: BTreeMap<Arc<str>, i32>,
+    pub(super) why: RebalanceAccount,
 }
 
 impl ClassicGroup {
@@ -102,6 +107,7 @@ impl ClassicGroup {
             next_sequence: 0,
             unhostable_generation: None,
             hosted_epochs: BTreeMap::new(),
+            why: RebalanceAccount::default(),
         }
     }
 
@@ -377,6 +383,7 @@ impl ClassicGroup {
         self.pending_sync.remove(member_id);
         env.out.cancel(GroupTimer::Session(self.id.clone(), member_id.into()));
         let Some(member) = self.members.remove(member_id) else { return };
+        self.note_removed(&member, env);
         self.count_protocols(&member, false);
         if let Some(instance_id) = &member.instance_id {
             self.static_members.remove(instance_id);
@@ -491,6 +498,7 @@ impl ClassicGroup {
         if self.is_leader(old_id) {
             self.leader = Some(new_id.clone());
         }
+        self.why.renamed(old_id, &new_id);
         self.members.insert(new_id, member);
     }
 
@@ -673,6 +681,13 @@ impl ClassicGroup {
         if self.is(ClassicGroupState::Empty) {
             ensure(self.members.is_empty(), "it is empty and has members")?;
         }
+        let rebalances = match self.state {
+            ClassicGroupState::PreparingRebalance | ClassicGroupState::CompletingRebalance => true,
+            ClassicGroupState::Stable => !self.pending_sync.is_empty(),
+            ClassicGroupState::Empty | ClassicGroupState::Dead => false,
+        };
+        let under_way = self.rebalance_under_way().is_some();
+        ensure(rebalances == under_way, "its rebalance is not over, or not accounted for")?;
         if matches!(self.state, ClassicGroupState::CompletingRebalance | ClassicGroupState::Stable)
         {
             ensure(self.protocol_name.is_some(), "it has members and no protocol")?;

@@ -11,6 +11,7 @@ use super::group::{ClassicGroup, Env};
 use super::member::{Member, Protocol};
 use super::rejoin::StaticRejoin;
 use super::state::ClassicGroupState;
+use crate::rebalances::TriggerKind;
 use crate::request::join_error;
 use crate::shard::Then;
 use crate::{GroupRecord, GroupResponse, GroupTimer, RequestContext};
@@ -56,6 +57,7 @@ impl ClassicGroup {
     pub(crate) fn join(&mut self, join: &Join<'_>, env: &mut Env<'_>) {
         let request = join.request;
         if !self.accepts_joining(&request.member_id, env) {
+            env.rebalances.reason("the group is full");
             self.remove(&request.member_id, env);
             join.refuse("", ErrorCode::GROUP_MAX_SIZE_REACHED, env);
         } else if !self.supports_protocols(&request.protocol_type, &request.protocols) {
@@ -170,6 +172,8 @@ impl ClassicGroup {
         });
         // It cannot send heartbeats before it is answered, and a client that went away is not seen
         // while its request is parked. So its wait is bounded, and it retries if it is still there.
+        self.note(TriggerKind::Joined, &member_id, &join.context.client_id, "");
+        self.note_joined(&member_id, env.now.wall_ms);
         let session = GroupTimer::Session(self.id.clone(), member_id);
         env.out.schedule(session, env.config.new_member_join_timeout_ms);
         self.rebalance_or_complete_join(env);
@@ -178,7 +182,9 @@ impl ClassicGroup {
     fn update_and_rebalance(&mut self, join: &Join<'_>, env: &mut Env<'_>) {
         let member_id = join.request.member_id.as_str();
         let Some(protocols) = join.protocols(self.members.get(member_id), env) else { return };
+        self.note_rejoin(join);
         self.update_member_from(join, member_id, protocols, env);
+        self.note_joined(member_id, env.now.wall_ms);
         self.rebalance_or_complete_join(env);
     }
 
@@ -228,6 +234,8 @@ impl ClassicGroup {
         // Scheduled with the session timeout it had; the new one counts from its next heartbeat.
         self.reschedule_session(&new_id, env);
         self.update_member_from(join, &new_id, protocols, env);
+        self.note(TriggerKind::Joined, &new_id, &join.context.client_id, "");
+        self.note_joined(&new_id, env.now.wall_ms);
         match self.state {
             ClassicGroupState::Stable => {
                 let selected = self.selected_protocol();

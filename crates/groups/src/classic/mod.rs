@@ -16,6 +16,7 @@ mod rejoin;
 mod session;
 mod state;
 mod sync;
+mod why;
 
 pub use group::ClassicGroup;
 pub use member::{Member, Protocol};

@@ -29,6 +29,7 @@ impl ClassicGroup {
         if self.is(ClassicGroupState::CompletingRebalance) {
             self.reset_assignments(ErrorCode::REBALANCE_IN_PROGRESS, env);
         }
+        self.note_begin(env);
         self.pending_sync.clear();
         env.out.cancel(GroupTimer::Sync(self.id.clone()));
         if self.is(ClassicGroupState::Empty) {
@@ -107,6 +108,7 @@ impl ClassicGroup {
             return self.schedule_join_again(env);
         }
         self.start_next_generation(env.now);
+        self.note_joined_all(env);
         if self.is(ClassicGroupState::Empty) {
             let record = self.to_record(&BTreeMap::new());
             env.out.record(GroupRecord::group_metadata(&self.id, Some(record)));

@@ -25,6 +25,7 @@ impl ClassicGroup {
             ClassicGroupState::Empty | ClassicGroupState::Dead => ErrorCode::UNKNOWN_MEMBER_ID,
             ClassicGroupState::PreparingRebalance => {
                 self.reschedule_session(&request.member_id, env);
+                self.why.told(&request.member_id, env.now.wall_ms);
                 ErrorCode::REBALANCE_IN_PROGRESS
             }
             ClassicGroupState::CompletingRebalance | ClassicGroupState::Stable => {
@@ -42,11 +43,14 @@ impl ClassicGroup {
         env: &mut Env<'_>,
     ) -> LeaveGroupResponse {
         let mut members = Vec::new();
+        let default_reason = "left the group";
+        env.rebalances.reason(default_reason);
         if api_version < 3 {
             members.push(self.leave_one(&request.member_id, None, env));
         } else {
             for member in &request.members {
                 let instance_id = member.group_instance_id.as_deref();
+                env.rebalances.reason(member.reason.as_deref().unwrap_or(default_reason));
                 members.push(self.leave_one(&member.member_id, instance_id, env));
             }
         }

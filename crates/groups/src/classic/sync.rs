@@ -48,6 +48,7 @@ impl ClassicGroup {
             }
             ClassicGroupState::Stable => {
                 self.synced(member_id, env);
+                self.note_synced(member_id, env);
                 let assignment = self.members.get(member_id).map(|m| m.assignment.clone());
                 let response = SyncGroupResponse {
                     protocol_type: self.protocol_type.clone(),
@@ -147,11 +148,13 @@ impl ClassicGroup {
                 for member in self.members.values_mut() {
                     member.assignment = assignments.remove(&member.id).unwrap_or_default();
                 }
+                self.note_assigned(env);
                 self.answer_syncs(ErrorCode::NONE, env);
                 self.transition(ClassicGroupState::Stable, env.now);
                 *env.completed_rebalances += 1;
             }
             Err(error) => {
+                self.note_coordinator(&format!("the assignment was not written: {error}"));
                 self.reset_assignments(append_error(error), env);
                 self.rebalance_or_complete_join(env);
             }

@@ -74,7 +74,7 @@ pub(crate) fn assigned_bytes(
 }
 
 /// What a consumer's assignment bytes say; `None` if they are none.
-fn read_assignment(bytes: &[u8]) -> Option<ConsumerProtocolAssignment> {
+pub(crate) fn read_assignment(bytes: &[u8]) -> Option<ConsumerProtocolAssignment> {
     let mut r = Reader::new(bytes);
     let version = r.i16().ok().filter(|version| *version >= 0)?.min(ASSIGNMENT_VERSION_MAX);
     ConsumerProtocolAssignment::decode(&mut r, version).ok()

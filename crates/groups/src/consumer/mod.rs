@@ -45,7 +45,7 @@ pub(crate) use describe::{describe_unknown, list};
 pub(crate) use fence::{RETRY_MS, not_a_consumer_group};
 pub(crate) use heartbeat::{heartbeat_error, precheck_heartbeat};
 pub(crate) use logged::{CommittedGroup, ConsumerGroups, Reverted};
-pub(crate) use migrate::{Downgrade, assigned_bytes, may_upgrade, upgraded};
+pub(crate) use migrate::{Downgrade, assigned_bytes, may_upgrade, read_assignment, upgraded};
 pub use regexes::{RegexJob, RegexesResolved};
 pub(crate) use step::{Cx, Step};
 pub(crate) use subscription::TopicHashes;

@@ -183,6 +183,7 @@ impl GroupShard {
         may_upgrade(&id, &self.config)?;
         let max_size = self.config.consumer_max_size;
         let (group, records) = upgraded(classic, max_size, None, &mut cx!(self, now, out))?;
+        self.rebalances.converts(classic.members().map(|member| member.id.clone()));
         start_classic_sessions(&id, &group, out);
         let response = self.with_new_consumer_group(&id, &group, records, now, out, join)?;
         if let Some(classic) = self.live.get_mut(&id) {
@@ -216,6 +217,7 @@ impl GroupShard {
             }
             group.start_sessions(env);
             if rebalances {
+                group.note_coordinator("its members assign it from here on");
                 group.prepare_rebalance(env);
             }
         });

@@ -230,7 +230,9 @@ impl GroupShard {
             now,
             out,
             completed_rebalances: &mut self.counters.completed_rebalances,
+            rebalances: &mut self.rebalances,
         };
+        group.begin_step();
         let result = run(group, &mut env);
         if !group.is(ClassicGroupState::Stable) {
             self.held.release_all(group_id);
@@ -393,6 +395,7 @@ impl GroupShard {
                     self.counters.offset_deletions +=
                         delete_all_offsets(&self.logged, id, &mut out.records) as u64;
                     out.record(GroupRecord::group_metadata(id, None));
+                    self.rebalances.forget(id);
                     ErrorCode::NONE
                 }
             };
@@ -414,6 +417,7 @@ impl GroupShard {
             now,
             out,
             completed_rebalances: &mut self.counters.completed_rebalances,
+            rebalances: &mut self.rebalances,
         };
         let id = request.group_id.as_str();
         let group = match (self.live.get_mut(id), self.logged.consumer_group(id)) {
@@ -462,6 +466,7 @@ impl GroupShard {
                 && group.is(ClassicGroupState::Empty)
             {
                 out.record(GroupRecord::group_metadata(group.id(), None));
+                self.rebalances.forget(group.id());
             }
         }
         let mut ended: Vec<Arc<str>> = Vec::new();
@@ -713,6 +718,7 @@ impl Shard for GroupShard {
                 group.start_sessions(env);
                 // The limit may have been lowered: let them come back, as many as may.
                 if group.members().len() > max_size {
+                    group.note_coordinator("the group has more members than it may have");
                     group.prepare_rebalance(env);
                 }
             });

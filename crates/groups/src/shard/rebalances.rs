@@ -10,6 +10,7 @@ use thalweg_wire::{GROUP_REBALANCES_TAG, Message as _, RawTags, Writer};
 use super::{GroupShard, GroupTimer};
 use crate::GroupRecord;
 use crate::assignor::MemberAssignment;
+use crate::classic::ClassicGroup;
 use crate::consumer::{ConsumerGroupRecord, ConsumerMember};
 use crate::hosted::{is_built_in, is_hosted, is_server_mode};
 use crate::subscription::CONSUMER_PROTOCOL_TYPE;
@@ -56,11 +57,15 @@ impl GroupShard {
     pub(super) fn note_rebalance(&mut self, record: &GroupRecord, before: Before, now: Now) {
         use ConsumerGroupRecord as R;
         let GroupRecord::ConsumerGroup(record) = record else { return };
-        let Some((id, _)) = self.logged.group_with_id(record.group_id()) else {
-            return self.rebalances.forget(record.group_id());
-        };
-        let (Some(group), id) = (self.logged.consumer_group(id), id.clone()) else {
-            return self.rebalances.forget(record.group_id());
+        let known = self.logged.group_with_id(record.group_id());
+        let known = known.and_then(|(id, _)| Some((id, self.logged.consumer_group(id)?)));
+        let Some((id, group)) = known.map(|(id, group)| (id.clone(), group)) else {
+            let id = record.group_id();
+            return if self.live.contains_key(id) {
+                self.rebalances.becomes_classic(id);
+            } else {
+                self.rebalances.forget(id);
+            };
         };
         let now_ms = now.wall_ms;
         match (&**record, before) {
@@ -107,11 +112,15 @@ impl GroupShard {
     /// Why a timer takes a member out.
     pub(super) fn note_timer(&mut self, timer: &GroupTimer) {
         self.rebalances.reason(match timer {
-            GroupTimer::ConsumerSession(..) => "session timeout",
+            GroupTimer::ConsumerSession(..) | GroupTimer::Session(..) => "session timeout",
             GroupTimer::Disconnected(..) => "its last connection was gone",
             GroupTimer::Rebalance(..) => "rebalance timeout: it did not give its partitions up",
-            GroupTimer::ClassicJoin(..) => "rebalance timeout: it did not join again",
-            GroupTimer::ClassicSync(..) => "rebalance timeout: it did not ask for its assignment",
+            GroupTimer::ClassicJoin(..) | GroupTimer::Join(..) => {
+                "rebalance timeout: it did not join again"
+            }
+            GroupTimer::ClassicSync(..) | GroupTimer::Sync(..) => {
+                "rebalance timeout: it did not ask for its assignment"
+            }
             _ => "",
         });
     }
@@ -162,12 +171,11 @@ impl GroupShard {
     /// The field of a group's description that has its last rebalances.
     pub(super) fn rebalances_field(&self, id: &str) -> RawTags {
         let (mode, reason) = self.rules(id);
-        let told = GroupRebalances {
-            mode: mode.to_owned(),
-            reason,
-            rebalances: self.rebalances.of(id, &self.image),
-            ..Default::default()
-        };
+        let mut rebalances = self.rebalances.of(id, &self.image);
+        let under_way = self.live.get(id).and_then(ClassicGroup::rebalance_under_way);
+        rebalances.splice(..0, under_way);
+        let told =
+            GroupRebalances { mode: mode.to_owned(), reason, rebalances, ..Default::default() };
         let mut tags = RawTags::default();
         let mut w = Writer::new();
         if told.encode(&mut w, 0).is_ok() {

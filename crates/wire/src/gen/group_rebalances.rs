@@ -84,6 +84,7 @@ pub struct GroupRebalance {
     pub trigger_count: i32,
     pub moves: Vec<PartitionMove>,
     pub move_count: i32,
+    pub waits: Vec<RebalanceWait>,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
 }
@@ -101,6 +102,7 @@ impl Default for GroupRebalance {
             trigger_count: 0,
             moves: Default::default(),
             move_count: 0,
+            waits: Default::default(),
             unknown_tags: RawTags::default(),
         }
     }
@@ -120,6 +122,7 @@ impl GroupRebalance {
         m.trigger_count = r.i32()?;
         m.moves = r.vec(true, |r| PartitionMove::read(r, version))?;
         m.move_count = r.i32()?;
+        m.waits = r.vec(true, |r| RebalanceWait::read(r, version))?;
         {
             let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
@@ -142,6 +145,7 @@ impl GroupRebalance {
         w.i32(self.trigger_count);
         w.array(true, Some(&self.moves[..]), |w, v| v.write(w, version))?;
         w.i32(self.move_count);
+        w.array(true, Some(&self.waits[..]), |w, v| v.write(w, version))?;
         w.raw_tags(&self.unknown_tags)?;
         Ok(())
     }
@@ -191,6 +195,10 @@ impl GroupRebalance {
         o.insert("moveCount".into(), {
             let v = &self.move_count;
             (*v).into()
+        });
+        o.insert("waits".into(), {
+            let v = &self.waits;
+            serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
         });
         serde_json::Value::Object(o)
     }
@@ -374,6 +382,69 @@ impl PartitionMove {
         });
         o.insert("takenMs".into(), {
             let v = &self.taken_ms;
+            (*v).into()
+        });
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `RebalanceWait`, part of GroupRebalances.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct RebalanceWait {
+    pub step: i8,
+    pub member: String,
+    pub ended_ms: i64,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for RebalanceWait {
+    fn default() -> Self {
+        Self { step: 0, member: String::new(), ended_ms: -1, unknown_tags: RawTags::default() }
+    }
+}
+
+impl RebalanceWait {
+    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let mut m = Self::default();
+        m.step = r.i8()?;
+        m.member = r.string(true)?;
+        m.ended_ms = r.i64()?;
+        {
+            let mut unknown_tags = RawTags::default();
+            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
+            m.unknown_tags = unknown_tags;
+        }
+        Ok(m)
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        w.i8(self.step);
+        w.string(true, &self.member)?;
+        w.i64(self.ended_ms);
+        w.raw_tags(&self.unknown_tags)?;
+        Ok(())
+    }
+}
+
+#[cfg(any(feature = "json", feature = "record-json"))]
+impl RebalanceWait {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("step".into(), {
+            let v = &self.step;
+            (*v).into()
+        });
+        o.insert("member".into(), {
+            let v = &self.member;
+            v.as_str().into()
+        });
+        o.insert("endedMs".into(), {
+            let v = &self.ended_ms;
             (*v).into()
         });
         serde_json::Value::Object(o)
