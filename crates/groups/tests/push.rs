@@ -623,6 +623,10 @@ fn sync_request(id: &str, instance: &str, generation_id: i32) -> GroupRequest {
 
 /// A classic member joins and syncs.
 fn classic_join(world: &mut World, member: &str) -> (String, i32) {
+    classic_join_to(world, member, "t1")
+}
+
+fn classic_join_to(world: &mut World, member: &str, topic: &str) -> (String, i32) {
     let mut id = String::new();
     for _ in 0..2 {
         let request = JoinGroupRequest {
@@ -633,7 +637,9 @@ fn classic_join(world: &mut World, member: &str) -> (String, i32) {
             protocol_type: "consumer".into(),
             protocols: vec![JoinGroupRequestProtocol {
                 name: "range".into(),
-                metadata: [&[0, 0, 0, 0, 0, 1, 0, 2][..], b"t1", &[255; 4]].concat().into(),
+                metadata: [&[0, 0, 0, 0, 0, 1, 0, 2][..], topic.as_bytes(), &[255; 4]]
+                    .concat()
+                    .into(),
                 ..Default::default()
             }],
             group_instance_id: Some(member.to_owned()),
@@ -759,6 +765,43 @@ fn a_member_that_gets_nothing_yet_hears_when_there_is_something() {
     assert_eq!((id, response.error_code), (&second, ErrorCode::REBALANCE_IN_PROGRESS));
     let (third, _) = classic_join(&mut world, "ib");
     assert!(owned(&world, &third) > 0, "{:?}", world.state());
+    world.check();
+}
+
+/// It has come in the place of a member that has died, most likely.
+#[test]
+fn a_member_that_gets_nothing_waits_while_others_have_no_connection() {
+    let mut world = world("mode=server grace=1000");
+    world.run("topic n=t9 p=1", None);
+    world.run("join g=g v=3 c=c s=20000 r=20000 p=range:t9 conn=1", None);
+    let group = world.shard().logged().consumer_group("g").expect("a consumer group");
+    let dying = group.members().keys().next().expect("a member").to_string();
+    world.run(&format!("sync g=g v=3 m={dying} gen=1 conn=1"), None);
+    let mut holder = Holder::default();
+    let (id, generation) = classic_join_to(&mut world, "ib", "t9");
+    let ask = |holder: &mut Holder, world: &mut World| {
+        let request = sync_request(&id, "ib", generation);
+        let held = Held { request, heartbeat: Arc::default() };
+        holder.ask(world, ("g".into(), id.clone()), held)
+    };
+    // There is nothing to wait for.
+    assert!(!ask(&mut holder, &mut world), "{:?}", world.state());
+    world.run(&format!("disconnect g=g m={dying} conn=1"), None);
+    holder.told.clear();
+    assert!(ask(&mut holder, &mut world), "{:?}", world.state());
+    world.memory.advance(999);
+    holder.run(&mut world);
+    assert_eq!(holder.told(), Vec::<String>::new());
+    world.memory.advance(1);
+    holder.run(&mut world);
+    let [(told, GroupResponse::SyncGroup(response))] = &holder.told[..] else {
+        panic!("{:?}", holder.told)
+    };
+    assert_eq!((told, response.error_code), (&id, ErrorCode::REBALANCE_IN_PROGRESS));
+    classic_join_to(&mut world, "ib", "t9");
+    let group = world.shard().logged().consumer_group("g").expect("a consumer group");
+    let owned: usize = group.members().values().map(|member| member.assigned.len()).sum();
+    assert_eq!((group.members().len(), owned), (1, 1));
     world.check();
 }
 

@@ -30,17 +30,27 @@ struct Connected {
 /// Bounded by whoever has the connections: each is of so many members, and its end is told of every one.
 #[derive(Debug, Default)]
 pub(super) struct Connections {
-    groups: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Connected>>,
+    groups: BTreeMap<Arc<str>, GroupConnections>,
+}
+
+#[derive(Debug, Default)]
+struct GroupConnections {
+    members: BTreeMap<Arc<str>, Connected>,
+    /// How many of them have none open.
+    failing: usize,
 }
 
 impl Connections {
     fn get_mut(&mut self, group: &str, member: &str) -> Option<&mut Connected> {
-        self.groups.get_mut(group)?.get_mut(member)
+        self.groups.get_mut(group)?.members.get_mut(member)
     }
 
     /// What must hold after any operation.
     pub(super) fn check(&self) -> Result<(), String> {
-        for (group, members) in &self.groups {
+        for (group, GroupConnections { members, failing }) in &self.groups {
+            if members.values().filter(|of| of.is_failing).count() != *failing {
+                return Err(format!("members of {group} without connections are miscounted"));
+            }
             let lost = members.iter().find(|(_, of)| of.is_failing != of.open.is_empty());
             if let Some((member, of)) = lost {
                 return Err(format!("member {member} of {group} has {of:?}"));
@@ -52,10 +62,32 @@ impl Connections {
         Ok(())
     }
 
+    /// Whether members of a group will be taken out soon, unless they come back.
+    pub(super) fn has_failing(&self, group: &str) -> bool {
+        self.groups.get(group).is_some_and(|of| of.failing > 0)
+    }
+
+    /// A member that had no connection is heard of, over one or over none that is known.
+    fn came_back(&mut self, group: &str, member: &str) {
+        let Some(of) = self.groups.get_mut(group) else { return };
+        let Some(connected) = of.members.get_mut(member) else { return };
+        of.failing -= usize::from(std::mem::take(&mut connected.is_failing));
+        if connected.open.is_empty() {
+            self.remove(group, member);
+        }
+    }
+
+    fn insert(&mut self, group: Arc<str>, member: Arc<str>, connected: Connected) {
+        let of = self.groups.entry(group).or_default();
+        of.failing += usize::from(connected.is_failing);
+        let before = of.members.insert(member, connected);
+        of.failing -= usize::from(before.is_some_and(|before| before.is_failing));
+    }
+
     fn remove(&mut self, group: &str, member: &str) {
-        let Some(members) = self.groups.get_mut(group) else { return };
-        members.remove(member);
-        if members.is_empty() {
+        let Some(of) = self.groups.get_mut(group) else { return };
+        of.failing -= usize::from(of.members.remove(member).is_some_and(|had| had.is_failing));
+        if of.members.is_empty() {
             self.groups.remove(group);
         }
     }
@@ -80,11 +112,9 @@ impl GroupShard {
         match self.connections.get_mut(group, member) {
             Some(connected) => {
                 connected.open.extend(connection);
-                if std::mem::take(&mut connected.is_failing) {
+                if connected.is_failing {
                     out.cancel(GroupTimer::Disconnected(group.into(), member.into()));
-                    if connected.open.is_empty() {
-                        self.connections.remove(group, member);
-                    }
+                    self.connections.came_back(group, member);
                 }
             }
             None => {
@@ -92,7 +122,7 @@ impl GroupShard {
                 // The first request of a member is not noted. That it is there may not be written, ever.
                 let Some((group, member)) = self.dynamic_member(group, member) else { return };
                 let connected = Connected { open: [connection].into(), is_failing: false };
-                self.connections.groups.entry(group).or_default().insert(member, connected);
+                self.connections.insert(group, member, connected);
             }
         }
     }
@@ -118,7 +148,7 @@ impl GroupShard {
             return self.connections.remove(group, member);
         };
         let failing = Connected { open: BTreeSet::new(), is_failing: true };
-        self.connections.groups.entry(group.clone()).or_default().insert(member.clone(), failing);
+        self.connections.insert(group.clone(), member.clone(), failing);
         out.schedule(GroupTimer::Disconnected(group, member), grace_ms);
     }
 

@@ -32,6 +32,10 @@ fn awaited(group: &ConsumerGroup, member: &ConsumerMember) -> Vec<(Uuid, i32)> {
     awaited
 }
 
+/// For how long after the grace of a member whose connection is gone it takes until others have its
+/// partitions, at most, in milliseconds. Who waits for longer waits in vain.
+const FAIL_MS: i32 = 500;
+
 impl GroupShard {
     /// The heartbeat of a classic member, or its SyncGroup, if it may be held: what it wrote would release it.
     fn may_hold<'c>(
@@ -89,7 +93,9 @@ impl GroupShard {
     }
 
     /// Holds the answer to the SyncGroup of a member that the coordinator assigns if it owns nothing, and
-    /// waits for what others have not given up, or for a target assignment: it would ask again in a heartbeat interval.
+    /// waits for what others have not given up, or for a target assignment: it would ask again in a heartbeat
+    /// interval. It may wait for one although there is none to compute: it may have come in the place of a
+    /// member whose connection is gone, and which counts as failed in a moment.
     pub(super) fn hold_sync(
         &mut self,
         context: &RequestContext,
@@ -106,11 +112,17 @@ impl GroupShard {
         }
         let awaits = awaited(group, member);
         // What it is to get may be being computed.
-        if awaits.is_empty() && group.epochs().assignment >= group.epochs().group {
-            return;
+        let is_assigned = group.epochs().assignment >= group.epochs().group;
+        let mut interval_ms = i32::MAX;
+        if awaits.is_empty() && is_assigned {
+            if !self.connections.has_failing(id) {
+                return;
+            }
+            let grace_ms = self.config.of_group(id).disconnect_grace_ms;
+            interval_ms = i32::try_from(grace_ms).unwrap_or(i32::MAX).saturating_add(FAIL_MS);
         }
         let limits = HoldLimits {
-            interval_ms: Some(i32::MAX),
+            interval_ms: Some(interval_ms),
             session_timeout_ms: classic.session_timeout_ms,
         };
         let held = HeldMember { heartbeat: held.clone(), awaits, is_hosted: true, epochs: None };
