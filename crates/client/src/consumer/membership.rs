@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use thalweg_wire::ApiKey;
+use thalweg_wire::messages::ApiVersionsRequest;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -29,6 +30,7 @@ enum Outcome {
     /// The revocation of this number is over.
     Revoked(u64),
     AutoCommitted,
+    HeldHeartbeatEnded,
 }
 
 /// The connection to the coordinator: one of its own, because a join holds up what is behind it.
@@ -184,6 +186,25 @@ fn ask(
                     tokio::time::sleep(AUTHENTICATION_BACKOFF).await;
                 }
                 Outcome::Response(id, sent.map_err(lost))
+            });
+        }
+        Action::EndHeldHeartbeat => {
+            running.spawn(async move {
+                let connection = to_coordinator.lock().await.as_ref().map(|(_, c)| c.clone());
+                if let Some(connection) = connection.filter(|open| open.over().is_none()) {
+                    // The request that costs a coordinator least. What it answers is of no interest: a
+                    // connection that fails is noticed elsewhere.
+                    let options = shared.cluster.options();
+                    let request = ApiVersionsRequest {
+                        client_software_name: options.software_name.to_string(),
+                        client_software_version: options.software_version.to_string(),
+                        ..Default::default()
+                    };
+                    if let Err(error) = connection.send(&request).await {
+                        tracing::debug!(%error, "the held heartbeat could not be ended");
+                    }
+                }
+                Outcome::HeldHeartbeatEnded
             });
         }
         Action::RefreshMetadata { topics, ids } => {
@@ -374,7 +395,7 @@ fn take_in(
                 shared.fail(error);
             }
         }
-        Outcome::Revoked(_) | Outcome::AutoCommitted => {}
+        Outcome::Revoked(_) | Outcome::AutoCommitted | Outcome::HeldHeartbeatEnded => {}
     }
 }
 

@@ -35,6 +35,9 @@ pub enum Action {
         /// [`RequestFailure::Connection`].
         timeout_ms: u64,
     },
+    /// Send any request on the connection that the last one was sent on, if it is open. A coordinator that
+    /// keeps the answer to a heartbeat back gives it then; there is something to say in the next one.
+    EndHeldHeartbeat,
     /// Fetch metadata that covers these topics, and hand it to
     /// [`update_metadata`](super::Member::update_metadata).
     RefreshMetadata {

@@ -27,6 +27,9 @@ pub(super) struct Sent {
     took_regex_away: bool,
 }
 
+/// An answer that takes longer is probably kept back.
+const HELD_AFTER_MS: u64 = 50;
+
 impl ConsumerMember {
     /// When the next heartbeat is to go out: at once where the coordinator waits for it.
     pub(super) fn heartbeat_at(&self) -> u64 {
@@ -50,9 +53,24 @@ impl ConsumerMember {
         let (id, action) =
             self.requests.send(GroupRequest::ConsumerHeartbeat(request), timeout_ms)?;
         self.in_flight = Some(id);
+        self.has_news = false;
         self.sent_ms = now_ms;
         self.due_ms = now_ms.saturating_add(self.interval_ms);
         Some(action)
+    }
+
+    /// When a heartbeat in flight counts as one whose answer is kept back.
+    pub(super) fn held_from(&self) -> u64 {
+        self.sent_ms.saturating_add(HELD_AFTER_MS)
+    }
+
+    /// Has the answer to a heartbeat that the coordinator keeps back, if there is something to say to it.
+    pub(super) fn end_held_heartbeat(&mut self, now_ms: u64) -> Option<Action> {
+        let is_held = self.has_news && self.in_flight.is_some() && now_ms >= self.held_from();
+        is_held.then(|| {
+            self.has_news = false;
+            Action::EndHeldHeartbeat
+        })
     }
 
     fn request(&mut self) -> ConsumerGroupHeartbeatRequest {

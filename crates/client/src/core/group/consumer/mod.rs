@@ -84,6 +84,8 @@ pub struct ConsumerMember {
     asked_for: BTreeSet<Uuid>,
     sent: Sent,
     in_flight: Option<RequestId>,
+    /// The subscription is another one since the heartbeat in flight was sent.
+    has_news: bool,
     sent_ms: u64,
     due_ms: u64,
     interval_ms: u64,
@@ -130,6 +132,7 @@ impl ConsumerMember {
             asked_for: BTreeSet::new(),
             sent: Sent::default(),
             in_flight: None,
+            has_news: false,
             sent_ms: now_ms,
             due_ms: now_ms,
             events: VecDeque::new(),
@@ -154,7 +157,8 @@ impl ConsumerMember {
         if self.is_idle() {
             return None;
         }
-        self.requests.find(now_ms).or_else(|| self.heartbeat(now_ms))
+        let action = self.requests.find(now_ms).or_else(|| self.heartbeat(now_ms));
+        action.or_else(|| self.end_held_heartbeat(now_ms))
     }
 
     /// See [`Member::next_deadline`](super::Member::next_deadline).
@@ -177,6 +181,8 @@ impl ConsumerMember {
                 deadline = deadline.min(retry_at.max(now_ms));
             } else if self.in_flight.is_none() {
                 deadline = deadline.min(self.heartbeat_at().max(retry_at));
+            } else if self.has_news {
+                deadline = deadline.min(self.held_from());
             }
         }
         (deadline < u64::MAX).then_some(deadline)
@@ -213,6 +219,7 @@ impl ConsumerMember {
     pub fn set_subscription(&mut self, subscription: SubscribedTopics, now_ms: u64) {
         self.subscription = subscription;
         self.due_ms = now_ms;
+        self.has_news = self.in_flight.is_some();
     }
 
     /// See [`Member::update_metadata`](super::Member::update_metadata).

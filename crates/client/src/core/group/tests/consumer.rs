@@ -231,6 +231,32 @@ fn a_target_that_changes_during_a_revocation_is_taken_from_there() {
     script.expect_assign(&[("t", 2)], &[("t", 0), ("t", 2)]);
 }
 
+/// The coordinator may keep the answer to a heartbeat back for a whole interval.
+#[test]
+fn a_subscription_that_changes_ends_a_heartbeat_that_is_held() {
+    let mut script = Script::settled();
+    script.now_ms = 5_000;
+    let (id, _) = script.heartbeat();
+    script.now_ms = 5_049;
+    let wanted = |names: &[&str]| SubscribedTopics::Topics(topics(names));
+    script.member.set_subscription(wanted(&["t", "v"]), script.now_ms);
+    // It may still be on its way.
+    script.quiet();
+    assert_eq!(script.member.next_deadline(script.now_ms), Some(5_050));
+    script.now_ms = 5_050;
+    assert_eq!(script.action(), Action::EndHeldHeartbeat);
+    script.quiet();
+    script.answer(id, 1, None);
+    let (id, request) = script.heartbeat();
+    assert_eq!(request.subscribed_topic_names, Some(vec!["t".to_owned(), "v".to_owned()]));
+    script.answer(id, 1, None);
+    // With none in flight there is nothing to end.
+    script.member.set_subscription(wanted(&["t"]), script.now_ms);
+    script.heartbeat();
+    script.now_ms = 6_000;
+    script.quiet();
+}
+
 #[test]
 fn topics_that_are_not_known_do_not_hold_up_the_others() {
     let mut script = Script::with(SubscribedTopics::Topics(topics(&["t", "u"])), None);

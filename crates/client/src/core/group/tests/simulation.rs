@@ -219,6 +219,8 @@ impl<C: Coordinator> World<C> {
                     self.schedule(at_ms, Event::Arrives(id, request_id, *request, is_lost));
                 }
             }
+            // Nobody holds heartbeats here.
+            Action::EndHeldHeartbeat => {}
             Action::RefreshMetadata { .. } => {
                 self.schedule(self.now_ms + delay_ms, Event::Metadata(id));
             }
