@@ -57,6 +57,10 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let root = root();
     let result = match words.as_slice() {
+        _ if words.iter().any(|word| matches!(*word, "--help" | "-h" | "help")) => {
+            println!("{USAGE}");
+            Ok(())
+        }
         ["schemas", from] => schemas::run(&root, Path::new(from)),
         ["codegen"] => codegen::run(&root, &root.join("crates/wire/src/gen")),
         ["codegen", "--check"] => codegen::check(&root, &root.join("target/gen-check")),

@@ -45,7 +45,7 @@ pub use logged::{CommittedOffset, GroupEntry, GroupOffsets, Logged};
 pub use metadata_hash::{group_hash, topic_hash};
 pub use metrics::{DurationHistogram, GroupCounters, GroupCounts};
 pub use partition::{java_string_hash, partition_for};
-pub use push::{HeldHeartbeat, HoldLimits};
+pub use push::{Due, HeldHeartbeat, HoldLimits};
 pub use rebalances::{RebalanceCounters, RebalanceObserver, TriggerKind, WaitStep, unowned_ms};
 pub use record::{GroupRecord, RecordError};
 pub use request::{

@@ -21,7 +21,8 @@
 //!
 //! A held heartbeat is released when
 //! - the target assignment of its member is another one, as soon as that is the group's;
-//! - a partition that its member waits for is free;
+//! - the partitions that its member waits for are free; soon after the first one is, if there are more: with
+//!   what is free by then its answer is given, and the rest would have to wait for the next heartbeat;
 //! - its member is taken out of the group, or another one takes its instance id;
 //! - a classic group begins a rebalance, a group changes its type or the rules it is run by, records of it
 //!   are taken back, or the coordinator goes away;
@@ -46,6 +47,15 @@ pub struct HoldLimits {
     pub session_timeout_ms: i32,
 }
 
+/// When a held heartbeat is to be handled once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// At once.
+    Now,
+    /// In a moment, unless it is due at once before.
+    Soon,
+}
+
 /// One heartbeat that may be held: what the shard and whoever has the connection share.
 #[derive(Default)]
 pub struct HeldHeartbeat {
@@ -59,6 +69,8 @@ struct State {
     /// The member's epoch when it was held, and that of the group's target assignment now.
     epochs: Option<(i32, Arc<AtomicI32>)>,
     is_released: bool,
+    /// It is to be released soon.
+    is_due: bool,
     /// It has been answered: nobody waits for it any more.
     is_over: bool,
     waker: Option<Waker>,
@@ -70,6 +82,7 @@ impl fmt::Debug for HeldHeartbeat {
         f.debug_struct("HeldHeartbeat")
             .field("limits", &state.limits)
             .field("is_released", &state.is_released)
+            .field("is_due", &state.is_due)
             .field("is_over", &state.is_over)
             .finish()
     }
@@ -96,6 +109,7 @@ impl HeldHeartbeat {
         state.limits = None;
         state.epochs = None;
         state.is_released = false;
+        state.is_due = false;
     }
 
     /// Whether the group's target assignment has another epoch than the member. The member is to be told, but not
@@ -105,6 +119,11 @@ impl HeldHeartbeat {
         state.epochs.as_ref().is_some_and(|(told, now)| *told != now.load(Ordering::Relaxed))
     }
 
+    /// Whether there is something to say to the member that others may add to in a moment.
+    pub fn is_due(&self) -> bool {
+        self.state().is_due
+    }
+
     /// For how long the heartbeat may be held; `None` if it is to be answered now.
     pub fn limits(&self) -> Option<HoldLimits> {
         self.state().limits
@@ -112,9 +131,23 @@ impl HeldHeartbeat {
 
     /// Whether the heartbeat is to be handled once more; else `cx` is woken when it is.
     pub fn poll_released(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.poll(cx, |state| state.is_released.then_some(()))
+    }
+
+    /// The same, or whether that is to be so soon: somebody else will have something to say to the member in a
+    /// moment, too.
+    pub fn poll_due(&self, cx: &mut Context<'_>) -> Poll<Due> {
+        self.poll(cx, |state| match (state.is_released, state.is_due) {
+            (true, _) => Some(Due::Now),
+            (false, true) => Some(Due::Soon),
+            (false, false) => None,
+        })
+    }
+
+    fn poll<T>(&self, cx: &mut Context<'_>, ready: impl Fn(&State) -> Option<T>) -> Poll<T> {
         let mut state = self.state();
-        if state.is_released {
-            return Poll::Ready(());
+        if let Some(ready) = ready(&state) {
+            return Poll::Ready(ready);
         }
         if !state.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             state.waker = Some(cx.waker().clone());
@@ -137,12 +170,21 @@ impl HeldHeartbeat {
 
     /// Says whether it was neither answered nor released before.
     fn release(&self) -> bool {
+        self.change(|state| !std::mem::replace(&mut state.is_released, true))
+    }
+
+    /// Has it released soon, if nothing else does that before.
+    fn release_soon(&self) {
+        self.change(|state| !std::mem::replace(&mut state.is_due, true));
+    }
+
+    /// Wakes whoever waits if `change` says so; says so, too.
+    fn change(&self, change: impl FnOnce(&mut State) -> bool) -> bool {
         let waker = {
             let mut state = self.state();
-            if state.is_over || state.is_released {
+            if state.is_over || !change(&mut state) {
                 return false;
             }
-            state.is_released = true;
             state.waker.take()
         };
         if let Some(waker) = waker {
@@ -319,8 +361,15 @@ impl HeldHeartbeats {
     /// A partition is free.
     pub(crate) fn freed(&mut self, group: &str, partition: Awaited) {
         let Some(here) = self.groups.get_mut(group) else { return };
-        if let Some(member) = here.awaited.get(&partition).cloned() {
+        let Some(member) = here.awaited.remove(&partition) else { return };
+        let Some(held) = here.members.get_mut(&member) else { return };
+        if let Some(at) = held.awaits.iter().position(|awaited| *awaited == partition) {
+            held.awaits.swap_remove(at);
+        }
+        if held.awaits.is_empty() {
             here.release(&member);
+        } else {
+            held.heartbeat.release_soon();
         }
     }
 }

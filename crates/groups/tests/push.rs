@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 use thalweg_groups::{
-    ClassicGroupState, GroupConfig, GroupEvent, GroupRequest, GroupResponse, HeldHeartbeat,
+    ClassicGroupState, Due, GroupConfig, GroupEvent, GroupRequest, GroupResponse, HeldHeartbeat,
     RequestContext, Submission,
 };
 use thalweg_metadata::image::Changes;
@@ -76,7 +76,7 @@ struct Held {
 
 impl Held {
     fn is_released(&self) -> bool {
-        self.heartbeat.poll_released(&mut Context::from_waker(Waker::noop())).is_ready()
+        self.heartbeat.poll_due(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 }
 
@@ -765,6 +765,41 @@ fn a_member_that_gets_nothing_yet_hears_when_there_is_something() {
     assert_eq!((id, response.error_code), (&second, ErrorCode::REBALANCE_IN_PROGRESS));
     let (third, _) = classic_join(&mut world, "ib");
     assert!(owned(&world, &third) > 0, "{:?}", world.state());
+    world.check();
+}
+
+/// With what is free its answer would be given, and it would hear of the rest in its first heartbeat.
+#[test]
+fn a_member_that_waits_for_several_waits_a_moment_for_the_others() {
+    let mut world = world("mode=server");
+    world.run("topic n=t9 p=6", None);
+    for member in ["ia", "ib", "ia"] {
+        classic_join_to(&mut world, member, "t9");
+    }
+    classic_join_to(&mut world, "ib", "t9");
+    let (id, generation) = classic_join_to(&mut world, "ic", "t9");
+    let held = Arc::<HeldHeartbeat>::default();
+    let request = sync_request(&id, "ic", generation);
+    submit(&mut world, request, Some(held.clone())).expect("an assignment");
+    assert!(held.limits().is_some(), "{:?}", world.state());
+    let mut cx = Context::from_waker(Waker::noop());
+    assert_eq!(held.poll_due(&mut cx), Poll::Pending);
+    classic_join_to(&mut world, "ia", "t9");
+    assert_eq!((held.poll_due(&mut cx), held.is_due()), (Poll::Ready(Due::Soon), true));
+    assert_eq!(held.poll_released(&mut cx), Poll::Pending);
+    classic_join_to(&mut world, "ib", "t9");
+    assert_eq!(held.poll_due(&mut cx), Poll::Ready(Due::Now));
+    assert_eq!(held.poll_released(&mut cx), Poll::Ready(()));
+    held.reset();
+    assert_eq!((held.poll_due(&mut cx), held.is_due()), (Poll::Pending, false));
+    let request = sync_request(&id, "ic", generation);
+    let Some(GroupResponse::SyncGroup(response)) = submit(&mut world, request, Some(held)) else {
+        panic!("no answer")
+    };
+    assert_eq!(response.error_code, ErrorCode::REBALANCE_IN_PROGRESS);
+    let (id, _) = classic_join_to(&mut world, "ic", "t9");
+    let group = world.shard().logged().consumer_group("g").expect("a consumer group");
+    assert_eq!(group.member(&id).map(|member| member.assigned.len()), Some(2));
     world.check();
 }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use thalweg_groups::{GroupRequest, GroupResponse, HeldHeartbeat, HoldLimits};
+use thalweg_groups::{Due, GroupRequest, GroupResponse, HeldHeartbeat, HoldLimits};
 use thalweg_wire::messages::{
     ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, HeartbeatRequest,
     HeartbeatResponse, SyncGroupRequest, SyncGroupResponse,
@@ -40,6 +40,9 @@ const SESSION_PART_FROM_ANSWER: u32 = 3;
 /// Longest time for which a heartbeat is held. A client gives a request up after its own timeout, 30 s in the
 /// Java client, and nobody is told that.
 const HOLD_MAX: Duration = Duration::from_secs(10);
+/// For how long a member that waits for several partitions waits for the others when it could have one: their
+/// owners were told at the same time. A partition stands still for that long if they take longer.
+const SOON: Duration = Duration::from_millis(25);
 
 /// Shortest interval after which a member is asked for its next heartbeat, in milliseconds.
 const EXPEDITED_MS_MIN: i32 = 100;
@@ -453,13 +456,18 @@ async fn hold_back<R: Holdable>(
     let over = tokio::time::sleep_until((begun + longest).into());
     tokio::pin!(over);
     loop {
-        let released = std::future::poll_fn(|cx| heartbeat.poll_released(cx));
+        let released = async {
+            if std::future::poll_fn(|cx| heartbeat.poll_due(cx)).await == Due::Soon {
+                let released = std::future::poll_fn(|cx| heartbeat.poll_released(cx));
+                let _ = tokio::time::timeout(SOON, released).await;
+            }
+        };
         tokio::select! {
             biased;
             // First: what there is to say goes out with the answer that another request ends, too.
             () = released => {}
             () = async { tokio::select! { () = next.arrived() => {}, () = &mut over => {} } } => {
-                if heartbeat.has_new_epoch() {
+                if heartbeat.has_new_epoch() || heartbeat.is_due() {
                     response = ask(context, again, None, None).await;
                 }
                 expedite::<R>(hold, begun.elapsed(), &mut response);
