@@ -49,9 +49,16 @@ impl<K: Ord + Clone, V> UndoLog<K, V> {
 
     /// Everything below `offset` is committed and can no longer be reverted.
     pub fn forget_below(&mut self, offset: i64) {
+        self.take_below(offset, |_, _| {});
+    }
+
+    /// The same, and hands each key over with the value from before its change, the oldest first.
+    pub fn take_below(&mut self, offset: i64, mut take: impl FnMut(K, V)) {
         while self.changes.front().is_some_and(|(at, _)| *at < offset) {
             let Some((_, key)) = self.changes.pop_front() else { return };
-            self.take(&key, VecDeque::pop_front);
+            if let Some(value) = self.take(&key, VecDeque::pop_front) {
+                take(key, value);
+            }
         }
     }
 

@@ -19,13 +19,14 @@ use thalweg_wire::messages::group_rebalances::{
 };
 
 use crate::assignor::MemberAssignment;
+use crate::classic::ClassicGroup;
 use crate::consumer::{ConsumerGroup, ConsumerMember};
 use crate::metrics::DurationHistogram;
 
 /// Rebalances that are kept of a group.
 const PER_GROUP: usize = 10;
 /// Moves that are kept of a rebalance that is over: those whose partition had no owner for longest.
-const MOVES_KEPT: usize = 32;
+pub(crate) const MOVES_KEPT: usize = 32;
 /// Triggers that are kept of a rebalance.
 pub(crate) const TRIGGERS_KEPT: usize = 16;
 /// Rebalances that are kept of all groups of a partition of `__consumer_offsets`.
@@ -181,6 +182,14 @@ struct Change {
     freed_ms: i64,
 }
 
+/// A classic group that becomes a consumer group.
+#[derive(Debug)]
+struct Converted {
+    group: Arc<str>,
+    generation: i32,
+    members: BTreeSet<Arc<str>>,
+}
+
 /// The rebalances of one group.
 #[derive(Debug, Default)]
 struct History {
@@ -216,8 +225,8 @@ pub(crate) struct Rebalances {
     freed: Vec<Partition>,
     /// Why the members that the step of now takes out have to go.
     reason: String,
-    /// The members of the classic group that the step of now makes a consumer group: they have not joined.
-    converted: BTreeSet<Arc<str>>,
+    /// The classic group that the step of now makes a consumer group.
+    converted: Option<Converted>,
     observer: Observer,
 }
 
@@ -294,15 +303,15 @@ fn describe(
 
 /// How long a partition had no owner, in milliseconds.
 pub fn unowned_ms(moved: &PartitionMove) -> i64 {
-    if moved.freed_ms < 0 || moved.taken_ms < 0 {
-        0
-    } else {
-        (moved.taken_ms - moved.freed_ms).max(0)
-    }
+    unowned_between(moved.freed_ms, moved.taken_ms)
 }
 
-/// Keeps a move with its rebalance.
-pub(crate) fn keep(rebalance: &mut GroupRebalance, moved: PartitionMove) {
+pub(crate) fn unowned_between(freed_ms: i64, taken_ms: i64) -> i64 {
+    if freed_ms < 0 || taken_ms < 0 { 0 } else { taken_ms.saturating_sub(freed_ms).max(0) }
+}
+
+/// Keeps a move that is over with its rebalance.
+fn keep(rebalance: &mut GroupRebalance, moved: PartitionMove) {
     rebalance.moves.push(moved);
     // Not one by one: each time looks at all of them.
     if rebalance.moves.len() > 4 * MOVES_KEPT {
@@ -344,12 +353,19 @@ impl Rebalances {
         self.seen.clear();
         self.freed.clear();
         self.reason.clear();
-        self.converted.clear();
+        self.converted = None;
     }
 
-    /// A classic group with these members becomes a consumer group.
-    pub fn converts(&mut self, members: impl Iterator<Item = Arc<str>>) {
-        self.converted.extend(members);
+    /// A classic group becomes a consumer group: its members have not joined, and what they have has not moved.
+    pub fn converts(&mut self, group: &ClassicGroup) {
+        let members = group.members().map(|member| member.id.clone()).collect();
+        let (id, generation) = (group.id().clone(), group.generation());
+        self.converted = Some(Converted { group: id, generation, members });
+    }
+
+    /// The classic group of which the group is made in the step of now.
+    fn made_of(&self, group: &str) -> Option<&Converted> {
+        self.converted.as_ref().filter(|converted| *converted.group == *group)
     }
 
     /// Says why the members that are taken out next have to go.
@@ -370,7 +386,11 @@ impl Rebalances {
         member: Option<&ConsumerMember>,
     ) {
         let (kind, subject, reason) = match (before, member) {
-            (None, Some(member)) if self.converted.contains(&member.id) => return,
+            (None, Some(member))
+                if self.made_of(group).is_some_and(|of| of.members.contains(&member.id)) =>
+            {
+                return;
+            }
             (None, Some(member)) => (TriggerKind::Joined, member, ""),
             (Some(member), None) => (TriggerKind::Left, member, self.reason.as_str()),
             (Some(before), Some(member)) => {
@@ -433,14 +453,18 @@ impl Rebalances {
 
     /// The group is in a new epoch.
     pub fn begins(&mut self, group: &Arc<str>, epoch: i32, members: usize, now_ms: i64) {
+        if self.made_of(group).is_some_and(|of| of.generation == epoch) {
+            // What it was before, as a consumer group's.
+            return;
+        }
         let its_own = |seen: &mut Seen| seen.group == *group;
         let seen = self.seen.extract_if(.., its_own).map(|seen| seen.trigger);
         let mut triggers: Vec<RebalanceTrigger> = seen.collect();
         if triggers.is_empty() {
             let why = "the coordinator assigns the group from here on";
-            triggers.push(match self.converted.is_empty() {
-                true => trigger(TriggerKind::Topics, "", "", ""),
-                false => trigger(TriggerKind::Coordinator, "", "", why),
+            triggers.push(match self.made_of(group) {
+                None => trigger(TriggerKind::Topics, "", "", ""),
+                Some(_) => trigger(TriggerKind::Coordinator, "", "", why),
             });
         }
         let trigger_count = i32::try_from(triggers.len()).unwrap_or(i32::MAX);
@@ -471,7 +495,9 @@ impl Rebalances {
 
     fn push(&mut self, group: &Arc<str>, rebalance: GroupRebalance) {
         let history = self.groups.entry(group.clone()).or_default();
-        history.all.push_back(rebalance);
+        let began_ms = rebalance.began_ms;
+        let later = history.all.iter().rev().take_while(|other| other.began_ms > began_ms).count();
+        history.all.insert(history.all.len() - later, rebalance);
         if history.all.len() > PER_GROUP {
             history.all.pop_front();
         } else {
@@ -537,8 +563,14 @@ impl Rebalances {
         image: &MetadataImage,
         now_ms: i64,
     ) {
+        let is_made = self.made_of(group).is_some_and(|of| of.generation == epoch);
         let Some(history) = self.groups.get_mut(group) else { return };
-        for rebalance in history.all.iter_mut().filter(|one| one.assigned_ms < 0) {
+        if is_made {
+            history.changes.clear();
+            return;
+        }
+        let is_open = |one: &&mut GroupRebalance| one.assigned_ms < 0 && one.over_ms < 0;
+        for rebalance in history.all.iter_mut().filter(is_open) {
             rebalance.assigned_ms = now_ms;
             if rebalance.epoch != epoch {
                 // One target assignment for both.
@@ -703,18 +735,21 @@ impl Rebalances {
         self.close(group, epoch);
     }
 
-    /// The group goes on as a classic one, and knows itself what is under way in it.
+    /// The group goes on as a classic one, which knows itself what is under way in it, or is gone.
     pub fn becomes_classic(&mut self, group: &str) {
         self.close(group, i32::MAX);
     }
 
     /// Only what is over is kept, up to an epoch.
-    fn close(&mut self, group: &str, epoch: i32) {
+    pub fn close(&mut self, group: &str, epoch: i32) {
         if let Some(history) = self.groups.get_mut(group) {
             history.changes.clear();
             history.moving.clear();
             history.open.clear();
             history.all.retain(|one| one.over_ms >= 0 && one.epoch <= epoch);
+            if history.all.is_empty() {
+                self.groups.remove(group);
+            }
         }
     }
 

@@ -5,8 +5,8 @@ use thalweg_groups::{
     Submission, TriggerKind, WaitStep, unowned_ms,
 };
 use thalweg_wire::ErrorCode;
-use thalweg_wire::messages::GroupRebalances;
 use thalweg_wire::messages::group_rebalances::GroupRebalance;
+use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, GroupRebalances};
 use thalweg_wire::{GROUP_REBALANCES_TAG, Message as _, Reader};
 
 use crate::hosted::client::{Client, GROUP};
@@ -381,6 +381,69 @@ fn a_rebalance_at_the_barrier_says_what_began_it() {
     assert_eq!((unwritten.superseded_by, unwritten.assigned_ms), (again.epoch, -1));
 }
 
+/// It never had what it was assigned, and the partition stands still since the one before gave it up.
+#[test]
+fn a_member_that_did_not_ask_for_its_assignment_has_not_owned_it() {
+    let mut world = barrier(0);
+    let mut a = client(&mut world, "a", "range");
+    world.memory.advance(1);
+    a.run(&mut world);
+    let mut b = client(&mut world, "b", "range");
+    a.heartbeat(&mut world);
+    world.memory.advance(10);
+    a.run(&mut world);
+    b.receive(&mut world);
+    let joined = newest(&mut world);
+    assert_eq!(waits(&joined).last(), Some(&(SYNC, &*b.member_id, -1)));
+    let id = b.member_id.clone();
+    // Both are heard of until the time to ask is over.
+    for _ in 0..3 {
+        world.memory.advance(10_000);
+        a.beat(&mut world);
+    }
+    let all = told(&mut world, GROUP).rebalances;
+    let [next, joined, _] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!((joined.superseded_by, joined.moves[0].taken_ms), (next.epoch, -1));
+    assert_eq!(next.triggers[0].subject, id);
+    let moved = &next.moves[0];
+    assert_eq!((moved.from.as_deref(), moved.to.as_deref()), (Some(&*id), Some(&*a.member_id)));
+    assert_eq!(moved.freed_ms, joined.moves[0].freed_ms);
+    assert!(unowned_ms(moved) >= 10_000, "{moved:?}");
+}
+
+/// Its end is told, as of one that went on as another.
+#[test]
+fn a_rebalance_at_the_barrier_that_a_conversion_ends_is_told() {
+    let mut world = barrier(0);
+    let mut a = client(&mut world, "a", "range");
+    world.memory.advance(1);
+    a.receive(&mut world);
+    a.send(&mut world);
+    a.receive(&mut world);
+    let mut b = client(&mut world, "b", "range");
+    assert_eq!(waits(&newest(&mut world)), [(JOIN, &*a.member_id, -1)]);
+    let joins = ConsumerGroupHeartbeatRequest {
+        group_id: GROUP.to_owned(),
+        member_id: "mc".to_owned(),
+        rebalance_timeout_ms: 60_000,
+        subscribed_topic_names: Some(vec!["t1".to_owned()]),
+        topic_partitions: Some(Vec::new()),
+        ..Default::default()
+    };
+    let context = RequestContext { api_version: 1, ..Default::default() };
+    let request = GroupRequest::ConsumerGroupHeartbeat(joins);
+    let token = world.memory.submit(Submission { context, request });
+    let Some(GroupResponse::ConsumerGroupHeartbeat(joined)) = world.memory.take_answer(token)
+    else {
+        panic!("no answer");
+    };
+    assert_eq!(joined.error_code, ErrorCode::NONE);
+    let all = told(&mut world, GROUP).rebalances;
+    let cut = all.iter().find(|one| one.epoch == 2 && one.superseded_by >= 0);
+    assert!(cut.is_some_and(|cut| cut.over_ms >= 0), "{all:?}");
+    b.receive(&mut world);
+}
+
 #[test]
 fn what_is_kept_of_rebalances_at_the_barrier_is_bounded_and_goes_with_the_group() {
     let mut world = barrier(0);
@@ -416,6 +479,10 @@ fn rebalances_are_still_told_when_a_group_changes_its_mode() {
     assert_eq!((taken.mode.as_str(), epochs(&mut world)), ("server", vec![2, 1]));
     let why = (TriggerKind::Coordinator, "", "the coordinator assigns the group from here on");
     assert_eq!(trigger(&taken.rebalances[0]), why);
+    // Nothing has moved by that, and what was over is as it was.
+    assert_eq!((taken.rebalances[1].move_count, taken.rebalances[1].superseded_by), (2, -1));
+    let counters = world.shard().counters().rebalances;
+    assert_eq!((counters.moves, counters.triggered), (2, [1, 0, 0, 0, 0, 0, 1]));
     let mut b = client(&mut world, "b", "range");
     for _ in 0..3 {
         a.beat(&mut world);

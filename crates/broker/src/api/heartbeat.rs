@@ -467,7 +467,11 @@ async fn hold_back<R: Holdable>(
             // First: what there is to say goes out with the answer that another request ends, too.
             () = released => {}
             () = async { tokio::select! { () = next.arrived() => {}, () = &mut over => {} } } => {
-                if heartbeat.has_new_epoch() || heartbeat.is_due() {
+                if heartbeat.is_due() {
+                    // As one that may wait: a SyncGroup is told to join again for what is free.
+                    heartbeat.reset();
+                    response = ask(context, again, None, Some(heartbeat)).await;
+                } else if heartbeat.has_new_epoch() {
                     response = ask(context, again, None, None).await;
                 }
                 expedite::<R>(hold, begun.elapsed(), &mut response);

@@ -292,6 +292,9 @@ impl ClassicGroup {
         let phase = match self.state {
             ClassicGroupState::PreparingRebalance => GroupTimer::Join(self.id.clone()),
             ClassicGroupState::CompletingRebalance => GroupTimer::Sync(self.id.clone()),
+            ClassicGroupState::Stable if !self.pending_sync.is_empty() => {
+                GroupTimer::Sync(self.id.clone())
+            }
             _ => return,
         };
         env.out.schedule_if_absent(phase, self.rebalance_timeout_ms());

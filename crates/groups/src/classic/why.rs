@@ -16,7 +16,8 @@ use super::member::Member;
 use super::state::ClassicGroupState;
 use crate::consumer::{read_assignment, subscription_of};
 use crate::rebalances::{
-    RebalanceCounters, TRIGGERS_KEPT, TriggerKind, WaitStep, keep, text, trigger, unowned_ms,
+    MOVES_KEPT, RebalanceCounters, TRIGGERS_KEPT, TriggerKind, WaitStep, text, trigger,
+    unowned_between,
 };
 use crate::subscription::subscribed_topics;
 
@@ -29,7 +30,7 @@ struct Had {
     assignment: Bytes,
     /// When it heard that it has to join again; -1 if it did so by itself.
     told_ms: i64,
-    /// When it joined again, or was taken out; -1 if it has not.
+    /// Since when it has given its partitions up, by joining again or by being taken out; -1 if it has not.
     came_ms: i64,
     /// It joined again and goes on owning partitions, as cooperative members do.
     keeps: bool,
@@ -40,7 +41,8 @@ struct Had {
 struct Revoking {
     told_ms: i64,
     freed_ms: i64,
-    partitions: Vec<(Box<str>, i32)>,
+    /// What it had before that.
+    assignment: Bytes,
 }
 
 /// A rebalance that is not over.
@@ -51,8 +53,18 @@ struct Open {
     had: BTreeMap<Arc<str>, Had>,
     /// Who joined last.
     last_joined: Arc<str>,
-    /// Since when partitions have no owner that members have not asked for.
-    unsynced: BTreeMap<Arc<str>, Vec<i64>>,
+    /// Since when partitions have no owner that members have not asked for, and how many.
+    unsynced: BTreeMap<Arc<str>, BTreeMap<i64, u64>>,
+    /// With the names of their topics.
+    moves: Vec<(String, Moved)>,
+}
+
+impl Open {
+    /// What is told of it.
+    fn tell(&self) -> GroupRebalance {
+        let moves = self.moves.iter().map(|(topic, moved)| moved.describe(topic)).collect();
+        GroupRebalance { moves, ..self.rebalance.clone() }
+    }
 }
 
 /// What is known of a group's rebalance, if there is one.
@@ -65,6 +77,8 @@ pub(super) struct RebalanceAccount {
     gone: Vec<(Arc<str>, Had)>,
     open: Option<Box<Open>>,
     revoking: BTreeMap<Arc<str>, Revoking>,
+    /// When the group ended, or became one of another type.
+    vanished_ms: i64,
 }
 
 impl RebalanceAccount {
@@ -72,15 +86,16 @@ impl RebalanceAccount {
     pub(super) fn renamed(&mut self, before: &str, member: &Arc<str>) {
         if let Some(open) = &mut self.open {
             if let Some(had) = open.had.remove(before) {
-                open.had.insert(member.clone(), had);
+                // The process that joined before, if it did, is not the one that does now.
+                open.had.insert(member.clone(), Had { came_ms: -1, keeps: false, ..had });
             }
             if let Some(since) = open.unsynced.remove(before) {
                 open.unsynced.insert(member.clone(), since);
             }
-            for moved in &mut open.rebalance.moves {
+            for (_, moved) in &mut open.moves {
                 for end in [&mut moved.from, &mut moved.to] {
                     if end.as_deref() == Some(before) {
-                        *end = Some(text(member));
+                        *end = Some(member.clone());
                     }
                 }
             }
@@ -95,6 +110,7 @@ impl RebalanceAccount {
         if let Some(open) = &mut self.open
             && let Some(had) = open.had.get_mut(member_id)
             && had.told_ms < 0
+            && had.came_ms < 0
         {
             had.told_ms = now_ms;
         }
@@ -195,18 +211,26 @@ impl ClassicGroup {
         }
         env.rebalances.count_trigger(&triggers);
         let mut had = BTreeMap::new();
-        if let Some(open) = self.why.open.take() {
-            let Open { mut rebalance, had: before, .. } = *open;
+        let mut unsynced = BTreeMap::new();
+        if let Some(mut open) = self.why.open.take() {
+            open.rebalance.superseded_by = epoch;
+            env.rebalances.ended(&self.id, open.tell(), now_ms);
             if self.is(ClassicGroupState::CompletingRebalance) {
-                had = before;
+                had = open.had;
             }
-            rebalance.superseded_by = epoch;
-            env.rebalances.ended(&self.id, rebalance, now_ms);
+            unsynced = open.unsynced;
         }
         if self.is(ClassicGroupState::Stable) {
             let members = self.members.values().map(|member| (member.id.clone(), Had::of(member)));
             had.extend(members);
             had.extend(self.why.gone.drain(..));
+        }
+        for (member, since) in unsynced {
+            // It never had what it was assigned.
+            if let Some((had, (since, _))) = had.get_mut(&member).zip(since.first_key_value()) {
+                had.came_ms = *since;
+                had.keeps = false;
+            }
         }
         // Those who have joined again already keep their time only if they need not do so once more.
         for had in had.values_mut().filter(|had| had.keeps) {
@@ -224,6 +248,7 @@ impl ClassicGroup {
             had,
             last_joined: "".into(),
             unsynced: BTreeMap::new(),
+            moves: Vec::new(),
         }));
         let joined = self.members.values().filter(|member| member.is_awaiting_join());
         let joined: Vec<Arc<str>> = joined.map(|member| member.id.clone()).collect();
@@ -280,10 +305,12 @@ impl ClassicGroup {
     pub(super) fn note_synced(&mut self, member_id: &str, env: &mut Env<'_>) {
         let Some(open) = &mut self.why.open else { return };
         let now_ms = env.now.wall_ms;
-        for since in open.unsynced.remove(member_id).unwrap_or_default() {
-            env.rebalances.counters_mut().unowned.add(now_ms.saturating_sub(since).max(0));
+        for (since, count) in open.unsynced.remove(member_id).unwrap_or_default() {
+            for _ in 0..count {
+                env.rebalances.counters_mut().unowned.add(now_ms.saturating_sub(since).max(0));
+            }
         }
-        for moved in &mut open.rebalance.moves {
+        for (_, moved) in &mut open.moves {
             if moved.taken_ms < 0 && moved.to.as_deref() == Some(member_id) {
                 moved.taken_ms = now_ms;
             }
@@ -296,8 +323,20 @@ impl ClassicGroup {
 
     fn note_end(&mut self, env: &mut Env<'_>) {
         if let Some(open) = self.why.open.take() {
-            env.rebalances.ended(&self.id, open.rebalance, env.now.wall_ms);
+            env.rebalances.ended(&self.id, open.tell(), env.now.wall_ms);
         }
+    }
+
+    /// The group ends, or becomes one of another type, if the log takes that.
+    pub(crate) fn note_vanished(&mut self, now_ms: i64) {
+        self.why.vanished_ms = now_ms;
+    }
+
+    /// What was under way when the group became one of another type, and when that was.
+    pub(crate) fn rebalance_left(&self) -> Option<(GroupRebalance, i64)> {
+        let mut rebalance = self.why.open.as_ref()?.tell();
+        rebalance.superseded_by = self.generation.max(rebalance.epoch).saturating_add(1);
+        Some((rebalance, self.why.vanished_ms))
     }
 
     /// Compares what members had with what they have: their new assignments, if they are consumers'.
@@ -319,83 +358,96 @@ impl ClassicGroup {
             .values()
             .filter_map(|member| Some((member, read_assignment(&member.assignment)?)))
             .collect();
-        // Whose each partition was, when that was told to give it up, and when it did.
-        let mut owners: HashMap<(&str, i32), Owner<'_>> = HashMap::new();
-        for (member, revoking) in &revoking {
-            let (told_ms, freed_ms) = (revoking.told_ms, revoking.freed_ms);
-            for (topic, partition) in &revoking.partitions {
-                let owner = Owner { member, told_ms, freed_ms, keeps: false };
-                owners.insert((topic, *partition), owner);
+        let revoked: Vec<(&Arc<str>, &Revoking, ConsumerProtocolAssignment)> = revoking
+            .iter()
+            .filter_map(|(id, of)| Some((id, of, read_assignment(&of.assignment)?)))
+            .collect();
+        let mut topics = Topics::default();
+        let mut owners: HashMap<(u32, i32), Owner<'_>> = HashMap::new();
+        for (member, revoking, assignment) in &revoked {
+            let Revoking { told_ms, freed_ms, .. } = **revoking;
+            for topic in &assignment.assigned_partitions {
+                let number = topics.number(&topic.topic);
+                for partition in &topic.partitions {
+                    let owner = Owner { member, told_ms, freed_ms, keeps: false, is_old: true };
+                    owners.insert((number, *partition), owner);
+                }
             }
         }
         for (member, had, assignment) in &read {
             let keeps = had.keeps && self.members.contains_key(&***member);
             let freed_ms = if keeps { -1 } else { had.came_ms };
             for topic in &assignment.assigned_partitions {
+                let number = topics.number(&topic.topic);
                 for partition in &topic.partitions {
-                    let owner = Owner { member, told_ms: had.told_ms, freed_ms, keeps };
-                    owners.insert((&topic.topic, *partition), owner);
+                    let told_ms = had.told_ms;
+                    let owner = Owner { member, told_ms, freed_ms, keeps, is_old: false };
+                    owners.insert((number, *partition), owner);
                 }
             }
         }
-        let counters = env.rebalances.counters_mut();
-        let rebalance = &mut open.rebalance;
+        let began_ms = open.rebalance.began_ms;
+        let mut moves = Vec::new();
         for (member, assignment) in &has {
             let is_taken = !self.pending_sync.contains(&member.id);
             for topic in &assignment.assigned_partitions {
+                let number = topics.number(&topic.topic);
                 for &partition in &topic.partitions {
-                    let owner = owners.remove(&(topic.topic.as_str(), partition));
+                    let owner = owners.remove(&(number, partition));
                     if owner.as_ref().is_some_and(|owner| **owner.member == *member.id) {
                         continue;
                     }
-                    let moved = PartitionMove {
-                        topic: text(&topic.topic),
-                        partition,
-                        from: owner.as_ref().map(|owner| text(owner.member)),
-                        to: Some(text(&member.id)),
+                    let moved = Moved {
+                        partition: (number, partition),
+                        from: owner.as_ref().map(|owner| owner.member.clone()),
+                        to: Some(member.id.clone()),
                         told_ms: owner.as_ref().map_or(-1, |owner| owner.told_ms),
-                        freed_ms: owner.map_or(rebalance.began_ms, |owner| owner.freed_ms),
+                        freed_ms: owner.map_or(began_ms, |owner| owner.freed_ms),
                         taken_ms: if is_taken { now_ms } else { -1 },
-                        ..Default::default()
                     };
-                    if is_taken {
-                        counters.unowned.add(unowned_ms(&moved));
-                    } else if moved.freed_ms >= 0 {
+                    if !is_taken && moved.freed_ms >= 0 {
                         let since = open.unsynced.entry(member.id.clone()).or_default();
-                        since.push(moved.freed_ms);
+                        *since.entry(moved.freed_ms).or_default() += 1;
                     }
-                    note_move(rebalance, counters, moved);
+                    moves.push(moved);
                 }
             }
         }
-        for ((topic, partition), owner) in owners {
-            if owner.keeps {
-                // The next rebalance, which its member begins when it has given it up, tells where it goes.
-                let member = owner.member.clone();
-                let revoking = self.why.revoking.entry(member).or_insert_with(|| Revoking {
-                    told_ms: now_ms,
-                    freed_ms: -1,
-                    partitions: Vec::new(),
-                });
-                revoking.partitions.push((topic.into(), partition));
+        for (partition, owner) in owners {
+            if owner.is_old {
+                // Nobody has it since the rebalance before, which told so.
                 continue;
             }
-            let moved = PartitionMove {
-                topic: text(topic),
-                partition,
-                from: Some(text(owner.member)),
-                to: None,
-                told_ms: owner.told_ms,
-                freed_ms: owner.freed_ms,
-                ..Default::default()
-            };
-            note_move(rebalance, counters, moved);
+            if owner.keeps {
+                // The next rebalance, which its member begins when it has given it up, tells where it goes.
+                if let Some(had) = had.get(owner.member) {
+                    self.why.revoking.entry(owner.member.clone()).or_insert_with(|| Revoking {
+                        told_ms: now_ms,
+                        freed_ms: -1,
+                        assignment: had.assignment.clone(),
+                    });
+                }
+                continue;
+            }
+            let Owner { told_ms, freed_ms, .. } = owner;
+            let (from, taken_ms) = (Some(owner.member.clone()), -1);
+            moves.push(Moved { partition, from, to: None, told_ms, freed_ms, taken_ms });
         }
+        let counters = env.rebalances.counters_mut();
+        for moved in &moves {
+            moved.count(counters);
+        }
+        open.rebalance.move_count = i32::try_from(moves.len()).unwrap_or(i32::MAX);
+        // What nobody has yet will have stood still for longest.
+        moves.sort_by_key(|moved| std::cmp::Reverse((moved.is_on_its_way(), moved.unowned_ms())));
+        moves.truncate(MOVES_KEPT);
+        let name = |moved: &Moved| text(topics.name(moved.partition.0));
+        open.moves = moves.into_iter().map(|moved| (name(&moved), moved)).collect();
     }
 
     /// The rebalance that is under way, with those it waits for.
     pub(crate) fn rebalance_under_way(&self) -> Option<GroupRebalance> {
-        let mut rebalance = self.why.open.as_ref()?.rebalance.clone();
+        let mut rebalance = self.why.open.as_ref()?.tell();
         let (step, members): (WaitStep, Vec<&Arc<str>>) = match self.state {
             ClassicGroupState::PreparingRebalance => {
                 let missing = self.members.values().filter(|member| !member.is_awaiting_join());
@@ -412,24 +464,78 @@ impl ClassicGroup {
     }
 }
 
-/// Who had a partition.
+/// Names of topics, which clients chose, by numbers: they may be long, and are in many assignments.
+#[derive(Default)]
+struct Topics<'a> {
+    numbers: HashMap<&'a str, u32>,
+    names: Vec<&'a str>,
+}
+
+impl<'a> Topics<'a> {
+    fn number(&mut self, name: &'a str) -> u32 {
+        *self.numbers.entry(name).or_insert_with(|| {
+            self.names.push(name);
+            u32::try_from(self.names.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+
+    fn name(&self, number: u32) -> &'a str {
+        self.names.get(number as usize).copied().unwrap_or_default()
+    }
+}
+
+/// Who had a partition, when that was told to give it up, and when it did.
 struct Owner<'a> {
     member: &'a Arc<str>,
     told_ms: i64,
     freed_ms: i64,
     /// It has it still.
     keeps: bool,
+    /// It was to give it up in the rebalance before.
+    is_old: bool,
 }
 
-fn note_move(
-    rebalance: &mut GroupRebalance,
-    counters: &mut RebalanceCounters,
-    moved: PartitionMove,
-) {
-    counters.moves += 1;
-    if moved.told_ms >= 0 && moved.freed_ms >= 0 {
-        counters.revocation.add(moved.freed_ms.saturating_sub(moved.told_ms).max(0));
+/// A partition that goes from one member to another.
+#[derive(Debug)]
+struct Moved {
+    /// The number of its topic, and its own.
+    partition: (u32, i32),
+    from: Option<Arc<str>>,
+    to: Option<Arc<str>>,
+    told_ms: i64,
+    freed_ms: i64,
+    taken_ms: i64,
+}
+
+impl Moved {
+    fn is_on_its_way(&self) -> bool {
+        self.to.is_some() && self.taken_ms < 0
     }
-    rebalance.move_count = rebalance.move_count.saturating_add(1);
-    keep(rebalance, moved);
+
+    fn unowned_ms(&self) -> i64 {
+        unowned_between(self.freed_ms, self.taken_ms)
+    }
+
+    fn count(&self, counters: &mut RebalanceCounters) {
+        counters.moves += 1;
+        if self.taken_ms >= 0 {
+            counters.unowned.add(self.unowned_ms());
+        }
+        if self.told_ms >= 0 && self.freed_ms >= 0 {
+            counters.revocation.add(self.freed_ms.saturating_sub(self.told_ms).max(0));
+        }
+    }
+
+    fn describe(&self, topic: &str) -> PartitionMove {
+        PartitionMove {
+            topic: topic.to_owned(),
+            partition: self.partition.1,
+            from: self.from.as_deref().map(text),
+            to: self.to.as_deref().map(text),
+            told_ms: self.told_ms,
+            freed_ms: self.freed_ms,
+            taken_ms: self.taken_ms,
+            ..Default::default()
+        }
+    }
 }

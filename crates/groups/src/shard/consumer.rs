@@ -183,7 +183,7 @@ impl GroupShard {
         may_upgrade(&id, &self.config)?;
         let max_size = self.config.consumer_max_size;
         let (group, records) = upgraded(classic, max_size, None, &mut cx!(self, now, out))?;
-        self.rebalances.converts(classic.members().map(|member| member.id.clone()));
+        self.rebalances.converts(classic);
         start_classic_sessions(&id, &group, out);
         let response = self.with_new_consumer_group(&id, &group, records, now, out, join)?;
         if let Some(classic) = self.live.get_mut(&id) {

@@ -122,7 +122,7 @@ impl GroupShard {
             return None;
         };
         expect(&mut self.consumers, classic, &self.config, out);
-        self.rebalances.converts(classic.members().map(|member| member.id.clone()));
+        self.rebalances.converts(classic);
         let result = self.with_new_consumer_group(&id, &group, records, now, out, run).ok()?;
         start_classic_sessions(&id, &group, out);
         Some(result)

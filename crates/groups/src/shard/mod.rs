@@ -381,6 +381,7 @@ impl GroupShard {
             }
             let error = match self.live.get(id.as_str()) {
                 None if self.is_empty_consumer_group(id) => {
+                    self.rebalances.forget(id);
                     self.counters.offset_deletions +=
                         delete_all_offsets(&self.logged, id, &mut out.records) as u64;
                     self.end_consumer_group(id, now, out);
@@ -479,6 +480,7 @@ impl GroupShard {
         }
         self.counters.offset_expirations += expired as u64;
         for id in ended {
+            self.rebalances.forget(&id);
             self.end_consumer_group(&id, now, out);
         }
         out.atomic = false;
@@ -660,7 +662,8 @@ impl Shard for GroupShard {
             Some(Existence::Appeared(id)) if !self.loading => self.appear(id, now),
             Some(Existence::Vanished(id)) => {
                 // Sessions of members that were to come back with an id end without effect.
-                if let Some(group) = self.live.remove(&id) {
+                if let Some(mut group) = self.live.remove(&id) {
+                    group.note_vanished(now.wall_ms);
                     self.ending.push(at.offset, id, group);
                 }
             }
@@ -739,7 +742,12 @@ impl Shard for GroupShard {
 
     fn commit(&mut self, offset: i64) {
         self.logged.commit(offset);
-        self.ending.forget_below(offset);
+        let rebalances = &mut self.rebalances;
+        self.ending.take_below(offset, |id, group| {
+            if let Some((rebalance, now_ms)) = group.rebalance_left() {
+                rebalances.ended(&id, rebalance, now_ms);
+            }
+        });
     }
 
     fn revert(&mut self, offset: i64, error: ErrorCode, now: Now, out: &mut Out) {
@@ -780,8 +788,12 @@ impl Shard for GroupShard {
         }
         for group in &reverted.groups {
             self.held.release_all(group);
-            let logged = self.logged.consumer_group(group);
-            self.rebalances.reverted(group, logged.map(|logged| logged.epochs().group));
+            match (self.logged.consumer_group(group), self.live.get(&**group)) {
+                (None, Some(classic)) => self.rebalances.close(group, classic.generation()),
+                (logged, _) => {
+                    self.rebalances.reverted(group, logged.map(|logged| logged.epochs().group));
+                }
+            }
         }
         self.rearm(&reverted, now, out);
     }

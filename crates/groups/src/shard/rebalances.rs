@@ -60,12 +60,8 @@ impl GroupShard {
         let known = self.logged.group_with_id(record.group_id());
         let known = known.and_then(|(id, _)| Some((id, self.logged.consumer_group(id)?)));
         let Some((id, group)) = known.map(|(id, group)| (id.clone(), group)) else {
-            let id = record.group_id();
-            return if self.live.contains_key(id) {
-                self.rebalances.becomes_classic(id);
-            } else {
-                self.rebalances.forget(id);
-            };
+            // The record that makes it a classic group may follow.
+            return self.rebalances.becomes_classic(record.group_id());
         };
         let now_ms = now.wall_ms;
         match (&**record, before) {
@@ -171,7 +167,9 @@ impl GroupShard {
     /// The field of a group's description that has its last rebalances.
     pub(super) fn rebalances_field(&self, id: &str) -> RawTags {
         let (mode, reason) = self.rules(id);
-        let mut rebalances = self.rebalances.of(id, &self.image);
+        let is_known = !mode.is_empty();
+        let mut rebalances =
+            if is_known { self.rebalances.of(id, &self.image) } else { Vec::new() };
         let under_way = self.live.get(id).and_then(ClassicGroup::rebalance_under_way);
         rebalances.splice(..0, under_way);
         let told =

@@ -18,6 +18,9 @@ const IDLE: Micros = 2_000_000;
 const QUIET: Micros = 300_000;
 /// Heartbeats in which a group that is not balanced may still move on.
 const UNBALANCED_HEARTBEATS: Micros = 3;
+/// The same, at least: a coordinator that assigns computes one assignment a second by default
+/// (`group.consumer.assignment.interval.ms`).
+const UNBALANCED_MIN: Micros = 1_000_000;
 /// How long the members of a group that is over may take to leave.
 const FAREWELL_MAX: Micros = 30_000_000;
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
@@ -237,7 +240,7 @@ impl<'a> Director<'a> {
             let since = engine.now().saturating_sub(engine.ledger.changed_at());
             let interval = engine.interval();
             since >= interval + QUIET
-                && (since >= UNBALANCED_HEARTBEATS * interval + QUIET
+                && (since >= (UNBALANCED_HEARTBEATS * interval).max(UNBALANCED_MIN) + QUIET
                     || engine.ledger.is_balanced())
         })?;
         if !is_stable && !self.engine.is_interrupted() {
