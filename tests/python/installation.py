@@ -22,7 +22,8 @@ KAFKA, THALWEG = "kafka", "thalweg"
 TOOL_SECONDS_MAX = 120
 ANSWER_SECONDS_MAX = 60
 JAVA = ["java", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp"]
-# Kafka's own config/server.properties, with what makes a test short.
+# Kafka's own config/server.properties, with what makes a test short. Groups go by the barrier, because Kafka shows
+# those that Thalweg's coordinator assigns as consumer groups; the suite `handover` moves such groups.
 SETTINGS = """\
 process.roles=broker,controller
 node.id=1
@@ -56,6 +57,7 @@ log.initial.task.delay.ms=300
 log.cleaner.backoff.ms=200
 log.cleaner.dedupe.buffer.size=8388608
 group.initial.rebalance.delay.ms=0
+thalweg.group.classic.rebalance.mode=barrier
 group.consumer.min.heartbeat.interval.ms=200
 group.consumer.heartbeat.interval.ms=300
 group.consumer.session.timeout.ms=60000

@@ -8,6 +8,7 @@ use thalweg_groups::{
     assignor,
 };
 use thalweg_metadata::config::{BrokerConfig, Properties, broker, group};
+use thalweg_metadata::features::GROUP_VERSION;
 use thalweg_metadata::image::{MetadataImage, ResourceType};
 
 /// Settings of the group coordinator.
@@ -42,6 +43,7 @@ pub(crate) fn of(config: &BrokerConfig, image: &MetadataImage) -> GroupConfig {
             config.offsets_retention_check_interval_ms(),
         )
         .unwrap_or(0),
+        has_consumer_records: image.features.level(GROUP_VERSION) >= 1,
         max_record_bytes: usize::try_from(config.message_max_bytes()).unwrap_or(0),
         consumer,
         consumer_groups: Arc::new(of_groups(config, consumer, image)),
@@ -120,9 +122,12 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_configured_is_kafkas() {
+    fn what_nobody_configured_is_kafkas_but_for_what_kafka_has_not() {
         let settings = of(&config(&[]), &MetadataImage::empty());
-        assert_eq!(settings, GroupConfig::default());
+        let mut expected = GroupConfig { has_consumer_records: false, ..Default::default() };
+        expected.consumer.classic_rebalance_mode = ClassicRebalanceMode::Server;
+        expected.consumer.heartbeat_push = true;
+        assert_eq!(settings, expected);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use thalweg_log::{CreateError, CreateRequest, Log, OpenError};
 use thalweg_metadata::config::{Properties, TopicConfig, dynamic};
 use thalweg_metadata::controller::is_internal_topic;
+use thalweg_metadata::features::GROUP_VERSION;
 use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType, TopicImage, Update};
 
 use crate::broker::Broker;
@@ -29,7 +30,9 @@ impl Broker {
             self.apply_broker_configs(&image);
             registration::report_cordoned(self);
         }
-        if broker_configs || changes.configs.iter().any(|r| r.resource_type == ResourceType::Group)
+        if broker_configs
+            || changes.configs.iter().any(|r| r.resource_type == ResourceType::Group)
+            || changes.features.contains(GROUP_VERSION)
         {
             self.configure_groups(&image);
         }

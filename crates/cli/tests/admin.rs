@@ -239,8 +239,6 @@ async fn configs() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn why_a_group_rebalanced() {
     let bench = Bench::start().await;
-    let server = ["--set", "thalweg.group.classic.rebalance.mode=server"];
-    bench.run(&[&["config", "alter", "group", "g"], &server[..]].concat()).ok();
     bench.run(&["topic", "create", "t", "-p", "2"]).ok();
     bench.produce("t", 0, 1).await;
     let mut consumer = bench.consumer("g", "t").await;
@@ -260,6 +258,8 @@ async fn why_a_group_rebalanced() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn groups() {
     let bench = Bench::start().await;
+    let barrier = ["--set", "thalweg.group.classic.rebalance.mode=barrier"];
+    bench.run(&[&["config", "alter", "group", "g"], &barrier[..]].concat()).ok();
     bench.run(&["topic", "create", "t", "-p", "2"]).ok();
     bench.produce("t", 0, 5).await;
     let mut consumer = bench.consumer("g", "t").await;

@@ -63,7 +63,11 @@ fn events<'a>(report: &'a Value, names: &[&str]) -> &'a [Value] {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_newcomer_pauses_who_is_eager_and_nobody_who_is_cooperative() {
-    let broker = start().await;
+    let broker = TestBroker::builder()
+        .config("group.min.session.timeout.ms", 500)
+        .config("thalweg.group.classic.rebalance.mode", "barrier")
+        .start()
+        .await;
     let options = ["--rounds", "2", "--assignor", "range"];
     let eager = report(&broker, &options);
     for event in events(&eager, &["join 1", "join 2"]) {

@@ -32,8 +32,10 @@ const AT_ONCE: usize = 3;
 /// Records of each partition that are read between any two things that happen.
 const BETWEEN: i64 = 20;
 const OURS: &str = "thalweg";
-/// Settings of Thalweg's broker, as the shared Kafka has them: members hear of a rebalance soon.
-const CONFIGS: [(&str, &str); 3] = [
+/// Settings of Thalweg's broker, as the shared Kafka has them: members hear of a rebalance soon, and one of them
+/// assigns.
+const CONFIGS: [(&str, &str); 4] = [
+    ("thalweg.group.classic.rebalance.mode", "barrier"),
     ("group.consumer.min.heartbeat.interval.ms", "100"),
     ("group.consumer.heartbeat.interval.ms", "200"),
     ("group.consumer.min.session.timeout.ms", "6000"),
@@ -148,7 +150,9 @@ impl Side {
             let of = |m: &thalweg::admin::GroupMember| (m.client_id.clone(), m.assignment.clone());
             shares = found.members.iter().map(of).collect();
             let all: usize = shares.values().map(Vec::len).sum();
-            state == "Stable" && shares.len() == members && all == 5
+            // Where the coordinator assigns, a newcomer is a member before it has anything.
+            let have_all = shares.values().all(|share| !share.is_empty());
+            state == "Stable" && shares.len() == members && all == 5 && have_all
         })
         .await;
         shares

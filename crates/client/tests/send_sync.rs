@@ -197,6 +197,8 @@ fn admin_can_be_shared() {
     shared::<GroupRebalances>();
     shared::<GroupRebalance>();
     shared::<RebalanceTrigger>();
+    shared::<RebalanceStep>();
+    shared::<RebalanceWait>();
     shared::<PartitionMove>();
     shared::<MemberToRemove>();
     shared::<Reassignment>();

@@ -234,7 +234,7 @@ async fn ends_are_bounded_whatever_the_application_holds() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_revocation_does_not_wait_longer_than_set() {
-    let bench = Bench::with(1).await;
+    let bench = Bench::at_barrier(1).await;
     bench.produce(0, &["a", "b"], Compression::None).await;
     let cluster = cluster(&bench).await;
     let protocol = GroupProtocol::Classic { assignors: vec![Assignor::Range] };

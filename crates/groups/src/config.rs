@@ -128,6 +128,9 @@ pub struct GroupConfig {
     pub consumer_migration_policy: ConsumerMigrationPolicy,
     /// `group.consumer.regex.refresh.interval.ms`
     pub consumer_regex_refresh_interval_ms: i64,
+    /// Whether the cluster knows the records of consumer groups: its `group.version` is 1 or more. Else no
+    /// classic group is assigned by the coordinator, because its state is in such records.
+    pub has_consumer_records: bool,
     /// Longest record of a group, in bytes (`message.max.bytes`).
     pub max_record_bytes: usize,
     /// Members and partitions of a group whose target assignment is computed in its heartbeat; those of
@@ -174,6 +177,7 @@ impl Default for GroupConfig {
             consumer_assignors: Assignors(ASSIGNORS.to_vec()),
             consumer_migration_policy: ConsumerMigrationPolicy::Bidirectional,
             consumer_regex_refresh_interval_ms: 600_000,
+            has_consumer_records: true,
             max_record_bytes: 1_048_588,
             assign_in_place_max: 1_024,
         }

@@ -397,6 +397,35 @@ fn mode(world: &mut World, mode: ClassicRebalanceMode) {
     world.memory.event(event);
 }
 
+/// The state of a group that the coordinator assigns is in records that only later clusters know.
+#[test]
+fn a_cluster_that_does_not_know_consumer_groups_has_the_barrier() {
+    let mut world = world(6);
+    let know = |world: &mut World, has_consumer_records| {
+        let config = GroupConfig { has_consumer_records, ..(*world.config).clone() };
+        world.config = std::sync::Arc::new(config);
+        world.memory.event(GroupEvent::Config(world.config.clone()));
+    };
+    know(&mut world, false);
+    let mut client = Client::new("a".to_owned(), &["range"], &["t1"]);
+    client.run(&mut world);
+    world.memory.advance(10_000);
+    client.beat(&mut world);
+    let mode = |world: &mut World| {
+        let told = crate::rebalances::told(world, GROUP);
+        (told.mode, told.reason)
+    };
+    let (barrier, why) = mode(&mut world);
+    assert!(barrier == "barrier" && why.contains("group.version is 0"), "{barrier}: {why}");
+    know(&mut world, true);
+    client.beat(&mut world);
+    assert_eq!(mode(&mut world).0, "server");
+    // What it has written stays so; the group's next step is Kafka's.
+    know(&mut world, false);
+    client.beat(&mut world);
+    assert_eq!(mode(&mut world).0, "barrier");
+}
+
 #[test]
 fn the_setting_changes_while_a_group_lives() {
     let mut world = world(6);

@@ -34,6 +34,13 @@ impl Bench {
         Bench::on(TestBroker::start().await, partitions).await
     }
 
+    /// One whose groups go by Kafka's barrier: all members join again, and a leader assigns.
+    pub async fn at_barrier(partitions: i32) -> Bench {
+        let barrier = ("thalweg.group.classic.rebalance.mode", "barrier");
+        Bench::on(TestBroker::builder().config(barrier.0, barrier.1).start().await, partitions)
+            .await
+    }
+
     pub async fn on(broker: TestBroker, partitions: i32) -> Bench {
         let connection = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
         let mut bench = Bench { broker, connection, topic: Uuid::ZERO };

@@ -64,7 +64,8 @@ fn assignor_of(protocol: &str) -> &'static dyn Assignor {
 
 /// Whether the coordinator is to assign groups of classic members.
 pub(crate) fn is_server_mode(config: &GroupConfig, group: &str) -> bool {
-    config.of_group(group).classic_rebalance_mode == ClassicRebalanceMode::Server
+    config.has_consumer_records
+        && config.of_group(group).classic_rebalance_mode == ClassicRebalanceMode::Server
 }
 
 /// The server assignor that members are stored with, for a coordinator that goes by it.

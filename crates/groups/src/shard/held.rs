@@ -9,7 +9,7 @@ use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, HeartbeatRequest, Sy
 use super::{GroupShard, Out};
 use crate::classic::ClassicGroupState;
 use crate::consumer::{ConsumerGroup, ConsumerGroupRecord, ConsumerMember, MemberState};
-use crate::hosted::is_hosted;
+use crate::hosted::{is_hosted, is_server_mode};
 use crate::push::{HeldHeartbeat, HeldMember, HoldLimits};
 use crate::{GroupConfig, GroupRecord, GroupResponse, GroupTimer, RequestContext};
 
@@ -192,7 +192,7 @@ impl GroupShard {
     pub(super) fn release_for_config(&mut self, before: &GroupConfig) {
         for group in self.held.groups() {
             let (was, is) = (before.of_group(&group), self.config.of_group(&group));
-            if was.classic_rebalance_mode != is.classic_rebalance_mode
+            if is_server_mode(before, &group) != is_server_mode(&self.config, &group)
                 || was.heartbeat_push != is.heartbeat_push
                 || was.heartbeat_interval_ms != is.heartbeat_interval_ms
                 || was.session_timeout_ms != is.session_timeout_ms

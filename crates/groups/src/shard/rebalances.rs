@@ -150,6 +150,11 @@ impl GroupShard {
             Some(other) if other != CONSUMER_PROTOCOL_TYPE => {
                 format!("its members are no consumers, but of the protocol type {other}")
             }
+            _ if !self.config.has_consumer_records => {
+                "the cluster's group.version is 0: it does not know the records that the \
+                 coordinator would assign it by"
+                    .to_owned()
+            }
             _ if !is_server_mode(&self.config, id) => {
                 "thalweg.group.classic.rebalance.mode is barrier".to_owned()
             }

@@ -220,7 +220,15 @@ impl Worker {
 
     async fn run(self: &Arc<Worker>) -> Result<(), WorkerError> {
         let options = Options::default().with_client_id(self.text("name")?);
-        let cluster = Cluster::connect(self.text("bootstrap")?, options).await?;
+        // The broker may be down at that moment, which other clients wait out, too.
+        let mut attempts = 0;
+        let cluster = loop {
+            match Cluster::connect(self.text("bootstrap")?, options.clone()).await {
+                Err(_) if attempts < 100 => attempts += 1,
+                connected => break connected?,
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        };
         let mut consumer = Consumer::new(cluster, self.config()?)?;
         consumer.set_listener(Arc::clone(self));
         consumer.subscribe(self.text("topics")?.split(','))?;

@@ -23,6 +23,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.regex.Pattern;
 
+import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.consumer.CloseOptions;
@@ -38,6 +40,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.GroupState;
 import org.apache.kafka.common.GroupType;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.errors.FencedInstanceIdException;
 import org.apache.kafka.common.errors.InconsistentGroupProtocolException;
 import org.apache.kafka.common.errors.InvalidSessionTimeoutException;
@@ -613,10 +616,17 @@ final class GroupCases {
         }
     }
 
+    /** Members that the coordinator assigns have nothing to gain: at the barrier a leader may. */
     private static void enforcedRebalance(Context c) throws Exception {
         String topic = c.topic("t", 4);
+        String group = c.name("g");
+        if (c.isThalweg()) {
+            ConfigEntry barrier = new ConfigEntry("thalweg.group.classic.rebalance.mode", "barrier");
+            c.admin().incrementalAlterConfigs(Map.of(new ConfigResource(ConfigResource.Type.GROUP, group),
+                    List.of(new AlterConfigOp(barrier, AlterConfigOp.OpType.SET)))).all().get();
+        }
         Map<String, List<String>> seen = new ConcurrentHashMap<>();
-        String[] configs = {"group.id", c.name("g"), "heartbeat.interval.ms", "200"};
+        String[] configs = {"group.id", group, "heartbeat.interval.ms", "200"};
         Member a = new Member(c, List.of(topic), seen, configs);
         settled("first", 4, a);
         Member b = new Member(c, List.of(topic), seen, configs);
