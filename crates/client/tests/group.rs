@@ -91,7 +91,7 @@ async fn members_share_and_give_up_without_a_gap_or_a_repetition() {
             members.push(tokio::spawn(async move {
                 loop {
                     tokio::select! {
-                        records = consumer.poll(3) => {
+                        records = consumer.poll_timeout(3, Duration::from_millis(20)) => {
                             for record in &records.unwrap() {
                                 let at = (record.partition(), record.offset());
                                 *seen.lock().unwrap().entry(at).or_default() += 1;

@@ -119,7 +119,7 @@ impl GroupShard {
                 return;
             }
             let grace_ms = self.config.of_group(id).disconnect_grace_ms;
-            interval_ms = i32::try_from(grace_ms).unwrap_or(i32::MAX).saturating_add(FAIL_MS);
+            interval_ms = grace_ms.saturating_add(FAIL_MS);
         }
         let limits = HoldLimits {
             interval_ms: Some(interval_ms),
