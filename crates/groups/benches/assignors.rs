@@ -1,8 +1,7 @@
 //! What an assignment costs: one member that joins or leaves, a group from nothing, and members that subscribe
 //! to different topics.
 //!
-//! `cargo bench -p thalweg-groups`. Kafka's own beside it: `crates/groups/tests/oracle/AssignorOracle.java`
-//! computes the same for the tests of their balance.
+//! `cargo bench -p thalweg-groups`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,9 +1,10 @@
-//! Why consumer groups rebalanced: one account of each rebalance, kept in memory for the last few.
+//! Why groups rebalanced: one account of each rebalance, kept in memory for the last few.
 //!
-//! Everything is seen where records are replayed, so an account has what is in the log, whoever decided it:
+//! Of groups that the coordinator assigns everything is seen where records are replayed, so an account has what is in the log, whoever decided it:
 //! what began a new epoch of the group, when its target assignment was computed, and of each partition that
 //! moves when its owner was told, when that gave it up, and when the next one took it. What no record says,
-//! why a member was taken out, is left here before its records are made.
+//! why a member was taken out, is left here before its records are made. Rebalances at the barrier come here when
+//! they are over (`classic/why.rs`).
 //!
 //! Nothing decides by what is kept here. After a restart it is empty.
 

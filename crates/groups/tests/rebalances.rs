@@ -381,6 +381,22 @@ fn a_rebalance_at_the_barrier_says_what_began_it() {
     assert_eq!((unwritten.superseded_by, unwritten.assigned_ms), (again.epoch, -1));
 }
 
+/// Members begin a rebalance, as in Kafka, when one leaves that was only given an id.
+#[test]
+fn who_was_given_an_id_and_leaves_is_named() {
+    let mut world = barrier(0);
+    let mut a = client(&mut world, "a", "range");
+    world.memory.advance(1);
+    a.run(&mut world);
+    let mut b = Client::new("b".to_owned(), &["range"], &["t1"]);
+    b.send(&mut world);
+    assert_eq!(b.receive(&mut world), Some(ErrorCode::MEMBER_ID_REQUIRED));
+    b.leave(&mut world);
+    assert_eq!(b.receive(&mut world), Some(ErrorCode::NONE));
+    let begun = newest(&mut world);
+    assert_eq!(trigger(&begun), (TriggerKind::Left, &*b.member_id, "left the group"));
+}
+
 /// It never had what it was assigned, and the partition stands still since the one before gave it up.
 #[test]
 fn a_member_that_did_not_ask_for_its_assignment_has_not_owned_it() {

@@ -382,10 +382,15 @@ impl ClassicGroup {
     /// Takes a member or pending member out. Whatever it waits for is answered with
     /// UNKNOWN_MEMBER_ID, so that a client that is still there joins again.
     pub(super) fn remove(&mut self, member_id: &str, env: &mut Env<'_>) {
-        self.pending_join.remove(member_id);
+        let was_pending = self.pending_join.remove(member_id);
         self.pending_sync.remove(member_id);
         env.out.cancel(GroupTimer::Session(self.id.clone(), member_id.into()));
-        let Some(member) = self.members.remove(member_id) else { return };
+        let Some(member) = self.members.remove(member_id) else {
+            if was_pending {
+                self.note_pending_removed(member_id, env);
+            }
+            return;
+        };
         self.note_removed(&member, env);
         self.count_protocols(&member, false);
         if let Some(instance_id) = &member.instance_id {

@@ -3,6 +3,7 @@
 //!
 //! Nothing decides by what is kept here.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -151,6 +152,11 @@ impl ClassicGroup {
         }
     }
 
+    /// Takes note of somebody who was given an id and does not come back with it.
+    pub(super) fn note_pending_removed(&mut self, member_id: &str, env: &Env<'_>) {
+        self.note(TriggerKind::Left, member_id, "", env.rebalances.reason_given());
+    }
+
     /// Takes note of a rebalance that the coordinator itself begins.
     pub(crate) fn note_coordinator(&mut self, why: &str) {
         self.note(TriggerKind::Coordinator, "", "", why);
@@ -206,7 +212,7 @@ impl ClassicGroup {
         let mut triggers = std::mem::take(&mut self.why.triggers);
         let mut trigger_count = std::mem::take(&mut self.why.trigger_count);
         if triggers.is_empty() {
-            triggers.push(trigger(TriggerKind::Coordinator, "", "", ""));
+            triggers.push(trigger(TriggerKind::Coordinator, "", "", "of no reason that is known"));
             trigger_count = 1;
         }
         env.rebalances.count_trigger(&triggers);
@@ -439,7 +445,9 @@ impl ClassicGroup {
         }
         open.rebalance.move_count = i32::try_from(moves.len()).unwrap_or(i32::MAX);
         // What nobody has yet will have stood still for longest.
-        moves.sort_by_key(|moved| std::cmp::Reverse((moved.is_on_its_way(), moved.unowned_ms())));
+        moves.sort_by_key(|moved| {
+            (Reverse((moved.is_on_its_way(), moved.unowned_ms())), moved.partition)
+        });
         moves.truncate(MOVES_KEPT);
         let name = |moved: &Moved| text(topics.name(moved.partition.0));
         open.moves = moves.into_iter().map(|moved| (name(&moved), moved)).collect();
