@@ -52,7 +52,8 @@ struct Gate {
     opened: Condvar,
 }
 
-/// How long an operation is held at most: a test that forgot it fails instead of standing still.
+/// How long operations are held at most, all together: a test that forgot them, or that failed while they
+/// were held, ends instead of standing still.
 const HOLD_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug)]
@@ -133,8 +134,8 @@ impl Faults {
         self.add(ops, part, Effect::Stall(time))
     }
 
-    /// Operations on paths that contain `part` wait until [`Self::clear`] from now on, a minute at
-    /// most. What is read is not in the page cache then.
+    /// Operations on paths that contain `part` wait until [`Self::clear`] from now on, or until the first of
+    /// them has waited for a minute. What is read is not in the page cache then.
     pub fn hold(&self, ops: &[DiskOp], part: &str) -> Hits {
         self.add(ops, part, Effect::Hold(Arc::default()))
     }
@@ -183,6 +184,8 @@ impl FaultHook for Faults {
                     Effect::Hold(gate) => {
                         let mut open = gate.open.lock();
                         gate.opened.wait_while_for(&mut open, |open| !*open, HOLD_MAX);
+                        *open = true;
+                        gate.opened.notify_all();
                     }
                     Effect::Fail(_) | Effect::Torn(..) | Effect::Panic => {}
                 }

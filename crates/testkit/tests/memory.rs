@@ -292,11 +292,13 @@ async fn a_client_that_goes_away_gives_back_nothing_that_is_still_held() {
     let topic = client.create("t", 1, &[]).await;
     assert_eq!(client.produce(topic, 0, "x").await, Ok(0));
     let connections = metric(&broker, CONNECTIONS);
-    faults.hold(&[DiskOp::Read], "/t-0/");
+    let reads = faults.hold(&[DiskOp::Read], "/t-0/");
     let (leaving, request) = (connect(&broker).await, fetch_of(topic, 0, 40));
     let waiting = tokio::spawn(async move { leaving.connection.send(&request).await });
-    until("a fetch that waits", || metric(&broker, FETCHES) > 0).await;
+    // Room for the copies is taken after that for waiting, and before the first read.
+    until("a read that is held", || reads.get() > 0).await;
     let held = metric(&broker, FETCHES);
+    assert!(held > 0);
     waiting.abort();
     until("the end of the connection", || metric(&broker, CONNECTIONS) == connections).await;
     assert_eq!(metric(&broker, FETCHES), held);
