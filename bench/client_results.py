@@ -2,13 +2,9 @@
 
 import datetime
 import json
-import math
-from xml.sax.saxutils import escape
 
+import plots
 import results
-
-# Readable on white and on black.
-INK, BAR, OURS, WHISKER = "#808080", "#7f9fbf", "#d08040", "#505860"
 
 
 def text(run, metric):
@@ -83,48 +79,9 @@ def as_page(record, experiment, plot_name):
 def plot(record, experiment):
     """Horizontal bars of the first metric, with the least and the most run."""
     first = experiment.metrics[0]
-    bars = [
-        (broker, system, systems[system][first])
+    sections = {
+        f"on {broker}": [(system, systems[system][first]) for system in ordered(systems, experiment)]
         for broker, systems in record["summary"].items()
-        for system in ordered(systems, experiment)
-    ]
-    most = max((values["max"] for _, _, values in bars), default=0) or 1
-    least = min((values["min"] for _, _, values in bars if values["min"] > 0), default=most)
-    # Where the best is a hundred times the worst, a linear bar would be invisible.
-    logarithmic = most / least > 100
-    floor = 10 ** math.floor(math.log10(least)) if logarithmic else 0
-    left, width, row = 130, 480, 22
-
-    def x(value):
-        if not logarithmic:
-            return left + width * value / most
-        share = math.log10(max(value, floor) / floor) / math.log10(most / floor)
-        return left + width * max(share, 0)
-
-    title = first.replace("_", " ") + (", logarithmic" if logarithmic else "")
+    }
     better = "less is better" if experiment.lower_is_better else "more is better"
-    out = [words(8, 18, f"{record['experiment']}: {title} ({better})", "bold")]
-    y, before = 30, None
-    for broker, system, values in bars:
-        if broker != before:
-            before = broker
-            y += 18
-            out.append(words(8, y, f"on {broker}", "bold"))
-            y += 6
-        middle = y + row / 2
-        fill = OURS if system.startswith("thalweg") else BAR
-        out.append(words(left - 6, middle + 4, system, anchor="end"))
-        out.append(f'<rect x="{left}" y="{y + 4}" width="{max(x(values["median"]) - left, 1):.1f}" height="{row - 8}" fill="{fill}"/>')
-        low, high = x(values["min"]), x(values["max"])
-        out.append(f'<path d="M{low:.1f} {middle}H{high:.1f}M{low:.1f} {middle - 4}v8M{high:.1f} {middle - 4}v8" stroke="{WHISKER}" fill="none"/>')
-        out.append(words(max(high, x(values["median"])) + 6, middle + 4, results.number(values["median"])))
-        y += row
-    height = y + 10
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 700 {height}" width="700" height="{height}" font-family="sans-serif" font-size="12">',
-        *out, "</svg>", "",
-    ])
-
-
-def words(x, y, of, weight="normal", anchor="start"):
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{INK}" font-weight="{weight}" text-anchor="{anchor}">{escape(of)}</text>'
+    return plots.bars(record["experiment"], first.replace("_", " "), better, sections)

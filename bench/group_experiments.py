@@ -4,6 +4,7 @@ import json
 import os
 import time
 
+import plots
 import results
 import servers
 from servers import Failure
@@ -29,11 +30,13 @@ def configs(heartbeat_ms):
 PROTOCOLS = [("classic", "range"), ("classic", "cooperative-sticky"), ("consumer", "uniform")]
 # Members, partitions, scenario, its options at --scale 1. With as many members as partitions, as in
 # the source's groups of 1 600 and 3 000, a newcomer gets none, and a leaver's goes to somebody.
+# A scenario may be in a variant (`VARIANTS`).
 CELLS = [
     (100, 200, "join", {"rounds": 8}),
     (100, 200, "leave", {"rounds": 8}),
     (100, 200, "crash", {"rounds": 4}),
     (100, 200, "roll", {"rounds": 4}),
+    (100, 200, "roll-static", {"rounds": 4}),
     (100, 200, "storm", {"duration": 30}),
     (1600, 1600, "join", {"rounds": 4}),
     (1600, 1600, "leave", {"rounds": 4}),
@@ -43,7 +46,15 @@ CELLS = [
     # Two or three each: a newcomer gets some, and the others' change hands.
     (3000, 6100, "join", {"rounds": 4}),
     (3000, 6100, "leave", {"rounds": 4}),
+    # A commit of a member ends the hold of its heartbeat, with clients that send both over one connection.
+    (3000, 3000, "leave-commits", {"rounds": 8}),
+    (3000, 6100, "join-commits", {"rounds": 8}),
 ]
+# Ends of scenarios' names: what they add to the command line.
+VARIANTS = {
+    "static": ["--static"],
+    "commits": ["--auto-commit-ms", "5000"],
+}
 TIMEOUT_SECONDS = 180
 CONSUMER_GROUP_HEARTBEAT = 68
 
@@ -75,6 +86,13 @@ COSTS = [
     ("less idle", ("settled", "cpu_us_per_heartbeat_without_idle"), 0),
     ("heartbeats/s", ("settled", "heartbeats_per_second"), 0),
 ]
+# Figures that are drawn, of each cell and at rest: file name's end, what it is, path.
+PLOTS = [
+    ("pause", "slowest pause of a member, ms", ("summary", "slowest_pause_max_ms")),
+    ("unowned", "partition that moved without owner, p99, ms", ("summary", "unowned_ms", "p99")),
+    ("stable", "stable after, ms", ("stable_ms",)),
+]
+PLOTS_AT_REST = [("heartbeat", "CPU of a heartbeat, us", ("settled", "cpu_us_per_heartbeat"))]
 
 
 def rebalance(bench, name):
@@ -146,6 +164,8 @@ def scaled(options, scale):
 def one(bench, server, protocol, assignor, members, partitions, scenario, options):
     line = ["--protocol", protocol, "--assignor", assignor, "--members", members, "--partitions", partitions]
     line += ["--topic", topic_of(partitions)]
+    scenario, _, variant = scenario.partition("-")
+    line += VARIANTS[variant] if variant else []
     line += ["--scenario", scenario, "--timeout-seconds", TIMEOUT_SECONDS, "--broker-pid", server.process.pid]
     line += [word for name, value in options.items() for word in (f"--{name}", value)]
     if protocol == "classic":
@@ -164,7 +184,7 @@ def one(bench, server, protocol, assignor, members, partitions, scenario, option
     run = {
         "system": server.name, "protocol": protocol, "assignor": assignor, "members": members,
         "partitions": partitions,
-        "scenario": scenario, "load_average_before": load, "seconds": time.monotonic() - begun,
+        "scenario": "-".join(filter(None, (scenario, variant))), "load_average_before": load, "seconds": time.monotonic() - begun,
         "broker_cpu": sum(events) / len(events) if events and None not in events else None,
         "stable_ms": sum(event["stable_after_ms"] for event in report["events"]) / len(events) if events else None,
         "formed_seconds": formed.get("stable_after_ms", 0) / 1000,
@@ -173,7 +193,7 @@ def one(bench, server, protocol, assignor, members, partitions, scenario, option
     }
     summary = report.get("summary", {})
     print(
-        f"   {server.name:8} {protocol:8} {assignor:18} {members:5} {scenario:6}"
+        f"   {server.name:8} {protocol:8} {assignor:18} {members:5} {run['scenario']:13}"
         f" slowest pause {summary.get('slowest_pause_mean_ms', float('nan')):9.1f} ms"
         f"  rejoins of the untouched {summary.get('kept_rejoins', '-')}  double {report['double_ownership']}"
         f"  {report.get('not_stable') or ''}",
@@ -187,33 +207,71 @@ def write(bench, name, runs):
     base, record = results.record(bench.args.results, name, NAME, bench.settings, bench.notes)
     record["runs"] = runs
     base.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
-    base.with_suffix(".md").write_text(page(record))
+    cells, at_rest = cells_of(record["runs"])
+    drawn = []
+    for of, which in ((cells, PLOTS), (at_rest, PLOTS_AT_REST)):
+        for end, what, path in which:
+            file = base.with_name(f"{base.name}-{end}.svg")
+            file.write_text(plots.bars(name, what, "less is better", sections(of, path)))
+            drawn.append(f"![{what}]({file.name})")
+    base.with_suffix(".md").write_text(page(record, drawn))
     print(base.with_suffix(".md"))
 
 
-def page(record):
+def cells_of(runs):
+    """Runs by cell, and by number of members; of each by system, protocol and assignor."""
     cells, at_rest = {}, {}
-    for run in record["runs"]:
+    for run in runs:
         key = (run["system"], run["protocol"], run["assignor"])
         cell_of = (run["members"], run["partitions"], run["scenario"])
         cells.setdefault(cell_of, {}).setdefault(key, []).append(run)
-        at_rest.setdefault((f"{run['members']} members", *key), []).append(run)
+        # A variant's members do more than heartbeats.
+        if "-" not in run["scenario"]:
+            at_rest.setdefault((run["members"],), {}).setdefault(key, []).append(run)
+    return cells, at_rest
+
+
+def sections(cells, path):
+    """What a plot has of each cell: a bar of each system that has the figure."""
+    drawn = {}
+    for key, systems in cells.items():
+        values = {
+            " ".join(system): [value for value in (look(run, path) for run in runs) if value is not None]
+            for system, runs in systems.items()
+        }
+        bars = [(label, results.spread(of)) for label, of in values.items() if of]
+        if bars:
+            drawn[heading_of(*key)] = bars
+    return drawn
+
+
+def heading_of(members, partitions=None, scenario=None):
+    return f"{members} members" + (f", {partitions} partitions: {scenario}" if scenario else "")
+
+
+def page(record, drawn):
+    cells, at_rest = cells_of(record["runs"])
     lines = results.heading(record)
+    lines += [*drawn, ""]
     lines += [
         "Times in ms; stable after, pauses, CPU: of each event (tick of a storm). A member pauses from giving up",
         "its last partition, which eager members do when they are told of a rebalance, until it has one again.",
         "Unowned: from the last owner's release or end to the new owner, of each partition that moved.",
         "Moves, rejoins: of all events together. Answers waited: for the thread that simulates the members.", "",
     ]
-    for (members, partitions, scenario), systems in cells.items():
-        lines += [f"## {members} members, {partitions} partitions: {scenario}", "", *table(COLUMNS, systems), ""]
+    for key, systems in cells.items():
+        lines += [f"## {heading_of(*key)}", "", *table(COLUMNS, systems), ""]
         faults = [
-            f"- {' '.join(key)}: {run['report'].get('not_stable') or ''} {run['report'].get('errors_by_name') or ''}"
-            for key, of in systems.items() for run in of
+            f"- {' '.join(system)}: {run['report'].get('not_stable') or ''} {run['report'].get('errors_by_name') or ''}"
+            for system, of in systems.items() for run in of
             if run["report"].get("not_stable") or run["report"].get("errors_by_name")
         ]
         lines += [*faults, ""] if faults else []
-    lines += ["## What groups cost at rest", "", *table(COSTS, dict(sorted(at_rest.items(), key=lambda row: row[0][1:]))), ""]
+    rows = {
+        (heading_of(*key), *system): runs
+        for key, systems in at_rest.items() for system, runs in systems.items()
+    }
+    lines += ["## What groups cost at rest", "", *table(COSTS, dict(sorted(rows.items(), key=lambda row: row[0][1:]))), ""]
     return "\n".join(lines + results.closing(record))
 
 

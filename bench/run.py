@@ -38,7 +38,7 @@ def main():
     parser.add_argument("--load", help="the command that makes the load (default: the one under test)")
     parser.add_argument("--serve", action="append", default=[], metavar="NAME=VALUE", help="a config for thalweg serve; may be repeated")
     parser.add_argument("--heartbeat-ms", type=int, default=3000, help="group-rebalance: heartbeat interval (default 3000, as Java's)")
-    parser.add_argument("--cells", default="", metavar="MEMBERS[xPARTITIONS]:SCENARIO,...", help="group-rebalance: only these, as 3000:join or 3000x6100:join")
+    parser.add_argument("--cells", default="", metavar="MEMBERS[xPARTITIONS]:SCENARIO,...", help="group-rebalance: only these, as 3000:join, 3000x6100:join or 100:roll-static")
     parser.add_argument("--kafka-classpath", default=os.environ.get("KAFKA_CLASSPATH", ""))
     parser.add_argument("--java", default="java")
     parser.add_argument("--scratch", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "thalweg-bench")
