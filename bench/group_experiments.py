@@ -2,6 +2,9 @@
 
 import json
 import os
+import shlex
+import tempfile
+import threading
 import time
 
 import plots
@@ -49,12 +52,21 @@ CELLS = [
     # A commit of a member ends the hold of its heartbeat, with clients that send both over one connection.
     (3000, 3000, "leave-commits", {"rounds": 8}),
     (3000, 6100, "join-commits", {"rounds": 8}),
+    # The broker is stopped and started again, cleanly and not, under members that live on.
+    (3000, 3000, "command-restart", {"rounds": 1}),
+    (3000, 3000, "command-kill", {"rounds": 1}),
+    # Everything at once: a coordinator's limit, and that of the simulation.
+    (10000, 100000, "join", {"rounds": 2}),
 ]
 # Ends of scenarios' names: what they add to the command line.
 VARIANTS = {
     "static": ["--static"],
     "commits": ["--auto-commit-ms", "5000"],
+    "restart": [],
+    "kill": [],
 }
+# What a report says of things that went wrong.
+FAULTS = ("not_stable", "errors_by_name", "refused")
 TIMEOUT_SECONDS = 180
 CONSUMER_GROUP_HEARTBEAT = 68
 
@@ -77,6 +89,12 @@ COLUMNS = [
     ("double", ("double_ownership",), 0),
     ("broker CPU s", ("broker_cpu",), 2),
     ("answers waited p99", ("load", "answers_waited_ms", "p99"), 2),
+]
+RESTART_COLUMNS = [
+    ("broker away", ("down_ms", 0), 0),
+    ("connections lost", ("disconnected_ms", "count"), 0),
+    ("without one p50", ("disconnected_ms", "p50"), 0),
+    ("max", ("disconnected_ms", "max"), 0),
 ]
 COSTS = [
     ("formed in s", ("formed_seconds",), 2),
@@ -172,8 +190,11 @@ def one(bench, server, protocol, assignor, members, partitions, scenario, option
         line += ["--heartbeat-ms", bench.args.heartbeat_ms, "--session-ms", SESSION_MS]
     load = os.getloadavg()[0]
     begun = time.monotonic()
+    restarts = Restarts(server, variant) if scenario == "command" else None
+    line += ["--run", restarts.command()] if restarts else []
     command, process = bench.start_load(server, "group", *map(str, line))
     out, err = process.communicate()
+    down = restarts.close() if restarts else []
     # 1 is a group that did not become stable, or worse: a result like any other.
     if process.returncode not in (0, 1) or not out:
         raise Failure(f"{' '.join(command)} ended with {process.returncode}: {err}{out}")
@@ -188,6 +209,7 @@ def one(bench, server, protocol, assignor, members, partitions, scenario, option
         "broker_cpu": sum(events) / len(events) if events and None not in events else None,
         "stable_ms": sum(event["stable_after_ms"] for event in report["events"]) / len(events) if events else None,
         "formed_seconds": formed.get("stable_after_ms", 0) / 1000,
+        "down_ms": down,
         "kib_per_member": None if per_member is None else per_member / 1024,
         "report": report,
     }
@@ -200,6 +222,45 @@ def one(bench, server, protocol, assignor, members, partitions, scenario, option
         flush=True,
     )
     return run
+
+
+class Restarts:
+    """Stops the broker and starts it again whenever the command is run."""
+
+    def __init__(self, server, how):
+        self.server, self.how = server, how
+        self.directory = tempfile.mkdtemp(dir=server.directory)
+        self.asked, self.done = (os.path.join(self.directory, name) for name in ("asked", "done"))
+        self.down_ms, self.failure, self.is_over = [], None, threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def command(self):
+        asked, done = shlex.quote(self.asked), shlex.quote(self.done)
+        return f"touch {asked}; while [ ! -e {done} ]; do sleep 0.02; done; rm {done}"
+
+    def run(self):
+        while not self.is_over.wait(0.01):
+            if not os.path.exists(self.asked):
+                continue
+            os.remove(self.asked)
+            begun = time.monotonic()
+            try:
+                self.server.kill() if self.how == "kill" else self.server.stop()
+                self.server.start()
+            except Failure as failure:
+                self.failure = failure
+            # From the moment it is told to go to the first request that is answered.
+            self.down_ms.append((time.monotonic() - begun) * 1000)
+            open(self.done, "w").close()
+
+    def close(self):
+        """How long it was away each time, in milliseconds."""
+        self.is_over.set()
+        self.thread.join()
+        if self.failure:
+            raise self.failure
+        return self.down_ms
 
 
 def write(bench, name, runs):
@@ -260,11 +321,13 @@ def page(record, drawn):
         "Moves, rejoins: of all events together. Answers waited: for the thread that simulates the members.", "",
     ]
     for key, systems in cells.items():
-        lines += [f"## {heading_of(*key)}", "", *table(COLUMNS, systems), ""]
+        is_restart = key[2].startswith("command")
+        columns = COLUMNS + RESTART_COLUMNS if is_restart else COLUMNS
+        lines += [f"## {heading_of(*key)}", "", *table(columns, systems), ""]
         faults = [
-            f"- {' '.join(system)}: {run['report'].get('not_stable') or ''} {run['report'].get('errors_by_name') or ''}"
+            f"- {' '.join(system)}: {' '.join(str(run['report'][name]) for name in FAULTS if run['report'].get(name))}"
             for system, of in systems.items() for run in of
-            if run["report"].get("not_stable") or run["report"].get("errors_by_name")
+            if any(run["report"].get(name) for name in FAULTS)
         ]
         lines += [*faults, ""] if faults else []
     rows = {
@@ -290,7 +353,10 @@ def look(run, path):
     """A figure of the run, or of its report."""
     value = run if path[0] in run else run["report"]
     for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
+        if isinstance(name, int):
+            value = value[name] if isinstance(value, list) and name < len(value) else None
+        else:
+            value = value.get(name) if isinstance(value, dict) else None
     return value
 
 

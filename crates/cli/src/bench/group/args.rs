@@ -62,9 +62,13 @@ pub struct GroupArgs {
     #[arg(long, value_enum, default_value = "join")]
     pub scenario: Scenario,
     /// How often it happens (all but storm); as often between two of them the group is brought back
-    /// to its size, which is not measured [default: 8].
+    /// to its size, which is not measured [default: 8; of a command once].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub rounds: Option<u32>,
+    /// What `--scenario command` runs in each round, by `sh -c`: "systemctl restart kafka", say. The round
+    /// is over when it has ended and the group is stable.
+    #[arg(long, value_name = "COMMAND")]
+    pub run: Option<String>,
     /// How long a member that is rolled stays away [default: 1000].
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32))]
     pub down_ms: Option<u32>,
@@ -124,6 +128,8 @@ pub enum Scenario {
     Roll,
     /// Again and again a share of the members is killed and replaced.
     Storm,
+    /// A command is run (--run); members that lose their connections meanwhile connect again.
+    Command,
 }
 
 impl Scenario {
@@ -134,6 +140,7 @@ impl Scenario {
             Scenario::Crash => "crash",
             Scenario::Roll => "roll",
             Scenario::Storm => "storm",
+            Scenario::Command => "command",
         }
     }
 }
@@ -148,13 +155,14 @@ pub struct Plan {
 }
 
 /// What happens, and how often.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Events {
     Join { rounds: u32 },
     Leave { rounds: u32 },
     Crash { rounds: u32 },
     Roll { rounds: u32, down: Duration },
     Storm { percent: u32, every: Duration, length: Duration },
+    Command { rounds: u32, run: String },
 }
 
 impl GroupArgs {
@@ -188,6 +196,7 @@ impl GroupArgs {
         let is_storm = self.scenario == Scenario::Storm;
         for (option, is_given, is_used) in [
             ("--rounds", self.rounds.is_some(), !is_storm),
+            ("--run", self.run.is_some(), self.scenario == Scenario::Command),
             ("--down-ms", self.down_ms.is_some(), self.scenario == Scenario::Roll),
             ("--duration", self.duration.is_some(), is_storm),
             ("--storm-percent", self.storm_percent.is_some(), is_storm),
@@ -217,6 +226,10 @@ impl GroupArgs {
                 percent: self.storm_percent.unwrap_or(STORM_PERCENT),
                 every: ms(self.storm_every_ms, STORM_EVERY_MS),
                 length: self.duration.unwrap_or(STORM_LENGTH),
+            },
+            Scenario::Command => match &self.run {
+                Some(run) => Events::Command { rounds: self.rounds.unwrap_or(1), run: run.clone() },
+                None => return usage("--scenario command needs --run COMMAND".to_owned()),
             },
         };
         if let Events::Storm { every, length, .. } = events
@@ -302,6 +315,8 @@ mod tests {
             ("--scenario storm --storm-percent 101", "--storm-percent"),
             ("--scenario storm --storm-every-ms 0", "--storm-every-ms"),
             ("--scenario quake", "--scenario"),
+            ("--scenario command", "--run COMMAND"),
+            ("--scenario join --run true", "--run means nothing"),
             ("--protocol share", "--protocol"),
             ("--heartbeat-ms 0", "--heartbeat-ms"),
             ("--session-ms x", "--session-ms"),
@@ -331,6 +346,10 @@ mod tests {
                 every: Duration::from_millis(500),
                 length: Duration::from_secs(2)
             }
+        );
+        assert_eq!(
+            plan("--scenario command --run true").unwrap().events,
+            Events::Command { rounds: 1, run: "true".into() }
         );
         assert_eq!(
             plan("--protocol consumer --assignor uniform").unwrap().protocol,

@@ -44,6 +44,8 @@ struct Slot {
     is_leaving: bool,
     /// When to connect again, or to give up waiting for its farewell to be answered.
     due: Option<Micros>,
+    /// When it lost the connection that it does not have again yet.
+    lost_at: Option<Micros>,
     /// The timer that is in the heap; others of this member are old.
     timer: Option<Micros>,
 }
@@ -58,6 +60,8 @@ pub struct Counts {
     pub refused: BTreeMap<String, u64>,
     /// What should not happen, by name.
     pub errors: BTreeMap<String, u64>,
+    /// How long members that lost their connection had none, in microseconds.
+    pub disconnected: Histogram<u64>,
     /// How late timers fired, in microseconds.
     pub late: Histogram<u64>,
     /// How long what had arrived waited for the thread, in microseconds.
@@ -84,6 +88,9 @@ pub struct Engine {
     interval: Micros,
     failure: Option<BenchError>,
     interrupted: Arc<AtomicBool>,
+    /// Members that have lost their connection and have none again.
+    disconnected: usize,
+    expects_losses: bool,
 }
 
 impl Engine {
@@ -103,6 +110,7 @@ impl Engine {
                 commits: 0,
                 refused: BTreeMap::new(),
                 errors: BTreeMap::new(),
+                disconnected: stats::histogram(),
                 late: stats::histogram(),
                 waited: stats::histogram(),
             },
@@ -125,6 +133,8 @@ impl Engine {
             },
             failure: None,
             interrupted,
+            disconnected: 0,
+            expects_losses: false,
             spec,
         })
     }
@@ -158,11 +168,27 @@ impl Engine {
         let spread = self.spec.commit.unwrap_or(1);
         let first_commit = now + self.random.next() % spread.max(1);
         let member = Member::new(&self.spec, self.random.uuid(), instance, first_commit);
-        let (link, due, timer) = (None, None, None);
-        self.slots[no] =
-            Some(Slot { member, link, is_ready: false, is_leaving: false, due, timer });
+        self.slots[no] = Some(Slot {
+            member,
+            link: None,
+            is_ready: false,
+            is_leaving: false,
+            due: None,
+            lost_at: None,
+            timer: None,
+        });
         self.ledger.join(no, now);
         self.to_connect.push_back(no);
+    }
+
+    /// Whether connections may be lost from now on: the coordinator is made to go away.
+    pub fn expect_losses(&mut self, expects: bool) {
+        self.expects_losses = expects;
+    }
+
+    /// Whether every member has a connection, or has begun to make its first one.
+    pub fn is_connected(&self) -> bool {
+        self.disconnected == 0
     }
 
     /// Whether nothing is left of a member.
@@ -206,6 +232,7 @@ impl Engine {
         if slot.link.is_some() && !slot.is_ready {
             self.connecting -= 1;
         }
+        self.disconnected -= usize::from(slot.lost_at.is_some());
     }
 
     /// Runs until `is_done` says so, which is asked after every round; false when `until` came
@@ -298,7 +325,15 @@ impl Engine {
             return Ok(());
         };
         if !link.is_connected() {
-            link.finish_connecting().map_err(|source| connecting(self.addr, source))?;
+            match link.finish_connecting() {
+                Ok(()) => {}
+                // The coordinator has not come back yet.
+                Err(_) if slot.lost_at.is_some() => {
+                    self.lose(no, "");
+                    return Ok(());
+                }
+                Err(source) => return Err(connecting(self.addr, source)),
+            }
             let correlation = link.enter(Api::Versions, 0);
             self.codec
                 .write_versions(correlation, link.queue())
@@ -334,6 +369,10 @@ impl Engine {
                 None => {
                     slot.is_ready = true;
                     self.connecting -= 1;
+                    if let Some(lost_at) = slot.lost_at.take() {
+                        self.disconnected -= 1;
+                        self.counts.disconnected.saturating_record(now - lost_at);
+                    }
                     slot.member.connected(now, &self.spec, &mut self.effects);
                 }
                 Some(answer) => {
@@ -419,10 +458,17 @@ impl Engine {
         }
         if slot.is_leaving {
             // The broker closed before it answered; the member is gone either way.
+            self.disconnected -= usize::from(slot.lost_at.is_some());
             self.slots[no] = None;
             return;
         }
-        *self.counts.errors.entry(error.to_owned()).or_default() += 1;
+        if slot.lost_at.is_none() {
+            slot.lost_at = Some(now);
+            self.disconnected += 1;
+            if !self.expects_losses {
+                *self.counts.errors.entry(error.to_owned()).or_default() += 1;
+            }
+        }
         slot.member.disconnected();
         slot.due = Some(now + RECONNECT_AFTER);
         self.set_timer(no, now);
@@ -463,6 +509,7 @@ impl Engine {
                 slot.due = None;
                 if slot.is_leaving {
                     *self.counts.errors.entry("LEAVE_NOT_ANSWERED".into()).or_default() += 1;
+                    self.disconnected -= usize::from(slot.lost_at.is_some());
                     self.slots[no] = None;
                     continue;
                 }

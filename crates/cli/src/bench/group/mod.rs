@@ -189,7 +189,7 @@ fn play(args: &GroupArgs, plan: &Plan, setting: Setting) -> Result<(Report, bool
     let times = (args.settle_seconds, args.timeout_seconds);
     let director =
         Director::new(&mut engine, broker, args.members, instances, times, args.output.quiet);
-    let results = director.run(plan.events)?;
+    let results = director.run(plan.events.clone())?;
     let report = Report::new(args, plan, &engine, results, broker);
     let is_empty = !args.keep && scenario::disband(&mut engine)?;
     Ok((report, is_empty))

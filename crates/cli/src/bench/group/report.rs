@@ -303,6 +303,17 @@ impl Report {
             us(&counts.waited),
             counts.waited.max() as f64 / 1e3,
         ));
+        let disconnected = &counts.disconnected;
+        if !disconnected.is_empty() {
+            self.set("disconnected", disconnected.len());
+            self.set("disconnected_ms", lateness(disconnected));
+            self.line(format!(
+                "{} connections were lost and made again: members had none for p50 {:.0}, max {:.0} ms",
+                disconnected.len(),
+                disconnected.value_at_quantile(0.5) as f64 / 1e3,
+                disconnected.max() as f64 / 1e3,
+            ));
+        }
         self.set("refused", json!(counts.refused));
         self.set("errors", counts.errors.values().sum::<u64>());
         self.set("errors_by_name", json!(counts.errors));

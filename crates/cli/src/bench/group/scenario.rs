@@ -2,6 +2,7 @@
 //! stable group to a stable group, or a storm.
 
 use std::io::{IsTerminal, Write};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::args::Events;
@@ -145,6 +146,10 @@ impl<'a> Director<'a> {
                 self.rounds(rounds, "roll", step)?;
             }
             Events::Storm { percent, every, length } => self.storm(percent, every, length)?,
+            Events::Command { rounds, run } => {
+                self.engine.expect_losses(true);
+                self.rounds(rounds, "command", |director| director.command(&run))?;
+            }
         }
         self.progress.end();
         Ok(self.results)
@@ -234,7 +239,7 @@ impl<'a> Director<'a> {
         let progress = &mut self.progress;
         let is_stable = self.engine.run(until, |engine| {
             progress.show(engine, what);
-            if !engine.ledger.is_whole() {
+            if !engine.ledger.is_whole() || !engine.is_connected() {
                 return false;
             }
             let since = engine.now().saturating_sub(engine.ledger.changed_at());
@@ -329,6 +334,37 @@ impl<'a> Director<'a> {
             }
         }
         Ok(Restore::Nothing)
+    }
+
+    /// Runs a command, and the members meanwhile. Its output is this program's log: the report is alone on the
+    /// standard output.
+    fn command(&mut self, run: &str) -> Result<Restore, BenchError> {
+        let failed = |source| BenchError::Io { what: format!("--run {run:?}"), source };
+        let mut command = Command::new("sh");
+        command.args(["-c", run]).stdin(Stdio::null()).stdout(std::io::stderr());
+        let mut child = command.spawn().map_err(failed)?;
+        let until = self.engine.now() + micros(self.timeout);
+        let mut ended = None;
+        let waited = self.engine.run(until, |_| {
+            ended = child.try_wait().transpose();
+            ended.is_some()
+        });
+        let ended = ended.transpose().map_err(failed)?;
+        if ended.is_none() {
+            // It is no use any more, whatever ended the wait.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        waited?;
+        match ended {
+            Some(status) if status.success() => Ok(Restore::Nothing),
+            Some(status) => Err(BenchError::Usage(format!("--run {run:?} ended with {status}"))),
+            None if self.engine.is_interrupted() => Ok(Restore::Nothing),
+            None => Err(BenchError::Usage(format!(
+                "--run {run:?} had not ended after --timeout-seconds {}",
+                self.timeout.as_secs_f64()
+            ))),
+        }
     }
 
     /// Each tick is looked at by itself, from one to the next; pauses go on over them.
