@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use thalweg_groups::{
-    Assignors, ClassicRebalanceMode, ConsumerGroupConfig, ConsumerMigrationPolicy, GroupConfig,
+    Assignors, BatchLimit, ClassicRebalanceMode, ConsumerGroupConfig, ConsumerMigrationPolicy, GroupConfig,
     assignor,
 };
-use thalweg_metadata::config::{BrokerConfig, Properties, broker, group};
+use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig, broker, group};
+use thalweg_metadata::controller::OFFSETS_TOPIC;
 use thalweg_metadata::features::GROUP_VERSION;
-use thalweg_metadata::image::{MetadataImage, ResourceType};
+use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType};
+
+use crate::coordinators::compressed_len;
 
 /// Settings of the group coordinator.
 pub(crate) fn of(config: &BrokerConfig, image: &MetadataImage) -> GroupConfig {
@@ -44,7 +47,10 @@ pub(crate) fn of(config: &BrokerConfig, image: &MetadataImage) -> GroupConfig {
         )
         .unwrap_or(0),
         has_consumer_records: image.features.level(GROUP_VERSION) >= 1,
-        max_record_bytes: usize::try_from(config.message_max_bytes()).unwrap_or(0),
+        batch_limit: batch_limit(
+            config,
+            &image.configs.properties(&ConfigResource::topic(OFFSETS_TOPIC)),
+        ),
         consumer,
         consumer_groups: Arc::new(of_groups(config, consumer, image)),
         consumer_max_size: size(config.group_consumer_max_size()),
@@ -54,6 +60,25 @@ pub(crate) fn of(config: &BrokerConfig, image: &MetadataImage) -> GroupConfig {
             .group_consumer_regex_refresh_interval_ms()
             .into(),
         ..default
+    }
+}
+
+/// What a batch of the groups' topic may hold, which the topic may have set for itself.
+fn batch_limit(config: &BrokerConfig, own: &Properties) -> BatchLimit {
+    let bytes = match TopicConfig::new(config, own) {
+        Ok(topic) => topic.max_message_bytes,
+        // Its partitions are told so, too, where they are opened.
+        Err(_) => config.message_max_bytes(),
+    };
+    BatchLimit { bytes: usize::try_from(bytes).unwrap_or(0), compressed: compressed_len }
+}
+
+/// Whether something was changed that the settings of groups depend on.
+pub(crate) fn is_concerned(of: &ConfigResource) -> bool {
+    match of.resource_type {
+        ResourceType::Broker | ResourceType::Group => true,
+        ResourceType::Topic => of.name == OFFSETS_TOPIC,
+        _ => false,
     }
 }
 
@@ -128,6 +153,16 @@ mod tests {
         expected.consumer.classic_rebalance_mode = ClassicRebalanceMode::Server;
         expected.consumer.heartbeat_push = true;
         assert_eq!(settings, expected);
+    }
+
+    #[test]
+    fn a_batch_may_hold_what_the_topic_says() {
+        let config = config(&[("message.max.bytes", "5000")]);
+        assert_eq!(of(&config, &MetadataImage::empty()).batch_limit.bytes, 5000);
+        let own = [("max.message.bytes".to_owned(), "7000".to_owned())].into();
+        assert_eq!(batch_limit(&config, &own).bytes, 7000);
+        let concerns = |topic: &str| is_concerned(&ConfigResource::topic(topic));
+        assert!(concerns(OFFSETS_TOPIC) && !concerns("another"));
     }
 
     #[test]

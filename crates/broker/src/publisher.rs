@@ -30,8 +30,7 @@ impl Broker {
             self.apply_broker_configs(&image);
             registration::report_cordoned(self);
         }
-        if broker_configs
-            || changes.configs.iter().any(|r| r.resource_type == ResourceType::Group)
+        if changes.configs.iter().any(group_settings::is_concerned)
             || changes.features.contains(GROUP_VERSION)
         {
             self.configure_groups(&image);

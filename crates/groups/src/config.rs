@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use thalweg_coordinator::CoordinatorRecord as _;
+
+use crate::GroupRecord;
 use crate::assignor::{ASSIGNORS, Assignor};
 
 /// Which changes of type a group may make while it lives (`group.consumer.migration.policy`).
@@ -91,6 +94,54 @@ impl PartialEq for Assignors {
 
 impl Eq for Assignors {}
 
+/// What one batch of the coordinator's log may hold.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchLimit {
+    /// `max.message.bytes` of the groups' topic, or `message.max.bytes`.
+    pub bytes: usize,
+    /// The length of bytes after the compression that the log gives to a batch that is too long without.
+    pub compressed: fn(&[u8]) -> usize,
+}
+
+/// No two logs compress in different ways.
+impl PartialEq for BatchLimit {
+    fn eq(&self, other: &BatchLimit) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for BatchLimit {}
+
+impl Default for BatchLimit {
+    fn default() -> BatchLimit {
+        BatchLimit { bytes: 1_048_588, compressed: <[u8]>::len }
+    }
+}
+
+impl BatchLimit {
+    /// What a record has beside its key and value in a batch, at most, in bytes.
+    const RECORD_BYTES: usize = 32;
+    /// The header of a batch, and something more.
+    const HEADER_BYTES: usize = 128;
+
+    /// Whether one batch can hold all of these records.
+    pub(crate) fn fits(&self, records: &[GroupRecord]) -> bool {
+        let mut all = Vec::new();
+        for record in records {
+            let Ok(encoded) = record.encode() else { return false };
+            all.extend_from_slice(&encoded.key);
+            all.extend_from_slice(encoded.value.as_deref().unwrap_or_default());
+        }
+        let beside = records.len() * Self::RECORD_BYTES + Self::HEADER_BYTES;
+        if all.len() + beside < self.bytes {
+            return true;
+        }
+        // Lengths and deltas between the records are not in what is compressed here.
+        let compressed = (self.compressed)(&all);
+        compressed + compressed / 32 + records.len() * 2 + Self::HEADER_BYTES < self.bytes
+    }
+}
+
 /// Settings of the group coordinator, with Kafka's defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupConfig {
@@ -131,8 +182,8 @@ pub struct GroupConfig {
     /// Whether the cluster knows the records of consumer groups: its `group.version` is 1 or more. Else no
     /// classic group is assigned by the coordinator, because its state is in such records.
     pub has_consumer_records: bool,
-    /// Longest record of a group, in bytes (`message.max.bytes`).
-    pub max_record_bytes: usize,
+    /// What is to be in one batch must fit this.
+    pub batch_limit: BatchLimit,
     /// Members and partitions of a group whose target assignment is computed in its heartbeat; those of
     /// larger groups are computed elsewhere.
     pub assign_in_place_max: usize,
@@ -178,7 +229,7 @@ impl Default for GroupConfig {
             consumer_migration_policy: ConsumerMigrationPolicy::Bidirectional,
             consumer_regex_refresh_interval_ms: 600_000,
             has_consumer_records: true,
-            max_record_bytes: 1_048_588,
+            batch_limit: BatchLimit::default(),
             assign_in_place_max: 1_024,
         }
     }

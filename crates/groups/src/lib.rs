@@ -39,7 +39,8 @@ pub use classic::{
     ClassicGroup, ClassicGroupState, Member, Protocol, StaticRejoin, StoredAssignment,
 };
 pub use config::{
-    Assignors, ClassicRebalanceMode, ConsumerGroupConfig, ConsumerMigrationPolicy, GroupConfig,
+    Assignors, BatchLimit, ClassicRebalanceMode, ConsumerGroupConfig, ConsumerMigrationPolicy,
+    GroupConfig,
 };
 pub use logged::{CommittedOffset, GroupEntry, GroupOffsets, Logged};
 pub use metadata_hash::{group_hash, topic_hash};

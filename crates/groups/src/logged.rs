@@ -420,6 +420,13 @@ impl Logged {
         }
     }
 
+    /// A consumer group of which everything is committed.
+    pub(crate) fn unchanged_consumer_group(&self, group: &str) -> Option<&ConsumerGroup> {
+        let (id, entry) = self.groups.get_key_value(group)?;
+        let is_consumer = *entry == GroupEntry::Consumer && self.group_undo.committed(id).is_none();
+        is_consumer.then(|| self.consumers.unchanged(id))?
+    }
+
     /// The state of a consumer group as of the last commit, if it was one then.
     pub(crate) fn committed_consumer_state(&self, group: &str) -> Option<ConsumerGroupState> {
         match self.committed_group(group)? {

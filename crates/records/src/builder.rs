@@ -101,6 +101,11 @@ impl BatchBuilder {
         self
     }
 
+    /// Has what was added so far, and comes, compressed in another way.
+    pub fn set_compression(&mut self, compression: CompressionSpec) {
+        self.options.compression = compression;
+    }
+
     /// Records added so far.
     pub fn record_count(&self) -> i32 {
         self.count

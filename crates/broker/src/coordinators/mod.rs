@@ -4,3 +4,5 @@
 pub(crate) mod groups;
 mod rebalance_log;
 pub(crate) mod runtime;
+
+pub(crate) use runtime::compressed_len;

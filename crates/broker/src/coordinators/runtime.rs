@@ -32,6 +32,8 @@ use crate::clock::Clock;
 use crate::partition::{AppendFailure, Partition, SubmittedOwn};
 use crate::pool::Pool;
 
+pub(crate) use batches::compressed_len;
+
 /// How long an append that found no room waits before it is tried again.
 const FULL_BACKOFF: Duration = Duration::from_millis(10);
 /// How long a partition whose coordinator panicked waits before it is loaded again.

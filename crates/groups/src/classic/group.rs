@@ -74,8 +74,8 @@ pub struct ClassicGroup {
     /// Size of the hash table that Kafka would hold the members in; it never shrinks.
     buckets: u32,
     next_sequence: u64,
-    /// The generation in which it was found that the coordinator cannot assign the group.
-    pub(crate) unhostable_generation: Option<i32>,
+    /// The generation in which it was found that the coordinator cannot assign the group, and why it cannot.
+    pub(crate) unhostable: Option<(i32, Box<str>)>,
     /// Of a group that the coordinator assigned until now: the generations that its members are in, until
     /// they have come together in one.
     pub(crate) hosted_epochs: BTreeMap<Arc<str>, i32>,
@@ -105,10 +105,16 @@ impl ClassicGroup {
             initial_delay: None,
             buckets: hash_map_buckets(0),
             next_sequence: 0,
-            unhostable_generation: None,
+            unhostable: None,
             hosted_epochs: BTreeMap::new(),
             why: RebalanceAccount::default(),
         }
+    }
+
+    /// Why the coordinator cannot assign the group, if that was found in this generation.
+    pub(crate) fn unhostable(&self) -> Option<&str> {
+        let (generation, reason) = self.unhostable.as_ref()?;
+        (*generation == self.generation).then_some(reason)
     }
 
     /// Whether a member is in this generation.

@@ -13,7 +13,6 @@ use super::record::ConsumerGroupRecord;
 use super::step::Step;
 use super::{Downgrade, Refused};
 use crate::GroupTimer;
-use crate::hosted::batch_bytes;
 
 /// When a member is fenced again whose removal could not be written, or a target assignment computed that
 /// could not be, in milliseconds. The former is fixed in Kafka.
@@ -99,7 +98,7 @@ impl Step<'_, '_> {
     fn downgrade_that_fits(&mut self, leaving: &[Arc<ConsumerMember>]) -> Option<Downgrade> {
         let before = self.records.len();
         let downgrade = self.downgrade(leaving, None, true).ok()?;
-        if batch_bytes(&self.records[before..]) < self.cx.config.max_record_bytes {
+        if self.cx.config.batch_limit.fits(&self.records[before..]) {
             return Some(downgrade);
         }
         self.records.truncate(before);

@@ -10,7 +10,7 @@ use thalweg_wire::Uuid;
 
 use super::member::{ConsumerMember, Offer};
 use crate::assignor::{MemberAssignment, SubscriptionType};
-use crate::hosted::{offers, voted};
+use crate::hosted::vote_of;
 
 /// A group's epoch before its first record.
 pub(crate) const INITIAL_EPOCH: i32 = 1;
@@ -176,7 +176,7 @@ impl ConsumerGroup {
             member.as_ref().map(|member| Arc::as_ptr(&member.metadata))
         };
         if said(&before) != said(&member) {
-            let vote = voted(&offers(&self.classic_offers));
+            let vote = vote_of(&self.classic_offers);
             if vote != self.classic_vote.as_deref() {
                 self.classic_vote = vote.map(Box::from);
             }

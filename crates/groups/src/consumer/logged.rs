@@ -299,11 +299,22 @@ impl ConsumerGroups {
         CommittedGroup { epochs: epochs.unwrap_or_default(), members, targets }
     }
 
+    /// A group of which everything is committed.
+    pub(crate) fn unchanged(&self, group: &Arc<str>) -> Option<&ConsumerGroup> {
+        let from = (group.clone(), "".into());
+        let member = self.member_undo.committed_in(from.clone()..).next();
+        let target = self.target_undo.committed_in(from..).next();
+        let is_changed = member.is_some_and(|(key, _)| key.0 == *group)
+            || target.is_some_and(|(key, _)| key.0 == *group)
+            || self.epochs_undo.committed(group).is_some();
+        if is_changed { None } else { self.groups.get(group) }
+    }
+
     /// State of a group as of the last commit, if it was there then, which the caller knows.
     pub(crate) fn committed_state(&self, group: &Arc<str>) -> ConsumerGroupState {
-        match self.groups.get(group) {
-            Some(now) if self.member_undo.is_empty() && self.epochs_undo.is_empty() => now.state(),
-            _ => self.committed(group).state(),
+        match self.unchanged(group) {
+            Some(now) => now.state(),
+            None => self.committed(group).state(),
         }
     }
 

@@ -67,9 +67,9 @@ impl Refused {
 /// What a shard knows of a consumer group beside the log.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
-    /// Wall time of the next look at the metadata, and the group epoch it was decided in. A group that
-    /// has fallen behind that epoch, because a write failed, looks again.
-    refresh_at_ms: i64,
+    /// Time of the next look at the metadata, on the monotonic clock, and the group epoch it was decided in. A
+    /// group that has fallen behind that epoch, because a write failed, looks again.
+    refresh_at_ms: u64,
     refresh_epoch: i32,
     /// The job that resolves its regular expressions.
     resolving: Option<JobId>,
@@ -79,9 +79,12 @@ pub(crate) struct Live {
     is_assignment_stale: bool,
     /// The epoch of the target assignment of a job that was written last.
     written_by_job: Option<i32>,
-    /// Wall time of the next target assignment at the earliest, after one that could not be written: what
-    /// the log refuses it may refuse again, for good if it is too large.
-    assign_again_ms: i64,
+    /// Time of the next target assignment at the earliest, on the monotonic clock, after one that could not be
+    /// written: what the log refuses it may refuse again, for good if it is too large.
+    assign_again_ms: u64,
+    /// The coordinator has assigned it since its partition was loaded. Members that came when it was under Kafka's
+    /// rules are not stored with an assignor that says so before they join again.
+    pub(crate) was_hosted: bool,
     /// It was too large to become a classic group, with so many members.
     pub(crate) too_large_for_barrier: Option<usize>,
     /// Ids given out to classic members that have not come back with them.
@@ -104,14 +107,37 @@ impl LiveGroups {
         self.groups.entry(group.clone()).or_default()
     }
 
+    /// Whether the coordinator has assigned a group since its partition was loaded.
+    pub(crate) fn was_hosted(&self, group: &str) -> bool {
+        self.groups.get(group).is_some_and(|live| live.was_hosted)
+    }
+
     /// With how many members a group was too large to become a classic one.
     pub(crate) fn too_large_for_barrier(&self, group: &str) -> Option<usize> {
         self.groups.get(group).and_then(|live| live.too_large_for_barrier)
     }
 
-    /// When a group may have another target assignment, in wall time, after one that could not be written.
-    pub(crate) fn assign_again_ms(&self, group: &str) -> i64 {
+    /// When a group may have another target assignment after one that could not be written, on the monotonic
+    /// clock.
+    fn assign_again_ms(&self, group: &str) -> u64 {
         self.groups.get(group).map_or(0, |live| live.assign_again_ms)
+    }
+
+    /// How long it takes until a group may have another target assignment, if it had the last one at `last_ms`.
+    ///
+    /// That time is in the log, and is believed as long as it has passed. The clock that said it may have been
+    /// set back since, and Kafka's coordinator assigns nothing until it is there again.
+    pub(crate) fn assignment_delay_ms(
+        &self,
+        group: &str,
+        last_ms: i64,
+        interval_ms: i32,
+        now: Now,
+    ) -> u64 {
+        let passed_ms = u64::try_from(now.wall_ms.saturating_sub(last_ms));
+        let interval_ms = u64::try_from(interval_ms).unwrap_or(0);
+        let by_interval = passed_ms.map_or(0, |passed_ms| interval_ms.saturating_sub(passed_ms));
+        by_interval.max(self.assign_again_ms(group).saturating_sub(now.monotonic_ms))
     }
 
     /// Ids that were given out to classic members of a group.
@@ -192,7 +218,7 @@ impl LiveGroups {
                 live.is_assignment_stale |= live.assigning.is_some();
                 if live.written_by_job.is_some_and(|written| written > epochs.assignment) {
                     live.written_by_job = None;
-                    live.assign_again_ms = now.wall_ms.saturating_add(RETRY_MS as i64);
+                    live.assign_again_ms = now.monotonic_ms.saturating_add(RETRY_MS);
                     unwritten.push(group.clone());
                 }
             }

@@ -140,7 +140,7 @@ impl Step<'_, '_> {
         let known = self.group.regexes().values().max_by_key(|resolved| resolved.timestamp_ms);
         let last_ms = known.map_or(i64::MIN, |resolved| resolved.timestamp_ms);
         if self.live().resolving.is_some()
-            || now_ms <= last_ms.saturating_add(REFRESH_MIN_INTERVAL_MS)
+            || (last_ms..=last_ms.saturating_add(REFRESH_MIN_INTERVAL_MS)).contains(&now_ms)
         {
             return;
         }
@@ -150,7 +150,8 @@ impl Step<'_, '_> {
         // Kafka compares how many there are: one that is missing would not be noticed beside one too many.
         wanted |= regexes.keys().ne(self.group.regexes().keys());
         wanted |= self.cx.hashes.last_new_topics.is_some_and(|last| version < last);
-        wanted |= now_ms > last_ms.saturating_add(interval_ms);
+        // A time to come was written by a clock that has been set back.
+        wanted |= !(last_ms..=last_ms.saturating_add(interval_ms)).contains(&now_ms);
         if wanted && !regexes.is_empty() {
             let id = self.cx.live.job_id();
             self.live().resolving = Some(id);

@@ -14,7 +14,7 @@ use crate::metadata_hash::{group_hash, topic_hash};
 
 /// How long a group that nothing happens to goes without a look at the metadata, in milliseconds.
 /// Changes of its topics make it look at once.
-const METADATA_REFRESH_INTERVAL_MS: i64 = i32::MAX as i64;
+const METADATA_REFRESH_INTERVAL_MS: u64 = i32::MAX as u64;
 
 /// Hashes of topics, kept until the topics change.
 #[derive(Debug, Default)]
@@ -88,7 +88,7 @@ impl Step<'_, '_> {
 
     /// Whether the group has to look at the metadata again.
     pub(crate) fn has_metadata_expired(&mut self) -> bool {
-        let now_ms = self.cx.now.wall_ms;
+        let now_ms = self.cx.now.monotonic_ms;
         let epoch = self.group.epochs().group;
         let live = self.live();
         now_ms >= live.refresh_at_ms || epoch < live.refresh_epoch
@@ -138,7 +138,7 @@ impl Step<'_, '_> {
 
     /// The metadata has been looked at, and is in the group's epoch `group_epoch`.
     pub(crate) fn metadata_refreshed(&mut self, group_epoch: i32) {
-        let at_ms = self.cx.now.wall_ms.saturating_add(METADATA_REFRESH_INTERVAL_MS);
+        let at_ms = self.cx.now.monotonic_ms.saturating_add(METADATA_REFRESH_INTERVAL_MS);
         let live = self.live();
         live.refresh_at_ms = at_ms;
         live.refresh_epoch = group_epoch;

@@ -196,14 +196,9 @@ impl Step<'_, '_> {
 
     /// How long it takes until the last target assignment is old enough for another one.
     pub(crate) fn assignment_delay_ms(&self) -> u64 {
-        let interval_ms = i64::from(self.cx.config.of_group(self.id).assignment_interval_ms);
+        let interval_ms = self.cx.config.of_group(self.id).assignment_interval_ms;
         let last_ms = self.group.epochs().assignment_timestamp_ms;
-        let by_interval = match last_ms == 0 || interval_ms == 0 {
-            true => 0,
-            false => last_ms.saturating_add(interval_ms),
-        };
-        let at_ms = by_interval.max(self.cx.live.assign_again_ms(self.id));
-        u64::try_from(at_ms.saturating_sub(self.cx.now.wall_ms)).unwrap_or(0)
+        self.cx.live.assignment_delay_ms(self.id, last_ms, interval_ms, self.cx.now)
     }
 
     fn target_epoch(&mut self, epoch: i32) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{GroupMetadataValue, HeartbeatRequest};
 
-use super::{assignor_of, batch_bytes, is_built_in, offers, offers_without, voted};
+use super::{assignor_of, is_built_in, offers, offers_without, voted};
 use crate::assignor::Assignor;
 use crate::consumer::{ConsumerMember, Downgrade, Refused, Step};
 use crate::subscription::CONSUMER_PROTOCOL_TYPE;
@@ -54,6 +54,7 @@ impl Step<'_, '_> {
     /// Has a new target assignment computed if one is due and nobody else sees to it; looks at the
     /// metadata again if that is due.
     pub(crate) fn look_after_target(&mut self) {
+        self.live().was_hosted = true;
         if self.has_metadata_expired() {
             return self.hosted_refresh();
         }
@@ -102,7 +103,7 @@ impl Step<'_, '_> {
     pub(crate) fn return_to_barrier(&mut self) -> Result<Downgrade, Refused> {
         let before = self.records.len();
         let downgrade = self.downgrade(&[], None, true)?;
-        if batch_bytes(&self.records[before..]) < self.cx.config.max_record_bytes {
+        if self.cx.config.batch_limit.fits(&self.records[before..]) {
             for id in self.group.members().keys() {
                 self.cancel_timers(id);
             }

@@ -9,7 +9,7 @@ use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::messages::describe_groups_response::{DescribedGroup, DescribedGroupMember};
 use thalweg_wire::messages::list_groups_response::ListedGroup;
 
-use super::{offers, voted};
+use super::vote_of;
 use crate::classic::{CLASSIC, ClassicGroupState};
 use crate::consumer::{CommittedGroup, ConsumerMember, Offer, assigned_bytes};
 use crate::subscription::CONSUMER_PROTOCOL_TYPE;
@@ -41,7 +41,7 @@ pub(crate) fn protocol(group: &CommittedGroup<'_>) -> Option<String> {
     for member in group.members.values() {
         *counts.entry(member.metadata.classic.as_ref()?.offer()).or_default() += 1;
     }
-    voted(&offers(&counts)).map(str::to_owned)
+    vote_of(&counts).map(str::to_owned)
 }
 
 fn describe_member(

@@ -80,7 +80,7 @@ impl Step<'_, '_> {
             return Ok(Entry::NeedsBarrier);
         }
         // At a barrier what a member says is not written before the group has come together.
-        if said_bytes(request) > self.cx.config.max_record_bytes {
+        if said_bytes(request) > self.cx.config.batch_limit.bytes {
             if self.group.members().is_empty() {
                 return Ok(Entry::NeedsBarrier);
             }

@@ -31,13 +31,12 @@ mod member;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use thalweg_coordinator::CoordinatorRecord as _;
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 
 use crate::assignor::{Assignor, StickyRangeAssignor, UniformAssignor};
 use crate::classic::winner;
 use crate::consumer::{ClassicMetadata, ConsumerGroup, ConsumerMember, Offer, Step};
-use crate::{ClassicRebalanceMode, GroupConfig, GroupRecord};
+use crate::{ClassicRebalanceMode, GroupConfig};
 
 pub(crate) use describe::{describe, list, protocol};
 pub(crate) use join::{Entry, founds_hosted_group};
@@ -73,21 +72,17 @@ pub(crate) fn stored_assignor(protocol: &str) -> &'static str {
     assignor_of(protocol).name()
 }
 
-/// No less than the length of a batch of these records, and not much more.
-pub(crate) fn batch_bytes(records: &[GroupRecord]) -> usize {
-    let bytes = |record: &GroupRecord| {
-        let encoded = record.encode().ok()?;
-        // What a record has beside its key and value.
-        Some(encoded.key.len() + encoded.value.map_or(0, |value| value.len()) + 32)
-    };
-    records.iter().map(|record| bytes(record).unwrap_or(0)).sum::<usize>() + 128
+/// Members by what they offer.
+type Offers<'o> = BTreeMap<&'o [Box<str>], usize>;
+
+fn offers(counts: &BTreeMap<Offer, usize>) -> Offers<'_> {
+    counts.iter().map(|(offer, count)| (&**offer, *count)).collect()
 }
 
-/// Members by what they offer.
-pub(crate) type Offers<'o> = BTreeMap<&'o [Box<str>], usize>;
-
-pub(crate) fn offers(counts: &BTreeMap<Offer, usize>) -> Offers<'_> {
-    counts.iter().map(|(offer, count)| (&**offer, *count)).collect()
+/// The assignor that classic members have voted for (see [`voted`]).
+pub(crate) fn vote_of(counts: &BTreeMap<Offer, usize>) -> Option<&str> {
+    // Before anything is made of them: a group may have a different one of each member.
+    if counts.len() > OFFERS_MAX { None } else { voted(&offers(counts)) }
 }
 
 /// The offers without those of some members.
@@ -106,7 +101,7 @@ fn offers_without<'o>(
 
 /// The assignor that classic members have voted for, each for the first of its list that all have.
 /// None where members offer too many different things for it to be found out at each change.
-pub(crate) fn voted<'o>(offers: &Offers<'o>) -> Option<&'o str> {
+fn voted<'o>(offers: &Offers<'o>) -> Option<&'o str> {
     let (first, _) = offers.first_key_value()?;
     if offers.len() > OFFERS_MAX || offers.keys().any(|offer| offer.len() > OFFERS_MAX) {
         return None;
@@ -140,12 +135,13 @@ fn offer_of(protocols: &[JoinGroupRequestProtocol]) -> Offer {
 }
 
 impl Step<'_, '_> {
-    /// Whether the coordinator has assigned the group: it is stored in all of its members.
+    /// Whether the coordinator has assigned the group: it has done so until now, or it is stored in all of its
+    /// members.
     pub(crate) fn was_hosted(&self) -> bool {
         let members = self.group.members().len();
         members > 0
             && self.group.classic_members() == members
-            && self.group.members_with_assignor() == members
+            && (self.group.members_with_assignor() == members || self.cx.live.was_hosted(self.id))
     }
 
     fn is_server_mode(&self) -> bool {

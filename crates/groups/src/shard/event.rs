@@ -1,5 +1,6 @@
 //! What a shard is told of the world outside its log, and what it has computed elsewhere.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use thalweg_coordinator::{Job, Now};
@@ -119,8 +120,15 @@ impl GroupShard {
         }
         if !names.is_empty() {
             let mut hosted = Vec::new();
+            let changed: HashSet<&Arc<str>> = names.iter().collect();
             for (id, group) in self.logged.consumer_groups() {
-                if names.iter().any(|name| group.topics().contains_key(name)) {
+                // The fewer are looked for among the more: there may be very many of either.
+                let topics = group.topics();
+                let is_concerned = match topics.len() < names.len() {
+                    true => topics.keys().any(|topic| changed.contains(topic)),
+                    false => names.iter().any(|name| topics.contains_key(name)),
+                };
+                if is_concerned {
                     self.consumers.refresh(id);
                     if is_hosted(group, &self.config, id) {
                         hosted.push(id.clone());

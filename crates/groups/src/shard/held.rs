@@ -165,9 +165,7 @@ impl GroupShard {
             session_timeout_ms: config.session_timeout_ms,
         };
         let epochs = *group.epochs();
-        let may_assign_ms =
-            epochs.assignment_timestamp_ms.saturating_add(i64::from(config.assignment_interval_ms));
-        let may_assign_ms = may_assign_ms.max(self.consumers.assign_again_ms(id));
+        let interval_ms = config.assignment_interval_ms;
         // Its answer is there when what it wrote is committed; that releases it if it concerns the member.
         let awaits = awaited(group, member);
         let held = HeldMember {
@@ -182,7 +180,8 @@ impl GroupShard {
         if epochs.assignment < epochs.group && assigning.is_none() {
             // The last target assignment is too young for another one, and the heartbeat that would have
             // found it old enough may be one that is held.
-            let left_ms = u64::try_from(may_assign_ms.saturating_sub(now.wall_ms)).unwrap_or(0);
+            let last_ms = epochs.assignment_timestamp_ms;
+            let left_ms = self.consumers.assignment_delay_ms(id, last_ms, interval_ms, now);
             out.schedule_if_absent(GroupTimer::Assign(id.clone()), left_ms.max(1));
         }
     }

@@ -11,7 +11,6 @@ use super::consumer::{Stepped, cx, start_classic_sessions};
 use super::{GroupShard, Out, Then};
 use crate::classic::{ClassicGroupState, FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP};
 use crate::consumer::{ConsumerGroup, Joined, LiveGroups, Refused, Step, upgraded};
-use crate::hosted::batch_bytes;
 use crate::hosted::{
     Entry, describe, founds_hosted_group, is_built_in, is_hostable, is_server_mode, protocol,
     stored_assignor,
@@ -105,7 +104,7 @@ impl GroupShard {
         let protocol = classic.protocol_name().filter(|protocol| is_built_in(protocol))?;
         let generation = classic.generation();
         if !classic.is(ClassicGroupState::Stable)
-            || classic.unhostable_generation == Some(generation)
+            || classic.unhostable().is_some()
             // Somebody waits for an answer of the classic group.
             || classic.awaiting().next().is_some()
         {
@@ -115,11 +114,23 @@ impl GroupShard {
         let assignor = stored_assignor(protocol);
         let max_size = self.config.max_size;
         let became = upgraded(classic, max_size, Some(assignor), &mut cx!(self, now, out));
-        let fits = |records: &[GroupRecord]| batch_bytes(records) < self.config.max_record_bytes;
-        let became = became.ok().filter(|(group, records)| is_hostable(group) && fits(records));
-        let Some((group, records)) = became else {
-            self.live.get_mut(group_id)?.unhostable_generation = Some(generation);
-            return None;
+        let became = became.map_err(|refused| refused.message.into()).and_then(|became| {
+            let (group, records) = &became;
+            let reason = if !is_hostable(group) {
+                "its members vote for no assignor that the coordinator has"
+            } else if !self.config.batch_limit.fits(records) {
+                "it has too many members for a batch of max.message.bytes"
+            } else {
+                return Ok(became);
+            };
+            Err(reason.into())
+        });
+        let (group, records) = match became {
+            Ok(became) => became,
+            Err(reason) => {
+                self.live.get_mut(group_id)?.unhostable = Some((generation, reason));
+                return None;
+            }
         };
         expect(&mut self.consumers, classic, &self.config, out);
         self.rebalances.converts(classic);
@@ -129,9 +140,14 @@ impl GroupShard {
     }
 
     pub(super) fn is_hosted_committed(&self, id: &str) -> bool {
-        let group = || self.logged.committed_consumer_group(id);
-        is_server_mode(&self.config, id)
-            && group().and_then(|group| protocol(&group)).is_some_and(|name| is_built_in(&name))
+        if !is_server_mode(&self.config, id) {
+            return false;
+        }
+        if let Some(group) = self.logged.unchanged_consumer_group(id) {
+            return is_hostable(group);
+        }
+        let group = self.logged.committed_consumer_group(id);
+        group.and_then(|group| protocol(&group)).is_some_and(|name| is_built_in(&name))
     }
 
     /// The description of a group that the coordinator assigns; `None` for others.

@@ -163,7 +163,10 @@ impl GroupShard {
                 Some(name) if !is_built_in(name) => {
                     format!("its members vote for {name}, which the coordinator does not have")
                 }
-                _ => "its members have not joined again since that was set".to_owned(),
+                _ => match group.unhostable() {
+                    Some(reason) => reason.to_owned(),
+                    None => "its members have not joined again since that was set".to_owned(),
+                },
             },
         };
         ("barrier", why)

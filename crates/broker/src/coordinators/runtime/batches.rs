@@ -2,12 +2,27 @@
 
 use thalweg_coordinator::{Append, CoordinatorRecord};
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
+use thalweg_records::batch::Compression;
+use thalweg_records::codec::CompressionSpec;
 
 use super::RuntimeConfig;
 use crate::workspace;
 
+/// What a batch that is too long is compressed with, whatever `offsets.topic.compression.codec` says: all
+/// members of a large group are alike, and every Kafka can read it.
+const LARGE: CompressionSpec = CompressionSpec::new(Compression::Gzip);
+
+/// The length of bytes after the compression of a batch that is too long without.
+pub(crate) fn compressed_len(bytes: &[u8]) -> usize {
+    let mut out = Vec::new();
+    match workspace::validation().compressor.compress(LARGE, bytes, &mut out) {
+        Ok(()) => out.len(),
+        Err(_) => usize::MAX,
+    }
+}
+
 /// The batches of an append with how many records each holds: one, or as few as fit when the records
-/// stand for themselves. Says what stands in the way.
+/// stand for themselves. One that is too long is compressed. Says what stands in the way.
 pub(super) fn build<R: CoordinatorRecord>(
     append: &Append<R>,
     config: RuntimeConfig,
@@ -17,10 +32,16 @@ pub(super) fn build<R: CoordinatorRecord>(
     let mut scratch = workspace::validation();
     let options = BatchOptions { compression: config.compression, ..BatchOptions::default() };
     let mut builder = BatchBuilder::new(options);
-    let mut finish = |builder: &BatchBuilder| -> Result<(), String> {
-        let batch = builder
-            .finish(&mut scratch.compressor)
-            .map_err(|error| format!("they cannot be compressed: {error}"))?;
+    let mut finish = |builder: &mut BatchBuilder| -> Result<(), String> {
+        let mut finish = |builder: &BatchBuilder| {
+            let finished = builder.finish(&mut scratch.compressor);
+            finished.map_err(|error| format!("they cannot be compressed: {error}"))
+        };
+        let mut batch = finish(builder)?;
+        if batch.len() > max {
+            builder.set_compression(LARGE);
+            batch = finish(builder)?;
+        }
         if batch.len() > max {
             return Err(format!("{} bytes are more than max.message.bytes, {max}", batch.len()));
         }
@@ -32,11 +53,11 @@ pub(super) fn build<R: CoordinatorRecord>(
             record.encode().map_err(|error| format!("a record cannot be encoded: {error}"))?;
         let len = encoded.key.len() + encoded.value.as_ref().map_or(0, |v| v.len()) + 32;
         if !append.atomic && builder.record_count() > 0 && builder.records_len() + len > max / 2 {
-            finish(&builder)?;
+            finish(&mut builder)?;
             builder = BatchBuilder::new(options);
         }
         builder.append(append.timestamp_ms, Some(&encoded.key), encoded.value.as_deref(), &[]);
     }
-    finish(&builder)?;
+    finish(&mut builder)?;
     Ok(out)
 }
