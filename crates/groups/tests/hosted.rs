@@ -2,6 +2,7 @@
 //! There is no oracle for them: what must hold is checked.
 
 pub mod client;
+mod racks;
 mod random;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use thalweg_coordinator::Job;
+use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::Uuid;
 
 use super::JobId;
@@ -16,7 +17,9 @@ use super::member::ConsumerMember;
 use super::record::ConsumerGroupRecord;
 use super::step::Step;
 use super::subscription::Subscription;
-use crate::assignor::{Assignor, GroupSpec, MemberAssignment, MemberSpec, SubscriptionType};
+use crate::assignor::{
+    Assignor, GroupSpec, MemberAssignment, MemberSpec, PartitionRacks, SubscriptionType,
+};
 
 /// What a member subscribes to, and what that comes to in topics.
 type SubscriptionKey = (*const Arc<str>, usize, Option<Arc<str>>);
@@ -43,6 +46,8 @@ pub struct TargetJob {
     assignor: &'static dyn Assignor,
     members: Vec<JobMember>,
     topics: BTreeMap<Uuid, i32>,
+    /// Where the topics' replicas are, if racks can make a difference.
+    image: Option<Arc<MetadataImage>>,
     subscription_type: SubscriptionType,
 }
 
@@ -89,9 +94,11 @@ impl TargetJob {
                 assignment: &member.assignment,
             })
             .collect();
+        let racks = self.image.as_deref().map(|image| racks(image, &self.topics));
         let spec = GroupSpec {
             members: &members,
             topics: &self.topics,
+            racks: racks.as_ref(),
             subscription_type: self.subscription_type,
         };
         let targets = self.assignor.assign(&spec);
@@ -123,6 +130,24 @@ impl TargetComputed {
     pub(crate) fn has_failed(&self) -> bool {
         self.changed.is_none()
     }
+}
+
+/// Whether partitions can differ in the racks that they have replicas in.
+fn have_different_racks(image: &MetadataImage) -> bool {
+    let mut racks = image.cluster.brokers.values().map(|broker| &broker.rack);
+    let first = racks.next();
+    racks.any(|rack| Some(rack) != first)
+}
+
+/// The racks of topics, by all replicas that their partitions are to have.
+fn racks(image: &MetadataImage, topics: &BTreeMap<Uuid, i32>) -> PartitionRacks {
+    let brokers = image.cluster.brokers.iter();
+    let brokers = brokers.filter_map(|(id, broker)| Some((*id, broker.rack.as_deref()?))).collect();
+    let topics = topics.keys().map(|id| {
+        let partitions = image.topics.by_id(*id).map(|topic| topic.partitions.values());
+        (*id, partitions.into_iter().flatten().map(|partition| partition.replicas.as_slice()))
+    });
+    PartitionRacks::new(&brokers, topics)
 }
 
 impl Step<'_, '_> {
@@ -268,6 +293,9 @@ impl Step<'_, '_> {
             add(updated, replaced.map_or(&updated.id, |replaced| &replaced.id));
         }
         members.sort_by(|a, b| a.id.cmp(&b.id));
+        let has_racks = assignor.looks_at_racks()
+            && members.iter().any(|member| member.rack_id.is_some())
+            && have_different_racks(self.cx.image);
         TargetJob {
             id: 0,
             group: self.id.clone(),
@@ -275,6 +303,7 @@ impl Step<'_, '_> {
             assignor,
             members,
             topics,
+            image: has_racks.then(|| Arc::clone(self.cx.image)),
             subscription_type,
         }
     }

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use thalweg_coordinator::CoordinatorRecord as _;
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 
-use crate::assignor::{Assignor, StickyRangeAssignor, UniformAssignor};
+use crate::assignor::{Assignor, StickyAssignor, StickyRangeAssignor};
 use crate::classic::winner;
 use crate::consumer::{ClassicMetadata, ConsumerGroup, ConsumerMember, Offer, Step};
 use crate::{ClassicRebalanceMode, GroupConfig, GroupRecord};
@@ -59,7 +59,7 @@ pub(crate) fn is_built_in(protocol: &str) -> bool {
 
 /// The server's assignor that gives the guarantees of a classic one.
 fn assignor_of(protocol: &str) -> &'static dyn Assignor {
-    if protocol == RANGE { &StickyRangeAssignor } else { &UniformAssignor }
+    if protocol == RANGE { &StickyRangeAssignor } else { &StickyAssignor }
 }
 
 /// Whether the coordinator is to assign groups of classic members.

@@ -37,6 +37,7 @@ pub struct Client {
     pub name: String,
     pub protocols: Vec<&'static str>,
     pub instance_id: Option<String>,
+    pub rack: Option<String>,
     pub topics: Vec<&'static str>,
     pub is_cooperative: bool,
     pub member_id: String,
@@ -64,6 +65,7 @@ impl Client {
             name,
             protocols: protocols.to_vec(),
             instance_id: None,
+            rack: None,
             topics: topics.to_vec(),
             // A consumer goes by the rule that all of its assignors support.
             is_cooperative: protocols[0] == "cooperative-sticky",
@@ -177,6 +179,7 @@ impl Client {
         let subscription = ConsumerProtocolSubscription {
             topics: self.topics.iter().map(|topic| (*topic).to_owned()).collect(),
             owned_partitions: by_topic,
+            rack_id: self.rack.clone(),
             ..Default::default()
         };
         let mut w = Writer::new();

@@ -23,6 +23,8 @@ const PROTOCOLS: &[&[&str]] = &[
     &["cooperative-sticky", "own"],
 ];
 const TOPICS: &[&[&str]] = &[&["t1"], &["t1"], &["t1", "t2"], &["t2"], &["t1", "t3"]];
+/// The racks of the brokers.
+const RACKS: &[&[&str]] = &[&[], &[], &["a", "b", "c"], &["a", "b", ""]];
 const CLIENTS: usize = 7;
 
 struct Life<'h> {
@@ -46,12 +48,19 @@ fn random_lives_keep_the_invariants() {
         let grace = *random.pick(&[0, 300, 3000]);
         let config = CONFIG.replace("cint=0", &format!("cint={interval} grace={grace}"));
         world.run(&config, None);
+        let racks = *random.pick(RACKS);
+        if !racks.is_empty() {
+            let event = world.metadata.brokers(racks);
+            world.memory.event(event);
+        }
         topic(&mut world, "t1", 1 + random.below(6) as i32);
         topic(&mut world, "t2", 1 + random.below(6) as i32);
         let clients = Vec::new();
         let mut life =
             Life { world, clients, dead: Vec::new(), random, names: 0, protocols, history };
-        life.history.push(format!("protocols {protocols:?} interval {interval} grace {grace}"));
+        life.history.push(format!(
+            "protocols {protocols:?} interval {interval} grace {grace} racks {racks:?}"
+        ));
         for _ in 0..120 {
             life.step();
         }
@@ -163,6 +172,7 @@ impl Life<'_> {
             _ => self.protocols,
         };
         let mut client = Client::new(name.clone(), protocols, topics);
+        client.rack = Some((*self.random.pick(&["a", "a", "b", "c", ""])).to_owned());
         client.connection = Some(ConnectionId(self.names as u64));
         if self.random.chance(20) {
             client.instance_id = Some(format!("i-{name}"));
