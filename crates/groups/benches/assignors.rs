@@ -78,11 +78,11 @@ impl Group {
                 assignment: self.assignments.get(n).unwrap_or(&none),
             })
             .collect();
-        let topics = &self.topics;
         assignor.assign(&GroupSpec {
             members: &members,
-            topics,
-            racks: None,
+            topics: &self.topics,
+            racks: self.racks.as_ref(),
+            remembered: None,
             subscription_type: self.kind,
         })
     }

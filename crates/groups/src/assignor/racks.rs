@@ -5,14 +5,17 @@
 //! all is Kafka's rule: some member's rack has some replica, and not every partition has replicas in all
 //! the racks in which there are any. With fewer differences nothing is gained.
 //!
+//! A member that remembers what it had has no rack here, but a place of its own: near it is what it had. With
+//! its rack it would get back what it had, or other partitions that are near.
+//!
 //! Replicas that are offline count like others: members do not rebalance when they come back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use thalweg_wire::Uuid;
 
-use super::GroupSpec;
 use super::subscriptions::Subscriptions;
+use super::{GroupSpec, MemberAssignment};
 
 /// The racks in which the partitions of topics have replicas.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -75,7 +78,7 @@ pub(super) enum Scope {
 /// A member whose rack has no replica, or that has said none.
 pub(super) const NO_RACK: u32 = u32::MAX;
 
-/// The racks of a group in which they count.
+/// The racks of a group in which they count, and the places of members that remember something.
 #[derive(Debug)]
 pub(super) struct Racks {
     /// How many racks with members there are.
@@ -89,8 +92,29 @@ pub(super) struct Racks {
 }
 
 impl Racks {
-    /// The racks of the members in this order; `None` if they do not count.
+    /// What is near the members in this order; `None` if that does not count.
     pub fn new(
+        group: &GroupSpec<'_>,
+        order: &[u32],
+        subscriptions: &Subscriptions,
+        scope: Scope,
+    ) -> Option<Racks> {
+        let racks = Racks::known(group, order, subscriptions, scope);
+        let Some(remembered) = group.remembered.filter(|_| scope == Scope::Group) else {
+            return racks;
+        };
+        let nowhere = || Racks {
+            count: 0,
+            of_member: vec![NO_RACK; order.len()],
+            sets: vec![Vec::new()],
+            of_partition: vec![0; subscriptions.partitions as usize],
+        };
+        let remembered = order.iter().map(|&member| remembered.get(member as usize));
+        Some(racks.unwrap_or_else(nowhere).with_remembered(remembered, subscriptions))
+    }
+
+    /// The racks of the members; `None` if they do not count.
+    fn known(
         group: &GroupSpec<'_>,
         order: &[u32],
         subscriptions: &Subscriptions,
@@ -170,6 +194,37 @@ impl Racks {
             }
         }
         Racks { count, of_member, sets, of_partition }
+    }
+
+    /// Members that remember something, in a place of their own.
+    fn with_remembered<'m>(
+        mut self,
+        remembered: impl Iterator<Item = Option<&'m MemberAssignment>>,
+        subscriptions: &Subscriptions,
+    ) -> Racks {
+        let mut numbers: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        for (had, rack) in remembered.zip(&mut self.of_member) {
+            let Some(had) = had.filter(|had| !had.is_empty()) else { continue };
+            let place = self.count;
+            *rack = place;
+            self.count += 1;
+            let topics = &subscriptions.topics;
+            for (id, partitions) in had.iter() {
+                let Ok(at) = topics.binary_search_by_key(&id, |topic| topic.id) else { continue };
+                let topic = &topics[at];
+                // A negative one is beyond all that there are.
+                for partition in partitions.iter().filter(|p| (**p as u32) < topic.partitions) {
+                    let set = &mut self.of_partition[(topic.first + *partition as u32) as usize];
+                    *set = *numbers.entry((*set, place)).or_insert_with(|| {
+                        let mut racks = self.sets[*set as usize].clone();
+                        racks.push(place);
+                        self.sets.push(racks);
+                        self.sets.len() as u32 - 1
+                    });
+                }
+            }
+        }
+        self
     }
 
     /// The racks with members in which a partition has replicas.

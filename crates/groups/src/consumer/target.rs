@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use thalweg_coordinator::Job;
 use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::Uuid;
@@ -20,6 +21,7 @@ use super::subscription::Subscription;
 use crate::assignor::{
     Assignor, GroupSpec, MemberAssignment, MemberSpec, PartitionRacks, SubscriptionType,
 };
+use crate::hosted::{Chosen, Claimant, remembered};
 
 /// What a member subscribes to, and what that comes to in topics.
 type SubscriptionKey = (*const Arc<str>, usize, Option<Arc<str>>);
@@ -35,6 +37,8 @@ struct JobMember {
     assignment: Arc<MemberAssignment>,
     /// What the log says that it is to own under this id.
     logged: Option<Arc<MemberAssignment>>,
+    /// What it says of itself, if what it claims is to be looked at.
+    said: Bytes,
 }
 
 /// Computes a target assignment.
@@ -46,8 +50,11 @@ pub struct TargetJob {
     assignor: &'static dyn Assignor,
     members: Vec<JobMember>,
     topics: BTreeMap<Uuid, i32>,
-    /// Where the topics' replicas are, if racks can make a difference.
-    image: Option<Arc<MetadataImage>>,
+    image: Arc<MetadataImage>,
+    /// Whether racks can make a difference.
+    has_racks: bool,
+    /// See [`Chosen`].
+    claimed_under: Option<String>,
     subscription_type: SubscriptionType,
 }
 
@@ -94,14 +101,15 @@ impl TargetJob {
                 assignment: &member.assignment,
             })
             .collect();
-        let racks = self.image.as_deref().map(|image| racks(image, &self.topics));
-        let spec = GroupSpec {
+        let racks = self.has_racks.then(|| racks(&self.image, &self.topics));
+        let remembered = self.remembered();
+        let targets = self.assignor.assign(&GroupSpec {
             members: &members,
             topics: &self.topics,
             racks: racks.as_ref(),
+            remembered: remembered.as_deref(),
             subscription_type: self.subscription_type,
-        };
-        let targets = self.assignor.assign(&spec);
+        });
         self.members
             .iter()
             .zip(targets)
@@ -112,6 +120,18 @@ impl TargetJob {
                 target,
             })
             .collect()
+    }
+
+    /// What members say that they had, if the assignor is to know.
+    fn remembered(&self) -> Option<Vec<MemberAssignment>> {
+        let protocol = self.claimed_under.as_deref()?;
+        let members = self.members.iter();
+        let claimants: Vec<Claimant<'_>> =
+            members.map(|m| Claimant { said: &m.said, is_new: m.assignment.is_empty() }).collect();
+        remembered(protocol, &claimants, |name| {
+            let id = self.image.topics.by_name(name)?.id;
+            Some((id, *self.topics.get(&id)?))
+        })
     }
 
     fn done(&self, changed: Option<Vec<ChangedTarget>>) -> TargetComputed {
@@ -200,8 +220,8 @@ impl Step<'_, '_> {
 
     /// Computes the target assignment of the group as it is, or has it computed.
     pub(crate) fn assign(&mut self, epoch: i32) {
-        let assignor = self.chosen_assignor(None);
-        let job = self.target_job(epoch, self.subscription_type(), assignor, None);
+        let chosen = self.chosen_assignor(None);
+        let job = self.target_job(epoch, self.subscription_type(), chosen, None);
         if job.size() > self.cx.config.assign_in_place_max {
             self.assign_elsewhere(job);
         } else {
@@ -241,9 +261,10 @@ impl Step<'_, '_> {
         &self,
         epoch: i32,
         subscription_type: SubscriptionType,
-        assignor: &'static dyn Assignor,
+        chosen: Chosen,
         updated: Option<&ConsumerMember>,
     ) -> TargetJob {
+        let Chosen { assignor, claimed_under } = chosen;
         let group = self.group;
         // A static member that comes back under another id takes the old one's place.
         let instance_id = updated.and_then(|updated| updated.metadata.instance_id.as_ref());
@@ -273,6 +294,10 @@ impl Step<'_, '_> {
                 let same = logged.filter(|logged| Some(logged) == other.as_ref());
                 (other, same)
             };
+            let under = claimed_under.as_deref().zip(said.classic.as_ref());
+            let said_under = under.and_then(|(under, classic)| {
+                classic.protocols.iter().find(|(name, _)| **name == *under)
+            });
             members.push(JobMember {
                 id: member.id.clone(),
                 instance_id: said.instance_id.clone(),
@@ -280,6 +305,7 @@ impl Step<'_, '_> {
                 topic_ids: ids.clone(),
                 assignment: assignment.unwrap_or_default(),
                 logged,
+                said: said_under.map(|(_, said)| said.clone()).unwrap_or_default(),
             });
         };
         for (id, member) in group.members() {
@@ -303,7 +329,9 @@ impl Step<'_, '_> {
             assignor,
             members,
             topics,
-            image: has_racks.then(|| Arc::clone(self.cx.image)),
+            image: Arc::clone(self.cx.image),
+            has_racks,
+            claimed_under,
             subscription_type,
         }
     }
@@ -342,8 +370,8 @@ impl Step<'_, '_> {
         let Some(changed) = done.changed else { return };
         if done.epoch != epochs.group {
             if self.may_assign() {
-                let assignor = self.chosen_assignor(None);
-                let job = self.target_job(epochs.group, self.subscription_type(), assignor, None);
+                let chosen = self.chosen_assignor(None);
+                let job = self.target_job(epochs.group, self.subscription_type(), chosen, None);
                 self.assign_elsewhere(job);
             }
             return;

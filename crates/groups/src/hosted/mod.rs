@@ -24,6 +24,7 @@
 //! back to the barrier.
 
 mod assign;
+mod claims;
 mod describe;
 mod join;
 mod member;
@@ -39,6 +40,8 @@ use crate::classic::winner;
 use crate::consumer::{ClassicMetadata, ConsumerGroup, ConsumerMember, Offer, Step};
 use crate::{ClassicRebalanceMode, GroupConfig, GroupRecord};
 
+pub(crate) use assign::Chosen;
+pub(crate) use claims::{Claimant, has_claims, remembered};
 pub(crate) use describe::{describe, list, protocol};
 pub(crate) use join::{Entry, founds_hosted_group};
 

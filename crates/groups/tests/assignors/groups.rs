@@ -43,6 +43,8 @@ pub struct Group {
     pub replicas: usize,
     /// Racks that members choose from.
     pub racks: Vec<Option<String>>,
+    /// What each member had elsewhere, if that is asked for.
+    pub remembered: Option<Vec<MemberAssignment>>,
     named: usize,
 }
 
@@ -196,13 +198,17 @@ impl Group {
         replicas.iter().filter_map(|id| self.brokers.get(id)).map(String::as_str).collect()
     }
 
-    /// Whether a partition has a replica in a member's rack.
+    /// Whether a partition has a replica in a member's rack, or is what the member had, if it had anything.
     pub fn is_near(&self, member: usize, topic: Uuid, partition: i32) -> bool {
+        let had = self.remembered.as_ref().map(|all| &all[member]);
+        if let Some(had) = had.filter(|had| !had.is_empty()) {
+            return had.contains(topic, partition);
+        }
         let rack = self.members[member].rack.as_deref();
         rack.is_some_and(|rack| self.racks_of(topic, partition).contains(rack))
     }
 
-    /// How many partitions have a replica in the racks of who gets them.
+    /// How many partitions are near who gets them.
     pub fn near(&self, assignments: &[Arc<MemberAssignment>]) -> usize {
         let owners = self.owners(assignments);
         owners.iter().filter(|((topic, p), owner)| self.is_near(**owner, *topic, *p)).count()
@@ -265,7 +271,14 @@ impl Group {
         };
         let racks = (self.replicas > 0).then(|| self.partition_racks());
         let (topics, racks) = (&self.topics, racks.as_ref());
-        assignor.assign(&GroupSpec { members: &members, topics, racks, subscription_type })
+        let remembered = self.remembered.as_deref();
+        assignor.assign(&GroupSpec {
+            members: &members,
+            topics,
+            racks,
+            remembered,
+            subscription_type,
+        })
     }
 
     /// Members have from now on what they were assigned.

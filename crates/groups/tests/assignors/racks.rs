@@ -152,6 +152,68 @@ fn what_was_assigned_stays() {
     });
 }
 
+/// Members that remember some of the partitions, each of which one member had; some members and partitions
+/// are new, and some partitions are gone.
+fn remember(group: &mut Group, random: &mut Random) {
+    let mut had = vec![Vec::new(); group.members.len()];
+    for (&topic, &count) in &group.topics {
+        for partition in 0..count + 1 {
+            if random.chance(60) {
+                had[random.below(group.members.len())].push((topic, [partition]));
+            }
+        }
+    }
+    let forgets = |had| if random.chance(20) { Vec::new() } else { had };
+    group.remembered = Some(had.into_iter().map(forgets).map(MemberAssignment::new).collect());
+}
+
+#[test]
+fn what_members_remember_costs_neither_balance_nor_moves() {
+    each(2_000, placed(Group::small), |group, random| {
+        if !group.racks_count() {
+            group.members.iter_mut().for_each(|member| member.rack = None);
+        }
+        remember(group, random);
+        let assignments = checked(&StickyAssignor, group);
+        let count: usize = loads(&assignments).iter().sum();
+        let far = count - group.near(&assignments);
+        let found = (descending(loads(&assignments)), group.moves(&assignments), far);
+        assert_eq!(found, best(group), "{assignments:?}");
+    });
+    each(60, placed(Group::large), |group, random| {
+        remember(group, random);
+        let assignments = checked(&StickyAssignor, group);
+        let bare = without_racks(group).assign(&UniformAssignor);
+        assert_eq!(descending(loads(&assignments)), descending(loads(&bare)));
+        assert_eq!(group.moves(&assignments), group.moves(&bare));
+        // The assignors of KIP-848 and `range` do not ask.
+        for assignor in [&UniformAssignor as &dyn Assignor, &StickyRangeAssignor] {
+            let mut forgetful = group.clone();
+            forgetful.remembered = None;
+            assert_eq!(group.assign(assignor), forgetful.assign(assignor));
+        }
+    });
+}
+
+/// A balanced group whose members all come back, and remember: everybody gets what it had.
+#[test]
+fn everybody_gets_back_what_it_remembers() {
+    each(300, Group::large, |group, _| {
+        group.members.iter_mut().for_each(|member| member.assignment = Arc::default());
+        let before = checked(&StickyAssignor, group);
+        group.remembered = Some(before.iter().map(|had| MemberAssignment::clone(had)).collect());
+        assert!(checked(&StickyAssignor, group) == before, "not what it was");
+        // Whoever came first was given everything, and gives up what is not its own, as far as it is one of
+        // those with most: it keeps as much as it may.
+        let most = before.iter().map(|of| of.len()).max();
+        if group.same_topics() && most == Some(before[0].len()) {
+            let all = before.iter().flat_map(|of| of.iter().map(|(id, of)| (id, of.to_vec())));
+            group.members[0].assignment = Arc::new(MemberAssignment::new(all));
+            assert!(checked(&StickyAssignor, group) == before, "not what it was");
+        }
+    });
+}
+
 #[test]
 fn the_order_of_the_input_does_not_matter() {
     each(500, placed(Group::random), |group, random| {

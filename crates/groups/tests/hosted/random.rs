@@ -175,6 +175,19 @@ impl Life<'_> {
         client.rack = Some((*self.random.pick(&["a", "a", "b", "c", ""])).to_owned());
         client.connection = Some(ConnectionId(self.names as u64));
         if self.random.chance(20) {
+            // It was somewhere else before, or so it says.
+            let had = (0..self.random.below(4)).map(|_| {
+                let topic = *self.random.pick(&["t1", "t2", "t3", "t9"]);
+                (topic.to_owned(), self.random.below(9) as i32)
+            });
+            let had = had.collect();
+            client.remembered = Some((self.random.below(60) as i32 - 1, had));
+        }
+        if self.random.chance(3) {
+            let length = self.random.below(20);
+            client.user_data = Some((0..length).map(|_| self.random.below(3) as u8).collect());
+        }
+        if self.random.chance(20) {
             client.instance_id = Some(format!("i-{name}"));
             name.push_str(", static,");
         }
