@@ -1,5 +1,5 @@
 //! What an assignment costs: one member that joins or leaves, a group from nothing, members that subscribe
-//! to different topics, and the same in three racks.
+//! to different topics, the same in three racks, and members that all come back and remember what they had.
 //!
 //! `cargo bench -p thalweg-groups`.
 
@@ -31,6 +31,8 @@ struct Group {
     kind: SubscriptionType,
     /// Where partitions have their two replicas, if members have racks.
     racks: Option<PartitionRacks>,
+    /// What members had elsewhere.
+    remembered: Option<Vec<MemberAssignment>>,
     assignments: Vec<Arc<MemberAssignment>>,
 }
 
@@ -50,6 +52,7 @@ impl Group {
             subscriptions: [all, some],
             kind,
             racks: None,
+            remembered: None,
             assignments: vec![Arc::default(); members],
         }
     }
@@ -82,7 +85,7 @@ impl Group {
             members: &members,
             topics: &self.topics,
             racks: self.racks.as_ref(),
-            remembered: None,
+            remembered: self.remembered.as_deref(),
             subscription_type: self.kind,
         })
     }
@@ -149,5 +152,27 @@ fn one_joins_mixed_in_racks<const ASSIGNOR: usize>(
 ) {
     let group = Group::new(size, SubscriptionType::Heterogeneous).in_racks();
     let group = group.settled(named(ASSIGNOR), 1);
+    bencher.bench(|| group.assign(named(ASSIGNOR), size.0));
+}
+
+#[divan::bench(args = SIZES, consts = [3])]
+fn all_come_back<const ASSIGNOR: usize>(bencher: Bencher<'_, '_>, size: (usize, usize, i32)) {
+    let mut group = Group::new(size, SubscriptionType::Homogeneous).settled(named(ASSIGNOR), 0);
+    let had = std::mem::replace(&mut group.assignments, vec![Arc::default(); size.0]);
+    group.remembered = Some(had.iter().map(|had| MemberAssignment::clone(had)).collect());
+    bencher.bench(|| group.assign(named(ASSIGNOR), size.0));
+}
+
+/// The first of them has been assigned everything.
+#[divan::bench(args = SIZES, consts = [3])]
+fn all_come_back_to_the_first<const ASSIGNOR: usize>(
+    bencher: Bencher<'_, '_>,
+    size: (usize, usize, i32),
+) {
+    let mut group = Group::new(size, SubscriptionType::Homogeneous).settled(named(ASSIGNOR), 0);
+    let had = std::mem::replace(&mut group.assignments, vec![Arc::default(); size.0]);
+    group.remembered = Some(had.iter().map(|had| MemberAssignment::clone(had)).collect());
+    let all = group.topics.iter().map(|(id, count)| (*id, 0..*count));
+    group.assignments[0] = Arc::new(MemberAssignment::new(all));
     bencher.bench(|| group.assign(named(ASSIGNOR), size.0));
 }

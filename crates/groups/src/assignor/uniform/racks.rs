@@ -34,6 +34,10 @@ pub(super) fn plan(
         }
     }
     let numbers: BTreeMap<(u32, u32), u32> = classes.keys().copied().zip(0..).collect();
+    let mut by_rack: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+    for (&(class, rack), &number) in &numbers {
+        by_rack.entry(rack).or_default().push((class, number));
+    }
     let of_class = |class: u32| numbers.range((class, 0)..=(class, u32::MAX)).map(|(_, n)| *n);
     let takers = block.pools.iter();
     let takers = takers.map(|pool| pool.classes.iter().flat_map(|&c| of_class(c)).collect());
@@ -57,12 +61,9 @@ pub(super) fn plan(
                 if *number == u32::MAX {
                     *number = problem.pools.len() as u32;
                     let racks = racks.sets[set as usize].iter();
-                    let near = racks.flat_map(|&rack| {
-                        pool.classes.iter().filter_map({
-                            let numbers = &numbers;
-                            move |&class| Some((*numbers.get(&(class, rack))?, 1))
-                        })
-                    });
+                    let near = racks.flat_map(|rack| by_rack.get(rack).into_iter().flatten());
+                    let near = near.filter(|(class, _)| pool.classes.binary_search(class).is_ok());
+                    let near = near.map(|&(_, number)| (number, 1));
                     problem.pools.push(Pool { size: 0, takers: index, near: near.collect() });
                     sets.push(set);
                 }
