@@ -1,5 +1,5 @@
-//! What an assignment costs: one member that joins or leaves, a group from nothing, and members that subscribe
-//! to different topics.
+//! What an assignment costs: one member that joins or leaves, a group from nothing, members that subscribe
+//! to different topics, the same in three racks, and members that all come back and remember what they had.
 //!
 //! `cargo bench -p thalweg-groups`.
 
@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use divan::Bencher;
 use thalweg_groups::assignor::{
-    Assignor, GroupSpec, MemberAssignment, MemberSpec, RangeAssignor, StickyRangeAssignor,
-    SubscriptionType, UniformAssignor,
+    Assignor, GroupSpec, MemberAssignment, MemberSpec, PartitionRacks, RangeAssignor,
+    StickyAssignor, StickyRangeAssignor, SubscriptionType, UniformAssignor,
 };
 use thalweg_wire::Uuid;
 
@@ -19,7 +19,9 @@ fn main() {
 
 /// Members, topics, partitions of each.
 const SIZES: [(usize, usize, i32); 3] = [(3_000, 1, 3_000), (3_000, 10, 600), (10_000, 100, 1_000)];
-const ASSIGNORS: [&dyn Assignor; 3] = [&UniformAssignor, &StickyRangeAssignor, &RangeAssignor];
+const ASSIGNORS: [&dyn Assignor; 4] =
+    [&UniformAssignor, &StickyRangeAssignor, &RangeAssignor, &StickyAssignor];
+const RACKS: [&str; 3] = ["a", "b", "c"];
 
 struct Group {
     ids: Vec<String>,
@@ -27,6 +29,10 @@ struct Group {
     /// What each member subscribes to: one slice for all, or one of two.
     subscriptions: [Vec<Uuid>; 2],
     kind: SubscriptionType,
+    /// Where partitions have their two replicas, if members have racks.
+    racks: Option<PartitionRacks>,
+    /// What members had elsewhere.
+    remembered: Option<Vec<MemberAssignment>>,
     assignments: Vec<Arc<MemberAssignment>>,
 }
 
@@ -45,8 +51,22 @@ impl Group {
             topics,
             subscriptions: [all, some],
             kind,
+            racks: None,
+            remembered: None,
             assignments: vec![Arc::default(); members],
         }
+    }
+
+    /// On nine brokers in three racks.
+    fn in_racks(mut self) -> Group {
+        let brokers = (0..9).map(|broker| (broker, RACKS[broker as usize % 3])).collect();
+        let replicas: Vec<[i32; 2]> = (0..9 * 8).map(|n| [n % 9, (n + 1 + n / 9) % 9]).collect();
+        let topics = (0..).zip(&self.topics).map(|(at, (id, count))| {
+            let replicas = replicas.iter().cycle().skip(at).take(*count as usize);
+            (*id, replicas.map(|replicas| &replicas[..]))
+        });
+        self.racks = Some(PartitionRacks::new(&brokers, topics));
+        self
     }
 
     fn assign(&self, assignor: &dyn Assignor, members: usize) -> Vec<Arc<MemberAssignment>> {
@@ -56,13 +76,18 @@ impl Group {
             .map(|n| MemberSpec {
                 id: &self.ids[n],
                 instance_id: None,
-                rack_id: None,
+                rack_id: self.racks.is_some().then_some(RACKS[n % 3]),
                 topic_ids: &self.subscriptions[if is_mixed { n % 2 } else { 0 }],
                 assignment: self.assignments.get(n).unwrap_or(&none),
             })
             .collect();
-        let topics = &self.topics;
-        assignor.assign(&GroupSpec { members: &members, topics, subscription_type: self.kind })
+        assignor.assign(&GroupSpec {
+            members: &members,
+            topics: &self.topics,
+            racks: self.racks.as_ref(),
+            remembered: self.remembered.as_deref(),
+            subscription_type: self.kind,
+        })
     }
 
     /// All but `without` of its members have what they were assigned.
@@ -99,5 +124,55 @@ fn from_nothing<const ASSIGNOR: usize>(bencher: Bencher<'_, '_>, size: (usize, u
 #[divan::bench(args = SIZES, consts = [0, 1, 2])]
 fn one_joins_mixed<const ASSIGNOR: usize>(bencher: Bencher<'_, '_>, size: (usize, usize, i32)) {
     let group = Group::new(size, SubscriptionType::Heterogeneous).settled(named(ASSIGNOR), 1);
+    bencher.bench(|| group.assign(named(ASSIGNOR), size.0));
+}
+
+/// 1: the sticky range of classic members, 3: their other assignors.
+#[divan::bench(args = SIZES, consts = [1, 3])]
+fn one_joins_in_racks<const ASSIGNOR: usize>(bencher: Bencher<'_, '_>, size: (usize, usize, i32)) {
+    let group = Group::new(size, SubscriptionType::Homogeneous).in_racks();
+    let group = group.settled(named(ASSIGNOR), 1);
+    bencher.bench(|| group.assign(named(ASSIGNOR), size.0));
+}
+
+#[divan::bench(args = SIZES, consts = [1, 3])]
+fn from_nothing_in_racks<const ASSIGNOR: usize>(
+    bencher: Bencher<'_, '_>,
+    size: (usize, usize, i32),
+) {
+    let group = Group::new(size, SubscriptionType::Homogeneous).in_racks();
+    bencher.bench(|| group.assign(named(ASSIGNOR), size.0));
+}
+
+/// Half of the members subscribe to one topic less.
+#[divan::bench(args = SIZES, consts = [1, 3])]
+fn one_joins_mixed_in_racks<const ASSIGNOR: usize>(
+    bencher: Bencher<'_, '_>,
+    size: (usize, usize, i32),
+) {
+    let group = Group::new(size, SubscriptionType::Heterogeneous).in_racks();
+    let group = group.settled(named(ASSIGNOR), 1);
+    bencher.bench(|| group.assign(named(ASSIGNOR), size.0));
+}
+
+#[divan::bench(args = SIZES, consts = [3])]
+fn all_come_back<const ASSIGNOR: usize>(bencher: Bencher<'_, '_>, size: (usize, usize, i32)) {
+    let mut group = Group::new(size, SubscriptionType::Homogeneous).settled(named(ASSIGNOR), 0);
+    let had = std::mem::replace(&mut group.assignments, vec![Arc::default(); size.0]);
+    group.remembered = Some(had.iter().map(|had| MemberAssignment::clone(had)).collect());
+    bencher.bench(|| group.assign(named(ASSIGNOR), size.0));
+}
+
+/// The first of them has been assigned everything.
+#[divan::bench(args = SIZES, consts = [3])]
+fn all_come_back_to_the_first<const ASSIGNOR: usize>(
+    bencher: Bencher<'_, '_>,
+    size: (usize, usize, i32),
+) {
+    let mut group = Group::new(size, SubscriptionType::Homogeneous).settled(named(ASSIGNOR), 0);
+    let had = std::mem::replace(&mut group.assignments, vec![Arc::default(); size.0]);
+    group.remembered = Some(had.iter().map(|had| MemberAssignment::clone(had)).collect());
+    let all = group.topics.iter().map(|(id, count)| (*id, 0..*count));
+    group.assignments[0] = Arc::new(MemberAssignment::new(all));
     bencher.bench(|| group.assign(named(ASSIGNOR), size.0));
 }

@@ -111,7 +111,13 @@ impl Group {
             Kind::Same => SubscriptionType::Homogeneous,
             _ => SubscriptionType::Heterogeneous,
         };
-        let group = GroupSpec { members: &members, topics: &self.topics, subscription_type };
+        let group = GroupSpec {
+            members: &members,
+            topics: &self.topics,
+            racks: None,
+            remembered: None,
+            subscription_type,
+        };
         let begin = Instant::now();
         let assignments = assignor.assign(&group);
         (assignments, begin.elapsed().as_secs_f64() * 1e3)

@@ -17,7 +17,9 @@ use crate::assignors::groups::Group;
 use crate::oracle::{self, Program};
 use crate::script::random::numbers::Random;
 use crate::seeds::oracle_seeds;
-use thalweg_groups::assignor::{ASSIGNORS, Assignor, MemberAssignment};
+use thalweg_groups::assignor::{
+    ASSIGNORS, Assignor, MemberAssignment, StickyAssignor, StickyRangeAssignor,
+};
 use thalweg_groups::{group_hash, topic_hash};
 use thalweg_wire::Uuid;
 
@@ -141,6 +143,94 @@ fn assignments_are_at_least_as_good_as_kafkas() {
         asked.len()
     );
     assert!(ours > 0, "nothing ever moved");
+}
+
+/// The question for an assignor of consumers, who come from nothing.
+fn consumers_question(assignor: &str, group: &Group) -> String {
+    let mut text = format!("consumers {assignor}");
+    for broker in 0..group.broker_count {
+        let rack = group.brokers.get(&broker).map_or("", String::as_str);
+        write!(text, " b:{broker}:{rack}").expect("a string");
+    }
+    for (topic, count) in &group.topics {
+        let replicas = (0..*count).map(|partition| {
+            let ids = group.replicas_of(*topic, partition);
+            ids.iter().map(i32::to_string).collect::<Vec<_>>().join(".")
+        });
+        write!(text, " t:{topic}:{}", replicas.collect::<Vec<_>>().join(",")).expect("a string");
+    }
+    for member in &group.members {
+        let topics: Vec<String> = member.topics.iter().map(Uuid::to_string).collect();
+        let instance = member.instance_id.as_deref().unwrap_or_default();
+        let rack = member.rack.as_deref().unwrap_or_default();
+        write!(text, " m:{}:{instance}:{rack}:{}", member.id, topics.join(",")).expect("a string");
+    }
+    text
+}
+
+#[test]
+fn as_many_partitions_are_near_as_with_kafkas_consumers() {
+    let protocols: [(&str, &dyn Assignor); 4] = [
+        ("range", &StickyRangeAssignor),
+        ("roundrobin", &StickyAssignor),
+        ("sticky", &StickyAssignor),
+        ("cooperative-sticky", &StickyAssignor),
+    ];
+    let mut asked: Vec<(u64, usize, Group)> = Vec::new();
+    for seed in oracle_seeds(600) {
+        let mut random = Random(seed);
+        let mut group = match random.below(4) {
+            0 => Group::large(&mut random),
+            1 => Group::small(&mut random),
+            _ => Group::random(&mut random),
+        };
+        group.place(&mut random);
+        let topics: Vec<Uuid> = group.topics.keys().copied().collect();
+        if random.chance(50) {
+            // More topics that go together.
+            let count = 1 + random.below(12) as i32;
+            group.topics.values_mut().for_each(|of_topic| *of_topic = count);
+        }
+        for member in &mut group.members {
+            member.topics = topics.clone();
+            member.assignment = Arc::default();
+        }
+        asked.extend((0..protocols.len()).map(|protocol| (seed, protocol, group.clone())));
+    }
+    let questions: Vec<String> = asked
+        .iter()
+        .map(|(_, protocol, group)| consumers_question(protocols[*protocol].0, group))
+        .collect();
+    let Some(answers) = ask(&questions) else { return };
+    // Where racks count: near ones of ours and of Kafka's, by protocol.
+    let mut near = [(0, 0, 0); 4];
+    for ((seed, protocol, group), answer) in asked.iter().zip(&answers) {
+        let (name, assignor) = protocols[*protocol];
+        let (ours, kafkas) = (group.assign(assignor), parse(answer, group));
+        let keys = |of: &[Arc<MemberAssignment>]| group.owners(of).into_keys().collect::<Vec<_>>();
+        assert_eq!(keys(&ours), keys(&kafkas), "{name}, seed {seed}: {group:#?}");
+        let most = |of: &[Arc<MemberAssignment>]| loads(of).first().copied();
+        assert!(most(&ours) <= most(&kafkas) || name == "range", "{name}, seed {seed}");
+        let counts = match name {
+            "range" => group.racks_count_in_a_topic(),
+            _ => group.racks_count(),
+        };
+        if counts {
+            let (ours, kafkas) = (group.near(&ours), group.near(&kafkas));
+            assert!(
+                ours >= kafkas,
+                "{name}, seed {seed}: {ours} near, Kafka's {kafkas}: {group:#?}"
+            );
+            let sum = &mut near[*protocol];
+            *sum = (sum.0 + 1, sum.1 + ours, sum.2 + kafkas);
+        }
+    }
+    for ((name, _), (groups, ours, kafkas)) in protocols.iter().zip(near) {
+        eprintln!(
+            "{name}: racks count in {groups} groups: {ours} partitions near, Kafka's {kafkas}"
+        );
+        assert!(groups > 20 && ours > kafkas, "{name}: nothing to compare");
+    }
 }
 
 #[test]

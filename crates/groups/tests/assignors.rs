@@ -2,6 +2,7 @@
 //! groups the fewest moves that there are.
 
 pub mod groups;
+mod racks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -82,10 +83,14 @@ fn improvable(group: &Group, assignments: &[Arc<MemberAssignment>]) -> bool {
     })
 }
 
-/// The most balanced loads, in descending order, and the fewest moves to them.
-fn best(group: &Group) -> (Vec<usize>, usize) {
+/// Who can have a partition, and whether it is far from them; and who has it.
+type Choice = (Vec<(usize, usize)>, Option<usize>);
+
+/// The most balanced loads, in descending order, the fewest moves to them, and with so many how few
+/// partitions are not near who gets them.
+fn best(group: &Group) -> (Vec<usize>, usize, usize) {
     let owners = group.believed();
-    let mut partitions: Vec<(Vec<usize>, Option<usize>)> = Vec::new();
+    let mut partitions: Vec<Choice> = Vec::new();
     for (&topic, &count) in &group.topics {
         let subscribers: Vec<usize> = (0..group.members.len())
             .filter(|&member| group.members[member].topics.contains(&topic))
@@ -93,32 +98,34 @@ fn best(group: &Group) -> (Vec<usize>, usize) {
         if !subscribers.is_empty() {
             for partition in 0..count {
                 let owner = owners.get(&(topic, partition)).copied();
-                partitions.push((subscribers.clone(), owner));
+                let far = |member| usize::from(!group.is_near(member, topic, partition));
+                let subscribers = subscribers.iter().map(|&member| (member, far(member)));
+                partitions.push((subscribers.collect(), owner));
             }
         }
     }
     fn search(
-        rest: &[(Vec<usize>, Option<usize>)],
+        rest: &[Choice],
         loads: &mut Vec<usize>,
-        moves: usize,
-        best: &mut Option<(Vec<usize>, usize)>,
+        (moves, all_far): (usize, usize),
+        best: &mut Option<(Vec<usize>, usize, usize)>,
     ) {
         let Some(((subscribers, owner), rest)) = rest.split_first() else {
-            let found = (descending(loads.clone()), moves);
+            let found = (descending(loads.clone()), moves, all_far);
             if best.as_ref().is_none_or(|best| found < *best) {
                 *best = Some(found);
             }
             return;
         };
-        for &member in subscribers {
+        for &(member, far) in subscribers {
             loads[member] += 1;
             let moved = usize::from(owner.is_some_and(|owner| owner != member));
-            search(rest, loads, moves + moved, best);
+            search(rest, loads, (moves + moved, all_far + far), best);
             loads[member] -= 1;
         }
     }
     let mut found = None;
-    search(&partitions, &mut vec![0; group.members.len()], 0, &mut found);
+    search(&partitions, &mut vec![0; group.members.len()], (0, 0), &mut found);
     found.expect("an assignment")
 }
 
@@ -176,7 +183,8 @@ fn uniform_has_the_best_balance_and_the_fewest_moves_to_it() {
         for _ in 0..3 {
             let assignments = checked(uniform, group);
             let found = (descending(loads(&assignments)), group.moves(&assignments));
-            assert_eq!(found, best(group), "{assignments:?}");
+            let (loads, moves, _) = best(group);
+            assert_eq!(found, (loads, moves), "{assignments:?}");
             group.take(assignments);
             group.change_within(random, 8);
         }
@@ -335,32 +343,37 @@ fn moves(before: &BTreeMap<(Uuid, i32), usize>, after: &BTreeMap<(Uuid, i32), us
     before.iter().filter(moved).count()
 }
 
+/// Topics with the same subscribers and as many partitions are given out alike, each evenly, and nobody
+/// has more than somebody has from Kafka's.
+fn check_range(group: &Group, assignments: &[Arc<MemberAssignment>]) {
+    let owners = group.owners(assignments);
+    let subscribers = subscribers(group);
+    let mut first_of_class: BTreeMap<(i32, &[usize]), Uuid> = BTreeMap::new();
+    for (topic, subscribers) in &subscribers {
+        let partitions = group.topics[topic];
+        let count =
+            |at: &usize| (0..partitions).filter(|p| owners.get(&(*topic, *p)) == Some(at)).count();
+        let counts: Vec<usize> = subscribers.iter().map(count).collect();
+        let (Some(least), Some(most)) = (counts.iter().min(), counts.iter().max()) else {
+            continue;
+        };
+        assert!(most - least <= 1, "{topic}: {counts:?}");
+        let first = *first_of_class.entry((partitions, subscribers)).or_insert(*topic);
+        for partition in 0..partitions {
+            assert_eq!(owners[&(*topic, partition)], owners[&(first, partition)]);
+        }
+    }
+    let most = |of: Vec<usize>| of.into_iter().max().unwrap_or(0);
+    let range = assignor("range").expect("range");
+    assert!(most(loads(assignments)) <= most(loads(&group.assign(range))));
+}
+
 #[test]
 fn hosted_range_keeps_what_range_promises_and_moves_little() {
     each(2_000, Group::random, |group, random| {
-        let range = assignor("range").expect("range");
         for _ in 0..3 {
             let assignments = checked(&StickyRangeAssignor, group);
-            let owners = group.owners(&assignments);
-            let subscribers = subscribers(group);
-            let mut first_of_class: BTreeMap<(i32, &[usize]), Uuid> = BTreeMap::new();
-            for (topic, subscribers) in &subscribers {
-                let partitions = group.topics[topic];
-                let count = |at: &usize| {
-                    (0..partitions).filter(|p| owners.get(&(*topic, *p)) == Some(at)).count()
-                };
-                let counts: Vec<usize> = subscribers.iter().map(count).collect();
-                let (Some(least), Some(most)) = (counts.iter().min(), counts.iter().max()) else {
-                    continue;
-                };
-                assert!(most - least <= 1, "{topic}: {counts:?}");
-                let first = *first_of_class.entry((partitions, subscribers)).or_insert(*topic);
-                for partition in 0..partitions {
-                    assert_eq!(owners[&(*topic, partition)], owners[&(first, partition)]);
-                }
-            }
-            let most = |of: Vec<usize>| of.into_iter().max().unwrap_or(0);
-            assert!(most(loads(&assignments)) <= most(loads(&group.assign(range))));
+            check_range(group, &assignments);
             group.take(assignments);
             let again = checked(&StickyRangeAssignor, group);
             let kept = group

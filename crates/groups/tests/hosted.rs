@@ -1,7 +1,9 @@
 //! Groups of classic consumers that the coordinator assigns, with consumers that do what consumers do.
 //! There is no oracle for them: what must hold is checked.
 
+mod claims;
 pub mod client;
+mod racks;
 mod random;
 
 use std::collections::{BTreeMap, BTreeSet};

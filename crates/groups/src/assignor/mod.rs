@@ -10,11 +10,18 @@
 //! more, topics that nobody subscribes to, the same partition twice. Nothing of it is believed; of
 //! two members with the same partition the first by its id had it.
 //!
-//! Racks are not looked at, as in Kafka 4.3: they are in [`MemberSpec`] because they are in Kafka's.
+//! Kafka 4.3's server-side assignors do not look at racks, those of its consumers do (KIP-881). So do
+//! the two that stand in for the latter: [`StickyAssignor`] and [`StickyRangeAssignor`], to whom racks are
+//! a preference among assignments that are equally balanced and move as little.
+//!
 //! Which topics there are is the caller's to say: one that is not in [`GroupSpec::topics`] is not
 //! assigned.
 
+mod flow;
+mod plan;
+mod racks;
 mod range;
+mod range_racks;
 mod sticky_range;
 mod subscriptions;
 mod uniform;
@@ -25,14 +32,20 @@ use std::sync::Arc;
 
 use thalweg_wire::Uuid;
 
+pub use racks::PartitionRacks;
 pub use range::RangeAssignor;
 pub use sticky_range::StickyRangeAssignor;
-pub use uniform::UniformAssignor;
+pub use uniform::{StickyAssignor, UniformAssignor};
 
 /// One of the assignors that a group can choose.
 pub trait Assignor: Debug + Send + Sync {
     /// Its name in `group.consumer.assignors` and in heartbeats.
     fn name(&self) -> &'static str;
+
+    /// Whether it reads [`GroupSpec::racks`].
+    fn looks_at_racks(&self) -> bool {
+        false
+    }
 
     /// The assignment of each member, in the order of [`GroupSpec::members`].
     fn assign(&self, group: &GroupSpec<'_>) -> Vec<Arc<MemberAssignment>>;
@@ -54,6 +67,11 @@ pub struct GroupSpec<'a> {
     /// Number of partitions of the topics that exist. All of a group's topics together have fewer
     /// than 2^31.
     pub topics: &'a BTreeMap<Uuid, i32>,
+    /// The racks of their partitions, for an assignor that looks at them.
+    pub racks: Option<&'a PartitionRacks>,
+    /// What each member had before it came to this group, for [`StickyAssignor`]. Of what moves anyway it gets
+    /// that first; where its rack is comes after.
+    pub remembered: Option<&'a [MemberAssignment]>,
     /// Whether the members subscribe to the same topics.
     pub subscription_type: SubscriptionType,
 }

@@ -5,12 +5,18 @@
 //! everybody gets as many as anybody else, or one more. What costs them is not: Kafka's gives out
 //! contiguous ranges in the order of member ids, so that one join shifts half the group. Here a member
 //! keeps the numbers that it has, as far as its share goes, and the ranges need not be contiguous.
+//!
+//! Where racks count, as many partitions as possible are near who gets them, of those that move anyway.
+//! As in Kafka this comes before who has fewest in all gets one more, but not before what Kafka's assigns
+//! at most.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::racks::{Racks, Scope};
 use super::range::in_order;
+use super::range_racks::{self, Shares};
 use super::subscriptions::Subscriptions;
 use super::{Assignor, GroupSpec, MemberAssignment};
 
@@ -30,8 +36,10 @@ struct Class {
 }
 
 /// Who goes first where a share does not come out even and some get one partition more.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Extra {
+    /// Who has it, then who is near, then who has least of other topics.
+    Near,
     /// Who has it, then who has least of other topics.
     Holders,
     /// Who has least of other topics, then who has it.
@@ -40,38 +48,44 @@ enum Extra {
     First,
 }
 
-/// Who of a class's subscribers gets each partition number; moves as few as the shares allow.
-/// Subscribers are places in `load`, which says what they have of other topics.
-fn assign_class(
-    subscribers: usize,
-    mut owners: Vec<u32>,
-    load: &[usize],
-    extra_to: Extra,
-) -> Vec<u32> {
-    let partitions = owners.len();
-    let (quota, extra) = (partitions / subscribers, partitions % subscribers);
-    let mut held = vec![0usize; subscribers];
-    for &owner in owners.iter().filter(|owner| **owner != NOBODY) {
-        held[owner as usize] += 1;
+/// How many numbers each of a class's subscribers gets. Subscribers are places in `load`, which says what
+/// they have of other topics, and in `held`, which says how many numbers they have.
+fn shares(partitions: usize, held: &[usize], load: &[usize], extra_to: Extra) -> Shares {
+    /// More than so many different loads are not told apart where racks come first.
+    const RANK_MAX: usize = 15;
+    let (quota, extra) = (partitions / load.len(), partitions % load.len());
+    let mut quotas = vec![quota as u32; load.len()];
+    if let Extra::Near = extra_to {
+        let mut loads = load.to_vec();
+        loads.sort_unstable();
+        loads.dedup();
+        let rank = |load: &usize| loads.partition_point(|less| less < load).min(RANK_MAX) as u32;
+        return Shares { quotas, extra: extra as u32, ranks: load.iter().map(rank).collect() };
     }
-    let mut by_claim: Vec<usize> = (0..subscribers).collect();
+    let mut by_claim: Vec<usize> = (0..load.len()).collect();
     by_claim.sort_by_key(|&slot| {
         let claim = Reverse(held[slot].min(quota + 1));
         match extra_to {
-            Extra::Holders => (Some(claim), load[slot], None, slot),
+            Extra::Near | Extra::Holders => (Some(claim), load[slot], None, slot),
             Extra::Idle => (None, load[slot], Some(claim), slot),
             Extra::First => (None, 0, None, slot),
         }
     });
-    let mut left = vec![quota; subscribers];
-    by_claim.iter().take(extra).for_each(|&slot| left[slot] += 1);
+    by_claim.iter().take(extra).for_each(|&slot| quotas[slot] += 1);
+    Shares { quotas, extra: 0, ranks: Vec::new() }
+}
+
+/// Who gets each number, if `owners` had them; moves as few as the shares allow.
+fn assign_class(mut owners: Vec<u32>, shares: Shares) -> Vec<u32> {
+    let mut left = shares.quotas;
     for owner in owners.iter_mut().filter(|owner| **owner != NOBODY) {
         match &mut left[*owner as usize] {
             0 => *owner = NOBODY,
             left => *left -= 1,
         }
     }
-    let takers = left.iter().enumerate().flat_map(|(slot, &left)| std::iter::repeat_n(slot, left));
+    let takers = left.iter().enumerate();
+    let takers = takers.flat_map(|(slot, &left)| std::iter::repeat_n(slot, left as usize));
     let free = owners.iter_mut().filter(|owner| **owner == NOBODY);
     free.zip(takers).for_each(|(owner, slot)| *owner = slot as u32);
     owners
@@ -111,6 +125,8 @@ struct Spec {
     classes: Vec<Class>,
     /// Who has each partition, by place.
     owners: Vec<u32>,
+    /// If they count.
+    racks: Option<Racks>,
 }
 
 /// The topics and partitions of each member, by place.
@@ -137,7 +153,8 @@ impl Spec {
                 }
             }
         }
-        Spec { subscriptions, classes, owners }
+        let racks = Racks::new(group, order, &subscriptions, Scope::Topic);
+        Spec { subscriptions, classes, owners, racks }
     }
 
     /// The most that a member gets from Kafka's `range`.
@@ -173,7 +190,7 @@ impl Spec {
             });
             let subscribers = &class.subscribers;
             let loads: Vec<usize> = subscribers.iter().map(|&place| load[place as usize]).collect();
-            let assigned = assign_class(subscribers.len(), had.collect(), &loads, extra_to);
+            let assigned = self.assign_class(subscribers, &firsts, had.collect(), &loads, extra_to);
             for (number, slot) in assigned.into_iter().enumerate() {
                 let place = subscribers[slot as usize] as usize;
                 load[place] += class.topics.len();
@@ -183,6 +200,26 @@ impl Spec {
         }
         (found, load.into_iter().max().unwrap_or(0))
     }
+
+    /// Who gets each number of a class, as a place among its subscribers.
+    fn assign_class(
+        &self,
+        subscribers: &[u32],
+        firsts: &[u32],
+        owners: Vec<u32>,
+        load: &[usize],
+        extra_to: Extra,
+    ) -> Vec<u32> {
+        let mut held = vec![0usize; subscribers.len()];
+        for &owner in owners.iter().filter(|owner| **owner != NOBODY) {
+            held[owner as usize] += 1;
+        }
+        let shares = shares(owners.len(), &held, load, extra_to);
+        let Some(racks) = &self.racks else { return assign_class(owners, shares) };
+        let of_slot = subscribers.iter().map(|&place| racks.of_member[place as usize]);
+        let of_slot: Vec<u32> = of_slot.collect();
+        range_racks::Class { racks, firsts, of_slot: &of_slot }.assign(owners, &shares)
+    }
 }
 
 impl Assignor for StickyRangeAssignor {
@@ -190,14 +227,19 @@ impl Assignor for StickyRangeAssignor {
         "range"
     }
 
+    fn looks_at_racks(&self) -> bool {
+        true
+    }
+
     fn assign(&self, group: &GroupSpec<'_>) -> Vec<Arc<MemberAssignment>> {
         let order = in_order(group);
         let spec = Spec::new(group, &order);
         // Few moves, as long as nobody has more than Kafka would give to somebody.
         let load_max = spec.load_max();
-        let (mut found, mut load) = spec.assign(Extra::Holders);
-        for extra_to in [Extra::Idle, Extra::First] {
-            if load > load_max {
+        let first = if spec.racks.is_some() { Extra::Near } else { Extra::Holders };
+        let (mut found, mut load) = spec.assign(first);
+        for extra_to in [Extra::Holders, Extra::Idle, Extra::First] {
+            if load > load_max && extra_to != first {
                 (found, load) = spec.assign(extra_to);
             }
         }

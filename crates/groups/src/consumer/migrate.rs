@@ -97,6 +97,9 @@ pub(crate) fn may_upgrade(group: &str, config: &GroupConfig) -> Result<(), Refus
 /// The consumer group that a classic group becomes, of `max_size` members at most, and the records of
 /// that. With a `server_assignor` its members are stored with it, and it is one that the coordinator
 /// assigns.
+///
+/// What sticky members say that they had is not looked at: their leader knew it when it assigned, so the
+/// assignments in the record are newer.
 pub(crate) fn upgraded(
     classic: &ClassicGroup,
     max_size: usize,

@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use thalweg_coordinator::Job;
+use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::Uuid;
 
 use super::JobId;
@@ -16,7 +18,10 @@ use super::member::ConsumerMember;
 use super::record::ConsumerGroupRecord;
 use super::step::Step;
 use super::subscription::Subscription;
-use crate::assignor::{Assignor, GroupSpec, MemberAssignment, MemberSpec, SubscriptionType};
+use crate::assignor::{
+    Assignor, GroupSpec, MemberAssignment, MemberSpec, PartitionRacks, SubscriptionType,
+};
+use crate::hosted::{Chosen, Claimant, remembered};
 
 /// What a member subscribes to, and what that comes to in topics.
 type SubscriptionKey = (*const Arc<str>, usize, Option<Arc<str>>);
@@ -32,6 +37,8 @@ struct JobMember {
     assignment: Arc<MemberAssignment>,
     /// What the log says that it is to own under this id.
     logged: Option<Arc<MemberAssignment>>,
+    /// What it says of itself, if what it claims is to be looked at.
+    said: Bytes,
 }
 
 /// Computes a target assignment.
@@ -43,6 +50,11 @@ pub struct TargetJob {
     assignor: &'static dyn Assignor,
     members: Vec<JobMember>,
     topics: BTreeMap<Uuid, i32>,
+    image: Arc<MetadataImage>,
+    /// Whether racks can make a difference.
+    has_racks: bool,
+    /// See [`Chosen`].
+    claimed_under: Option<String>,
     subscription_type: SubscriptionType,
 }
 
@@ -89,12 +101,15 @@ impl TargetJob {
                 assignment: &member.assignment,
             })
             .collect();
-        let spec = GroupSpec {
+        let racks = self.has_racks.then(|| racks(&self.image, &self.topics));
+        let remembered = self.remembered();
+        let targets = self.assignor.assign(&GroupSpec {
             members: &members,
             topics: &self.topics,
+            racks: racks.as_ref(),
+            remembered: remembered.as_deref(),
             subscription_type: self.subscription_type,
-        };
-        let targets = self.assignor.assign(&spec);
+        });
         self.members
             .iter()
             .zip(targets)
@@ -105,6 +120,18 @@ impl TargetJob {
                 target,
             })
             .collect()
+    }
+
+    /// What members say that they had, if the assignor is to know.
+    fn remembered(&self) -> Option<Vec<MemberAssignment>> {
+        let protocol = self.claimed_under.as_deref()?;
+        let members = self.members.iter();
+        let claimants: Vec<Claimant<'_>> =
+            members.map(|m| Claimant { said: &m.said, is_new: m.assignment.is_empty() }).collect();
+        remembered(protocol, &claimants, |name| {
+            let id = self.image.topics.by_name(name)?.id;
+            Some((id, *self.topics.get(&id)?))
+        })
     }
 
     fn done(&self, changed: Option<Vec<ChangedTarget>>) -> TargetComputed {
@@ -123,6 +150,24 @@ impl TargetComputed {
     pub(crate) fn has_failed(&self) -> bool {
         self.changed.is_none()
     }
+}
+
+/// Whether partitions can differ in the racks that they have replicas in.
+fn have_different_racks(image: &MetadataImage) -> bool {
+    let mut racks = image.cluster.brokers.values().map(|broker| &broker.rack);
+    let first = racks.next();
+    racks.any(|rack| Some(rack) != first)
+}
+
+/// The racks of topics, by all replicas that their partitions are to have.
+fn racks(image: &MetadataImage, topics: &BTreeMap<Uuid, i32>) -> PartitionRacks {
+    let brokers = image.cluster.brokers.iter();
+    let brokers = brokers.filter_map(|(id, broker)| Some((*id, broker.rack.as_deref()?))).collect();
+    let topics = topics.keys().map(|id| {
+        let partitions = image.topics.by_id(*id).map(|topic| topic.partitions.values());
+        (*id, partitions.into_iter().flatten().map(|partition| partition.replicas.as_slice()))
+    });
+    PartitionRacks::new(&brokers, topics)
 }
 
 impl Step<'_, '_> {
@@ -175,8 +220,8 @@ impl Step<'_, '_> {
 
     /// Computes the target assignment of the group as it is, or has it computed.
     pub(crate) fn assign(&mut self, epoch: i32) {
-        let assignor = self.chosen_assignor(None);
-        let job = self.target_job(epoch, self.subscription_type(), assignor, None);
+        let chosen = self.chosen_assignor(None);
+        let job = self.target_job(epoch, self.subscription_type(), chosen, None);
         if job.size() > self.cx.config.assign_in_place_max {
             self.assign_elsewhere(job);
         } else {
@@ -211,9 +256,10 @@ impl Step<'_, '_> {
         &self,
         epoch: i32,
         subscription_type: SubscriptionType,
-        assignor: &'static dyn Assignor,
+        chosen: Chosen,
         updated: Option<&ConsumerMember>,
     ) -> TargetJob {
+        let Chosen { assignor, claimed_under } = chosen;
         let group = self.group;
         // A static member that comes back under another id takes the old one's place.
         let instance_id = updated.and_then(|updated| updated.metadata.instance_id.as_ref());
@@ -243,6 +289,10 @@ impl Step<'_, '_> {
                 let same = logged.filter(|logged| Some(logged) == other.as_ref());
                 (other, same)
             };
+            let under = claimed_under.as_deref().zip(said.classic.as_ref());
+            let said_under = under.and_then(|(under, classic)| {
+                classic.protocols.iter().find(|(name, _)| **name == *under)
+            });
             members.push(JobMember {
                 id: member.id.clone(),
                 instance_id: said.instance_id.clone(),
@@ -250,6 +300,7 @@ impl Step<'_, '_> {
                 topic_ids: ids.clone(),
                 assignment: assignment.unwrap_or_default(),
                 logged,
+                said: said_under.map(|(_, said)| said.clone()).unwrap_or_default(),
             });
         };
         for (id, member) in group.members() {
@@ -263,6 +314,9 @@ impl Step<'_, '_> {
             add(updated, replaced.map_or(&updated.id, |replaced| &replaced.id));
         }
         members.sort_by(|a, b| a.id.cmp(&b.id));
+        let has_racks = assignor.looks_at_racks()
+            && members.iter().any(|member| member.rack_id.is_some())
+            && have_different_racks(self.cx.image);
         TargetJob {
             id: 0,
             group: self.id.clone(),
@@ -270,6 +324,9 @@ impl Step<'_, '_> {
             assignor,
             members,
             topics,
+            image: Arc::clone(self.cx.image),
+            has_racks,
+            claimed_under,
             subscription_type,
         }
     }
@@ -308,8 +365,8 @@ impl Step<'_, '_> {
         let Some(changed) = done.changed else { return };
         if done.epoch != epochs.group {
             if self.may_assign() {
-                let assignor = self.chosen_assignor(None);
-                let job = self.target_job(epochs.group, self.subscription_type(), assignor, None);
+                let chosen = self.chosen_assignor(None);
+                let job = self.target_job(epochs.group, self.subscription_type(), chosen, None);
                 self.assign_elsewhere(job);
             }
             return;

@@ -5,29 +5,38 @@ use std::sync::Arc;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{GroupMetadataValue, HeartbeatRequest};
 
-use super::{assignor_of, is_built_in, offers, offers_without, voted};
+use super::{assignor_of, has_claims, is_built_in, offers, offers_without, voted};
 use crate::assignor::Assignor;
 use crate::consumer::{ConsumerMember, Downgrade, Refused, Step};
 use crate::subscription::CONSUMER_PROTOCOL_TYPE;
 use crate::{GroupRecord, GroupTimer};
+
+/// How a group's target assignment is computed.
+pub(crate) struct Chosen {
+    pub(crate) assignor: &'static dyn Assignor,
+    /// The assignor of consumers under which members say what they had before they came.
+    pub(crate) claimed_under: Option<String>,
+}
 
 impl Step<'_, '_> {
     /// The assignor that the group's members have chosen, once `after` has taken the place of `before`.
     pub(crate) fn chosen_assignor(
         &self,
         change: Option<(&ConsumerMember, &ConsumerMember)>,
-    ) -> &'static dyn Assignor {
+    ) -> Chosen {
         let hosted = match change {
             None => self.is_hosted().then(|| self.voted().map(str::to_owned)).flatten(),
             Some((_, after)) => self.voted_with(after),
         };
         if let Some(protocol) = hosted {
-            return assignor_of(&protocol);
+            let assignor = assignor_of(&protocol);
+            return Chosen { assignor, claimed_under: Some(protocol).filter(|p| has_claims(p)) };
         }
         let name = |member: &'_ ConsumerMember| member.metadata.server_assignor.clone();
         let (leaving, joining) = change.map_or((None, None), |(a, b)| (name(a), name(b)));
         let wanted = self.group.preferred_assignor(leaving.as_ref(), joining.as_ref());
-        self.cx.config.consumer_assignor(wanted.as_deref())
+        let assignor = self.cx.config.consumer_assignor(wanted.as_deref());
+        Chosen { assignor, claimed_under: None }
     }
 
     /// The built-in assignor that the group votes for with `after`, which may be in the place of a static

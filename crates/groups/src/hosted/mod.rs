@@ -24,6 +24,7 @@
 //! back to the barrier.
 
 mod assign;
+mod claims;
 mod describe;
 mod join;
 mod member;
@@ -33,11 +34,13 @@ use std::sync::Arc;
 
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 
-use crate::assignor::{Assignor, StickyRangeAssignor, UniformAssignor};
+use crate::assignor::{Assignor, StickyAssignor, StickyRangeAssignor};
 use crate::classic::winner;
 use crate::consumer::{ClassicMetadata, ConsumerGroup, ConsumerMember, Offer, Step};
 use crate::{ClassicRebalanceMode, GroupConfig};
 
+pub(crate) use assign::Chosen;
+pub(crate) use claims::{Claimant, has_claims, remembered};
 pub(crate) use describe::{describe, list, protocol};
 pub(crate) use join::{Entry, founds_hosted_group};
 
@@ -58,7 +61,7 @@ pub(crate) fn is_built_in(protocol: &str) -> bool {
 
 /// The server's assignor that gives the guarantees of a classic one.
 fn assignor_of(protocol: &str) -> &'static dyn Assignor {
-    if protocol == RANGE { &StickyRangeAssignor } else { &UniformAssignor }
+    if protocol == RANGE { &StickyRangeAssignor } else { &StickyAssignor }
 }
 
 /// Whether the coordinator is to assign groups of classic members.

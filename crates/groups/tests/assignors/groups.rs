@@ -1,11 +1,11 @@
 //! Random groups, and what is counted of assignments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::script::random::numbers::Random;
 use thalweg_groups::assignor::{
-    Assignor, GroupSpec, MemberAssignment, MemberSpec, SubscriptionType,
+    Assignor, GroupSpec, MemberAssignment, MemberSpec, PartitionRacks, SubscriptionType,
 };
 use thalweg_wire::Uuid;
 
@@ -13,13 +13,20 @@ use thalweg_wire::Uuid;
 pub struct Member {
     pub id: String,
     pub instance_id: Option<String>,
+    pub rack: Option<String>,
     pub topics: Vec<Uuid>,
     pub assignment: Arc<MemberAssignment>,
 }
 
 impl Member {
     pub fn new(id: &str, topics: Vec<Uuid>) -> Member {
-        Member { id: id.to_owned(), instance_id: None, topics, assignment: Arc::default() }
+        Member {
+            id: id.to_owned(),
+            instance_id: None,
+            rack: None,
+            topics,
+            assignment: Arc::default(),
+        }
     }
 }
 
@@ -29,6 +36,15 @@ pub struct Group {
     pub topics: BTreeMap<Uuid, i32>,
     /// Subscriptions that its members choose from.
     pub subscriptions: Vec<Vec<Uuid>>,
+    /// The racks of brokers that have one, and how many brokers there are.
+    pub brokers: BTreeMap<i32, String>,
+    pub broker_count: i32,
+    /// How many replicas partitions have. None: racks are not known.
+    pub replicas: usize,
+    /// Racks that members choose from.
+    pub racks: Vec<Option<String>>,
+    /// What each member had elsewhere, if that is asked for.
+    pub remembered: Option<Vec<MemberAssignment>>,
     named: usize,
 }
 
@@ -92,6 +108,9 @@ impl Group {
             &format!("{letter}{}-{}", random.below(100), self.named),
             random.pick(&self.subscriptions).clone(),
         );
+        if !self.racks.is_empty() {
+            member.rack = random.pick(&self.racks).clone();
+        }
         if random.chance(30) {
             let letter = random.pick(&["i", "\u{ffff}", "😀"]);
             member.instance_id = Some(format!("{letter}{}-{}", random.below(100), self.named));
@@ -145,6 +164,94 @@ impl Group {
         self.members.iter().all(|member| member.topics == self.members[0].topics)
     }
 
+    /// Gives it brokers in racks, and members that are in these, in others or in none.
+    pub fn place(&mut self, random: &mut Random) {
+        self.broker_count = 1 + random.below(8) as i32;
+        self.replicas = 1 + random.below(3);
+        let racks = 1 + random.below(4);
+        let without = *random.pick(&[0, 0, 20]);
+        for broker in 0..self.broker_count {
+            if !random.chance(without) {
+                self.brokers.insert(broker, format!("r{}", random.below(racks)));
+            }
+        }
+        let racks = (0..racks + random.below(2)).map(|rack| Some(format!("r{rack}")));
+        self.racks = racks.chain(random.chance(30).then_some(None)).collect();
+        for member in &mut self.members {
+            member.rack = random.pick(&self.racks).clone();
+        }
+    }
+
+    /// The brokers of a partition's replicas: which ones is as good as random, and always the same.
+    pub fn replicas_of(&self, topic: Uuid, partition: i32) -> Vec<i32> {
+        let mut state = topic.as_u128() as u64 ^ (topic.as_u128() >> 64) as u64;
+        state = state.wrapping_add(partition as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut random = Random(state | 1);
+        let mut left: Vec<i32> = (0..self.broker_count).collect();
+        let count = self.replicas.min(left.len());
+        (0..count).map(|_| left.swap_remove(random.below(left.len()))).collect()
+    }
+
+    /// The racks of a partition's replicas.
+    pub fn racks_of(&self, topic: Uuid, partition: i32) -> BTreeSet<&str> {
+        let replicas = self.replicas_of(topic, partition);
+        replicas.iter().filter_map(|id| self.brokers.get(id)).map(String::as_str).collect()
+    }
+
+    /// Whether a partition has a replica in a member's rack, or is what the member had, if it had anything.
+    pub fn is_near(&self, member: usize, topic: Uuid, partition: i32) -> bool {
+        let had = self.remembered.as_ref().map(|all| &all[member]);
+        if let Some(had) = had.filter(|had| !had.is_empty()) {
+            return had.contains(topic, partition);
+        }
+        let rack = self.members[member].rack.as_deref();
+        rack.is_some_and(|rack| self.racks_of(topic, partition).contains(rack))
+    }
+
+    /// How many partitions are near who gets them.
+    pub fn near(&self, assignments: &[Arc<MemberAssignment>]) -> usize {
+        let owners = self.owners(assignments);
+        owners.iter().filter(|((topic, p), owner)| self.is_near(**owner, *topic, *p)).count()
+    }
+
+    /// Whether racks count between these members and topics, by Kafka's rule.
+    fn racks_count_in(&self, members: &[&Member], topics: &BTreeSet<Uuid>) -> bool {
+        let members: BTreeSet<&str> = members.iter().filter_map(|m| m.rack.as_deref()).collect();
+        let count = |topic: &Uuid| self.topics.get(topic).copied().unwrap_or(0);
+        let sets: Vec<BTreeSet<&str>> = topics
+            .iter()
+            .flat_map(|topic| (0..count(topic)).map(|p| self.racks_of(*topic, p)))
+            .collect();
+        let all: BTreeSet<&str> = sets.iter().flatten().copied().collect();
+        !members.is_disjoint(&all) && sets.iter().any(|set| *set != all)
+    }
+
+    /// Whether they count for the sticky assignors.
+    pub fn racks_count(&self) -> bool {
+        let topics = self.members.iter().flat_map(|member| &member.topics).copied().collect();
+        self.racks_count_in(&self.members.iter().collect::<Vec<_>>(), &topics)
+    }
+
+    /// Whether they count for `range`.
+    pub fn racks_count_in_a_topic(&self) -> bool {
+        self.topics.keys().any(|topic| {
+            let members = self.members.iter().filter(|member| member.topics.contains(topic));
+            self.racks_count_in(&members.collect::<Vec<_>>(), &[*topic].into())
+        })
+    }
+
+    fn partition_racks(&self) -> PartitionRacks {
+        let brokers = self.brokers.iter().map(|(id, rack)| (*id, rack.as_str())).collect();
+        let replicas: Vec<(Uuid, Vec<Vec<i32>>)> = self
+            .topics
+            .iter()
+            .map(|(id, count)| (*id, (0..*count).map(|p| self.replicas_of(*id, p)).collect()))
+            .collect();
+        let topics = replicas.iter();
+        let topics = topics.map(|(id, partitions)| (*id, partitions.iter().map(Vec::as_slice)));
+        PartitionRacks::new(&brokers, topics)
+    }
+
     pub fn assign(&self, assignor: &dyn Assignor) -> Vec<Arc<MemberAssignment>> {
         let members: Vec<MemberSpec<'_>> = self
             .members
@@ -152,7 +259,7 @@ impl Group {
             .map(|member| MemberSpec {
                 id: &member.id,
                 instance_id: member.instance_id.as_deref(),
-                rack_id: None,
+                rack_id: member.rack.as_deref(),
                 topic_ids: &member.topics,
                 assignment: &member.assignment,
             })
@@ -162,7 +269,16 @@ impl Group {
         } else {
             SubscriptionType::Heterogeneous
         };
-        assignor.assign(&GroupSpec { members: &members, topics: &self.topics, subscription_type })
+        let racks = (self.replicas > 0).then(|| self.partition_racks());
+        let (topics, racks) = (&self.topics, racks.as_ref());
+        let remembered = self.remembered.as_deref();
+        assignor.assign(&GroupSpec {
+            members: &members,
+            topics,
+            racks,
+            remembered,
+            subscription_type,
+        })
     }
 
     /// Members have from now on what they were assigned.

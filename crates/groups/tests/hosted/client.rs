@@ -37,6 +37,7 @@ pub struct Client {
     pub name: String,
     pub protocols: Vec<&'static str>,
     pub instance_id: Option<String>,
+    pub rack: Option<String>,
     pub topics: Vec<&'static str>,
     pub is_cooperative: bool,
     pub member_id: String,
@@ -44,6 +45,10 @@ pub struct Client {
     pub connection: Option<ConnectionId>,
     pub generation: i32,
     pub owned: BTreeSet<Partition>,
+    /// What it was assigned last and in which generation: the sticky assignors remember that and say it.
+    pub remembered: Option<(i32, BTreeSet<Partition>)>,
+    /// What it says in place of the user data of `sticky`.
+    pub user_data: Option<Vec<u8>>,
     /// It has been answered a JoinGroup and not yet a SyncGroup.
     pub is_syncing: Option<String>,
     pub must_join: bool,
@@ -64,6 +69,7 @@ impl Client {
             name,
             protocols: protocols.to_vec(),
             instance_id: None,
+            rack: None,
             topics: topics.to_vec(),
             // A consumer goes by the rule that all of its assignors support.
             is_cooperative: protocols[0] == "cooperative-sticky",
@@ -71,6 +77,8 @@ impl Client {
             connection: None,
             generation: -1,
             owned: BTreeSet::new(),
+            remembered: None,
+            user_data: None,
             is_syncing: None,
             must_join: true,
             told: 0,
@@ -165,19 +173,29 @@ impl Client {
         }
     }
 
-    fn subscription(&self) -> Vec<u8> {
-        let mut by_topic: Vec<TopicPartition> = Vec::new();
-        for (topic, partition) in &self.owned {
-            match by_topic.last_mut().filter(|last| last.topic == *topic) {
-                Some(last) => last.partitions.push(*partition),
-                None => by_topic
-                    .push(TopicPartition { topic: topic.clone(), partitions: vec![*partition] }),
+    /// What it says under an assignor.
+    fn subscription(&self, protocol: &str) -> Vec<u8> {
+        let remembered = self.remembered.as_ref();
+        let user_data = remembered.filter(|_| protocol == "sticky").map(|(generation, had)| {
+            let mut w = Writer::new();
+            let topics = by_topic(had);
+            w.i32(topics.len() as i32);
+            for topic in topics {
+                w.i16(topic.topic.len() as i16);
+                w.raw(topic.topic.as_bytes());
+                w.i32(topic.partitions.len() as i32);
+                topic.partitions.iter().for_each(|partition| w.i32(*partition));
             }
-        }
+            w.i32(*generation);
+            w.to_vec()
+        });
+        let user_data = self.user_data.clone().or(user_data);
         let subscription = ConsumerProtocolSubscription {
             topics: self.topics.iter().map(|topic| (*topic).to_owned()).collect(),
-            owned_partitions: by_topic,
-            ..Default::default()
+            owned_partitions: by_topic(&self.owned),
+            user_data: user_data.map(Into::into),
+            generation_id: remembered.map_or(-1, |(generation, _)| *generation),
+            rack_id: self.rack.clone(),
         };
         let mut w = Writer::new();
         w.i16(3);
@@ -213,10 +231,9 @@ impl Client {
             self.lose_all();
         }
         self.joins += 1;
-        let metadata = self.subscription();
         let protocols = self.protocols.iter().map(|name| JoinGroupRequestProtocol {
             name: (*name).to_owned(),
-            metadata: metadata.clone().into(),
+            metadata: self.subscription(name).into(),
             ..Default::default()
         });
         let request = JoinGroupRequest {
@@ -295,6 +312,7 @@ impl Client {
                 // A cooperative consumer that gave something up says so by joining again.
                 self.must_join = !revoked.is_empty();
                 self.give_up(revoked);
+                self.remembered = Some((self.generation, assigned.clone()));
                 self.owned = assigned;
             }
             ErrorCode::REBALANCE_IN_PROGRESS => self.must_join = true,
@@ -381,6 +399,19 @@ impl Client {
         };
         response.topics[0].partitions[0].error_code
     }
+}
+
+fn by_topic(partitions: &BTreeSet<Partition>) -> Vec<TopicPartition> {
+    let mut by_topic: Vec<TopicPartition> = Vec::new();
+    for (topic, partition) in partitions {
+        match by_topic.last_mut().filter(|last| last.topic == *topic) {
+            Some(last) => last.partitions.push(*partition),
+            None => {
+                by_topic.push(TopicPartition { topic: topic.clone(), partitions: vec![*partition] })
+            }
+        }
+    }
+    by_topic
 }
 
 /// What the leader of a barrier assigns: partitions in turn to those who subscribe to their topic; with

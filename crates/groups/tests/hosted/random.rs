@@ -23,6 +23,8 @@ const PROTOCOLS: &[&[&str]] = &[
     &["cooperative-sticky", "own"],
 ];
 const TOPICS: &[&[&str]] = &[&["t1"], &["t1"], &["t1", "t2"], &["t2"], &["t1", "t3"]];
+/// The racks of the brokers.
+const RACKS: &[&[&str]] = &[&[], &[], &["a", "b", "c"], &["a", "b", ""]];
 const CLIENTS: usize = 7;
 
 struct Life<'h> {
@@ -46,12 +48,19 @@ fn random_lives_keep_the_invariants() {
         let grace = *random.pick(&[0, 300, 3000]);
         let config = CONFIG.replace("cint=0", &format!("cint={interval} grace={grace}"));
         world.run(&config, None);
+        let racks = *random.pick(RACKS);
+        if !racks.is_empty() {
+            let event = world.metadata.brokers(racks);
+            world.memory.event(event);
+        }
         topic(&mut world, "t1", 1 + random.below(6) as i32);
         topic(&mut world, "t2", 1 + random.below(6) as i32);
         let clients = Vec::new();
         let mut life =
             Life { world, clients, dead: Vec::new(), random, names: 0, protocols, history };
-        life.history.push(format!("protocols {protocols:?} interval {interval} grace {grace}"));
+        life.history.push(format!(
+            "protocols {protocols:?} interval {interval} grace {grace} racks {racks:?}"
+        ));
         for _ in 0..120 {
             life.step();
         }
@@ -163,7 +172,21 @@ impl Life<'_> {
             _ => self.protocols,
         };
         let mut client = Client::new(name.clone(), protocols, topics);
+        client.rack = Some((*self.random.pick(&["a", "a", "b", "c", ""])).to_owned());
         client.connection = Some(ConnectionId(self.names as u64));
+        if self.random.chance(20) {
+            // It was somewhere else before, or so it says.
+            let had = (0..self.random.below(4)).map(|_| {
+                let topic = *self.random.pick(&["t1", "t2", "t3", "t9"]);
+                (topic.to_owned(), self.random.below(9) as i32)
+            });
+            let had = had.collect();
+            client.remembered = Some((self.random.below(60) as i32 - 1, had));
+        }
+        if self.random.chance(3) {
+            let length = self.random.below(20);
+            client.user_data = Some((0..length).map(|_| self.random.below(3) as u8).collect());
+        }
         if self.random.chance(20) {
             client.instance_id = Some(format!("i-{name}"));
             name.push_str(", static,");

@@ -1,6 +1,6 @@
 package org.apache.kafka.coordinator.group;
 
-// Runs Kafka's server-side assignors, and its hash of a group's topics.
+// Runs Kafka's server-side assignors and those of its consumers, and its hash of a group's topics.
 // Reads one question per line from standard input and prints one line for each.
 
 import java.io.BufferedReader;
@@ -16,7 +16,15 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
+import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
+import org.apache.kafka.clients.consumer.RoundRobinAssignor;
+import org.apache.kafka.clients.consumer.StickyAssignor;
+import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorMetadataDelta;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorMetadataImage;
@@ -78,7 +86,11 @@ public class AssignorOracle {
         PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             String[] words = line.split(" ");
-            out.println(words[0].equals("hash") ? hash(words) : assign(words));
+            out.println(switch (words[0]) {
+                case "hash" -> hash(words);
+                case "consumers" -> consumers(words);
+                default -> assign(words);
+            });
         }
         out.flush();
     }
@@ -148,6 +160,47 @@ public class AssignorOracle {
             assigned.partitions().forEach((topic, partitions) ->
                 new TreeSet<>(partitions).forEach(partition ->
                     answer.append(' ').append(topic).append('=').append(partition)));
+            answer.append(':');
+        });
+        return answer.toString();
+    }
+
+    /** consumers assignor b:id:rack ... t:name:replica.replica,replica.replica,... m:id:instance:rack:topic,topic ... */
+    static String consumers(String[] words) {
+        Map<Integer, Node> nodes = new HashMap<>();
+        List<PartitionInfo> partitions = new ArrayList<>();
+        Map<String, ConsumerPartitionAssignor.Subscription> members = new HashMap<>();
+        for (String word : words) {
+            String[] parts = word.split(":", -1);
+            if (parts[0].equals("b")) {
+                int id = Integer.parseInt(parts[1]);
+                nodes.put(id, new Node(id, "host", 9092, parts[2].isEmpty() ? null : parts[2]));
+            } else if (parts[0].equals("t")) {
+                int number = 0;
+                for (String ids : parts[2].split(",", -1)) {
+                    Node[] replicas = Stream.of(split(ids, "\\.")).map(Integer::parseInt).map(nodes::get).toArray(Node[]::new);
+                    partitions.add(new PartitionInfo(parts[1], number++, replicas[0], replicas, replicas));
+                }
+            } else if (parts[0].equals("m")) {
+                ConsumerPartitionAssignor.Subscription subscription = new ConsumerPartitionAssignor.Subscription(
+                    List.of(split(parts[4], ",")), null, List.of(), -1,
+                    parts[3].isEmpty() ? Optional.empty() : Optional.of(parts[3]));
+                subscription.setGroupInstanceId(parts[2].isEmpty() ? Optional.empty() : Optional.of(parts[2]));
+                members.put(parts[1], subscription);
+            }
+        }
+        ConsumerPartitionAssignor assignor = switch (words[1]) {
+            case "range" -> new org.apache.kafka.clients.consumer.RangeAssignor();
+            case "roundrobin" -> new RoundRobinAssignor();
+            case "sticky" -> new StickyAssignor();
+            case "cooperative-sticky" -> new CooperativeStickyAssignor();
+            default -> throw new IllegalArgumentException(words[1]);
+        };
+        Cluster cluster = new Cluster("c", nodes.values(), partitions, Set.of(), Set.of());
+        StringBuilder answer = new StringBuilder();
+        assignor.assign(cluster, new ConsumerPartitionAssignor.GroupSubscription(members)).groupAssignment().forEach((member, assigned) -> {
+            answer.append(member);
+            assigned.partitions().forEach(p -> answer.append(' ').append(p.topic()).append('=').append(p.partition()));
             answer.append(':');
         });
         return answer.toString();

@@ -20,7 +20,7 @@ use thalweg_wire::messages::consumer_group_member_metadata_value::ClassicMemberM
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 use thalweg_wire::messages::{
     ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, PartitionRecord,
-    RemoveTopicRecord, TopicRecord,
+    RegisterBrokerRecord, RemoveTopicRecord, TopicRecord,
 };
 
 use super::{Op, hex, null, set};
@@ -126,7 +126,20 @@ impl Default for Metadata {
 }
 
 impl Metadata {
-    /// Makes a topic, or gives it more partitions.
+    /// Brokers from 1 on, in these racks; an empty one is none.
+    pub fn brokers(&mut self, racks: &[&str]) -> GroupEvent {
+        let records = (1..).zip(racks).map(|(broker_id, rack)| {
+            MetadataRecord::RegisterBroker(RegisterBrokerRecord {
+                broker_id,
+                rack: Some(rack.to_string()).filter(|rack| !rack.is_empty()),
+                ..Default::default()
+            })
+        });
+        self.publish(&records.collect::<Vec<_>>())
+    }
+
+    /// Makes a topic, or gives it more partitions. Each has one replica, on the first broker or, if there are
+    /// several, on each in turn.
     pub fn topic(&mut self, op: &Op<'_>) -> GroupEvent {
         let name = op.text("n", "");
         let known = self.image.topics.by_name(&name).cloned();
@@ -145,12 +158,13 @@ impl Metadata {
         };
         let from = known.map_or(0, |topic| topic.partitions.len() as i32);
         for partition_id in from..op.number("p", 1) {
+            let broker = 1 + partition_id % (self.image.cluster.brokers.len() as i32).max(1);
             records.push(MetadataRecord::Partition(PartitionRecord {
                 partition_id,
                 topic_id,
-                replicas: vec![1],
-                isr: vec![1],
-                leader: 1,
+                replicas: vec![broker],
+                isr: vec![broker],
+                leader: broker,
                 directories: vec![Uuid::ZERO],
                 ..Default::default()
             }));

@@ -18,7 +18,7 @@
 
 use std::collections::BTreeMap;
 
-use super::flow::Network;
+use crate::assignor::flow::Network;
 use crate::assignor::subscriptions::Subscriptions;
 
 /// Members that share their topics among them, all with the same load or two that follow each

@@ -12,6 +12,9 @@
 //! anyway; and what is given up, and what is given, is taken in turn from all topics, because
 //! partitions of one topic have more often the same load than those of two.
 //!
+//! With racks ([`StickyAssignor`]): of the assignments with this balance and so few moves it is one that
+//! has the most partitions near who gets them. `uniform` itself looks at none, as in Kafka 4.3.
+//!
 //! In four steps: what each member has ([`owned`]), which members can be balanced with which
 //! ([`blocks`]), how many partitions move ([`plan`]), and which (here). Topics and members
 //! are numbers throughout, partitions too: a partition's is its topic's first number plus its
@@ -19,21 +22,27 @@
 //! read the group once.
 
 mod blocks;
-mod flow;
 mod owned;
 mod plan;
+mod racks;
 
 use std::sync::Arc;
 
+use super::plan::Plan;
+use super::racks::{Racks, Scope};
 use super::subscriptions::{Cursor, Subscriptions};
 use super::{Assignor, GroupSpec, MemberAssignment};
 use blocks::Block;
 use owned::Owned;
-use plan::Plan;
 
 /// The assignor `uniform`.
 #[derive(Clone, Copy, Debug)]
 pub struct UniformAssignor;
+
+/// `roundrobin`, `sticky` and `cooperative-sticky` of groups whose classic members the server assigns:
+/// `uniform` that looks at racks.
+#[derive(Clone, Copy, Debug)]
+pub struct StickyAssignor;
 
 impl Assignor for UniformAssignor {
     fn name(&self) -> &'static str {
@@ -41,42 +50,75 @@ impl Assignor for UniformAssignor {
     }
 
     fn assign(&self, group: &GroupSpec<'_>) -> Vec<Arc<MemberAssignment>> {
-        let mut order: Vec<u32> = (0..group.members.len() as u32).collect();
-        order.sort_by_key(|&member| group.members[member as usize].id);
-        let subscriptions = Subscriptions::new(group, &order);
-        let mut owned = Owned::new(group, &order, &subscriptions);
-        let blocks = blocks::blocks(&subscriptions);
-        let places = blocks::places(&blocks, &subscriptions);
-        if blocks.len() > 1 {
-            owned.retain_blocks(&blocks, &places, &subscriptions);
+        assign(group, false)
+    }
+}
+
+impl Assignor for StickyAssignor {
+    fn name(&self) -> &'static str {
+        "uniform"
+    }
+
+    fn looks_at_racks(&self) -> bool {
+        true
+    }
+
+    fn assign(&self, group: &GroupSpec<'_>) -> Vec<Arc<MemberAssignment>> {
+        assign(group, true)
+    }
+}
+
+fn assign(group: &GroupSpec<'_>, looks_at_racks: bool) -> Vec<Arc<MemberAssignment>> {
+    let mut order: Vec<u32> = (0..group.members.len() as u32).collect();
+    order.sort_by_key(|&member| group.members[member as usize].id);
+    let subscriptions = Subscriptions::new(group, &order);
+    let racks = looks_at_racks.then(|| Racks::new(group, &order, &subscriptions, Scope::Group));
+    let racks = racks.flatten();
+    let mut owned = Owned::new(group, &order, &subscriptions);
+    let blocks = blocks::blocks(&subscriptions);
+    let places = blocks::places(&blocks, &subscriptions);
+    if blocks.len() > 1 {
+        owned.retain_blocks(&blocks, &places, &subscriptions);
+    }
+    let mut gained = Gained::new(order.len());
+    // The pool of each partition, where racks count.
+    let mut pool_of = vec![0; racks.as_ref().map_or(0, |racks| racks.of_partition.len())];
+    for block in &blocks {
+        if let Some(racks) = &racks {
+            let found = racks::plan(block, &owned, racks, &subscriptions, &mut pool_of);
+            let pool_of_partition = |_: &mut Cursor<'_>, partition| pool_of[partition as usize];
+            give_up(&found.plan, found.pools, pool_of_partition, &mut owned, &subscriptions);
+            racks::deal(&mut gained, &found, block, &owned, &subscriptions, &pool_of);
+            continue;
         }
-        let mut gained = Gained::new(order.len());
-        for block in &blocks {
-            let plan = Plan::new(block, &owned, &places, &subscriptions);
-            give_up(&plan, block, &places, &mut owned, &subscriptions);
-            gained.deal(&plan, block, &owned, &subscriptions);
-        }
-        let mut assignments: Vec<Arc<MemberAssignment>> =
-            group.members.iter().map(|member| Arc::clone(member.assignment)).collect();
-        for (number, &member) in (0..).zip(&order) {
-            let gained = gained.of(number);
-            if !gained.is_empty() || owned.changed[number as usize] {
-                let assignment = merge(owned.of(number), gained, &subscriptions);
-                // A member that claims what another has may get it now.
-                if *assignments[member as usize] != assignment {
-                    assignments[member as usize] = Arc::new(assignment);
-                }
+        let plan = Plan::new(block, &owned, &places, &subscriptions);
+        let is_uniform = block.is_uniform();
+        let pool_of = |topics: &mut Cursor<'_>, partition| {
+            if is_uniform { 0 } else { places[topics.seek(partition)].1 }
+        };
+        give_up(&plan, block.pools.len() as u32, pool_of, &mut owned, &subscriptions);
+        gained.deal(&plan, block, &owned, &subscriptions);
+    }
+    let mut assignments: Vec<Arc<MemberAssignment>> =
+        group.members.iter().map(|member| Arc::clone(member.assignment)).collect();
+    for (number, &member) in (0..).zip(&order) {
+        let gained = gained.of(number);
+        if !gained.is_empty() || owned.changed[number as usize] {
+            let assignment = merge(owned.of(number), gained, &subscriptions);
+            // A member that claims what another has may get it now.
+            if *assignments[member as usize] != assignment {
+                assignments[member as usize] = Arc::new(assignment);
             }
         }
-        assignments
     }
+    assignments
 }
 
 /// Takes from members what they give up.
 fn give_up(
     plan: &Plan,
-    block: &Block,
-    places: &[(u32, u32)],
+    pools: u32,
+    pool_of: impl Fn(&mut Cursor<'_>, u32) -> u32,
     owned: &mut Owned,
     subscriptions: &Subscriptions,
 ) {
@@ -87,27 +129,24 @@ fn give_up(
         gives_up: u64,
         sum: u64,
     }
-    let mut parts = vec![Part::default(); block.pools.len()];
+    let mut parts = vec![Part::default(); pools as usize];
     let by_member = plan.given_up.chunk_by(|a, b| a.0 == b.0);
     for (turn, given_up) in (0u64..).zip(by_member) {
         let member = given_up[0].0;
-        let pool_of = |topics: &mut Cursor<'_>, partition| {
-            if block.is_uniform() { 0 } else { places[topics.seek(partition)].1 as usize }
-        };
         parts.fill(Part::default());
         for &(_, pool, count) in given_up {
             parts[pool as usize].gives_up = u64::from(count);
         }
         let mut topics = subscriptions.cursor();
         for &partition in owned.of(member) {
-            parts[pool_of(&mut topics, partition)].owns += 1;
+            parts[pool_of(&mut topics, partition) as usize].owns += 1;
         }
         // Each in its turn begins elsewhere, or all would give up of the same topic.
         parts.iter_mut().filter(|part| part.owns > 0).for_each(|part| part.sum = turn % part.owns);
         let mut topics = subscriptions.cursor();
         owned.retain(member, |partition| {
             // As a line is drawn: of `owns` steps just `gives_up` go beyond a multiple of `owns`.
-            let part = &mut parts[pool_of(&mut topics, partition)];
+            let part = &mut parts[pool_of(&mut topics, partition) as usize];
             part.sum += part.gives_up;
             let beyond = part.sum >= part.owns;
             part.sum -= if beyond { part.owns } else { 0 };
@@ -136,19 +175,32 @@ impl Gained {
 
     /// Gives what is free in a block to its members.
     fn deal(&mut self, plan: &Plan, block: &Block, owned: &Owned, subscriptions: &Subscriptions) {
-        let mut by_class: Vec<Vec<u32>> = vec![Vec::new(); block.classes.len()];
-        for moved in plan.moved.chunk_by(|a, b| a.0 == b.0) {
-            let pool = &block.pools[moved[0].0 as usize];
-            let free = pool.topics.iter().flat_map(|&topic| {
+        let free = |pool: u32| {
+            block.pools[pool as usize].topics.iter().flat_map(|&topic| {
                 let topic = &subscriptions.topics[topic as usize];
                 owned.free(topic.first, topic.first + topic.partitions)
-            });
+            })
+        };
+        self.deal_out(plan, free, block.is_uniform());
+    }
+
+    /// Gives what is `free` in each pool to members. If it is in order so is what a class gets of it.
+    fn deal_out<F: IntoIterator<Item = u32>>(
+        &mut self,
+        plan: &Plan,
+        mut free: impl FnMut(u32) -> F,
+        is_in_order: bool,
+    ) {
+        let classes = plan.gained.last().map_or(0, |(class, ..)| *class as usize + 1);
+        let mut by_class: Vec<Vec<u32>> = vec![Vec::new(); classes];
+        for moved in plan.moved.chunk_by(|a, b| a.0 == b.0) {
             let needs = moved.iter().map(|&(_, class, count)| (class, count)).collect();
+            let free = free(moved[0].0).into_iter();
             in_turn(free, needs, |class, partition| by_class[class as usize].push(partition));
         }
         for gained in plan.gained.chunk_by(|a, b| a.0 == b.0) {
             let free = &mut by_class[gained[0].0 as usize];
-            if !block.is_uniform() {
+            if !is_in_order {
                 free.sort_unstable();
             }
             let mut end = self.partitions.len() as u32;

@@ -5,24 +5,15 @@
 //! moves.
 
 use super::blocks::Block;
-use super::flow::Network;
 use super::owned::Owned;
+use crate::assignor::flow::Network;
+use crate::assignor::plan::Plan;
 use crate::assignor::subscriptions::Subscriptions;
 
-/// What happens to the partitions of a block. Pools and classes are its own.
-#[derive(Debug, Default)]
-pub(super) struct Plan {
-    /// Member, pool, and how many of it the member gives up; by member.
-    pub given_up: Vec<(u32, u32, u32)>,
-    /// Pool, class, and how many of the pool's free partitions go to members of the class.
-    pub moved: Vec<(u32, u32, u32)>,
-    /// Class, member, and how many of those of its class the member gets; by class.
-    pub gained: Vec<(u32, u32, u32)>,
-}
-
+/// Pools and classes are those of a block.
 impl Plan {
     /// `places` are those of topics: block and pool.
-    pub fn new(
+    pub(super) fn new(
         block: &Block,
         owned: &Owned,
         places: &[(u32, u32)],

@@ -1,17 +1,17 @@
 //! The largest flow through a network, and of those the cheapest.
 //!
 //! Successive shortest paths (primal-dual): all paths of one cost are filled at once, as in Dinic's
-//! algorithm, before the next cost is looked for. The costs here are 0 and 1, so there are few of
-//! them. Nothing recurses: paths can be as long as there are nodes.
+//! algorithm, before the next cost is looked for. The costs here are few, and so are those of whole
+//! paths. Nothing recurses: paths can be as long as there are nodes.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     from: u32,
     to: u32,
     capacity: u32,
-    cost: i32,
+    cost: i64,
 }
 
 /// An edge, or the way back along one.
@@ -22,7 +22,7 @@ struct Arc {
     reverse: u32,
     /// What can still be sent.
     capacity: u32,
-    cost: i32,
+    cost: i64,
 }
 
 const UNREACHED: u32 = u32::MAX;
@@ -38,7 +38,7 @@ pub(super) struct Network {
     arc_of_edge: Vec<u32>,
     /// Cost of the cheapest path from the source. No arc that has capacity is cheaper than the
     /// difference between its ends.
-    potential: Vec<i32>,
+    potential: Vec<i64>,
     level: Vec<u32>,
     next: Vec<u32>,
 }
@@ -61,7 +61,7 @@ impl Network {
     }
 
     /// Adds an edge and returns its number. A cost is not negative.
-    pub fn edge(&mut self, from: u32, to: u32, capacity: u32, cost: i32) -> usize {
+    pub fn edge(&mut self, from: u32, to: u32, capacity: u32, cost: i64) -> usize {
         debug_assert!(self.first.is_empty() && cost >= 0);
         self.edges.push(Edge { from, to, capacity, cost });
         self.edges.len() - 1
@@ -149,20 +149,22 @@ impl Network {
     }
 
     /// What an arc costs beyond the difference between its ends: 0 on cheapest paths.
-    fn surcharge(&self, from: u32, arc: &Arc) -> i32 {
+    fn surcharge(&self, from: u32, arc: &Arc) -> i64 {
         arc.cost + self.potential[from as usize] - self.potential[arc.to as usize]
     }
 
     /// Finds what the cheapest path to the sink costs; false if there is none.
     fn find_cost(&mut self) -> bool {
-        let mut distance = vec![i32::MAX; self.potential.len()];
+        let mut distance = vec![i64::MAX; self.potential.len()];
         distance[Network::SOURCE as usize] = 0;
         // The nodes of each distance. What is found later is never nearer than what was taken.
-        let mut buckets: Vec<Vec<u32>> = vec![vec![Network::SOURCE]];
-        let mut at = 0;
-        while at < buckets.len() && distance[Network::SINK as usize] > at as i32 {
-            while let Some(node) = buckets[at].pop() {
-                if distance[node as usize] != at as i32 {
+        let mut buckets = BTreeMap::from([(0, vec![Network::SOURCE])]);
+        while let Some((at, mut nodes)) = buckets.pop_first() {
+            if distance[Network::SINK as usize] <= at {
+                break;
+            }
+            while let Some(node) = nodes.pop() {
+                if distance[node as usize] != at {
                     continue;
                 }
                 let arcs = self.first[node as usize]..self.first[node as usize + 1];
@@ -173,20 +175,20 @@ impl Network {
                     }
                     let surcharge = self.surcharge(node, &arc);
                     debug_assert!(surcharge >= 0);
-                    let further = at as i32 + surcharge;
+                    let further = at + surcharge;
                     if further < distance[arc.to as usize] {
                         distance[arc.to as usize] = further;
-                        if buckets.len() <= further as usize {
-                            buckets.resize_with(further as usize + 1, Vec::new);
+                        if surcharge == 0 {
+                            nodes.push(arc.to);
+                        } else {
+                            buckets.entry(further).or_insert_with(Vec::new).push(arc.to);
                         }
-                        buckets[further as usize].push(arc.to);
                     }
                 }
             }
-            at += 1;
         }
         let found = distance[Network::SINK as usize];
-        if found == i32::MAX {
+        if found == i64::MAX {
             return false;
         }
         for (potential, distance) in self.potential.iter_mut().zip(distance) {
