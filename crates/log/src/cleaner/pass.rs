@@ -9,12 +9,12 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use thalweg_records::BatchView;
+use thalweg_records::{BatchView, Record};
 
 use super::filter::{Filter, Go, LastRecord, Scratch, Tally, Unreadable, for_each_record};
 use super::groups::{Facts, Limits, groups};
 use super::offset_map::{AT_ONCE, OffsetMap};
-use super::output::Output;
+use super::output::{Buffers, Output};
 use super::plan::{Plan, between};
 use super::state::Ticket;
 use super::transactions::CleanedTransactions;
@@ -53,14 +53,18 @@ pub(crate) trait Pace {
     fn go_on(&self, bytes: u64) -> bool;
 }
 
+/// The most that is read at once: what is read is looked at and written out again, and should still be
+/// in the processor's cache.
+const READ_MAX: usize = 128 << 10;
+
 /// What a thread needs for its passes, kept from one to the next.
 pub(crate) struct Worker {
     map: OffsetMap,
     scratch: Scratch,
-    /// Bytes that are read and written at once.
+    /// Bytes that are read at once.
     io_bytes: usize,
     input: Vec<u8>,
-    output: Vec<u8>,
+    output: Buffers,
 }
 
 impl Worker {
@@ -70,9 +74,9 @@ impl Worker {
             map: OffsetMap::new(map_bytes, load_factor),
             scratch: Scratch::default(),
             // Less than a header's worth would be read byte by byte.
-            io_bytes: io_bytes.max(1024),
+            io_bytes: io_bytes.clamp(1024, READ_MAX),
             input: Vec::new(),
-            output: Vec::new(),
+            output: Buffers::default(),
         }
     }
 
@@ -135,7 +139,8 @@ impl Pass<'_> {
         let (start, end) = (plan.first_dirty, plan.first_uncleanable);
         // No section has more keys than offsets.
         let keys = u64::try_from(end.saturating_sub(start)).unwrap_or(0);
-        self.worker.map.begin(keys, random_u128());
+        self.worker.map.begin(start, keys, random_u128());
+        self.worker.scratch.new_keys.clear();
         let mut transactions = CleanedTransactions::default();
         let mut aborted = Vec::new();
         let from = floor_segment(segments, start);
@@ -177,7 +182,8 @@ impl Pass<'_> {
             Err(WalkError::WouldBlock) => return Err(PassError::Aborted),
         };
         let mut is_full = false;
-        let bytes = self.scan(segment, &file, begin, |pass, batch| {
+        let bytes = self.scan(segment, &file, begin, |pass, step| {
+            let Step::Batch(batch, _) = step else { return Ok(Go::On) };
             let unreadable = |reason: &dyn ToString| Unreadable::new(batch, reason.to_string());
             // A key that a disk has damaged would be another key's newest record.
             if !batch.crc_is_valid() {
@@ -185,21 +191,37 @@ impl Pass<'_> {
             }
             if batch.is_control() {
                 transactions.on_control(batch).map_err(|reason| unreadable(&reason))?;
-            } else if !transactions.on_batch(batch) {
+            } else {
+                let is_aborted = transactions.on_batch(batch);
                 let Worker { map, scratch, .. } = pass.worker;
                 let Scratch { decompressor, new_keys, .. } = scratch;
-                new_keys.clear();
-                for_each_record(batch, decompressor, |record| {
-                    if let Some(key) = record.key.filter(|_| record.offset >= start) {
-                        new_keys.push((map.hash(key), record.offset));
+                let mut is_plain = !is_aborted && batch.record_count() > 0;
+                let mut last = batch.base_offset() - 1;
+                let visit = |record: &Record<'_>| {
+                    is_plain &= record.value.is_some() && record.offset > last;
+                    last = record.offset;
+                    match record.key {
+                        Some(key) if record.offset >= start => {
+                            new_keys.push((map.hash(key), record.offset));
+                        }
+                        _ => is_plain = false,
                     }
                     if new_keys.len() == AT_ONCE {
-                        is_full = new_keys.drain(..).any(|(hash, offset)| !map.put(hash, offset));
+                        is_full = !map.put_all(new_keys);
                     }
                     Ok(if is_full { Go::NoFurther } else { Go::On })
-                })
-                .map_err(|reason| unreadable(&reason))?;
-                is_full |= new_keys.drain(..).any(|(hash, offset)| !map.put(hash, offset));
+                };
+                if !is_aborted {
+                    for_each_record(batch, decompressor, visit)
+                        .map_err(|reason| unreadable(&reason))?;
+                    // Those of several batches are put at once, where none of them can be refused.
+                    if !is_full && !map.has_room_for(new_keys.len()) {
+                        is_full = !map.put_all(new_keys);
+                    }
+                }
+                if !is_full {
+                    map.marks_mut().note(batch, is_plain && last <= batch.last_offset());
+                }
             }
             if is_full {
                 return Ok(Go::NoFurther);
@@ -209,6 +231,8 @@ impl Pass<'_> {
             }
             Ok(Go::On)
         })?;
+        let Worker { map, scratch, .. } = &mut *self.worker;
+        is_full |= !map.put_all(&mut scratch.new_keys);
         Ok((is_full, bytes))
     }
 
@@ -279,8 +303,8 @@ impl Pass<'_> {
     ) -> Result<(), PassError> {
         let last_records = last_records(self.log);
         let file = self.check_io(new.open_briefly())?;
-        let buffer = std::mem::take(&mut self.worker.output);
-        let mut output = Output::new(new, &file, self.worker.io_bytes, buffer);
+        let buffers = std::mem::take(&mut self.worker.output);
+        let mut output = Output::new(new, &file, self.worker.io_bytes, buffers);
         for at in group {
             let Some(segment) = segments.get(at) else { break };
             let next = segments.get(at + 1).map_or(upper_bound, |next| next.base_offset);
@@ -299,7 +323,17 @@ impl Pass<'_> {
                 into = new.base_offset, "compacting a segment");
             let source = self.check_io(segment.open_briefly())?;
             let (now_ms, delete_retention_ms) = (self.now_ms, self.config.delete_retention_ms);
-            self.scan(segment, &source, 0, |pass, batch| {
+            self.scan(segment, &source, 0, |pass, step| {
+                let (batch, place) = match step {
+                    Step::Batch(batch, place) => (batch, place),
+                    Step::BufferChanges(buffer) => {
+                        let written = pass.check_io(output.write(buffer))?;
+                        if written > 0 {
+                            pass.go_on(written)?;
+                        }
+                        return Ok(Go::On);
+                    }
+                };
                 let Worker { map, scratch, .. } = pass.worker;
                 let mut filter = Filter {
                     map,
@@ -310,18 +344,19 @@ impl Pass<'_> {
                     upper_bound,
                     tally,
                 };
-                let ended = output.put(|out| filter.batch(batch, scratch, out))?;
-                output.end_transaction(ended);
-                let written = pass.check_io(output.write_full())?;
-                if written > 0 {
-                    pass.go_on(written)?;
+                let verdict = filter.batch(batch, scratch, output.buffer())?;
+                if verdict.stays_whole {
+                    output.add_read(batch, place)?;
+                } else {
+                    output.add_built()?;
                 }
+                output.end_transaction(verdict.aborted);
                 Ok(Go::On)
             })?;
         }
         let finished = output.finish();
-        let (written, buffer) = self.check_io(finished)?;
-        self.worker.output = buffer;
+        let (written, buffers) = self.check_io(finished)?;
+        self.worker.output = buffers;
         self.go_on(written)
     }
 
@@ -331,15 +366,20 @@ impl Pass<'_> {
         segment: &Segment,
         file: &OpenFile,
         position: u32,
-        mut visit: impl FnMut(&mut Self, &BatchView<'_>) -> Result<Go, Stop>,
+        mut visit: impl FnMut(&mut Self, Step<'_>) -> Result<Go, Stop>,
     ) -> Result<u64, PassError> {
         let (io_bytes, buffer) = (self.worker.io_bytes, std::mem::take(&mut self.worker.input));
         let mut scan = Scan::with_buffer(file, position, segment.size(), io_bytes, buffer);
         let mut told = position;
         let scanned = loop {
-            let next = match scan.next() {
+            if !scan.is_held()
+                && let Err(stop) = visit(self, Step::BufferChanges(scan.buffer()))
+            {
+                break Err(self.stopped(segment, stop));
+            }
+            let next = match scan.next_with_place() {
                 Ok(None) => break Ok(()),
-                Ok(Some(batch)) => visit(self, &batch),
+                Ok(Some((batch, place))) => visit(self, Step::Batch(&batch, place)),
                 Err(ScanError::Io(error)) => break Err(self.io_error(error)),
                 Err(ScanError::Bad(reason)) => break Err(self.uncleanable(segment, reason)),
                 Err(ScanError::Legacy(magic)) => {
@@ -350,11 +390,7 @@ impl Pass<'_> {
             match next {
                 Ok(Go::On) => {}
                 Ok(Go::NoFurther) => break Ok(()),
-                Err(Stop::Unreadable(Unreadable { offset, reason })) => {
-                    let reason = format!("batch at offset {offset}: {reason}");
-                    break Err(self.uncleanable(segment, reason));
-                }
-                Err(Stop::Pass(error)) => break Err(error),
+                Err(stop) => break Err(self.stopped(segment, stop)),
             }
             let read = scan.position() - told;
             if read as usize >= io_bytes {
@@ -374,6 +410,15 @@ impl Pass<'_> {
         scanned?;
         self.go_on((end - told).into())?;
         Ok((end - position).into())
+    }
+
+    fn stopped(&self, segment: &Segment, stop: Stop) -> PassError {
+        match stop {
+            Stop::Unreadable(Unreadable { offset, reason }) => {
+                self.uncleanable(segment, format!("batch at offset {offset}: {reason}"))
+            }
+            Stop::Pass(error) => error,
+        }
     }
 
     /// Before the next piece of work.
@@ -403,6 +448,14 @@ impl Pass<'_> {
         tracing::debug!(path = %segment.file_path(names::LOG).display(), reason, "not compacted");
         PassError::Uncleanable { segment: segment.base_offset, reason }
     }
+}
+
+/// What [`Pass::scan`] has come to.
+enum Step<'a> {
+    /// A batch, and where in the buffer it begins.
+    Batch(&'a BatchView<'a>, usize),
+    /// The next batch is not in the buffer: what is needed of those before it has to be taken out.
+    BufferChanges(&'a [u8]),
 }
 
 /// Why the batches of a segment are not visited to the end.
