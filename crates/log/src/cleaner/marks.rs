@@ -4,6 +4,8 @@
 //! Two bits for each offset of the section, as many as there is memory for. A batch of which they say
 //! nothing is looked at, so knowing less costs time and never a record. Pure.
 
+use std::ops::Range;
+
 use thalweg_records::BatchView;
 
 /// Offsets whose bits are in one word of each kind.
@@ -127,6 +129,17 @@ impl Marks {
         place.is_some_and(|(at, bit)| self.words.get(at).is_some_and(|w| w.replaced & bit != 0))
     }
 
+    /// Whether a record of these offsets, or of one close by, is known to be replaced.
+    pub(crate) fn have_replaced(&self, offsets: &Range<i64>) -> bool {
+        let word = |offset: i64| {
+            let at = u64::try_from(offset.saturating_sub(self.start)).unwrap_or(0) / PER_WORD;
+            usize::try_from(at).unwrap_or(usize::MAX)
+        };
+        let (first, last) = (word(offsets.start), word(offsets.end));
+        let words = self.words.get(first..).unwrap_or_default();
+        words.iter().take((last - first).saturating_add(1)).any(|word| word.replaced != 0)
+    }
+
     /// Which word, and which bit of it.
     #[inline]
     fn place(&self, offset: i64) -> Option<(usize, u64)> {
@@ -207,6 +220,21 @@ mod tests {
         let again = BatchSpec::new(START + 14, 1).build();
         marks.note(&BatchView::parse(&again).unwrap(), true);
         assert_eq!((marks.of(&batch), of(&marks, &again)), (None, None));
+    }
+
+    #[test]
+    fn replaced_records_are_found_among_many() {
+        let mut marks = marks(640);
+        assert!(!marks.have_replaced(&(0..i64::MAX)));
+        marks.replace(START + 200);
+        assert!(marks.have_replaced(&(0..i64::MAX)));
+        assert!(marks.have_replaced(&(START + 150..START + 201)));
+        assert!(marks.have_replaced(&(START + 200..START + 400)));
+        for other in
+            [0..START, START..START + 150, START + 300..START + 640, START + 5_000..i64::MAX]
+        {
+            assert!(!marks.have_replaced(&other), "{other:?}");
+        }
     }
 
     #[test]

@@ -19,6 +19,9 @@ const PIECES_AT_ONCE: usize = 128;
 /// and where no large folio can begin, the kernel works longer than copying the rest takes.
 const WRITE_ALIGNMENT: usize = 64 << 10;
 
+/// What is copied at once of a file that was the same so far.
+const COPY_BYTES: usize = 2 * WRITE_ALIGNMENT;
+
 /// Buffers of an [`Output`], for the next one.
 #[derive(Default)]
 pub(crate) struct Buffers {
@@ -38,6 +41,9 @@ pub(crate) struct Output<'a> {
     taken: usize,
     /// What is to be written, in order.
     pieces: Vec<Piece>,
+    /// The file that everything came from so far, byte for byte from its beginning on: nothing is written
+    /// before something is different.
+    same_as: Option<&'a OpenFile>,
     /// Bytes in the file.
     written: u64,
     /// The same with what is to be written.
@@ -70,10 +76,41 @@ impl<'a> Output<'a> {
             buffers,
             taken: 0,
             pieces: Vec::new(),
+            same_as: None,
             written: 0,
             position: 0,
             aborted: Vec::new(),
         }
+    }
+
+    /// Begins as a copy of `source`, whose batches are added next, from the first one on. If all of them
+    /// stay, the copy is never made.
+    pub(crate) fn begin_same_as(&mut self, source: &'a OpenFile) {
+        self.same_as = Some(source);
+    }
+
+    /// Whether everything that was added is the beginning of the file given to
+    /// [`Self::begin_same_as`], and nothing is written.
+    pub(crate) fn is_same(&self) -> bool {
+        self.same_as.is_some()
+    }
+
+    /// Something is different from here on: writes a piece of what was the same. Gives the bytes, 0 when
+    /// all of it is written, and batches can be added.
+    pub(crate) fn write_same(&mut self) -> io::Result<u64> {
+        let Some(source) = self.same_as else { return Ok(0) };
+        let left = self.position - self.written;
+        if left == 0 {
+            self.same_as = None;
+            return Ok(0);
+        }
+        let Buffers { spare, .. } = &mut self.buffers;
+        let len = usize::try_from(left).unwrap_or(COPY_BYTES).min(COPY_BYTES);
+        spare.resize(len, 0);
+        source.read_exact_at(spare, self.written)?;
+        self.file.write_all_at(spare, self.written)?;
+        self.written += len as u64;
+        Ok(len as u64)
     }
 
     /// Where a batch is built; [`Self::add_built`] adds it.
@@ -104,6 +141,9 @@ impl<'a> Output<'a> {
     ) -> Result<(), Unreadable> {
         let head = self.head(batch)?;
         self.note(&head);
+        if self.is_same() {
+            return Ok(());
+        }
         let new = place..place + batch.total_len();
         match self.pieces.last_mut() {
             Some(Piece::Read(last)) if last.end == new.start => last.end = new.end,
@@ -150,6 +190,9 @@ impl<'a> Output<'a> {
     }
 
     fn write_upto(&mut self, end: u64, read: &[u8]) -> io::Result<u64> {
+        if self.is_same() {
+            return Ok(0);
+        }
         let before = self.written;
         let Output { buffers: Buffers { own, spare }, pieces, file, .. } = self;
         let mut left = usize::try_from(end.saturating_sub(before)).unwrap_or(0);
@@ -189,6 +232,11 @@ impl<'a> Output<'a> {
         }
         self.segment.write_full_index_page()?;
         Ok(self.written - before)
+    }
+
+    /// The buffers, of an output that is not to be finished.
+    pub(crate) fn into_buffers(self) -> Buffers {
+        self.buffers
     }
 
     /// Writes the rest, completes the indexes and flushes all files. Gives the bytes of the rest, and

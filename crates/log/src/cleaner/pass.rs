@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use thalweg_records::{BatchView, Record};
 
@@ -53,10 +54,6 @@ pub(crate) trait Pace {
     fn go_on(&self, bytes: u64) -> bool;
 }
 
-/// The most that is read at once: what is read is looked at and written out again, and should still be
-/// in the processor's cache.
-const READ_MAX: usize = 128 << 10;
-
 /// What a thread needs for its passes, kept from one to the next.
 pub(crate) struct Worker {
     map: OffsetMap,
@@ -74,7 +71,7 @@ impl Worker {
             map: OffsetMap::new(map_bytes, load_factor),
             scratch: Scratch::default(),
             // Less than a header's worth would be read byte by byte.
-            io_bytes: io_bytes.clamp(1024, READ_MAX),
+            io_bytes: io_bytes.max(1024),
             input: Vec::new(),
             output: Buffers::default(),
         }
@@ -279,7 +276,12 @@ impl Pass<'_> {
         let begun = Segment::begin_cleaned(&log.home, first.base_offset, &of_segment);
         let new = self.check_io(begun)?;
         let written = self.write_group(segments, group, &new, upper_bound, transactions, tally);
-        let replaced = written.and_then(|()| {
+        let replaced = written.and_then(|written| {
+            if written == Written::Nothing {
+                // What is left of it would be the same.
+                self.check_io(new.remove_staged(Stage::Cleaned))?;
+                return Ok(());
+            }
             self.check_io(last.last_modified().and_then(|at| new.set_last_modified(at)))?;
             self.go_on(0)?;
             let replaced = log.replace_segments(self.ticket, &new, old, self.now_ms)?;
@@ -300,11 +302,18 @@ impl Pass<'_> {
         upper_bound: i64,
         transactions: &mut CleanedTransactions,
         tally: &mut Tally,
-    ) -> Result<(), PassError> {
+    ) -> Result<Written, PassError> {
         let last_records = last_records(self.log);
         let file = self.check_io(new.open_briefly())?;
+        let original = match self.may_stay(segments, &group, upper_bound) {
+            Some(segment) => Some(self.check_io(segment.open_briefly())?),
+            None => None,
+        };
         let buffers = std::mem::take(&mut self.worker.output);
         let mut output = Output::new(new, &file, self.worker.io_bytes, buffers);
+        if let Some(original) = &original {
+            output.begin_same_as(original);
+        }
         for at in group {
             let Some(segment) = segments.get(at) else { break };
             let next = segments.get(at + 1).map_or(upper_bound, |next| next.base_offset);
@@ -345,6 +354,11 @@ impl Pass<'_> {
                     tally,
                 };
                 let verdict = filter.batch(batch, scratch, output.buffer())?;
+                while output.is_same() && !(verdict.stays_whole && verdict.aborted.is_none()) {
+                    // Read once more, and written.
+                    let copied = pass.check_io(output.write_same())?;
+                    pass.go_on(2 * copied)?;
+                }
                 if verdict.stays_whole {
                     output.add_read(batch, place)?;
                 } else {
@@ -354,10 +368,29 @@ impl Pass<'_> {
                 Ok(Go::On)
             })?;
         }
-        let finished = output.finish();
-        let (written, buffers) = self.check_io(finished)?;
+        let is_same = output.is_same();
+        let (written, buffers) = match is_same {
+            true => (0, output.into_buffers()),
+            false => self.check_io(output.finish())?,
+        };
         self.worker.output = buffers;
-        self.go_on(written)
+        self.go_on(written)?;
+        Ok(if is_same { Written::Nothing } else { Written::Segment })
+    }
+
+    /// The segment of a group by itself that may stay as it is, and need not be written then.
+    fn may_stay<'s>(
+        &self,
+        segments: &'s Segments,
+        group: &Range<usize>,
+        upper_bound: i64,
+    ) -> Option<&'s Segment> {
+        let [segment] = &segments[group.clone()] else { return None };
+        let next = segments.get(group.end).map_or(upper_bound, |next| next.base_offset);
+        let goes = self.worker.map.marks().have_replaced(&(segment.base_offset..next));
+        // Its index of aborted transactions may have to become shorter.
+        let stays = !goes && segment.size() > 0 && !segment.has_txn_index.load(Ordering::Acquire);
+        stays.then_some(segment)
     }
 
     /// Visits the batches of a segment from a position on; gives the bytes that were read.
@@ -448,6 +481,15 @@ impl Pass<'_> {
         tracing::debug!(path = %segment.file_path(names::LOG).display(), reason, "not compacted");
         PassError::Uncleanable { segment: segment.base_offset, reason }
     }
+}
+
+/// What a group of segments has become.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Written {
+    /// A new segment, which is flushed.
+    Segment,
+    /// Nothing: it is one segment, of which everything stays.
+    Nothing,
 }
 
 /// What [`Pass::scan`] has come to.
