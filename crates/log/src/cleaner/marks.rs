@@ -30,6 +30,8 @@ pub(crate) struct Marks {
     words: Vec<Word>,
     /// Last offset of the batch that was noted last.
     noted: i64,
+    /// Offsets went back, so nothing is known, nor will be.
+    is_unsure: bool,
 }
 
 /// How many of a plain batch's records were replaced.
@@ -57,6 +59,7 @@ impl Marks {
         }
         self.words.resize(words, Word::default());
         (self.start, self.noted) = (start, start.saturating_sub(1));
+        self.is_unsure = false;
     }
 
     /// Gives the memory back.
@@ -79,11 +82,12 @@ impl Marks {
     }
 
     /// Notes a batch that was read to its end; `is_plain` if each of its records has a key and a value,
-    /// and its offsets rise.
-    pub(crate) fn note(&mut self, batch: &BatchView<'_>, is_plain: bool) {
+    /// and its offsets rise. Says whether it is, and all of its offsets have bits.
+    pub(crate) fn note(&mut self, batch: &BatchView<'_>, is_plain: bool) -> bool {
         if batch.base_offset() <= self.noted {
             // The bits of one would be taken for the other's. No leader writes such a log.
             self.words.clear();
+            self.is_unsure = true;
         }
         self.noted = batch.last_offset();
         if let Some((at, bit)) = self.place(batch.base_offset())
@@ -92,6 +96,7 @@ impl Marks {
         {
             word.plain |= bit;
         }
+        self.of(batch).is_some()
     }
 
     /// What is known of a batch, if it is plain and all of its offsets have bits.
@@ -129,7 +134,7 @@ impl Marks {
         place.is_some_and(|(at, bit)| self.words.get(at).is_some_and(|w| w.replaced & bit != 0))
     }
 
-    /// Whether a record of these offsets, or of one close by, is known to be replaced.
+    /// Whether a record of these offsets, or of one close by, is known to be replaced, or may be.
     pub(crate) fn have_replaced(&self, offsets: &Range<i64>) -> bool {
         let word = |offset: i64| {
             let at = u64::try_from(offset.saturating_sub(self.start)).unwrap_or(0) / PER_WORD;
@@ -137,7 +142,9 @@ impl Marks {
         };
         let (first, last) = (word(offsets.start), word(offsets.end));
         let words = self.words.get(first..).unwrap_or_default();
-        words.iter().take((last - first).saturating_add(1)).any(|word| word.replaced != 0)
+        let replaced =
+            words.iter().take((last - first).saturating_add(1)).any(|word| word.replaced != 0);
+        replaced || self.is_unsure
     }
 
     /// Which word, and which bit of it.
@@ -173,7 +180,7 @@ mod tests {
             let bytes = BatchSpec::new(START + first, count).build();
             let batch = BatchView::parse(&bytes).unwrap();
             assert_eq!(marks.of(&batch), None, "it was not noted");
-            marks.note(&batch, true);
+            assert!(marks.note(&batch, true));
             // Those before and behind it count for others.
             marks.replace(batch.base_offset() - 1);
             marks.replace(batch.last_offset() + 1);
@@ -197,7 +204,8 @@ mod tests {
         for (first, count, is_plain) in [(0, 5, false), (5, 5, true), (60, 5, true), (70, 5, true)]
         {
             let bytes = BatchSpec::new(START + first, count).build();
-            marks.note(&BatchView::parse(&bytes).unwrap(), is_plain);
+            let is_known = marks.note(&BatchView::parse(&bytes).unwrap(), is_plain);
+            assert_eq!(is_known, first == 5);
             marks.replace(START + first);
         }
         let known = |first, count| of(&marks, &BatchSpec::new(START + first, count).build());
@@ -220,6 +228,9 @@ mod tests {
         let again = BatchSpec::new(START + 14, 1).build();
         marks.note(&BatchView::parse(&again).unwrap(), true);
         assert_eq!((marks.of(&batch), of(&marks, &again)), (None, None));
+        assert!(marks.have_replaced(&(0..1)), "nobody knows");
+        marks.begin(START, Marks::bytes_for(64));
+        assert!(!marks.have_replaced(&(0..1)));
     }
 
     #[test]

@@ -54,9 +54,19 @@ pub(crate) trait Pace {
     fn go_on(&self, bytes: u64) -> bool;
 }
 
+/// A segment that was read from its beginning to its end, of which only plain batches outside of
+/// transactions were met.
+struct Plain {
+    base_offset: i64,
+    bytes: u64,
+    records: u64,
+}
+
 /// What a thread needs for its passes, kept from one to the next.
 pub(crate) struct Worker {
     map: OffsetMap,
+    /// In order.
+    plain: Vec<Plain>,
     scratch: Scratch,
     /// Bytes that are read at once.
     io_bytes: usize,
@@ -69,6 +79,7 @@ impl Worker {
     pub(crate) fn new(map_bytes: u64, load_factor: f64, io_bytes: usize) -> Worker {
         Worker {
             map: OffsetMap::new(map_bytes, load_factor),
+            plain: Vec::new(),
             scratch: Scratch::default(),
             // Less than a header's worth would be read byte by byte.
             io_bytes: io_bytes.max(1024),
@@ -80,7 +91,7 @@ impl Worker {
     /// Gives memory back until the next pass.
     pub(crate) fn rest(&mut self) {
         self.map.release();
-        (self.scratch, self.input, self.output) = Default::default();
+        (self.plain, self.scratch, self.input, self.output) = Default::default();
     }
 
     /// Bytes of the offset map now.
@@ -138,6 +149,7 @@ impl Pass<'_> {
         let keys = u64::try_from(end.saturating_sub(start)).unwrap_or(0);
         self.worker.map.begin(start, keys, random_u128());
         self.worker.scratch.new_keys.clear();
+        self.worker.plain.clear();
         let mut transactions = CleanedTransactions::default();
         let mut aborted = Vec::new();
         let from = floor_segment(segments, start);
@@ -179,6 +191,7 @@ impl Pass<'_> {
             Err(WalkError::WouldBlock) => return Err(PassError::Aborted),
         };
         let mut is_full = false;
+        let (mut all_plain, mut records) = (begin == 0, 0);
         let bytes = self.scan(segment, &file, begin, |pass, step| {
             let Step::Batch(batch, _) = step else { return Ok(Go::On) };
             let unreadable = |reason: &dyn ToString| Unreadable::new(batch, reason.to_string());
@@ -187,6 +200,7 @@ impl Pass<'_> {
                 return Err(unreadable(&"its checksum is wrong").into());
             }
             if batch.is_control() {
+                all_plain = false;
                 transactions.on_control(batch).map_err(|reason| unreadable(&reason))?;
             } else {
                 let is_aborted = transactions.on_batch(batch);
@@ -217,7 +231,10 @@ impl Pass<'_> {
                     }
                 }
                 if !is_full {
-                    map.marks_mut().note(batch, is_plain && last <= batch.last_offset());
+                    let is_noted =
+                        map.marks_mut().note(batch, is_plain && last <= batch.last_offset());
+                    all_plain &= is_noted && !batch.is_transactional();
+                    records += u64::try_from(batch.record_count()).unwrap_or(0);
                 }
             }
             if is_full {
@@ -228,8 +245,11 @@ impl Pass<'_> {
             }
             Ok(Go::On)
         })?;
-        let Worker { map, scratch, .. } = &mut *self.worker;
+        let Worker { map, scratch, plain, .. } = &mut *self.worker;
         is_full |= !map.put_all(&mut scratch.new_keys);
+        if all_plain && !is_full {
+            plain.push(Plain { base_offset: segment.base_offset, bytes, records });
+        }
         Ok((is_full, bytes))
     }
 
@@ -271,6 +291,13 @@ impl Pass<'_> {
     ) -> Result<(), PassError> {
         let old = &segments[group.clone()];
         let (Some(first), Some(last)) = (old.first(), old.last()) else { return Ok(()) };
+        if let Some(plain) = self.is_known_to_stay(segments, &group, upper_bound) {
+            tally.bytes_read += plain.bytes;
+            tally.bytes_written += plain.bytes;
+            tally.records_read += plain.records;
+            tally.records_written += plain.records;
+            return self.go_on(0);
+        }
         let log = self.log;
         let of_segment = SegmentConfig::of(&self.config, self.now_ms);
         let begun = Segment::begin_cleaned(&log.home, first.base_offset, &of_segment);
@@ -376,6 +403,21 @@ impl Pass<'_> {
         self.worker.output = buffers;
         self.go_on(written)?;
         Ok(if is_same { Written::Nothing } else { Written::Segment })
+    }
+
+    /// What is known of a group of one segment of which everything stays, if it need not be read again to
+    /// see that. Nothing of it belongs to a transaction, so nothing about them is missed.
+    fn is_known_to_stay(
+        &self,
+        segments: &Segments,
+        group: &Range<usize>,
+        upper_bound: i64,
+    ) -> Option<&Plain> {
+        let segment = self.may_stay(segments, group, upper_bound)?;
+        let plain = &self.worker.plain;
+        let at =
+            plain.binary_search_by_key(&segment.base_offset, |plain| plain.base_offset).ok()?;
+        plain.get(at).filter(|plain| plain.bytes == u64::from(segment.size()))
     }
 
     /// The segment of a group by itself that may stay as it is, and need not be written then.

@@ -201,7 +201,12 @@ fn a_segment_of_which_everything_stays_is_left_where_it_is() {
         };
         let (before, batches) = (files(), all_batches(&log));
         let pass = logs.clean_once(10).unwrap();
-        assert_eq!((pass.end_offset, pass.bytes_written), (Some(150), pass.bytes_read));
+        let bytes = log.size();
+        assert_eq!(
+            (pass.end_offset, pass.bytes_read, pass.bytes_written),
+            (Some(150), bytes, bytes)
+        );
+        assert_eq!((pass.records_read, pass.records_written), (150, 150));
         assert_eq!((files(), all_batches(&log)), (before.clone(), batches.clone()));
         for entry in std::fs::read_dir(log.path()).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
