@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-KINDS = ["whole", "parts", "lz4", "zstd", "snappy", "gzip"]
+KINDS = ["whole", "again", "spread", "parts", "lz4", "zstd", "snappy", "gzip"]
 ORACLE = ROOT / "crates/log/tests/oracle/CleanerOracle.java"
 # As `clean` of the example has it, and Kafka's defaults.
 SETTINGS = (
@@ -104,7 +104,7 @@ def main():
             for number in range(options.runs):
                 order = ["kafka", "thalweg"] if number % 2 == 0 else ["thalweg", "kafka"]
                 seen = [one(system, number) for system in order]
-                if kind in ("whole", "parts"):
+                if kind in ("whole", "again", "spread", "parts"):
                     assert seen[0]["written"] == seen[1]["written"], "they keep other bytes"
             shutil.rmtree(source)
     kafka.stop()

@@ -3,6 +3,8 @@
 //! - `fill DIR KIND MEGABYTES`: a log directory with a partition t-0 of that many bytes, cleanly closed.
 //!   Its keys come twice, in the order of the first time; KIND says how:
 //!   - `whole`: a batch of ten records is replaced as a whole or not at all, so no batch is taken apart
+//!   - `again`: the same, and a pass has been through the first half, so that only the second is new
+//!   - `spread`: each fourth batch is the one before it anew, so that no segment stays as it is
 //!   - `parts`: of each batch of the first half every second record is replaced
 //!   - `lz4`, `zstd`, `gzip`, `snappy`: the same, compressed
 //! - `clean DIR`: one pass; prints `cleaned FROM TO READ WRITTEN NANOSECONDS MAP_BYTES PEAK_RSS_KIB`, the
@@ -53,7 +55,7 @@ fn value(random: &mut u64, out: &mut Vec<u8>) {
 
 fn fill(dir: &Path, kind: &str, megabytes: u64) -> Result<(), Box<dyn Error>> {
     let codec = match kind {
-        "whole" | "parts" => Compression::None,
+        "whole" | "again" | "spread" | "parts" => Compression::None,
         other => Compression::from_name(other).ok_or("no such kind")?,
     };
     let logs = open(dir)?;
@@ -74,13 +76,26 @@ fn fill(dir: &Path, kind: &str, megabytes: u64) -> Result<(), Box<dyn Error>> {
         log.append_as_leader(&mut bytes, &AppendContext::client(0, NOW))?;
         Ok(())
     };
-    let all: Vec<u64> = (0..keys).collect();
+    let all: Vec<u64> = match kind {
+        "spread" => (0..keys + keys / 2).collect(),
+        _ => (0..keys).collect(),
+    };
     for batch in all.chunks(RECORDS_PER_BATCH as usize) {
         append(batch)?;
+        let number = batch.first().map_or(0, |key| key / RECORDS_PER_BATCH);
+        if kind == "spread" && number % 3 == 2 {
+            append(batch)?;
+        }
+    }
+    if kind == "again" {
+        log.roll(NOW)?;
+        log.advance_high_watermark(i64::MAX);
+        logs.clean_once(NOW).ok_or("nothing is due")?;
     }
     // Half of them again, and as many that are new.
     let again: Vec<u64> = match kind {
-        "whole" => {
+        "spread" => Vec::new(),
+        "whole" | "again" => {
             all.iter().copied().filter(|key| (key / RECORDS_PER_BATCH).is_multiple_of(2)).collect()
         }
         _ => all.iter().copied().filter(|key| key.is_multiple_of(2)).collect(),

@@ -64,8 +64,24 @@ impl<'a> Scan<'a> {
         self.position as u32
     }
 
+    /// What was read last; places in it hold until the next batch that [`Self::is_held`] denies.
+    pub(crate) fn buffer(&self) -> &[u8] {
+        &self.buf
+    }
+
+    /// Whether the next batch is in the buffer, where it stays.
+    pub(crate) fn is_held(&self) -> bool {
+        let held = &self.buf[self.held.clone()];
+        frame_len(held).is_ok_and(|len| len <= held.len())
+    }
+
     /// The next batch; `None` at the end. After an error the scan stands where the bad one begins.
     pub(crate) fn next(&mut self) -> Result<Option<BatchView<'_>>, ScanError> {
+        Ok(self.next_with_place()?.map(|(batch, _)| batch))
+    }
+
+    /// The same, and where in the buffer it begins.
+    pub(crate) fn next_with_place(&mut self) -> Result<Option<(BatchView<'_>, usize)>, ScanError> {
         let left = (self.end - self.position) as usize;
         if left == 0 {
             return Ok(None);
@@ -92,7 +108,7 @@ impl<'a> Scan<'a> {
         // Parsed again because the borrow checker cannot see that nothing has moved.
         let start = self.held.start - len;
         BatchView::parse(&self.buf[start..start + len])
-            .map(Some)
+            .map(|batch| Some((batch, start)))
             .map_err(|error| ScanError::Bad(error.to_string()))
     }
 

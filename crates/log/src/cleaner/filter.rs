@@ -15,6 +15,7 @@ use thalweg_records::{
     CompressionSpec, Compressor, Decompressor, Record, RecordContext, RecordReader,
 };
 
+use super::marks::Replaced;
 use super::offset_map::{AT_ONCE, Hash, OffsetMap};
 use super::transactions::CleanedTransactions;
 use crate::txn_index::AbortedTxn;
@@ -94,22 +95,23 @@ pub(crate) struct Filter<'a> {
     pub(crate) tally: &'a mut Tally,
 }
 
-/// What becomes of a batch from which all records went.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum WhenEmpty {
-    Delete,
-    Keep,
+/// What a pass makes of a batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Verdict {
+    /// It stays, byte for byte. If not, what stays of it was built anew, if anything does.
+    pub(crate) stays_whole: bool,
+    /// The aborted transaction that it ends, if that stays in the index.
+    pub(crate) aborted: Option<AbortedTxn>,
 }
 
 impl Filter<'_> {
-    /// Puts what stays of `batch` at the end of `out`. Gives the aborted transaction that it ends, if it
-    /// stays in the index.
+    /// Decides what stays of `batch`; puts it at the end of `out` if it is not all of it.
     pub(crate) fn batch(
         &mut self,
         batch: &BatchView<'_>,
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
-    ) -> Result<Option<AbortedTxn>, Unreadable> {
+    ) -> Result<Verdict, Unreadable> {
         self.tally.bytes_read += batch.total_len() as u64;
         let horizon = batch.has_delete_horizon().then(|| batch.base_timestamp());
         let (mut aborted, mut ends_nothing) = (None, false);
@@ -124,46 +126,105 @@ impl Filter<'_> {
         } else {
             self.transactions.on_batch(batch)
         };
-        let when_empty =
-            match self.is_last_of_its_producer(batch) || batch.next_offset() == self.upper_bound {
-                true => WhenEmpty::Keep,
-                false => WhenEmpty::Delete,
-            };
         let before = out.len();
-        let sound = |batch: &BatchView<'_>| match batch.crc_is_valid() {
-            true => Ok(()),
-            false => Err(Unreadable::new(batch, "its checksum is wrong")),
-        };
-        if all_go {
+        let stays_whole = if all_go {
             sound(batch)?;
-            if when_empty == WhenEmpty::Keep {
+            if self.put_empty(batch, out) {
                 // Kafka counts them, too: it looks at each.
                 self.tally.records_read += u64::try_from(batch.record_count()).unwrap_or(0);
-                put_empty(batch, out);
             }
+            false
+        } else if let Some(replaced) = self.known(batch) {
+            self.sift_known(batch, replaced, horizon, scratch, out)?
         } else {
-            let found = self.look(batch, horizon, scratch)?;
-            self.tally.records_read += found.read;
-            self.tally.records_written += found.stay;
-            let new_horizon = (found.has_tombstone || ends_nothing && found.stay > 0)
-                .then(|| self.now_ms.saturating_add(self.delete_retention_ms))
-                .filter(|_| horizon.is_none());
-            if found.stay > 0 && found.stay == found.read && new_horizon.is_none() {
-                out.extend_from_slice(batch.bytes());
-            } else if found.stay == 0 {
+            self.sift(batch, ends_nothing, horizon, scratch, out)?
+        };
+        let stay = if stays_whole { batch.total_len() } else { out.len() - before };
+        self.tally.bytes_written += stay as u64;
+        Ok(Verdict { stays_whole, aborted })
+    }
+
+    /// What the first reading has learnt of a batch's records, where it is all that counts.
+    fn known(&self, batch: &BatchView<'_>) -> Option<Replaced> {
+        let is_in_section = !batch.is_control() && batch.last_offset() <= self.map.latest_offset();
+        is_in_section.then(|| self.map.marks().of(batch))?
+    }
+
+    /// What stays of a batch whose records need not be looked at; says whether it is all of it.
+    fn sift_known(
+        &mut self,
+        batch: &BatchView<'_>,
+        replaced: Replaced,
+        horizon: Option<i64>,
+        scratch: &mut Scratch,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, Unreadable> {
+        let read = u64::try_from(batch.record_count()).unwrap_or(0);
+        self.tally.records_read += read;
+        match replaced {
+            Replaced::None => self.tally.records_written += read,
+            // That it has the right checksum was seen when its keys were read.
+            Replaced::All => {
+                self.put_empty(batch, out);
+            }
+            Replaced::Some(replaced) => {
                 sound(batch)?;
-                if when_empty == WhenEmpty::Keep {
-                    put_empty(batch, out);
-                }
-            } else {
-                sound(batch)?;
+                let stay = read - replaced;
+                self.tally.records_written += stay;
                 self.tally.batches_rebuilt += 1;
-                rebuild(batch, new_horizon.or(horizon), found.stay, scratch, out)
-                    .map_err(|reason| Unreadable::new(batch, reason))?;
+                let marks = self.map.marks();
+                rebuild(batch, horizon, stay, scratch, out, |record| {
+                    !marks.is_replaced(record.offset)
+                })
+                .map_err(|reason| Unreadable::new(batch, reason))?;
             }
         }
-        self.tally.bytes_written += (out.len() - before) as u64;
-        Ok(aborted)
+        Ok(replaced == Replaced::None)
+    }
+
+    /// What stays of a batch whose records have to be looked at; says whether it is all of it.
+    fn sift(
+        &mut self,
+        batch: &BatchView<'_>,
+        ends_nothing: bool,
+        horizon: Option<i64>,
+        scratch: &mut Scratch,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, Unreadable> {
+        let found = self.look(batch, horizon, scratch)?;
+        self.tally.records_read += found.read;
+        self.tally.records_written += found.stay;
+        let new_horizon = (found.has_tombstone || ends_nothing && found.stay > 0)
+            .then(|| self.now_ms.saturating_add(self.delete_retention_ms))
+            .filter(|_| horizon.is_none());
+        if found.stay > 0 && found.stay == found.read && new_horizon.is_none() {
+            return Ok(true);
+        }
+        sound(batch)?;
+        if found.stay == 0 {
+            self.put_empty(batch, out);
+            return Ok(false);
+        }
+        self.tally.batches_rebuilt += 1;
+        let stays = std::mem::take(&mut scratch.stays);
+        let mut of_each = stays.iter();
+        let rebuilt = rebuild(batch, new_horizon.or(horizon), found.stay, scratch, out, |_| {
+            of_each.next() == Some(&true)
+        });
+        scratch.stays = stays;
+        rebuilt.map_err(|reason| Unreadable::new(batch, reason))?;
+        Ok(false)
+    }
+
+    /// Leaves a header of a batch whose records have all gone, if the log would forget something without
+    /// it; says whether it would.
+    fn put_empty(&self, batch: &BatchView<'_>, out: &mut Vec<u8>) -> bool {
+        let is_needed =
+            self.is_last_of_its_producer(batch) || batch.next_offset() == self.upper_bound;
+        if is_needed {
+            put_empty(batch, out);
+        }
+        is_needed
     }
 
     fn is_last_of_its_producer(&self, batch: &BatchView<'_>) -> bool {
@@ -226,6 +287,7 @@ struct Found {
 impl Found {
     /// Looks for the records in the map, all that were gathered.
     fn decide(&mut self, map: &OffsetMap, sought: &mut Vec<Sought>, stays: &mut Vec<bool>) {
+        map.touch(sought.iter().filter_map(|record| record.hash));
         for record in sought.drain(..) {
             let is_newest = record.hash.is_none_or(|hash| record.offset >= map.get(hash));
             let stays_here = is_newest && record.may_stay;
@@ -268,6 +330,14 @@ pub(crate) fn for_each_record(
     Ok(())
 }
 
+/// A batch that goes, or is taken apart, has the right checksum.
+fn sound(batch: &BatchView<'_>) -> Result<(), Unreadable> {
+    match batch.crc_is_valid() {
+        true => Ok(()),
+        false => Err(Unreadable::new(batch, "its checksum is wrong")),
+    }
+}
+
 /// A header without records, which keeps offsets, producer and epoch.
 fn put_empty(batch: &BatchView<'_>, out: &mut Vec<u8>) {
     let at = out.len();
@@ -287,7 +357,7 @@ fn put_empty(batch: &BatchView<'_>, out: &mut Vec<u8>) {
     .write(&mut out[at..]);
 }
 
-/// The batch with the records of [`Scratch::stays`], compressed as it was; offsets and producer stay
+/// The batch with the records that `stays` is true of, compressed as it was; offsets and producer stay
 /// what they were, timestamps count from the first record that stays or from the delete horizon.
 fn rebuild(
     batch: &BatchView<'_>,
@@ -295,9 +365,10 @@ fn rebuild(
     count: u64,
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
+    mut stays: impl FnMut(&Record<'_>) -> bool,
 ) -> Result<(), String> {
     let codec = batch.compression().ok_or("its codec is not defined")?;
-    let Scratch { decompressor, compressor, record: bytes, stays, .. } = scratch;
+    let Scratch { decompressor, compressor, record: bytes, .. } = scratch;
     let at = out.len();
     out.resize(at + HEADER_LEN, 0);
     let failed = |error: thalweg_records::codec::CodecError| error.to_string();
@@ -306,19 +377,25 @@ fn rebuild(
     let mut base_timestamp = horizon.filter(|&horizon| horizon >= 0);
     let has_horizon = base_timestamp.is_some();
     let mut max_timestamp = batch::NONE;
-    let mut stay = stays.iter();
     for_each_record(batch, decompressor, |record| {
-        if stay.next() != Some(&true) {
+        if !stays(record) {
             return Ok(Go::On);
         }
         let base = *base_timestamp.get_or_insert(record.timestamp);
         max_timestamp = max_timestamp.max(record.timestamp);
-        bytes.clear();
         let offset_delta = record.offset.wrapping_sub(batch.base_offset()) as i32;
         let headers = record.headers.map(|header| (header.key, header.value));
         let timestamp_delta = record.timestamp.wrapping_sub(base);
-        put_record(bytes, offset_delta, timestamp_delta, record.key, record.value, headers);
-        compressor.write(bytes, out).map_err(failed)?;
+        let put = |to: &mut Vec<u8>| {
+            put_record(to, offset_delta, timestamp_delta, record.key, record.value, headers);
+        };
+        if codec == Compression::None {
+            put(out);
+        } else {
+            bytes.clear();
+            put(bytes);
+            compressor.write(bytes, out).map_err(failed)?;
+        }
         Ok(Go::On)
     })?;
     compressor.finish(out).map_err(failed)?;

@@ -7,11 +7,14 @@
 //! which anybody can build collisions, at ten times the cost.
 //!
 //! An entry takes 24 bytes as in Kafka, so the same memory holds as many keys and a pass ends at the
-//! same offset. Pure: no file, no clock; the hash's key comes from the caller.
+//! same offset. What the map sees replaced while it is filled it leaves in its [`Marks`], which have
+//! their place in the same memory. Pure: no file, no clock; the hash's key comes from the caller.
 
-use std::hash::Hasher as _;
+use std::hint::black_box;
 
-use siphasher::sip128::{Hasher128 as _, SipHasher13};
+use siphasher::sip128::SipHasher13;
+
+use super::marks::Marks;
 
 /// Bytes of an entry: 16 of the hash, 8 of the offset.
 pub(crate) const ENTRY_LEN: u64 = 24;
@@ -26,6 +29,8 @@ pub(crate) const AT_ONCE: usize = 64;
 /// A table of hashes with linear probing.
 #[derive(Debug)]
 pub(crate) struct OffsetMap {
+    /// What the table and the marks may take.
+    bytes: u64,
     /// The most entries that the memory has room for.
     slots_max: usize,
     /// Entries from which on the map counts as full.
@@ -34,6 +39,7 @@ pub(crate) struct OffsetMap {
     table: Vec<Slot>,
     len: usize,
     latest_offset: i64,
+    marks: Marks,
 }
 
 /// An entry; one without an offset is free.
@@ -54,28 +60,41 @@ impl OffsetMap {
         // One key at least, or no pass would come on. A factor that is not a number counts as 0.
         let full_at = ((slots_max as f64 * load_factor) as usize).clamp(1, slots_max);
         OffsetMap {
+            bytes,
             slots_max,
             full_at,
             hasher: SipHasher13::new(),
             table: Vec::new(),
             len: 0,
             latest_offset: -1,
+            marks: Marks::default(),
         }
     }
 
-    /// Empties the map for a section of at most `keys` keys. Small sections take little memory, and
-    /// what a large one took is given back.
-    pub(crate) fn begin(&mut self, keys: u64, hash_key: u128) {
+    /// Empties the map for a section of at most `keys` offsets from `start` on. Small sections take
+    /// little memory, and what a large one took is given back.
+    pub(crate) fn begin(&mut self, start: i64, keys: u64, hash_key: u128) {
         self.hasher = SipHasher13::new_with_key(&hash_key.to_le_bytes());
         self.len = 0;
         self.latest_offset = -1;
+        // The marks take nothing that the keys need, and a sixty-fourth at most: a table that is
+        // nearly full is slow.
+        let spare = self.bytes.saturating_sub(self.full_at as u64 * ENTRY_LEN);
+        let for_marks = Marks::bytes_for(keys).min(self.bytes / 64).min(spare);
+        self.marks.begin(start, for_marks);
+        let marks = self.marks.memory() as u64;
         let wanted = usize::try_from(keys).unwrap_or(usize::MAX).min(self.full_at);
+        let room = usize::try_from(self.bytes.saturating_sub(marks) / ENTRY_LEN);
+        let slots_max = room.unwrap_or(usize::MAX).clamp(1, self.slots_max);
         // Half as many slots again, so that looking for a key that is not there stays short.
-        let slots = wanted.saturating_add(wanted / 2).saturating_add(1).min(self.slots_max);
-        if self.table.len() >= slots && self.table.len() / 4 <= slots {
+        let slots = wanted.saturating_add(wanted / 2).saturating_add(1).min(slots_max);
+        if self.table.len() >= slots
+            && self.table.len() / 4 <= slots
+            && self.table.len() <= slots_max
+        {
             self.table.fill(FREE);
         } else {
-            self.release();
+            self.table = Vec::new();
             self.table.resize(slots, FREE);
         }
     }
@@ -83,7 +102,31 @@ impl OffsetMap {
     /// Gives the memory back.
     pub(crate) fn release(&mut self) {
         self.table = Vec::new();
+        self.marks.release();
         self.len = 0;
+    }
+
+    /// Whether so many keys more will not make the map full.
+    pub(crate) fn has_room_for(&self, keys: usize) -> bool {
+        self.len.saturating_add(keys) <= self.full_at
+    }
+
+    /// [`Self::put`] for all of `keys`, which are taken out; false if the map was full before the last.
+    pub(crate) fn put_all(&mut self, keys: &mut Vec<(Hash, i64)>) -> bool {
+        self.touch(keys.iter().map(|(hash, _)| *hash));
+        keys.drain(..).all(|(hash, offset)| self.put(hash, offset))
+    }
+
+    /// Brings the slots of keys that are about to be looked for into the processor's cache, all at once:
+    /// nothing here depends on what one of them holds.
+    #[inline]
+    pub(crate) fn touch(&self, hashes: impl Iterator<Item = Hash>) {
+        // An entry may lie in two of the cache's lines.
+        let first = |hash| {
+            let slot = self.table.get(self.slot(hash));
+            slot.map_or(0, |slot| slot.hash[0] | slot.next_offset)
+        };
+        black_box(hashes.fold(0, |all, hash| all | first(hash)));
     }
 
     /// Notes a key at an offset larger than all before; false if the map is full, also for a key that
@@ -94,11 +137,14 @@ impl OffsetMap {
         }
         let at = self.position(hash);
         let Some(slot) = self.table.get_mut(at) else { return false };
-        if slot.next_offset == 0 {
-            self.len += 1;
-        }
+        let replaced = slot.next_offset;
         *slot = Slot { hash, next_offset: next(offset) };
-        self.latest_offset = offset;
+        if replaced == 0 {
+            self.len += 1;
+        } else {
+            self.marks.replace(replaced as i64 - 1);
+        }
+        self.latest_offset = self.latest_offset.max(offset);
         true
     }
 
@@ -107,6 +153,16 @@ impl OffsetMap {
     pub(crate) fn get(&self, hash: Hash) -> i64 {
         let at = self.position(hash);
         self.table.get(at).map_or(-1, |slot| slot.next_offset as i64 - 1)
+    }
+
+    /// What is known of the section's own records.
+    pub(crate) fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
+    /// The same, to note a batch.
+    pub(crate) fn marks_mut(&mut self) -> &mut Marks {
+        &mut self.marks
     }
 
     /// The section reaches up to this offset, whether or not its last record has a key.
@@ -126,23 +182,27 @@ impl OffsetMap {
 
     /// Bytes that are taken now.
     pub(crate) fn memory(&self) -> usize {
-        self.table.capacity() * size_of::<Slot>()
+        self.table.capacity() * size_of::<Slot>() + self.marks.memory()
     }
 
     /// A key's hash, in this pass.
     #[inline]
     pub(crate) fn hash(&self, key: &[u8]) -> Hash {
-        let mut hasher = self.hasher;
-        hasher.write(key);
-        let hash = hasher.finish128();
+        let hash = self.hasher.hash(key);
         [hash.h1, hash.h2]
+    }
+
+    /// Where the search for a hash begins.
+    #[inline]
+    fn slot(&self, hash: Hash) -> usize {
+        ((u128::from(hash[0]) * self.table.len() as u128) >> 64) as usize
     }
 
     /// Where a hash is, or the free slot where it belongs; past the end if the table is full of others.
     #[inline]
     fn position(&self, hash: Hash) -> usize {
         let slots = self.table.len();
-        let begin = ((u128::from(hash[0]) * slots as u128) >> 64) as usize;
+        let begin = self.slot(hash);
         let fits = |slot: &Slot| slot.next_offset == 0 || slot.hash == hash;
         if self.table.get(begin).is_some_and(fits) {
             return begin;
@@ -168,7 +228,7 @@ mod tests {
 
     fn map(entries: u64, load_factor: f64, keys: u64) -> OffsetMap {
         let mut map = OffsetMap::new(entries * ENTRY_LEN, load_factor);
-        map.begin(keys, 0x1234_5678_9abc_def0_0fed_cba9_8765_4321);
+        map.begin(0, keys, 0x1234_5678_9abc_def0_0fed_cba9_8765_4321);
         map
     }
 
@@ -222,16 +282,16 @@ mod tests {
     fn memory_is_taken_for_what_there_is() {
         let mut map = OffsetMap::new(1 << 30, 0.9);
         assert_eq!(map.memory(), 0);
-        map.begin(100, 1);
+        map.begin(0, 100, 1);
         assert!(map.memory() < 8 << 10, "{}", map.memory());
-        map.begin(100_000, 2);
+        map.begin(0, 100_000, 2);
         let large = map.memory();
         assert!((100_000 * 24..8 << 20).contains(&large), "{large}");
-        map.begin(100, 3);
+        map.begin(0, 100, 3);
         assert!(map.memory() < 8 << 10, "{}", map.memory());
         // What does not fit is never taken, whatever is asked for.
         let mut small = OffsetMap::new(2_400, 0.9);
-        small.begin(u64::MAX, 4);
+        small.begin(0, u64::MAX, 4);
         assert!(small.memory() <= 2_400, "{}", small.memory());
     }
 
@@ -240,7 +300,7 @@ mod tests {
         for factor in [f64::NAN, -1.0, 0.0, 2.0, f64::INFINITY] {
             for bytes in [0, 23, 24, 100] {
                 let mut map = OffsetMap::new(bytes, factor);
-                map.begin(10, 0);
+                map.begin(0, 10, 0);
                 assert!(put(&mut map, b"k", 3));
                 assert_eq!(get(&map, b"k"), 3);
                 assert_eq!(get(&map, b"l"), -1);
@@ -252,7 +312,7 @@ mod tests {
     fn the_hash_depends_on_its_key() {
         let mut one = map(10, 0.9, 10);
         let before = one.hash(b"k");
-        one.begin(10, 7);
+        one.begin(0, 10, 7);
         assert_ne!(one.hash(b"k"), before);
         assert_ne!(one.hash(b""), one.hash(b"\0"));
     }

@@ -8,13 +8,14 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use thalweg_records::BatchView;
+use thalweg_records::{BatchView, Record};
 
 use super::filter::{Filter, Go, LastRecord, Scratch, Tally, Unreadable, for_each_record};
 use super::groups::{Facts, Limits, groups};
 use super::offset_map::{AT_ONCE, OffsetMap};
-use super::output::Output;
+use super::output::{Buffers, Output};
 use super::plan::{Plan, between};
 use super::state::Ticket;
 use super::transactions::CleanedTransactions;
@@ -53,14 +54,24 @@ pub(crate) trait Pace {
     fn go_on(&self, bytes: u64) -> bool;
 }
 
+/// A segment that was read from its beginning to its end, of which only plain batches outside of
+/// transactions were met.
+struct Plain {
+    base_offset: i64,
+    bytes: u64,
+    records: u64,
+}
+
 /// What a thread needs for its passes, kept from one to the next.
 pub(crate) struct Worker {
     map: OffsetMap,
+    /// In order.
+    plain: Vec<Plain>,
     scratch: Scratch,
-    /// Bytes that are read and written at once.
+    /// Bytes that are read at once.
     io_bytes: usize,
     input: Vec<u8>,
-    output: Vec<u8>,
+    output: Buffers,
 }
 
 impl Worker {
@@ -68,18 +79,19 @@ impl Worker {
     pub(crate) fn new(map_bytes: u64, load_factor: f64, io_bytes: usize) -> Worker {
         Worker {
             map: OffsetMap::new(map_bytes, load_factor),
+            plain: Vec::new(),
             scratch: Scratch::default(),
             // Less than a header's worth would be read byte by byte.
             io_bytes: io_bytes.max(1024),
             input: Vec::new(),
-            output: Vec::new(),
+            output: Buffers::default(),
         }
     }
 
     /// Gives memory back until the next pass.
     pub(crate) fn rest(&mut self) {
         self.map.release();
-        (self.scratch, self.input, self.output) = Default::default();
+        (self.plain, self.scratch, self.input, self.output) = Default::default();
     }
 
     /// Bytes of the offset map now.
@@ -135,7 +147,9 @@ impl Pass<'_> {
         let (start, end) = (plan.first_dirty, plan.first_uncleanable);
         // No section has more keys than offsets.
         let keys = u64::try_from(end.saturating_sub(start)).unwrap_or(0);
-        self.worker.map.begin(keys, random_u128());
+        self.worker.map.begin(start, keys, random_u128());
+        self.worker.scratch.new_keys.clear();
+        self.worker.plain.clear();
         let mut transactions = CleanedTransactions::default();
         let mut aborted = Vec::new();
         let from = floor_segment(segments, start);
@@ -177,29 +191,51 @@ impl Pass<'_> {
             Err(WalkError::WouldBlock) => return Err(PassError::Aborted),
         };
         let mut is_full = false;
-        let bytes = self.scan(segment, &file, begin, |pass, batch| {
+        let (mut all_plain, mut records) = (begin == 0, 0);
+        let bytes = self.scan(segment, &file, begin, |pass, step| {
+            let Step::Batch(batch, _) = step else { return Ok(Go::On) };
             let unreadable = |reason: &dyn ToString| Unreadable::new(batch, reason.to_string());
             // A key that a disk has damaged would be another key's newest record.
             if !batch.crc_is_valid() {
                 return Err(unreadable(&"its checksum is wrong").into());
             }
             if batch.is_control() {
+                all_plain = false;
                 transactions.on_control(batch).map_err(|reason| unreadable(&reason))?;
-            } else if !transactions.on_batch(batch) {
+            } else {
+                let is_aborted = transactions.on_batch(batch);
                 let Worker { map, scratch, .. } = pass.worker;
                 let Scratch { decompressor, new_keys, .. } = scratch;
-                new_keys.clear();
-                for_each_record(batch, decompressor, |record| {
-                    if let Some(key) = record.key.filter(|_| record.offset >= start) {
-                        new_keys.push((map.hash(key), record.offset));
+                let mut is_plain = !is_aborted && batch.record_count() > 0;
+                let mut last = batch.base_offset() - 1;
+                let visit = |record: &Record<'_>| {
+                    is_plain &= record.value.is_some() && record.offset > last;
+                    last = record.offset;
+                    match record.key {
+                        Some(key) if record.offset >= start => {
+                            new_keys.push((map.hash(key), record.offset));
+                        }
+                        _ => is_plain = false,
                     }
                     if new_keys.len() == AT_ONCE {
-                        is_full = new_keys.drain(..).any(|(hash, offset)| !map.put(hash, offset));
+                        is_full = !map.put_all(new_keys);
                     }
                     Ok(if is_full { Go::NoFurther } else { Go::On })
-                })
-                .map_err(|reason| unreadable(&reason))?;
-                is_full |= new_keys.drain(..).any(|(hash, offset)| !map.put(hash, offset));
+                };
+                if !is_aborted {
+                    for_each_record(batch, decompressor, visit)
+                        .map_err(|reason| unreadable(&reason))?;
+                    // Those of several batches are put at once, where none of them can be refused.
+                    if !is_full && !map.has_room_for(new_keys.len()) {
+                        is_full = !map.put_all(new_keys);
+                    }
+                }
+                if !is_full {
+                    let is_noted =
+                        map.marks_mut().note(batch, is_plain && last <= batch.last_offset());
+                    all_plain &= is_noted && !batch.is_transactional();
+                    records += u64::try_from(batch.record_count()).unwrap_or(0);
+                }
             }
             if is_full {
                 return Ok(Go::NoFurther);
@@ -209,6 +245,11 @@ impl Pass<'_> {
             }
             Ok(Go::On)
         })?;
+        let Worker { map, scratch, plain, .. } = &mut *self.worker;
+        is_full |= !map.put_all(&mut scratch.new_keys);
+        if all_plain && !is_full {
+            plain.push(Plain { base_offset: segment.base_offset, bytes, records });
+        }
         Ok((is_full, bytes))
     }
 
@@ -250,12 +291,24 @@ impl Pass<'_> {
     ) -> Result<(), PassError> {
         let old = &segments[group.clone()];
         let (Some(first), Some(last)) = (old.first(), old.last()) else { return Ok(()) };
+        if let Some(plain) = self.is_known_to_stay(segments, &group, upper_bound) {
+            tally.bytes_read += plain.bytes;
+            tally.bytes_written += plain.bytes;
+            tally.records_read += plain.records;
+            tally.records_written += plain.records;
+            return self.go_on(0);
+        }
         let log = self.log;
         let of_segment = SegmentConfig::of(&self.config, self.now_ms);
         let begun = Segment::begin_cleaned(&log.home, first.base_offset, &of_segment);
         let new = self.check_io(begun)?;
         let written = self.write_group(segments, group, &new, upper_bound, transactions, tally);
-        let replaced = written.and_then(|()| {
+        let replaced = written.and_then(|written| {
+            if written == Written::Nothing {
+                // What is left of it would be the same.
+                self.check_io(new.remove_staged(Stage::Cleaned))?;
+                return Ok(());
+            }
             self.check_io(last.last_modified().and_then(|at| new.set_last_modified(at)))?;
             self.go_on(0)?;
             let replaced = log.replace_segments(self.ticket, &new, old, self.now_ms)?;
@@ -276,11 +329,18 @@ impl Pass<'_> {
         upper_bound: i64,
         transactions: &mut CleanedTransactions,
         tally: &mut Tally,
-    ) -> Result<(), PassError> {
+    ) -> Result<Written, PassError> {
         let last_records = last_records(self.log);
         let file = self.check_io(new.open_briefly())?;
-        let buffer = std::mem::take(&mut self.worker.output);
-        let mut output = Output::new(new, &file, self.worker.io_bytes, buffer);
+        let original = match self.may_stay(segments, &group, upper_bound) {
+            Some(segment) => Some(self.check_io(segment.open_briefly())?),
+            None => None,
+        };
+        let buffers = std::mem::take(&mut self.worker.output);
+        let mut output = Output::new(new, &file, self.worker.io_bytes, buffers);
+        if let Some(original) = &original {
+            output.begin_same_as(original);
+        }
         for at in group {
             let Some(segment) = segments.get(at) else { break };
             let next = segments.get(at + 1).map_or(upper_bound, |next| next.base_offset);
@@ -299,7 +359,17 @@ impl Pass<'_> {
                 into = new.base_offset, "compacting a segment");
             let source = self.check_io(segment.open_briefly())?;
             let (now_ms, delete_retention_ms) = (self.now_ms, self.config.delete_retention_ms);
-            self.scan(segment, &source, 0, |pass, batch| {
+            self.scan(segment, &source, 0, |pass, step| {
+                let (batch, place) = match step {
+                    Step::Batch(batch, place) => (batch, place),
+                    Step::BufferChanges(buffer) => {
+                        let written = pass.check_io(output.write(buffer))?;
+                        if written > 0 {
+                            pass.go_on(written)?;
+                        }
+                        return Ok(Go::On);
+                    }
+                };
                 let Worker { map, scratch, .. } = pass.worker;
                 let mut filter = Filter {
                     map,
@@ -310,19 +380,59 @@ impl Pass<'_> {
                     upper_bound,
                     tally,
                 };
-                let ended = output.put(|out| filter.batch(batch, scratch, out))?;
-                output.end_transaction(ended);
-                let written = pass.check_io(output.write_full())?;
-                if written > 0 {
-                    pass.go_on(written)?;
+                let verdict = filter.batch(batch, scratch, output.buffer())?;
+                while output.is_same() && !(verdict.stays_whole && verdict.aborted.is_none()) {
+                    // Read once more, and written.
+                    let copied = pass.check_io(output.write_same())?;
+                    pass.go_on(2 * copied)?;
                 }
+                if verdict.stays_whole {
+                    output.add_read(batch, place)?;
+                } else {
+                    output.add_built()?;
+                }
+                output.end_transaction(verdict.aborted);
                 Ok(Go::On)
             })?;
         }
-        let finished = output.finish();
-        let (written, buffer) = self.check_io(finished)?;
-        self.worker.output = buffer;
-        self.go_on(written)
+        let is_same = output.is_same();
+        let (written, buffers) = match is_same {
+            true => (0, output.into_buffers()),
+            false => self.check_io(output.finish())?,
+        };
+        self.worker.output = buffers;
+        self.go_on(written)?;
+        Ok(if is_same { Written::Nothing } else { Written::Segment })
+    }
+
+    /// What is known of a group of one segment of which everything stays, if it need not be read again to
+    /// see that. Nothing of it belongs to a transaction, so nothing about them is missed.
+    fn is_known_to_stay(
+        &self,
+        segments: &Segments,
+        group: &Range<usize>,
+        upper_bound: i64,
+    ) -> Option<&Plain> {
+        let segment = self.may_stay(segments, group, upper_bound)?;
+        let plain = &self.worker.plain;
+        let at =
+            plain.binary_search_by_key(&segment.base_offset, |plain| plain.base_offset).ok()?;
+        plain.get(at).filter(|plain| plain.bytes == u64::from(segment.size()))
+    }
+
+    /// The segment of a group by itself that may stay as it is, and need not be written then.
+    fn may_stay<'s>(
+        &self,
+        segments: &'s Segments,
+        group: &Range<usize>,
+        upper_bound: i64,
+    ) -> Option<&'s Segment> {
+        let [segment] = &segments[group.clone()] else { return None };
+        let next = segments.get(group.end).map_or(upper_bound, |next| next.base_offset);
+        let goes = self.worker.map.marks().have_replaced(&(segment.base_offset..next));
+        // Its index of aborted transactions may have to become shorter.
+        let stays = !goes && segment.size() > 0 && !segment.has_txn_index.load(Ordering::Acquire);
+        stays.then_some(segment)
     }
 
     /// Visits the batches of a segment from a position on; gives the bytes that were read.
@@ -331,15 +441,20 @@ impl Pass<'_> {
         segment: &Segment,
         file: &OpenFile,
         position: u32,
-        mut visit: impl FnMut(&mut Self, &BatchView<'_>) -> Result<Go, Stop>,
+        mut visit: impl FnMut(&mut Self, Step<'_>) -> Result<Go, Stop>,
     ) -> Result<u64, PassError> {
         let (io_bytes, buffer) = (self.worker.io_bytes, std::mem::take(&mut self.worker.input));
         let mut scan = Scan::with_buffer(file, position, segment.size(), io_bytes, buffer);
         let mut told = position;
         let scanned = loop {
-            let next = match scan.next() {
+            if !scan.is_held()
+                && let Err(stop) = visit(self, Step::BufferChanges(scan.buffer()))
+            {
+                break Err(self.stopped(segment, stop));
+            }
+            let next = match scan.next_with_place() {
                 Ok(None) => break Ok(()),
-                Ok(Some(batch)) => visit(self, &batch),
+                Ok(Some((batch, place))) => visit(self, Step::Batch(&batch, place)),
                 Err(ScanError::Io(error)) => break Err(self.io_error(error)),
                 Err(ScanError::Bad(reason)) => break Err(self.uncleanable(segment, reason)),
                 Err(ScanError::Legacy(magic)) => {
@@ -350,11 +465,7 @@ impl Pass<'_> {
             match next {
                 Ok(Go::On) => {}
                 Ok(Go::NoFurther) => break Ok(()),
-                Err(Stop::Unreadable(Unreadable { offset, reason })) => {
-                    let reason = format!("batch at offset {offset}: {reason}");
-                    break Err(self.uncleanable(segment, reason));
-                }
-                Err(Stop::Pass(error)) => break Err(error),
+                Err(stop) => break Err(self.stopped(segment, stop)),
             }
             let read = scan.position() - told;
             if read as usize >= io_bytes {
@@ -374,6 +485,15 @@ impl Pass<'_> {
         scanned?;
         self.go_on((end - told).into())?;
         Ok((end - position).into())
+    }
+
+    fn stopped(&self, segment: &Segment, stop: Stop) -> PassError {
+        match stop {
+            Stop::Unreadable(Unreadable { offset, reason }) => {
+                self.uncleanable(segment, format!("batch at offset {offset}: {reason}"))
+            }
+            Stop::Pass(error) => error,
+        }
     }
 
     /// Before the next piece of work.
@@ -403,6 +523,23 @@ impl Pass<'_> {
         tracing::debug!(path = %segment.file_path(names::LOG).display(), reason, "not compacted");
         PassError::Uncleanable { segment: segment.base_offset, reason }
     }
+}
+
+/// What a group of segments has become.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Written {
+    /// A new segment, which is flushed.
+    Segment,
+    /// Nothing: it is one segment, of which everything stays.
+    Nothing,
+}
+
+/// What [`Pass::scan`] has come to.
+enum Step<'a> {
+    /// A batch, and where in the buffer it begins.
+    Batch(&'a BatchView<'a>, usize),
+    /// The next batch is not in the buffer: what is needed of those before it has to be taken out.
+    BufferChanges(&'a [u8]),
 }
 
 /// Why the batches of a segment are not visited to the end.

@@ -1,5 +1,7 @@
 //! What stays of a log, by itself: no other cleaner says so, and none is asked.
 
+use std::os::unix::fs::MetadataExt as _;
+
 use thalweg_log::testing::TempDir;
 use thalweg_log::testing::crash::with_seeds;
 use thalweg_log::{CleanerConfig, LogConfig, LogManager};
@@ -175,6 +177,59 @@ fn small_segments_become_one() {
     assert!(deleted() >= 30, "{}", deleted());
     logs.delete_due(10 + 60_000);
     assert_eq!(deleted(), 0);
+}
+
+#[test]
+fn a_segment_of_which_everything_stays_is_left_where_it_is() {
+    for io_buffer_bytes in [4 << 10, 1 << 20] {
+        let dir = TempDir::in_memory();
+        // Each is too large to be one with a neighbour.
+        let (logs, _) = open(&dir, LogConfig { segment_bytes: 300_000, ..compacted() });
+        logs.configure_cleaner(CleanerConfig { io_buffer_bytes, ..CleanerConfig::default() });
+        let log = create(&logs, "t");
+        let value = "value".repeat(1_000);
+        for segment in 0..3 {
+            for key in 0..50 {
+                put(&log, &format!("{segment} {key}"), Some(&value), 10);
+            }
+            log.roll(10).unwrap();
+        }
+        log.advance_high_watermark(i64::MAX);
+        let files = || -> Vec<u64> {
+            let paths = [0, 50, 100].map(|base| log.path().join(format!("{base:020}.log")));
+            paths.iter().map(|path| std::fs::metadata(path).unwrap().ino()).collect()
+        };
+        let (before, batches) = (files(), all_batches(&log));
+        let pass = logs.clean_once(10).unwrap();
+        let bytes = log.size();
+        assert_eq!(
+            (pass.end_offset, pass.bytes_read, pass.bytes_written),
+            (Some(150), bytes, bytes)
+        );
+        assert_eq!((pass.records_read, pass.records_written), (150, 150));
+        assert_eq!((files(), all_batches(&log)), (before.clone(), batches.clone()));
+        for entry in std::fs::read_dir(log.path()).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            assert!(!name.ends_with(".deleted") && !name.ends_with(".cleaned"), "{name}");
+        }
+
+        // Of the first one a record goes when most of it was found to be the same, and of the last one
+        // the first record.
+        put(&log, "0 45", Some("new"), 10);
+        put(&log, "2 0", Some("new"), 10);
+        log.roll(10).unwrap();
+        log.advance_high_watermark(i64::MAX);
+        let mut expected = all_batches(&log);
+        expected.retain(|batch| ![45, 100].contains(&batch.base_offset));
+        assert!(logs.clean_once(10).unwrap().end_offset.is_some());
+        assert_eq!(all_batches(&log), expected);
+        let now = files();
+        assert!(now[0] != before[0] && now[1] == before[1] && now[2] != before[2]);
+        for batch in &expected {
+            let found = parsed(&read(&log, batch.base_offset, 1).to_vec().unwrap());
+            assert_eq!(found.first(), Some(batch));
+        }
+    }
 }
 
 #[test]
