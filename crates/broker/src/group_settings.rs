@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use thalweg_groups::{
-    Assignors, BatchLimit, ClassicRebalanceMode, ConsumerGroupConfig, ConsumerMigrationPolicy, GroupConfig,
-    assignor,
+    Assignors, BatchLimit, ClassicRebalanceMode, ConsumerGroupConfig, ConsumerMigrationPolicy,
+    GroupConfig, assignor,
 };
 use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig, broker, group};
 use thalweg_metadata::controller::OFFSETS_TOPIC;

@@ -3,6 +3,7 @@
 
 mod claims;
 pub mod client;
+mod faults;
 mod racks;
 mod random;
 
@@ -10,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use client::{Client, GROUP, Partition, SESSION_MS};
 use thalweg_groups::{
-    ClassicRebalanceMode, ConsumerMigrationPolicy, GroupConfig, GroupEvent, GroupRequest,
-    GroupResponse, RequestContext, Submission,
+    BatchLimit, ClassicRebalanceMode, ConsumerMigrationPolicy, GroupConfig, GroupEvent,
+    GroupRequest, GroupResponse, RequestContext, Submission,
 };
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::ListGroupsRequest;
@@ -365,7 +366,10 @@ fn other_assignors_bring_the_barrier_back_and_go_with_their_last_member() {
 #[test]
 fn a_member_too_large_for_a_record_is_refused_and_a_group_too_large_for_the_barrier_stays() {
     let mut world = world(4);
-    let small = GroupConfig { max_record_bytes: 5_000, ..(*world.config).clone() };
+    let small = GroupConfig {
+        batch_limit: BatchLimit { bytes: 5_000, ..BatchLimit::default() },
+        ..(*world.config).clone()
+    };
     world.config = std::sync::Arc::new(small);
     let event = GroupEvent::Config(world.config.clone());
     world.memory.event(event);

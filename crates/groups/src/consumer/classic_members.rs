@@ -180,7 +180,7 @@ impl Step<'_, '_> {
         member_id: &str,
         instance_id: Option<&str>,
         generation: i32,
-    ) -> Result<(Arc<ConsumerMember>, ClassicMetadata), Refused> {
+    ) -> Result<(Arc<ConsumerMember>, Arc<ClassicMetadata>), Refused> {
         let member = match instance_id {
             None => self.member(member_id, false)?,
             Some(instance_id) => self.known_static(member_id, instance_id)?,
@@ -378,7 +378,7 @@ pub(crate) fn classic_metadata(
             timeout_ms
         },
         server_assignor: before.server_assignor.clone(),
-        classic: Some(ClassicMetadata {
+        classic: Some(Arc::new(ClassicMetadata {
             session_timeout_ms: request.session_timeout_ms,
             protocols: request
                 .protocols
@@ -388,7 +388,7 @@ pub(crate) fn classic_metadata(
                     (protocol.name.as_str().into(), metadata)
                 })
                 .collect(),
-        }),
+        })),
         held: None,
     }
 }

@@ -180,7 +180,7 @@ pub struct MemberMetadata {
     /// The assignor it asks for.
     pub server_assignor: Option<Arc<str>>,
     /// What a member of the classic protocol said in JoinGroup.
-    pub classic: Option<ClassicMetadata>,
+    pub classic: Option<Arc<ClassicMetadata>>,
     /// What all this holds of the memory of groups.
     pub(crate) held: Option<Arc<Held>>,
 }
@@ -255,14 +255,16 @@ impl MemberMetadata {
             topic_regex: value.subscribed_topic_regex.as_deref().map(Arc::from),
             rebalance_timeout_ms: value.rebalance_timeout_ms,
             server_assignor: value.server_assignor.as_deref().map(Arc::from),
-            classic: value.classic_member_metadata.as_ref().map(|classic| ClassicMetadata {
-                session_timeout_ms: classic.session_timeout_ms,
-                // The record's bytes may be a slice of a whole batch.
-                protocols: classic
-                    .supported_protocols
-                    .iter()
-                    .map(|p| (p.name.as_str().into(), Bytes::copy_from_slice(&p.metadata)))
-                    .collect(),
+            classic: value.classic_member_metadata.as_ref().map(|classic| {
+                Arc::new(ClassicMetadata {
+                    session_timeout_ms: classic.session_timeout_ms,
+                    // The record's bytes may be a slice of a whole batch.
+                    protocols: classic
+                        .supported_protocols
+                        .iter()
+                        .map(|p| (p.name.as_str().into(), Bytes::copy_from_slice(&p.metadata)))
+                        .collect(),
+                })
             }),
             held: None,
         }

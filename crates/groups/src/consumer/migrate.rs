@@ -176,14 +176,14 @@ pub(crate) fn upgraded(
             topics: topic_set(&subscription.topics),
             rebalance_timeout_ms: joined.rebalance_timeout_ms,
             server_assignor: server_assignor.clone(),
-            classic: Some(ClassicMetadata {
+            classic: Some(Arc::new(ClassicMetadata {
                 session_timeout_ms: joined.session_timeout_ms,
                 protocols: joined
                     .protocols
                     .iter()
                     .map(|protocol| (protocol.name.as_str().into(), protocol.metadata.clone()))
                     .collect(),
-            }),
+            })),
             ..MemberMetadata::default()
         };
         let member = ConsumerMember {

@@ -156,7 +156,7 @@ impl Step<'_, '_> {
             // It has no rebalance timeout; the session's is meant.
             metadata.rebalance_timeout_ms = request.session_timeout_ms;
         }
-        if let Some(classic) = &mut metadata.classic {
+        if let Some(classic) = metadata.classic.as_mut().map(Arc::make_mut) {
             first_of_each(&mut classic.protocols);
         }
         let mut updated = ConsumerMember::clone(member);

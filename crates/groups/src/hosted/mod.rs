@@ -36,7 +36,7 @@ use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 
 use crate::assignor::{Assignor, StickyAssignor, StickyRangeAssignor};
 use crate::classic::winner;
-use crate::consumer::{ClassicMetadata, ConsumerGroup, ConsumerMember, Offer, Step};
+use crate::consumer::{ConsumerGroup, ConsumerMember, Offer, Step};
 use crate::{ClassicRebalanceMode, GroupConfig};
 
 pub(crate) use assign::Chosen;
@@ -191,7 +191,8 @@ impl Step<'_, '_> {
     /// The assignor that the group votes for with `joining` in the place of `before`; `None` if it has
     /// none in common with all others.
     fn ballot(&self, before: Option<&ConsumerMember>, joining: &Offer) -> Option<String> {
-        let before = before.and_then(|b| b.metadata.classic.as_ref()).map(ClassicMetadata::offer);
+        let before =
+            before.and_then(|b| b.metadata.classic.as_ref()).map(|classic| classic.offer());
         let mut offers = offers_without(offers(self.group.classic_offers()), before.iter());
         *offers.entry(joining).or_default() += 1;
         voted(&offers).map(str::to_owned)

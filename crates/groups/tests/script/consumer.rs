@@ -416,7 +416,7 @@ pub fn show_group(id: &str, group: &ConsumerGroup) -> String {
             m.previous_epoch,
             owned(&m.assigned),
             owned(&m.pending_revocation),
-            classic_state(said.classic.as_ref()),
+            classic_state(said.classic.as_deref()),
         )
     });
     let targets = group.targets().iter().map(|(id, target)| {

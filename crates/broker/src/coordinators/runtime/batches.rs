@@ -1,8 +1,8 @@
 //! A coordinator's records as batches for its log.
 
 use thalweg_coordinator::{Append, CoordinatorRecord};
-use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::batch::Compression;
+use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::CompressionSpec;
 
 use super::RuntimeConfig;

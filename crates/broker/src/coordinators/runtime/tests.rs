@@ -407,6 +407,23 @@ async fn a_coordinator_that_disagrees_with_its_log_is_loaded_again() {
     assert_eq!(world.coordinator.panics(), 0);
 }
 
+/// What is to be written together must fit one batch; if it does not as it is, it may when it is compressed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_is_too_long_is_compressed() {
+    let world = World::new();
+    world.elected(0);
+    assert_eq!(world.ask(Ask::Add(vec![7; 60])).await, Ok(0));
+    assert_eq!(world.sum().await, 420);
+    // Very many different ones are too many for any codec, and nothing of them stays.
+    let too_many = (0..20_000).map(|n| n * 7_919).collect();
+    assert_eq!(world.ask(Ask::Add(too_many)).await, Err(ErrorCode::MESSAGE_TOO_LARGE));
+    assert_eq!(world.sum().await, 420);
+    // What was compressed is read again.
+    world.coordinator.resigned(0, None);
+    world.elected(1);
+    assert_eq!(world.sum().await, 420);
+}
+
 /// A batch with one number.
 struct BatchOfOne(Vec<u8>);
 
