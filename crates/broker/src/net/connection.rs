@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use thalweg_wire::Writer;
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 
 use super::budget::Charge;
 use super::buffers;
@@ -81,58 +82,71 @@ impl Parked {
 }
 
 /// Serves one connection until it ends.
-pub(crate) async fn serve(
+///
+/// What it consists of is captured by the future, not passed to it: an async function holds its arguments
+/// twice, and there is one future for each connection.
+pub(crate) fn serve<R: Requests>(
     broker: Arc<Broker>,
-    requests: impl Requests,
+    requests: R,
     stream: TcpStream,
     peer: SocketAddr,
     counted: (Permit, Socket),
-) {
+) -> impl Future<Output = ()> + Send {
     let connection_id = broker.next_connection_id();
     let mut connection = Connection {
         reader: FrameReader::new(Charge::new(&broker.request_budget), broker.settings().frame_max),
         requests,
-        broker: Arc::clone(&broker),
+        broker,
         stream,
     };
-    broker.metrics.connections_opened.add(1);
-    let mut shutdown = broker.shutdown.subscribe();
+    let broker = Arc::clone(&connection.broker);
     let mut cut_off = broker.cut_off.subscribe();
-    let turn = Turn::default();
-    let end = {
-        let mut run = pin!(CatchPanic(connection.run(&turn)));
-        let ended = tokio::select! {
-            end = &mut run => Some(end),
-            _ = shutdown.wait_for(|stop| *stop) => None,
-        };
-        match ended {
-            Some(end) => end,
-            // What is being served is answered; nothing else is begun.
-            None if turn.stop() => tokio::select! {
-                end = run => end,
-                _ = cut_off.wait_for(|stop| *stop) => Ok(End::Shutdown),
-            },
-            None => Ok(End::Shutdown),
+    broker.metrics.connections_opened.add(1);
+    async move {
+        let end = run_until_stopped(&broker, &mut connection, &mut cut_off).await;
+        match end {
+            Ok(End::Peer | End::Shutdown | End::Idle) => {}
+            Ok(End::Refused(reason)) => {
+                broker.metrics.connections_refused_input.add(1);
+                tracing::info!(%peer, connection_id, reason, "connection closed");
+            }
+            Ok(End::Io(error)) => {
+                tracing::debug!(%peer, connection_id, %error, "connection failed");
+            }
+            Err(()) => {
+                broker.metrics.panics.add(1);
+                tracing::error!(%peer, connection_id, "a request panicked; its connection is closed");
+            }
         }
-    };
-    match end {
-        Ok(End::Peer | End::Shutdown | End::Idle) => {}
-        Ok(End::Refused(reason)) => {
-            broker.metrics.connections_refused_input.add(1);
-            tracing::info!(%peer, connection_id, reason, "connection closed");
-        }
-        Ok(End::Io(error)) => {
-            tracing::debug!(%peer, connection_id, %error, "connection failed");
-        }
-        Err(()) => {
-            broker.metrics.panics.add(1);
-            tracing::error!(%peer, connection_id, "a request panicked; its connection is closed");
-        }
+        broker.metrics.connections_closed.add(1);
+        // What counts it goes after the socket itself.
+        drop(connection);
+        drop((counted, cut_off));
     }
-    broker.metrics.connections_closed.add(1);
-    // What counts it goes after the socket itself.
-    drop(connection);
-    drop((counted, cut_off));
+}
+
+/// Runs a connection until it ends or the broker stops. Its error is a panic.
+async fn run_until_stopped<R: Requests>(
+    broker: &Broker,
+    connection: &mut Connection<R>,
+    cut_off: &mut watch::Receiver<bool>,
+) -> Result<End, ()> {
+    let mut shutdown = broker.shutdown.subscribe();
+    let turn = Turn::default();
+    let mut run = pin!(CatchPanic(connection.run(&turn)));
+    let ended = tokio::select! {
+        end = &mut run => Some(end),
+        _ = shutdown.wait_for(|stop| *stop) => None,
+    };
+    match ended {
+        Some(end) => end,
+        // What is being served is answered; nothing else is begun.
+        None if turn.stop() => tokio::select! {
+            end = run => end,
+            _ = cut_off.wait_for(|stop| *stop) => Ok(End::Shutdown),
+        },
+        None => Ok(End::Shutdown),
+    }
 }
 
 /// Whether a request is being served, and whether it is the last one.

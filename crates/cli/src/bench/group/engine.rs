@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use rustix::event::{Timespec, epoll};
 use thalweg::error::code_name;
+use thalweg_wire::ErrorCode;
 
 use super::codec::Codec;
 use super::failure::explain;
@@ -396,14 +397,16 @@ impl Engine {
     fn apply(&mut self, no: MemberNo, now: Micros) {
         let mut effects = std::mem::take(&mut self.effects);
         let is_leaving = self.slots[no].as_ref().is_none_or(|slot| slot.is_leaving);
-        let mut has_left = false;
+        let (mut has_left, mut is_lost) = (false, false);
         for note in effects.notes.drain(..) {
             match note {
                 Note::Left => has_left = true,
-                Note::Refused(api, code) => {
-                    let name = format!("{} {}", api.name(), code_name(code));
-                    *self.counts.refused.entry(name).or_default() += 1;
+                // It stops, or has not taken its groups over yet.
+                Note::Failed(api, ErrorCode::NOT_COORDINATOR, _) if self.expects_losses => {
+                    self.refused(api, ErrorCode::NOT_COORDINATOR);
+                    is_lost = true;
                 }
+                Note::Refused(api, code) => self.refused(api, code),
                 Note::Failed(api, code, message) => {
                     let failure = explain(api, code, &message, &self.spec);
                     self.failure.get_or_insert(failure);
@@ -417,6 +420,11 @@ impl Engine {
                 Note::Released(partition) => self.ledger.release(no, partition as usize, now),
             }
         }
+        if is_lost {
+            effects.requests.clear();
+            self.effects = effects;
+            return self.lose(no, "");
+        }
         self.send(no, &mut effects.requests);
         self.effects = effects;
         if has_left && let Some(slot) = self.slots[no].take() {
@@ -426,6 +434,11 @@ impl Engine {
             }
         }
         self.set_timer(no, now);
+    }
+
+    fn refused(&mut self, api: Api, code: ErrorCode) {
+        let name = format!("{} {}", api.name(), code_name(code));
+        *self.counts.refused.entry(name).or_default() += 1;
     }
 
     fn send(&mut self, no: MemberNo, requests: &mut Vec<Request>) {

@@ -180,7 +180,10 @@ impl ClassicMember {
     }
 
     fn fail(&mut self, api: Api, code: ErrorCode, fx: &mut Effects) {
-        self.state = State::Over;
+        // The coordinator may come back, and knows the member as it was then.
+        if code != ErrorCode::NOT_COORDINATOR {
+            self.state = State::Over;
+        }
         fx.notes.push(Note::Failed(api, code, String::new()));
     }
 

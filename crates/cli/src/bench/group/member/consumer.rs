@@ -136,7 +136,10 @@ impl ConsumerMember {
                 self.retry_at = now + RETRY_BACKOFF;
             }
             code => {
-                self.state = State::Over;
+                // The coordinator may come back, and knows the member as it was then.
+                if code != ErrorCode::NOT_COORDINATOR {
+                    self.state = State::Over;
+                }
                 fx.notes.push(Note::Failed(api, code, answer.message.unwrap_or_default()));
             }
         }
