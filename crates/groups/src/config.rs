@@ -127,16 +127,22 @@ impl BatchLimit {
     /// Whether one batch can hold all of these records.
     pub(crate) fn fits(&self, records: &[GroupRecord]) -> bool {
         let mut all = Vec::new();
-        for record in records {
+        let mut bytes = Self::HEADER_BYTES;
+        for (index, record) in (0u32..).zip(records) {
             let Ok(encoded) = record.encode() else { return false };
+            let value = encoded.value.as_deref().unwrap_or_default();
+            bytes += encoded.key.len() + value.len() + Self::RECORD_BYTES;
+            // As much as a record has beside them, and as different from one to the next: codecs look back
+            // for so many bytes.
+            all.extend_from_slice(&((encoded.key.len() + value.len()) as u32).to_be_bytes());
+            all.extend_from_slice(&index.to_be_bytes());
             all.extend_from_slice(&encoded.key);
-            all.extend_from_slice(encoded.value.as_deref().unwrap_or_default());
+            all.extend_from_slice(&(value.len() as u32).to_be_bytes());
+            all.extend_from_slice(value);
         }
-        let beside = records.len() * Self::RECORD_BYTES + Self::HEADER_BYTES;
-        if all.len() + beside < self.bytes {
+        if bytes < self.bytes {
             return true;
         }
-        // Lengths and deltas between the records are not in what is compressed here.
         let compressed = (self.compressed)(&all);
         compressed + compressed / 32 + records.len() * 2 + Self::HEADER_BYTES < self.bytes
     }

@@ -96,12 +96,17 @@ impl Step<'_, '_> {
     }
 
     fn downgrade_that_fits(&mut self, leaving: &[Arc<ConsumerMember>]) -> Option<Downgrade> {
+        let members = self.group.members().len().saturating_sub(leaving.len());
+        if !self.cx.live.may_fit_barrier(self.id, members) {
+            return None;
+        }
         let before = self.records.len();
         let downgrade = self.downgrade(leaving, None, true).ok()?;
         if self.cx.config.batch_limit.fits(&self.records[before..]) {
             return Some(downgrade);
         }
         self.records.truncate(before);
+        self.live().too_large_for_barrier = Some(members);
         None
     }
 

@@ -112,9 +112,18 @@ impl LiveGroups {
         self.groups.get(group).is_some_and(|live| live.was_hosted)
     }
 
-    /// With how many members a group was too large to become a classic one.
-    pub(crate) fn too_large_for_barrier(&self, group: &str) -> Option<usize> {
-        self.groups.get(group).and_then(|live| live.too_large_for_barrier)
+    /// Whether a group may fit the record of a classic one with so many members, as far as is known. To find that
+    /// out costs a look at all of them, so it is tried again when an eighth of them have gone.
+    pub(crate) fn may_fit_barrier(&self, group: &str, members: usize) -> bool {
+        let too_large = self.groups.get(group).and_then(|live| live.too_large_for_barrier);
+        too_large.is_none_or(|at| members <= at - at / 8)
+    }
+
+    /// Other limits hold: what was too large may not be.
+    pub(crate) fn limits_changed(&mut self) {
+        for live in self.groups.values_mut() {
+            live.too_large_for_barrier = None;
+        }
     }
 
     /// When a group may have another target assignment after one that could not be written, on the monotonic

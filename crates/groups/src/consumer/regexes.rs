@@ -138,9 +138,11 @@ impl Step<'_, '_> {
         // All are resolved together, so the newest says when; one that nobody subscribes with any more
         // may be older.
         let known = self.group.regexes().values().max_by_key(|resolved| resolved.timestamp_ms);
-        let last_ms = known.map_or(i64::MIN, |resolved| resolved.timestamp_ms);
+        // A time to come was written by a clock that has been set back.
+        let times = self.group.regexes().values().map(|resolved| resolved.timestamp_ms);
+        let last_ms = times.filter(|at_ms| *at_ms <= now_ms).max().unwrap_or(i64::MIN);
         if self.live().resolving.is_some()
-            || (last_ms..=last_ms.saturating_add(REFRESH_MIN_INTERVAL_MS)).contains(&now_ms)
+            || now_ms <= last_ms.saturating_add(REFRESH_MIN_INTERVAL_MS)
         {
             return;
         }
@@ -150,8 +152,7 @@ impl Step<'_, '_> {
         // Kafka compares how many there are: one that is missing would not be noticed beside one too many.
         wanted |= regexes.keys().ne(self.group.regexes().keys());
         wanted |= self.cx.hashes.last_new_topics.is_some_and(|last| version < last);
-        // A time to come was written by a clock that has been set back.
-        wanted |= !(last_ms..=last_ms.saturating_add(interval_ms)).contains(&now_ms);
+        wanted |= now_ms > last_ms.saturating_add(interval_ms);
         if wanted && !regexes.is_empty() {
             let id = self.cx.live.job_id();
             self.live().resolving = Some(id);

@@ -138,10 +138,11 @@ impl TargetJob {
         TargetComputed { id: self.id, group: self.group.clone(), epoch: self.epoch, changed }
     }
 
-    /// What it costs, about: members and partitions to look at.
+    /// What it costs, about: members and partitions to look at, and what members say that they had.
     fn size(&self) -> usize {
         let partitions: usize = self.topics.values().map(|count| (*count).max(0) as usize).sum();
-        self.members.len() + partitions
+        let claims: usize = self.members.iter().map(|member| member.said.len() / 64).sum();
+        self.members.len() + partitions + claims
     }
 }
 

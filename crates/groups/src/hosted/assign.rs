@@ -110,16 +110,19 @@ impl Step<'_, '_> {
     /// The classic group that this becomes, whose members all have to join again. Refused if its record,
     /// which has all members, and those that end this group do not fit a batch.
     pub(crate) fn return_to_barrier(&mut self) -> Result<Downgrade, Refused> {
-        let before = self.records.len();
-        let downgrade = self.downgrade(&[], None, true)?;
-        if self.cx.config.batch_limit.fits(&self.records[before..]) {
-            for id in self.group.members().keys() {
-                self.cancel_timers(id);
+        let members = self.group.members().len();
+        if self.cx.live.may_fit_barrier(self.id, members) {
+            let before = self.records.len();
+            let downgrade = self.downgrade(&[], None, true)?;
+            if self.cx.config.batch_limit.fits(&self.records[before..]) {
+                for id in self.group.members().keys() {
+                    self.cancel_timers(id);
+                }
+                return Ok(downgrade);
             }
-            return Ok(downgrade);
+            self.records.truncate(before);
+            self.live().too_large_for_barrier = Some(members);
         }
-        self.records.truncate(before);
-        self.live().too_large_for_barrier = Some(self.group.members().len());
         let message = "The group is too large for a classic one.";
         Err(Refused::new(ErrorCode::GROUP_MAX_SIZE_REACHED, message))
     }
@@ -134,7 +137,9 @@ impl Step<'_, '_> {
         match self.return_to_barrier() {
             Ok(downgrade) => Ok((ErrorCode::REBALANCE_IN_PROGRESS, Some(downgrade))),
             Err(_) => {
-                self.live().too_large_for_barrier = Some(self.group.members().len());
+                // Whatever stands in the way is not tried again with every heartbeat.
+                let members = self.group.members().len();
+                self.live().too_large_for_barrier.get_or_insert(members);
                 self.classic_heartbeat(request).map(|code| (code, None))
             }
         }

@@ -164,7 +164,7 @@ impl Step<'_, '_> {
         !self.is_hosted()
             && self.was_hosted()
             && self.may_downgrade(members)
-            && self.cx.live.too_large_for_barrier(self.id).is_none_or(|at| members < at)
+            && self.cx.live.may_fit_barrier(self.id, members)
     }
 
     /// Whether the coordinator assigns what is left without these members.

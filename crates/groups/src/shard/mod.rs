@@ -609,6 +609,12 @@ impl Shard for GroupShard {
             }
             GroupEvent::Config(config) => {
                 let before = std::mem::replace(&mut self.config, config);
+                if before.batch_limit != self.config.batch_limit
+                    || before.max_size != self.config.max_size
+                {
+                    self.consumers.limits_changed();
+                    self.live.values_mut().for_each(|group| group.unhostable = None);
+                }
                 self.release_for_config(&before);
             }
             GroupEvent::Disconnected { group, member, connection } => {

@@ -311,8 +311,19 @@ impl Engine {
             };
             self.serial = self.serial.wrapping_add(1);
             let token = no as u64 | u64::from(self.serial) << 32;
-            let link = Link::connect(self.addr, self.epoll.as_fd(), token)
-                .map_err(|source| connecting(self.addr, source))?;
+            let link = match Link::connect(self.addr, self.epoll.as_fd(), token) {
+                Ok(link) => link,
+                // The coordinator has not come back yet, nor has the way to it.
+                Err(_) if slot.lost_at.is_some() => {
+                    let now = self.now();
+                    if let Some(slot) = self.slots[no].as_mut() {
+                        slot.due = Some(now + RECONNECT_AFTER);
+                    }
+                    self.set_timer(no, now);
+                    continue;
+                }
+                Err(source) => return Err(connecting(self.addr, source)),
+            };
             (slot.link, slot.due) = (Some(link), None);
             self.connecting += 1;
         }
