@@ -45,6 +45,12 @@ pub trait CoordinatorRecord: Sized {
     /// About how much memory the record takes, in bytes.
     fn size(&self) -> usize;
 
+    /// Whether a batch with this record may be compressed when it is too long for the log. Where it may not, what
+    /// the record belongs to fails.
+    fn may_be_compressed(&self) -> bool {
+        true
+    }
+
     /// The record's bytes.
     fn encode(&self) -> Result<KeyValue, Self::Error>;
 

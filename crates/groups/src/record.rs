@@ -151,6 +151,12 @@ fn read(
 impl CoordinatorRecord for GroupRecord {
     type Error = RecordError;
 
+    /// Not offsets: a commit of too many is refused, at the same byte as in Kafka, so that a client that sends
+    /// fewer at a time does so with both.
+    fn may_be_compressed(&self) -> bool {
+        !matches!(self, GroupRecord::OffsetCommit { .. })
+    }
+
     fn size(&self) -> usize {
         let own = size_of::<GroupRecord>();
         match self {

@@ -30,7 +30,7 @@ pub(crate) struct Marks {
     words: Vec<Word>,
     /// Last offset of the batch that was noted last.
     noted: i64,
-    /// Offsets went back, so nothing is known, nor will be.
+    /// Offsets cannot be told apart, so nothing is known, nor will be.
     is_unsure: bool,
 }
 
@@ -72,6 +72,13 @@ impl Marks {
         self.words.capacity() * WORD_LEN
     }
 
+    /// Knows nothing any more, nor will: a record's offset is not one of its batch, so that the bit of another
+    /// batch's record would be taken for its own. Leaders store such records, which clients have numbered.
+    pub(crate) fn distrust(&mut self) {
+        self.words.clear();
+        self.is_unsure = true;
+    }
+
     /// Notes that a newer record has the key of the one at `offset`.
     #[inline]
     pub(crate) fn replace(&mut self, offset: i64) {
@@ -84,10 +91,10 @@ impl Marks {
     /// Notes a batch that was read to its end; `is_plain` if each of its records has a key and a value,
     /// and its offsets rise. Says whether it is, and all of its offsets have bits.
     pub(crate) fn note(&mut self, batch: &BatchView<'_>, is_plain: bool) -> bool {
-        if batch.base_offset() <= self.noted {
+        // The first one may begin before the section.
+        if batch.base_offset().max(self.start) <= self.noted {
             // The bits of one would be taken for the other's. No leader writes such a log.
-            self.words.clear();
-            self.is_unsure = true;
+            self.distrust();
         }
         self.noted = batch.last_offset();
         if let Some((at, bit)) = self.place(batch.base_offset())
@@ -140,6 +147,10 @@ impl Marks {
             let at = u64::try_from(offset.saturating_sub(self.start)).unwrap_or(0) / PER_WORD;
             usize::try_from(at).unwrap_or(usize::MAX)
         };
+        if offsets.end <= self.start {
+            // Nothing of it is in the section.
+            return self.is_unsure;
+        }
         let (first, last) = (word(offsets.start), word(offsets.end));
         let words = self.words.get(first..).unwrap_or_default();
         let replaced =
@@ -231,6 +242,23 @@ mod tests {
         assert!(marks.have_replaced(&(0..1)), "nobody knows");
         marks.begin(START, Marks::bytes_for(64));
         assert!(!marks.have_replaced(&(0..1)));
+    }
+
+    #[test]
+    fn a_section_may_begin_in_the_middle_of_a_batch() {
+        let mut marks = marks(64);
+        let bytes = BatchSpec::new(START - 4, 10).build();
+        assert!(
+            !marks.note(&BatchView::parse(&bytes).unwrap(), true),
+            "its first half has no bits"
+        );
+        let next = BatchSpec::new(START + 6, 5).build();
+        let next = BatchView::parse(&next).unwrap();
+        assert!(marks.note(&next, true));
+        marks.replace(START + 7);
+        assert_eq!(marks.of(&next), Some(Replaced::Some(1)));
+        // What lies before the section is not concerned.
+        assert!(!marks.have_replaced(&(0..START)) && marks.have_replaced(&(0..START + 1)));
     }
 
     #[test]

@@ -124,7 +124,8 @@ pub(crate) fn run(
     let mut pass = Pass { ticket, log, config: log.config(), worker, pace, now_ms };
     let segments = log.segments();
     let map_bytes_read = pass.build_map(&segments, plan)?;
-    let end_offset = pass.worker.map.latest_offset() + 1;
+    // A record may claim any offset: what is not read does not count as compacted.
+    let end_offset = (pass.worker.map.latest_offset() + 1).min(plan.first_uncleanable);
     // Up to the log's end: the markers that have made the section stable may lie behind it.
     log.flush(now_ms)?;
     let tally = pass.clean(&segments, plan.first_uncleanable, end_offset)?;
@@ -191,6 +192,7 @@ impl Pass<'_> {
             Err(WalkError::WouldBlock) => return Err(PassError::Aborted),
         };
         let mut is_full = false;
+        let mut read_to = i64::MAX;
         let (mut all_plain, mut records) = (begin == 0, 0);
         let bytes = self.scan(segment, &file, begin, |pass, step| {
             let Step::Batch(batch, _) = step else { return Ok(Go::On) };
@@ -208,7 +210,11 @@ impl Pass<'_> {
                 let Scratch { decompressor, new_keys, .. } = scratch;
                 let mut is_plain = !is_aborted && batch.record_count() > 0;
                 let mut last = batch.base_offset() - 1;
+                let offsets = batch.base_offset()..=batch.last_offset();
                 let visit = |record: &Record<'_>| {
+                    if !offsets.contains(&record.offset) {
+                        map.marks_mut().distrust();
+                    }
                     is_plain &= record.value.is_some() && record.offset > last;
                     last = record.offset;
                     match record.key {
@@ -238,6 +244,7 @@ impl Pass<'_> {
                 }
             }
             if is_full {
+                read_to = batch.last_offset();
                 return Ok(Go::NoFurther);
             }
             if batch.last_offset() >= start {
@@ -247,6 +254,9 @@ impl Pass<'_> {
         })?;
         let Worker { map, scratch, plain, .. } = &mut *self.worker;
         is_full |= !map.put_all(&mut scratch.new_keys);
+        if is_full {
+            map.set_latest_offset(map.latest_offset().min(read_to));
+        }
         if all_plain && !is_full {
             plain.push(Plain { base_offset: segment.base_offset, bytes, records });
         }

@@ -8,6 +8,8 @@ mod stays;
 
 use generate::*;
 use thalweg_log::{AppendContext, Isolation, Log, LogConfig};
+use thalweg_records::batch::{HEADER_LEN, seal};
+use thalweg_records::builder::put_record;
 use thalweg_records::{BatchBuilder, BatchOptions, Compression, CompressionSpec, Compressor};
 
 use crate::common::*;
@@ -47,6 +49,24 @@ fn put_many(log: &Log, codec: Compression, records: &[(&str, &str)]) {
         batch.append(10, Some(key.as_bytes()), Some(value.as_bytes()), &[]);
     }
     let mut bytes = batch.finish(&mut Compressor::new()).unwrap();
+    log.append_as_leader(&mut bytes, &AppendContext::client(0, 10)).unwrap();
+}
+
+/// Records whose numbers in their batch begin at `first`, which is 0 as it should be.
+fn put_numbered(log: &Log, records: &[(&str, &str)], first: i32) {
+    let mut batch = BatchBuilder::new(BatchOptions::default());
+    let mut body = Vec::new();
+    for (delta, (key, value)) in (first..).zip(records) {
+        let (key, value) = (Some(key.as_bytes()), Some(value.as_bytes()));
+        batch.append(10, key, value, &[]);
+        put_record(&mut body, delta, 0, key, value, std::iter::empty());
+    }
+    let mut bytes = batch.finish(&mut Compressor::new()).unwrap();
+    bytes.truncate(HEADER_LEN);
+    bytes.extend(body);
+    let len = i32::try_from(bytes.len() - 12).unwrap();
+    bytes[8..12].copy_from_slice(&len.to_be_bytes());
+    seal(&mut bytes);
     log.append_as_leader(&mut bytes, &AppendContext::client(0, 10)).unwrap();
 }
 

@@ -355,3 +355,35 @@ fn a_start_goes_on_where_the_last_pass_ended() {
     let (logs, _) = open(&dir, compacted());
     assert_eq!(logs.get("t", 0).unwrap().cleaned_offset(), Some(0));
 }
+
+/// A client numbers the records of its batch as it likes, and a leader that need not change the batch stores it so.
+#[test]
+fn records_that_claim_offsets_of_another_batch_take_none_of_its_records_away() {
+    for first in [1, -1, 7] {
+        let dir = TempDir::in_memory();
+        let (logs, _) = open(&dir, compacted());
+        let log = create(&logs, "t");
+        put(&log, "before", Some("stays"), 10);
+        put_numbered(&log, &[("a", "1"), ("b", "1"), ("x", "1")], first);
+        for n in 0..6 {
+            put(&log, &format!("behind-{n}"), Some("stays"), 10);
+        }
+        // Its key comes again: what has the offset that it claimed is not it.
+        for key in ["a", "b", "x"] {
+            put(&log, key, Some("2"), 10);
+        }
+        log.roll(10).unwrap();
+        log.advance_high_watermark(i64::MAX);
+        let pass = logs.clean_once(10).unwrap();
+        assert!(pass.end_offset.unwrap() <= log.log_end_offset());
+        let mut found = std::collections::BTreeSet::new();
+        for batch in all_batches(&log) {
+            found.extend(batch.records.into_iter().map(|record| record.key));
+        }
+        for key in
+            ["before", "behind-0", "behind-1", "behind-2", "behind-3", "behind-4", "behind-5"]
+        {
+            assert!(found.contains(&Some(key.as_bytes().to_vec())), "{key}, numbered from {first}");
+        }
+    }
+}

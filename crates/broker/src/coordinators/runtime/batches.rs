@@ -22,7 +22,8 @@ pub(crate) fn compressed_len(bytes: &[u8]) -> usize {
 }
 
 /// The batches of an append with how many records each holds: one, or as few as fit when the records
-/// stand for themselves. One that is too long is compressed. Says what stands in the way.
+/// stand for themselves. One that is too long is compressed if
+/// all of its records may be. Says what stands in the way.
 pub(super) fn build<R: CoordinatorRecord>(
     append: &Append<R>,
     config: RuntimeConfig,
@@ -32,13 +33,14 @@ pub(super) fn build<R: CoordinatorRecord>(
     let mut scratch = workspace::validation();
     let options = BatchOptions { compression: config.compression, ..BatchOptions::default() };
     let mut builder = BatchBuilder::new(options);
+    let may_be_compressed = append.records.iter().all(CoordinatorRecord::may_be_compressed);
     let mut finish = |builder: &mut BatchBuilder| -> Result<(), String> {
         let mut finish = |builder: &BatchBuilder| {
             let finished = builder.finish(&mut scratch.compressor);
             finished.map_err(|error| format!("they cannot be compressed: {error}"))
         };
         let mut batch = finish(builder)?;
-        if batch.len() > max {
+        if batch.len() > max && may_be_compressed {
             builder.set_compression(LARGE);
             batch = finish(builder)?;
         }
