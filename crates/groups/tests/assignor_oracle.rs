@@ -229,7 +229,7 @@ fn as_many_partitions_are_near_as_with_kafkas_consumers() {
         eprintln!(
             "{name}: racks count in {groups} groups: {ours} partitions near, Kafka's {kafkas}"
         );
-        assert!(groups > 20 && ours > kafkas, "{name}: nothing to compare");
+        assert!(groups > 20 && ours >= kafkas, "{name}: nothing to compare");
     }
 }
 
