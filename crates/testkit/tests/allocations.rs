@@ -7,6 +7,7 @@ mod counted;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use thalweg::raw::begin_request;
 use thalweg_records::Compression;
@@ -19,8 +20,10 @@ use thalweg_wire::messages::{CreateTopicsRequest, ProduceRequest};
 use thalweg_wire::{Request, Writer};
 
 /// What the issue allows per request.
-const ALLOWED: u64 = 8;
+const ALLOWED: f64 = 8.0;
 const PARTITIONS: i32 = 200;
+/// For how long counts that are too high are taken again, in the whole test.
+const STALLED_AT_MOST: Duration = Duration::from_secs(60);
 
 /// A client without a runtime, which allocates nothing of its own between two requests.
 struct Client {
@@ -101,6 +104,7 @@ async fn a_produce_request_allocates_next_to_nothing() {
             ..Default::default()
         };
         client.ask(&frame(&create, 5));
+        let deadline = Instant::now() + STALLED_AT_MOST;
         let mut counted = Vec::new();
         for compression in [
             Compression::None,
@@ -116,16 +120,23 @@ async fn a_produce_request_allocates_next_to_nothing() {
                     for _ in 0..rounds {
                         client.ask(&request);
                     }
-                    // The smallest of three: now and then a partition's index grows.
-                    let per_request = (0..3)
-                        .map(|_| {
-                            let before = counted::everywhere();
-                            for _ in 0..rounds {
-                                client.ask(&request);
-                            }
-                            (counted::everywhere() - before) as f64 / f64::from(rounds)
-                        })
-                        .fold(f64::MAX, f64::min);
+                    // The smallest count: now and then a partition's index grows, and while the disk
+                    // stalls every partition's append is queued, which allocates. A stall lasts for
+                    // seconds, what a request really allocates for ever.
+                    let mut per_request = f64::MAX;
+                    let mut windows = 0;
+                    while windows < 3 || per_request > ALLOWED && Instant::now() < deadline {
+                        let before = counted::everywhere();
+                        for _ in 0..rounds {
+                            client.ask(&request);
+                        }
+                        let counted = (counted::everywhere() - before) as f64;
+                        per_request = per_request.min(counted / f64::from(rounds));
+                        windows += 1;
+                        if per_request > ALLOWED {
+                            std::thread::sleep(Duration::from_millis(100));
+                        }
+                    }
                     counted.push((compression, partitions, acks, per_request));
                 }
             }
@@ -137,7 +148,7 @@ async fn a_produce_request_allocates_next_to_nothing() {
     broker.shut_down().await;
     for (compression, partitions, acks, per_request) in counted {
         assert!(
-            per_request <= ALLOWED as f64,
+            per_request <= ALLOWED,
             "{per_request} allocations per request of {partitions} {compression:?} batches, acks {acks}"
         );
     }
