@@ -22,8 +22,8 @@ pub(crate) fn compressed_len(bytes: &[u8]) -> usize {
 }
 
 /// The batches of an append with how many records each holds: one, or as few as fit when the records
-/// stand for themselves. One that is too long is compressed if
-/// all of its records may be. Says what stands in the way.
+/// stand for themselves. One that is too long is compressed, if all records of the append may be. Says what stands in
+/// the way.
 pub(super) fn build<R: CoordinatorRecord>(
     append: &Append<R>,
     config: RuntimeConfig,
