@@ -109,7 +109,7 @@ fn go_together(group: &Group) -> bool {
 
 #[test]
 fn range_keeps_its_promises_and_moves_no_more_for_racks() {
-    let (compared, moved) = (Cell::new(0), Cell::new(0));
+    let (compared, moved, alike) = (Cell::new(0), Cell::new(0), Cell::new(0));
     let check = |group: &mut Group, random: &mut Random| {
         for _ in 0..3 {
             let assignments = checked(&StickyRangeAssignor, group);
@@ -117,7 +117,14 @@ fn range_keeps_its_promises_and_moves_no_more_for_racks() {
             let bare = without_racks(group).assign(&StickyRangeAssignor);
             if go_together(group) {
                 moved.set(moved.get() + group.moves(&bare));
-                assert_eq!(group.moves(&assignments), group.moves(&bare));
+                assert!(group.moves(&assignments) <= group.moves(&bare), "moves for racks");
+                // The fewest moves may give somebody more than Kafka's `range` gives anybody; then more are
+                // made. With racks another member may get one more, so that the fewest do fit. Where all have
+                // the same topics they always do.
+                if group.same_topics() {
+                    assert_eq!(group.moves(&assignments), group.moves(&bare));
+                    alike.set(alike.get() + 1);
+                }
             }
             if !group.racks_count_in_a_topic() {
                 assert_eq!(assignments, bare, "racks do not count");
@@ -132,6 +139,7 @@ fn range_keeps_its_promises_and_moves_no_more_for_racks() {
     each(1_500, placed(Group::random), check);
     each(60, placed(Group::large), check);
     assert!(compared.get() > 100 && moved.get() > 1_000, "{compared:?} {moved:?}");
+    assert!(alike.get() > 100, "{alike:?}");
 }
 
 #[test]
