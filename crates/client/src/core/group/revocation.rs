@@ -21,9 +21,17 @@ impl Revocation {
     }
 }
 
-/// Takes back what was not told yet and makes no sense once everything is lost.
-pub(super) fn forget_untold(events: &mut VecDeque<Action>) {
-    events.retain(|event| !matches!(event, Action::Revoke { .. }));
+/// A revocation that was not told yet is told as a loss, in its place: an assignment behind it leaves out what
+/// it is of. Gives the partitions.
+pub(super) fn lose_untold(events: &mut VecDeque<Action>) -> BTreeSet<TopicPartition> {
+    let mut lost = BTreeSet::new();
+    for event in events {
+        if let Action::Revoke { partitions, .. } = event {
+            lost.extend(partitions.iter().cloned());
+            *event = Action::Lost { partitions: std::mem::take(partitions) };
+        }
+    }
+    lost
 }
 
 /// Partitions as an event holds them.

@@ -22,7 +22,7 @@ use thalweg_wire::{ApiKey, ErrorCode};
 use super::action::{Action, MemberIdentity, RequestId};
 use super::assignor::{Assignor, RebalanceProtocol};
 use super::coordinator_requests::{CoordinatorRequests, PollTimer};
-use super::revocation::{Revocation, forget_untold, listed};
+use super::revocation::{Revocation, listed, lose_untold};
 use super::status::{GroupError, GroupStatus};
 use super::{GroupProtocol, GroupSettings, OnLeave, SubscribedTopics};
 use crate::core::metadata::Metadata;
@@ -405,10 +405,11 @@ impl ClassicMember {
             return;
         }
         if let Some(late) = self.revocation.take_if(|revocation| now_ms >= revocation.deadline_ms) {
-            forget_untold(&mut self.events);
             self.owned.retain(|partition| !late.partitions.contains(partition));
             let partitions = late.partitions.len();
-            self.events.push_back(Action::Lost { partitions: listed(&late.partitions) });
+            if lose_untold(&mut self.events).is_empty() {
+                self.events.push_back(Action::Lost { partitions: listed(&late.partitions) });
+            }
             self.warn(GroupError::RevocationTimeout { partitions });
         }
         if self.poll.is_over(now_ms) && self.minds_polling() {
@@ -496,7 +497,8 @@ impl ClassicMember {
             self.member_id.clear();
         }
         self.revocation = None;
-        forget_untold(&mut self.events);
+        let lost = lose_untold(&mut self.events);
+        self.owned.retain(|partition| !lost.contains(partition));
         if !self.owned.is_empty() {
             self.events.push_back(Action::Lost { partitions: listed(&self.owned) });
             self.owned.clear();

@@ -18,7 +18,7 @@ use thalweg_wire::{ApiKey, ErrorCode, Uuid};
 
 use super::action::{Action, MemberIdentity, RequestId};
 use super::coordinator_requests::{CoordinatorRequests, PollTimer};
-use super::revocation::{Revocation, forget_untold, listed};
+use super::revocation::{Revocation, listed, lose_untold};
 use super::status::{GroupError, GroupStatus};
 use super::{GroupProtocol, GroupSettings, OnLeave, SubscribedTopics};
 use crate::core::metadata::Metadata;
@@ -320,9 +320,10 @@ impl ConsumerMember {
             return;
         }
         if let Some(late) = self.revocation.take_if(|revocation| now_ms >= revocation.deadline_ms) {
-            forget_untold(&mut self.events);
             let partitions = late.partitions.len();
-            self.events.push_back(Action::Lost { partitions: listed(&late.partitions) });
+            if lose_untold(&mut self.events).is_empty() {
+                self.events.push_back(Action::Lost { partitions: listed(&late.partitions) });
+            }
             self.let_go(&late.partitions);
             self.warn(GroupError::RevocationTimeout { partitions });
         }
@@ -359,8 +360,9 @@ impl ConsumerMember {
     fn lose(&mut self) {
         self.epoch = JOIN_EPOCH;
         self.revocation = None;
-        forget_untold(&mut self.events);
-        let partitions = self.named(&self.owned);
+        let lost = lose_untold(&mut self.events);
+        let mut partitions = self.named(&self.owned);
+        partitions.retain(|partition| !lost.contains(partition));
         if !partitions.is_empty() {
             self.events.push_back(Action::Lost { partitions: listed(&partitions) });
         }

@@ -391,6 +391,30 @@ fn an_application_that_does_not_poll_loses_its_partitions_until_it_does() {
     }
 }
 
+/// Found by seed 2245990811 of the simulation.
+#[test]
+fn what_is_lost_before_its_revocation_was_told_is_lost_before_the_assignment_without_it() {
+    let cooperative = Assignor::CooperativeSticky;
+    let mut script = Script::new(cooperative);
+    script.round(1, cooperative, &[("t", 0), ("t", 1)]);
+    script.expect_assign(&[("t", 0), ("t", 1)], &[("t", 0), ("t", 1)]);
+    while script.now_ms < 297_000 {
+        script.heartbeat(ErrorCode::NONE);
+    }
+    script.heartbeat(ErrorCode::REBALANCE_IN_PROGRESS);
+    let (id, _) = script.expect_join();
+    script.answer(id, GroupResponse::Join(joined(2, cooperative)));
+    let (id, _) = script.expect_sync();
+    // The application has not polled for too long when the answer is there.
+    script.now_ms = 300_001;
+    script.synced(id, &[("t", 0), ("t", 2)]);
+    script.expect_lost(&[("t", 1)]);
+    script.expect_assign(&[("t", 2)], &[("t", 0), ("t", 2)]);
+    script.expect_lost(&[("t", 0), ("t", 2)]);
+    assert!(matches!(script.request().1, GroupRequest::Leave(_)));
+    script.quiet();
+}
+
 #[test]
 fn a_member_that_leaves_hands_over_first() {
     let mut script = Script::new(Assignor::CooperativeSticky);
