@@ -118,10 +118,15 @@ impl<'a> Output<'a> {
         &mut self.buffers.own
     }
 
-    /// Adds the batch that was put at the end of the buffer, if one was.
-    pub(crate) fn add_built(&mut self) -> Result<(), Unreadable> {
+    /// Adds the batch that was put at the end of the buffer, if one was, instead of `replaced`.
+    pub(crate) fn add_built(&mut self, replaced: &BatchView<'_>) -> Result<(), Unreadable> {
         let new = self.taken..self.buffers.own.len();
-        let Ok(batch) = BatchView::parse(&self.buffers.own[new.clone()]) else { return Ok(()) };
+        if new.is_empty() {
+            return Ok(());
+        }
+        let batch = BatchView::parse(&self.buffers.own[new.clone()]).map_err(|error| {
+            Unreadable::new(replaced, format!("what was built instead is no batch: {error}"))
+        })?;
         let head = self.head(&batch)?;
         self.note(&head);
         self.taken = new.end;

@@ -399,7 +399,7 @@ impl Pass<'_> {
                 if verdict.stays_whole {
                     output.add_read(batch, place)?;
                 } else {
-                    output.add_built()?;
+                    output.add_built(batch)?;
                 }
                 output.end_transaction(verdict.aborted);
                 Ok(Go::On)
