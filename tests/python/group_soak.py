@@ -1,8 +1,9 @@
 """Groups of unmodified clients of many makes, in one consumer group, killed, paused, restarted, while topics
-grow: in both modes of `thalweg.group.classic.rebalance.mode`.
+grow: in both modes of `thalweg.group.classic.rebalance.mode`, and with heartbeats held and not
+(`thalweg.group.heartbeat.push`).
 
     group_soak.py --binary THALWEG --scratch FOLDER [--mode server|barrier|both] [--minutes N] [--seed N]
-                  [--only LIST] [--keep] [--also WHAT]
+                  [--only LIST] [--keep] [--also WHAT] [--push on|off]
                   [--jars FOLDER --classes FOLDER] [--node-modules FOLDER] [--go-workers FOLDER]
                   [--rust-worker FILE]
 
@@ -61,6 +62,7 @@ SETTINGS = {
     "group.consumer.heartbeat.interval.ms": HEARTBEAT_MS,
 }
 MODE = "thalweg.group.classic.rebalance.mode"
+PUSH = "thalweg.group.heartbeat.push"
 # How long a round's storm lasts, and how often clients look whether topics have grown.
 STORM_SECONDS = 24
 METADATA_MS = 1500
@@ -200,6 +202,8 @@ class Round:
         if self.also == "mode-changes":
             self.deeds += switches(random.Random(f"{seed} {name} switch"), STORM_SECONDS)
         self.now_in = mode
+        # Heartbeats are held in two rounds of three.
+        self.push = options.push == "on" if options.push else random.Random(f"{seed} {name} push").randrange(3) > 0
         self.log = (self.scratch / "deeds.txt").open("w", encoding="utf-8", buffering=1)
         self.load = self.watcher = None
         self.grown = []
@@ -214,6 +218,8 @@ class Round:
         new = [NewTopic(name, count, 1) for name, count in self.topics.items()]
         for future in self.admin.create_topics(new).values():
             future.result(30)
+        if not self.push:
+            self.configure(PUSH, "false")
         self.load = Load(self.bootstrap, self.topics)
         self.watcher = Watcher(self.bootstrap, self.group, self.topics)
         for member in self.members:
@@ -243,6 +249,12 @@ class Round:
             check(self.broker.process.poll() is None, "the broker ended by itself")
             act()
 
+    def configure(self, name, value):
+        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        change = ConfigResource(ResourceType.GROUP, self.group, incremental_configs=[entry])
+        for future in self.admin.incremental_alter_configs([change]).values():
+            future.result(30)
+
     def do(self, deed):
         if deed.what == "grow":
             topic = list(self.topics)[deed.whom]
@@ -262,10 +274,7 @@ class Round:
         if deed.what == "switch":
             self.now_in = "barrier" if self.now_in == "server" else "server"
             self.say(f"from here on {self.now_in}")
-            entry = ConfigEntry(MODE, self.now_in, incremental_operation=AlterConfigOpType.SET)
-            change = ConfigResource(ResourceType.GROUP, self.group, incremental_configs=[entry])
-            for future in self.admin.incremental_alter_configs([change]).values():
-                future.result(30)
+            self.configure(MODE, self.now_in)
             return
         member = self.members[deed.whom]
         self.say(f"{deed.what} {member.life.name} {deed.seconds:.1f}")
@@ -388,7 +397,7 @@ class Round:
         commits = collections.Counter(e["ok"] for life in self.lives() for e in life.events if e["e"] == "commit")
         return {
             "mode": self.mode, "group": self.name, "also": "" if self.also == "nothing" else self.also,
-            "seed": self.seed, "records": records,
+            "push": self.push, "seed": self.seed, "records": records,
             "processed": sum(b["to"] - b["from"] + 1 for b in batches),
             "commits": commits[True], "refused": commits[False], "unknown": commits[None],
             "lives": len(self.lives()), "deeds": len(self.deeds), "left out": self.left_out,
@@ -411,7 +420,8 @@ class Round:
 def one_round(options, mode, name, seed, broker, scratch, commands):
     this = Round(options, mode, name, seed, broker, scratch, commands)
     also = "" if this.also == "nothing" else f", {this.also}"
-    print(f"soak mixed: {mode} {name}{also}, seed {seed}", flush=True)
+    push = "on" if this.push else "off"
+    print(f"soak mixed: {mode} {name}{also}, push {push}, seed {seed}", flush=True)
     start = time.monotonic()
     complete = False
     try:
@@ -448,8 +458,8 @@ def one_round(options, mode, name, seed, broker, scratch, commands):
         print(f"  and {len(faults) - FAULTS_SHOWN} more")
     if faults:
         again = f"THALWEG_SEED_BASE={seed} cargo xtask soak mixed 0"
-        if options.only or options.also:
-            again = f"--only {name} --also {this.also} --seed {seed}"
+        if options.only or options.also or options.push:
+            again = f"--only {name} --also {this.also} --push {push} --seed {seed}"
         print(f"  see {this.scratch}; again: {again}", flush=True)
     elif not options.keep:
         shutil.rmtree(this.scratch, ignore_errors=True)
@@ -520,6 +530,7 @@ def main():
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     parser.add_argument("--only", default="", metavar="LIST", help=f"of {', '.join(ORDER)}")
     parser.add_argument("--also", default="", choices=sorted(set(ALSO)), help="for all rounds, whatever the seed")
+    parser.add_argument("--push", default="", choices=["on", "off"], help=f"{PUSH}, whatever the seed")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--keep", action="store_true", help="what the members of rounds without faults told")
     parser.add_argument("--jars", metavar="FOLDER")

@@ -74,7 +74,6 @@ settings = {
     "bootstrap.servers": worker.bootstrap,
     "group.id": worker.group,
     "client.id": worker.name,
-    "group.protocol": worker.protocol,
     "auto.offset.reset": "earliest",
     "enable.auto.commit": False,
     "max.poll.interval.ms": worker.rebalance_ms,
@@ -87,6 +86,9 @@ if worker.protocol == "classic":
     settings["partition.assignment.strategy"] = ",".join(worker.assignor_names)
     settings["session.timeout.ms"] = worker.session_ms
     settings["heartbeat.interval.ms"] = worker.heartbeat_ms
+else:
+    # Older releases do not know the name.
+    settings["group.protocol"] = worker.protocol
 if worker.instance:
     settings["group.instance.id"] = worker.instance
 consumer = Consumer(settings)

@@ -22,8 +22,8 @@ KAFKA, THALWEG = "kafka", "thalweg"
 TOOL_SECONDS_MAX = 120
 ANSWER_SECONDS_MAX = 60
 JAVA = ["java", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp"]
-# Kafka's own config/server.properties, with what makes a test short. Groups go by the barrier, because Kafka shows
-# those that Thalweg's coordinator assigns as consumer groups; the suite `handover` moves such groups.
+# Kafka's own config/server.properties, with what makes a test short. `mode`: by default groups go by the barrier,
+# because Kafka shows those that Thalweg's coordinator assigns as consumer groups.
 SETTINGS = """\
 process.roles=broker,controller
 node.id=1
@@ -57,7 +57,7 @@ log.initial.task.delay.ms=300
 log.cleaner.backoff.ms=200
 log.cleaner.dedupe.buffer.size=8388608
 group.initial.rebalance.delay.ms=0
-thalweg.group.classic.rebalance.mode=barrier
+thalweg.group.classic.rebalance.mode={mode}
 group.consumer.min.heartbeat.interval.ms=200
 group.consumer.heartbeat.interval.ms=300
 group.consumer.session.timeout.ms=60000
@@ -70,7 +70,7 @@ broker.heartbeat.interval.ms=300
 class Installation:
     """Directories, a configuration, and the two who can run it."""
 
-    def __init__(self, options, name, static=False, dirs=1, metadata_dir=False):
+    def __init__(self, options, name, static=False, dirs=1, metadata_dir=False, mode="barrier"):
         self.bootstrap = free_address()
         self.controller = free_address()
         scratch = pathlib.Path(options.scratch).absolute()
@@ -82,6 +82,7 @@ class Installation:
             quorum = f"controller.quorum.bootstrap.servers={self.controller}"
         self.text = SETTINGS.format(
             quorum=quorum,
+            mode=mode,
             broker=self.bootstrap,
             controller=self.controller,
             log_dirs=",".join(str(path) for path in self.log_dirs),

@@ -3,7 +3,8 @@
 A node of Apache Kafka in combined mode is filled and stopped; Thalweg starts with the same
 server.properties on the same directories, then Kafka again, then Thalweg again. Each of them must tell
 what the other told, serve every record, and go on: groups keep their members, which live through all of
-it, without a rebalance. In between each changes a bit of everything.
+it, without a rebalance. In between each changes a bit of everything. (Groups that Thalweg assigned are a case
+of their own: `installations_members.py` says what Kafka has their members do.)
 
 The matrix has one case for each combination of `kraft.version` (static voters or a dynamic quorum), one
 or two log directories, and how each side is stopped. What does not depend on these is a case of its own.
@@ -18,12 +19,15 @@ import sys
 import time
 import traceback
 
+import installations_members
 import installations_single
 from installation import KAFKA, THALWEG
 from moves import CLEAN, KILL, Move
 from suite import check
 
 CASES_AT_ONCE = 2
+# What does not depend on the matrix.
+SINGLE = installations_single.CASES | {"server-assigned": installations_members.ServerAssigned}
 
 
 def combination(options, case):
@@ -50,7 +54,7 @@ def run(options, case):
     move = None
     name = f"installations.{case}.start"
     try:
-        move = installations_single.CASES.get(case, combination)(options, case)
+        move = SINGLE.get(case, combination)(options, case)
         for step, act in move.steps():
             name = f"installations.{case}.{step}"
             start = time.monotonic()
@@ -80,7 +84,7 @@ if __name__ == "__main__":
     parser.add_argument("--cases", required=True, metavar="LIST")
     chosen = parser.parse_args()
     cases = chosen.cases.split(",")
-    unknown = set(cases) - set(matrix()) - set(installations_single.CASES)
+    unknown = set(cases) - set(matrix()) - set(SINGLE)
     check(not unknown, f"unknown cases {sorted(unknown)}")
     with concurrent.futures.ThreadPoolExecutor(CASES_AT_ONCE) as pool:
         clean = all(list(pool.map(lambda case: run(chosen, case), cases)))

@@ -16,6 +16,8 @@ SIGNALS = {CLEAN: signal.SIGTERM, KILL: signal.SIGKILL}
 LIVE, SHARED, COMPACTED = "live", "shared", "compacted"
 SHARING, STREAMING = "sharing", "streaming"
 JOIN_GROUP, STREAMS_HEARTBEAT = 11, 88
+# What a member that lost its partitions counts, at least; the official clients' process has the same number.
+LOST = 1000
 INCONSISTENT_GROUP_PROTOCOL = 23
 NON_EMPTY_GROUP = 68
 
@@ -108,7 +110,7 @@ class Compacted:
 class Member:
     """A member by librdkafka that lives through everything."""
 
-    def __init__(self, bootstrap, name, group, protocol):
+    def __init__(self, bootstrap, name, group, protocol, assignor=None):
         self.name = name
         self.seen = set()
         self.twice = 0
@@ -128,6 +130,8 @@ class Member:
         }
         if protocol == "classic":
             settings |= {"session.timeout.ms": 60_000, "heartbeat.interval.ms": 300}
+        if assignor is not None:
+            settings["partition.assignment.strategy"] = assignor
         self.consumer = Consumer(settings)
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
@@ -136,8 +140,11 @@ class Member:
         def moved(*_):
             self.rebalances += 1
 
+        def lost(*_):
+            self.rebalances += LOST
+
         try:
-            self.consumer.subscribe([LIVE], on_assign=moved, on_revoke=moved, on_lost=moved)
+            self.consumer.subscribe([LIVE], on_assign=moved, on_revoke=moved, on_lost=lost)
             behind = False
             while not self.stopping.is_set():
                 for message in self.consumer.consume(200, 0.1):
@@ -157,6 +164,13 @@ class Member:
 
     def state(self):
         return (len(self.seen), self.twice, self.rebalances, "-", self.error or "-")
+
+    def leave(self):
+        self.stopping.set()
+        self.thread.join(10)
+        check(not self.thread.is_alive(), f"{self.name} still polls")
+        same(f"error of {self.name}", None, self.error)
+        self.consumer.close()
 
     def end(self):
         self.stopping.set()

@@ -31,6 +31,10 @@ class Mutations(unittest.TestCase):
     def entry(self, find, name="n"):
         return ENTRY.format(name=name, find=find)
 
+    def test_the_list_is_not_stale(self):
+        faults, _ = mutations.read((mutations.ROOT / mutations.LIST).read_text(), mutations.ROOT)
+        self.assertGreater(len(faults), 100)
+
     def test_what_is_not_there_once_is_stale(self):
         for find, count in [("two", 2), ("three", 0)]:
             with self.assertRaisesRegex(mutations.Refused, f"stale: its text is {count} times in a.rs"):

@@ -10,7 +10,8 @@ use crate::setup::Tools;
 pub const CASE_SECONDS_MAX: u64 = 300;
 
 /// What does not depend on the matrix.
-const SINGLE: [&str; 4] = ["begun-by-thalweg", "older-levels", "open-transaction", "refused"];
+const SINGLE: [&str; 5] =
+    ["begun-by-thalweg", "older-levels", "open-transaction", "refused", "server-assigned"];
 
 /// The matrix: static voters or a dynamic quorum, log directories, how Kafka and how Thalweg is stopped.
 fn matrix() -> Vec<String> {
@@ -62,7 +63,8 @@ mod tests {
 
     #[test]
     fn parts_are_all_cases_in_time_and_the_list_has_each() {
-        let parts: BTreeSet<String> = (0..64).flat_map(part).collect();
+        let parts: BTreeSet<String> =
+            (0..(matrix().len() * SINGLE.len()) as u64).flat_map(part).collect();
         let whole: BTreeSet<String> = whole().into_iter().collect();
         assert_eq!(parts, whole);
         let list = std::fs::read_to_string(crate::root().join(PATH)).unwrap();

@@ -1,6 +1,7 @@
 //! Pure state machines under many seeds. Of the client's cores: every interleaving of requests, answers,
 //! losses, pauses, seeks, rebalances and leaders; of the group coordinator: every life of a group, with
-//! its clients, topics, restarts and writes that wait or fail. What is checked stands in the tests; a
+//! its clients, topics, restarts and writes that wait or fail; of replication: a partition on a few brokers,
+//! with a controller and a network that loses and reorders. What is checked stands in the tests; a
 //! seed that fails is named, and `THALWEG_SEED` or `THALWEG_SEED_BASE` runs it again.
 
 use std::collections::BTreeMap;
@@ -31,6 +32,10 @@ pub const GROUPS: Machines = Machines {
     filter: "^(random|random_consumer|hosted::random|push)::random_",
 };
 
+/// Replication's: one partition on a few brokers.
+pub const CLUSTER: Machines =
+    Machines { name: "cluster", package: "thalweg-replication", filter: "^cluster::" };
+
 /// Runs `seeds` in all, beginning with `base`, and writes what was run to `result`, where one is named.
 pub fn run(
     machines: Machines,
@@ -56,7 +61,7 @@ pub fn run(
     ];
     let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
     nextest::some(tools, package, filter, &variables).map_err(|why| {
-        format!("{why}: a seed failed, or a simulation; THALWEG_SEED=N (groups: THALWEG_SEED_BASE=N) runs it again")
+        format!("{why}: a seed failed, or a simulation; THALWEG_SEED=N (groups, cluster: THALWEG_SEED_BASE=N) runs it again")
     })?;
     let text = fs::read_to_string(&report).map_err(at)?;
     let mut families = BTreeMap::new();

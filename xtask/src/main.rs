@@ -21,7 +21,7 @@ mod soak;
 mod test;
 mod tidy;
 
-use crate::machines::{CORES, GROUPS, Machines};
+use crate::machines::{CLUSTER, CORES, GROUPS, Machines};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -43,6 +43,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             (default 60 minutes)
   soak cores [SEEDS [FILE]] the client's cores, in so many interleavings [a million]; result to FILE
   soak groups [SEEDS [FILE]] the same of the group coordinator's state machines
+  soak cluster [SEEDS [FILE]] the same of replication: a partition on brokers that fail
   soak kills [MINUTES]      a broker that is killed in all that it does [60]; THALWEG_SEED_BASE=N and
                             0 minutes repeat a seed
   soak mixed [MINUTES]      clients of many makes in one group, killed, paused and restarted, with each
@@ -74,6 +75,9 @@ fn main() -> ExitCode {
         ["soak", "groups"] => soak_machines(&root, GROUPS, "1000000", None),
         ["soak", "groups", seeds] => soak_machines(&root, GROUPS, seeds, None),
         ["soak", "groups", seeds, file] => soak_machines(&root, GROUPS, seeds, Some(file)),
+        ["soak", "cluster"] => soak_machines(&root, CLUSTER, "1000000", None),
+        ["soak", "cluster", seeds] => soak_machines(&root, CLUSTER, seeds, None),
+        ["soak", "cluster", seeds, file] => soak_machines(&root, CLUSTER, seeds, Some(file)),
         ["soak", "kills"] => kills(&root, "60"),
         ["soak", "kills", minutes] => kills(&root, minutes),
         ["soak", "mixed"] => mixed(&root, "1"),

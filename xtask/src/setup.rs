@@ -38,7 +38,7 @@ pub struct Tools {
 /// A Debian package and how to tell that what it brings is there.
 const PACKAGES: [(&str, &[&str]); 8] = [
     ("kcat", &["kcat", "-V"]),
-    ("build-essential", &["cc", "--version"]),
+    ("build-essential", &["make", "--version"]),
     ("python3", &["python3", "--version"]),
     ("python3-venv", &["python3", "-c", "import ensurepip, venv"]),
     ("default-jdk-headless", &["javac", "-version"]),

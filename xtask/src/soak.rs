@@ -186,14 +186,9 @@ impl Broker {
     fn bench(&self, binary: &Path, kind: &str, at: usize) -> Command {
         let mut command = Command::new(binary);
         let topic = format!("soak-{at}");
-        command.args(["bench", kind, "--bootstrap", &self.bootstrap, "--topic", &topic]).args([
-            "--partitions",
-            "12",
-            "--connections",
-            "3",
-            "--json",
-            "--quiet",
-        ]);
+        command
+            .args(["bench", kind, "--bootstrap-server", &self.bootstrap, "--topic", &topic])
+            .args(["--partitions", "12", "--connections", "3", "--json", "--quiet"]);
         command
     }
 

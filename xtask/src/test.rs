@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::conformance::{self, Plan, Target};
 use crate::installations;
 use crate::kills;
-use crate::machines::{self, CORES, GROUPS};
+use crate::machines::{self, CLUSTER, CORES, GROUPS};
 use crate::mixed;
 use crate::nextest;
 use crate::setup::{self, Tools};
@@ -50,6 +50,11 @@ impl Form {
     /// Lives of groups.
     fn group_seeds(self) -> u64 {
         if self == Form::Full { 1_000_000 } else { 4_000 }
+    }
+
+    /// Lives of a replicated partition.
+    fn cluster_seeds(self) -> u64 {
+        if self == Form::Full { 1_000_000 } else { 50_000 }
     }
 
     fn soak_minutes(self) -> u64 {
@@ -161,6 +166,7 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
     }
     steps.run("cores", || machines::run(CORES, &tools, form.core_seeds(), seed, None));
     steps.run("groups", || machines::run(GROUPS, &tools, form.group_seeds(), seed, None));
+    steps.run("cluster", || machines::run(CLUSTER, &tools, form.cluster_seeds(), seed, None));
     if let Some(binary) = binary {
         // Without minutes: one kill, one clean stop.
         steps.run("soak", || soak::run(root, &binary, form.soak_minutes()));

@@ -15,7 +15,7 @@ const LINES_WARN: usize = 900;
 const LINES_MAX: usize = 1500;
 
 /// Workspace crates and those among them that they may use in production.
-const MAY_USE: [(&str, &[&str]); 11] = [
+const MAY_USE: [(&str, &[&str]); 12] = [
     ("thalweg-wire", &[]),
     ("thalweg-records", &["thalweg-wire"]),
     ("thalweg-log", &["thalweg-wire", "thalweg-records"]),
@@ -25,6 +25,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
         "thalweg-groups",
         &["thalweg-wire", "thalweg-records", "thalweg-metadata", "thalweg-coordinator"],
     ),
+    ("thalweg-replication", &["thalweg-wire", "thalweg-metadata"]),
     (
         "thalweg-broker",
         &[
@@ -34,6 +35,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
             "thalweg-metadata",
             "thalweg-coordinator",
             "thalweg-groups",
+            "thalweg-replication",
         ],
     ),
     ("thalweg", &["thalweg-wire", "thalweg-records"]),
@@ -53,7 +55,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
 ];
 
 /// Crates without input, output, clock or chance.
-const PURE: [&str; 5] = ["wire", "records", "metadata", "coordinator", "groups"];
+const PURE: [&str; 6] = ["wire", "records", "metadata", "coordinator", "groups", "replication"];
 
 /// What opens files or sockets, tells the time or draws numbers.
 const IMPURE: [&str; 14] = [

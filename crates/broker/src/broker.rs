@@ -11,7 +11,7 @@ use thalweg_log::LogManager;
 use thalweg_metadata::config::BrokerConfig;
 use thalweg_metadata::controller::Decision;
 use thalweg_metadata::image::MetadataImage;
-use thalweg_wire::Uuid;
+use thalweg_wire::{ErrorCode, Uuid};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
@@ -26,6 +26,7 @@ use crate::kraft::{Controller, ControllerError};
 use crate::loggers::LogLevels;
 use crate::metrics::Metrics;
 use crate::net::budget::Budget;
+use crate::partition::Shared;
 use crate::pool::{CHANGES_PER_DIR, DirPools, READS_PER_DIR};
 use crate::producer_ids::ProducerIds;
 use crate::random::Random;
@@ -74,7 +75,8 @@ pub(crate) struct Broker {
     /// Configuration as files and command line gave it; dynamic configs go on top.
     pub(crate) static_config: BrokerConfig,
     pub(crate) settings: ArcSwap<Settings>,
-    pub(crate) image: ArcSwap<MetadataImage>,
+    /// The image in force, and what else partitions go by.
+    pub(crate) shared: Arc<Shared>,
     pub(crate) topics: ArcSwap<TopicTable>,
     /// Topics with partitions whose logs could not be opened for lack of descriptors or memory, and
     /// which of these are new: they are made, where others would have to be found.
@@ -104,6 +106,12 @@ pub(crate) struct Parts {
 impl Broker {
     pub(crate) fn new(parts: Parts) -> Arc<Broker> {
         let settings = Settings::new(parts.config.clone());
+        let shared = Arc::new(Shared {
+            node_id: parts.config.node_id(),
+            clock: parts.clock,
+            image: ArcSwap::new(parts.image),
+            lag_time_max_ms: u64::try_from(parts.config.replica_lag_time_max_ms()).unwrap_or(0),
+        });
         Arc::new(Broker {
             node_id: parts.config.node_id(),
             cluster_id: parts.cluster_id,
@@ -133,7 +141,7 @@ impl Broker {
             fatal: Mutex::new(None),
             static_config: parts.config,
             settings: ArcSwap::from_pointee(settings),
-            image: ArcSwap::new(parts.image),
+            shared,
             topics: ArcSwap::default(),
             unopened: Mutex::default(),
             unopened_added: Notify::new(),
@@ -149,7 +157,7 @@ impl Broker {
 
     /// The metadata now.
     pub(crate) fn image(&self) -> View {
-        View(self.image.load_full())
+        View(self.shared.image.load_full())
     }
 
     /// The topics now.
@@ -239,7 +247,9 @@ impl Broker {
     pub(crate) async fn answer_all(&self) {
         self.groups.close();
         for topic in self.topics().iter() {
-            topic.partitions().for_each(|partition| partition.fetchers.wake_all());
+            // Producers go on with the next leader.
+            let code = ErrorCode::NOT_LEADER_OR_FOLLOWER;
+            topic.partitions().for_each(|partition| partition.answer_waiting(code));
         }
         let answered = tokio::time::timeout(ANSWER_TIMEOUT, self.cut_off.closed()).await;
         if answered.is_err() {

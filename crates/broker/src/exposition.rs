@@ -169,6 +169,11 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Fetches that waited for data.",
         metrics.fetches_parked.get(),
     );
+    page.counter(
+        "thalweg_produces_parked_total",
+        "Produce requests that waited until other replicas had their records.",
+        metrics.produces_parked.get(),
+    );
     page.gauge(
         "thalweg_heartbeats_held",
         "Heartbeats of members of groups, and SyncGroups, whose answers are kept back.",

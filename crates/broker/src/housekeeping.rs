@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use thalweg_log::{DirFailureListener, DirLogs, Executor, LogDir, StorageError};
+use thalweg_wire::ErrorCode;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
@@ -126,8 +127,7 @@ impl DirFailureListener for DirFailures {
             for partition in topic.partitions() {
                 if partition.log.dir().id() == dir.id() {
                     partition.go_offline();
-                    // Whoever waits for its data is told.
-                    partition.fetchers.wake_all();
+                    partition.answer_waiting(ErrorCode::KAFKA_STORAGE_ERROR);
                 }
             }
         }

@@ -52,6 +52,7 @@ pub(crate) struct Metrics {
     pub(crate) messages_in: Counter,
     pub(crate) bytes_out: Counter,
     pub(crate) fetches_parked: Counter,
+    pub(crate) produces_parked: Counter,
     /// Heartbeats whose answers are kept back now, and those that were answered because there was
     /// something to say.
     pub(crate) heartbeats_held: Gauge,
@@ -71,6 +72,7 @@ impl Metrics {
             messages_in: Counter::default(),
             bytes_out: Counter::default(),
             fetches_parked: Counter::default(),
+            produces_parked: Counter::default(),
             heartbeats_held: Gauge::default(),
             heartbeats_pushed: Counter::default(),
             requests: std::array::from_fn(|_| Counter::default()),

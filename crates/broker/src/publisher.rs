@@ -13,7 +13,7 @@ use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType, Topic
 use crate::broker::Broker;
 use crate::group_settings;
 use crate::internal_topics::InternalTopic;
-use crate::partition::{Leader, Partition};
+use crate::partition::Partition;
 use crate::registration;
 use crate::settings::Settings;
 use crate::topic_settings;
@@ -50,6 +50,13 @@ impl Broker {
             }
         }
         if !local.deleted.is_empty() {
+            // Those of topics that are still there have moved to other brokers.
+            for (id, _, index) in &local.deleted {
+                let topic = table.by_id(*id);
+                if let Some(partition) = topic.and_then(|topic| topic.partition(*index)) {
+                    self.drop_partition(partition);
+                }
+            }
             let doomed: Vec<(&str, i32)> =
                 local.deleted.iter().map(|(_, name, index)| (&**name, *index)).collect();
             if let Err(error) = self.logs.delete(doomed, self.clock.wall_ms()) {
@@ -77,7 +84,7 @@ impl Broker {
         }
 
         self.topics.store(Arc::new(table));
-        self.image.store(Arc::clone(&image));
+        self.shared.image.store(Arc::clone(&image));
         self.groups.metadata_changed(Arc::clone(&image), &changes);
         for (id, index) in local.followers {
             if let Some(topic) = image.topics.by_id(id)
@@ -116,7 +123,7 @@ impl Broker {
 
     /// Serves everything the image says is here: once, when the broker starts.
     pub(crate) fn serve_image(self: &Arc<Self>) -> Result<(), OpenError> {
-        let image = self.image.load_full();
+        let image = self.shared.image.load_full();
         // First, because topics build on them.
         self.apply_broker_configs(&image);
         self.configure_groups(&image);
@@ -175,9 +182,8 @@ impl Broker {
         if let Some(internal) = InternalTopic::named(&partition.topic) {
             internal.resigned(self, partition.index, None);
         }
-        let leader = Leader { id: -1, epoch: partition.leader().epoch, is_local: false };
-        // Nobody leads what is gone; whoever waits for it has to look again.
-        partition.set_leader(leader);
+        // Whoever waits for it has to look again.
+        partition.resign();
     }
 
     /// A topic as the image says it is, with the logs it already has and new ones where it has none.
@@ -226,7 +232,13 @@ impl Broker {
                                 Arc::new(settings.load().log.clone()),
                                 self.clock.wall_ms(),
                             );
-                            Some(Arc::new(Partition::new(Arc::clone(&name), index, log)))
+                            Some(Arc::new(Partition::new(
+                                Arc::clone(&name),
+                                index,
+                                log,
+                                Arc::clone(&self.shared),
+                                Arc::clone(&settings),
+                            )))
                         }
                         Err(error) => {
                             tracing::error!(topic = %name, partition = index, %error,
@@ -253,12 +265,7 @@ impl Broker {
                 if partition.directory(self.node_id) != Some(actual) {
                     moved.push((index, actual));
                 }
-                let leader = Leader {
-                    id: partition.leader,
-                    epoch: partition.leader_epoch,
-                    is_local: partition.leader == self.node_id,
-                };
-                opened.set_leader(leader);
+                opened.apply(partition, image);
             }
             *slot = opened;
         }

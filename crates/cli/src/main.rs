@@ -22,6 +22,12 @@ mod records;
 mod serve;
 mod topic;
 
+/// A broker of many connections and groups has millions of pieces of all lengths and ages; with glibc's allocator
+/// a third of its heap is holes between them, and more after every burst.
+#[cfg(all(feature = "jemalloc", target_os = "linux"))]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 #[derive(Parser)]
 #[command(name = "thalweg", version, about = "Event streaming that speaks Kafka")]
 struct Cli {

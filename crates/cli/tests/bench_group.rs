@@ -31,7 +31,7 @@ async fn start() -> TestBroker {
 
 fn bench(broker: &TestBroker, options: &[&str]) -> Output {
     let mut command = Command::new(THALWEG);
-    command.args(["bench", "group", "--bootstrap", &broker.bootstrap()]);
+    command.args(["bench", "group", "--bootstrap-server", &broker.bootstrap()]);
     limited::output(command.args(options))
 }
 

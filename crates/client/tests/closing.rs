@@ -184,7 +184,8 @@ async fn a_close_that_is_dropped_goes_on_when_the_listener_has_heard_of_it() {
     soon(consumer.close(LIMIT)).await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+// On one thread: no request asks for a partition between its assignment and its pause.
+#[tokio::test]
 async fn a_connection_for_sessionless_fetches_that_is_not_used_is_closed() {
     let bench = Bench::with(2).await;
     let options = Options::default().with_connections_max_idle(Duration::from_millis(100));

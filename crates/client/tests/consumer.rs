@@ -280,7 +280,8 @@ async fn it_says_why_nothing_comes() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+// On one thread: no request asks for a partition between its assignment and its pause.
+#[tokio::test]
 async fn what_is_resumed_does_not_wait_for_what_the_broker_holds_back() {
     let bench = Bench::with(3).await;
     let config = earliest().with_fetch_max_wait(Duration::from_secs(600));

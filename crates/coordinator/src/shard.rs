@@ -1,6 +1,7 @@
 //! The contract between a coordinator's state machine and whatever runs it.
 
 use std::fmt;
+use std::hash::Hash;
 
 use bytes::Bytes;
 use thalweg_wire::ErrorCode;
@@ -194,7 +195,7 @@ pub trait Shard {
     /// What it writes.
     type Record: CoordinatorRecord;
     /// What tells its timers apart.
-    type TimerKey: Ord + Clone;
+    type TimerKey: Hash + Eq + Clone;
     /// What it goes on with after an append.
     type Then;
     /// What it is told of the world outside its log: metadata that changed.

@@ -4,14 +4,15 @@
 //! later therefore touches only the key's entry; the queue keeps the earlier moment and is corrected
 //! when that moment comes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 
 /// Deadlines by key, on the monotonic clock.
 ///
 /// Invariant: every key has exactly one place in the queue, at or before its due time.
 #[derive(Debug)]
 pub struct Timers<K> {
-    by_key: BTreeMap<K, Entry>,
+    by_key: HashMap<K, Entry>,
     queue: BTreeMap<(u64, u64), K>,
     next_sequence: u64,
 }
@@ -25,11 +26,11 @@ struct Entry {
 
 impl<K> Default for Timers<K> {
     fn default() -> Self {
-        Timers { by_key: BTreeMap::new(), queue: BTreeMap::new(), next_sequence: 0 }
+        Timers { by_key: HashMap::new(), queue: BTreeMap::new(), next_sequence: 0 }
     }
 }
 
-impl<K: Ord + Clone> Timers<K> {
+impl<K: Hash + Eq + Clone> Timers<K> {
     /// Sets `key` to fire at `due_ms`, whatever it was set to before. Keys with the same deadline fire
     /// in the order in which they were set.
     pub fn schedule(&mut self, key: K, due_ms: u64) {

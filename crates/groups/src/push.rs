@@ -32,9 +32,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use indexmap::IndexMap;
 use thalweg_wire::Uuid;
 
 /// For how long a heartbeat may be held.
@@ -60,6 +61,8 @@ pub enum Due {
 #[derive(Default)]
 pub struct HeldHeartbeat {
     holds_acknowledgements: bool,
+    /// The ids of the group and of the member, of one that has been held.
+    names: OnceLock<(Arc<str>, Arc<str>)>,
     state: Mutex<State>,
 }
 
@@ -101,6 +104,12 @@ impl HeldHeartbeat {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The ids of the group and of the member, of a heartbeat that is held, or was; as the coordinator has them, so
+    /// that nobody else has to keep them.
+    pub fn names(&self) -> Option<&(Arc<str>, Arc<str>)> {
+        self.names.get()
     }
 
     /// Says that the heartbeat, which is about to be handled, is not held yet.
@@ -162,7 +171,13 @@ impl HeldHeartbeat {
         state.waker = None;
     }
 
-    fn hold(&self, limits: HoldLimits, epochs: Option<(i32, Arc<AtomicI32>)>) {
+    fn hold(
+        &self,
+        (group, member): (&Arc<str>, &Arc<str>),
+        limits: HoldLimits,
+        epochs: Option<(i32, Arc<AtomicI32>)>,
+    ) {
+        self.names.get_or_init(|| (group.clone(), member.clone()));
         let mut state = self.state();
         state.limits = Some(limits);
         state.epochs = epochs;
@@ -211,7 +226,7 @@ pub(crate) struct HeldMember {
 
 #[derive(Debug, Default)]
 struct HeldGroup {
-    members: BTreeMap<Arc<str>, HeldMember>,
+    members: IndexMap<Arc<str>, HeldMember>,
     awaited: BTreeMap<Awaited, Arc<str>>,
     /// How many of the members are hosted.
     hosted: usize,
@@ -223,7 +238,7 @@ struct HeldGroup {
 
 impl HeldGroup {
     fn take(&mut self, member: &str) -> Option<HeldMember> {
-        let held = self.members.remove(member)?;
+        let held = self.members.swap_remove(member)?;
         self.hosted -= usize::from(held.is_hosted);
         self.retargeted.remove(member);
         for partition in &held.awaits {
@@ -272,7 +287,7 @@ impl HeldHeartbeats {
             here.epoch.store(target, Ordering::Relaxed);
             (member, here.epoch.clone())
         });
-        held.heartbeat.hold(limits, epochs);
+        held.heartbeat.hold((group, member), limits, epochs);
         here.members.insert(member.clone(), held);
     }
 

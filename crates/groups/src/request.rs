@@ -35,9 +35,9 @@ pub struct RequestContext {
     /// Version of the API the request came in.
     pub api_version: i16,
     /// Client id of the request's header; empty if there was none.
-    pub client_id: String,
+    pub client_id: Arc<str>,
     /// The peer's address as Kafka writes it: `/127.0.0.1`.
-    pub client_host: String,
+    pub client_host: Arc<str>,
     /// Random bits, for a member id.
     pub random: u128,
     /// Of a heartbeat whose answer may be kept back while there is nothing to say.

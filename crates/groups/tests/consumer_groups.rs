@@ -254,6 +254,30 @@ fn what_a_member_had_by_an_expression_goes_to_others_when_the_next_stands_for_no
 }
 
 #[test]
+fn an_assignment_for_an_expression_that_was_given_up_meanwhile_does_not_count() {
+    let mut world = world();
+    world.compute_elsewhere();
+    answer(&world.run("chb v=1 g=g m=ma e=0 rt=5000 o= x=t.*", None));
+    answer(&world.run("chb v=1 g=g m=mb e=0 rt=5000 o= t=t1", None));
+    world.run("tick ms=11000", None);
+    assert_eq!(targets(&world), owners(&[("ma", 2), ("mb", 2)]));
+    world.memory.auto_jobs = false;
+    join(&mut world, "mc");
+    let epoch = group(&world).members()["ma"].epoch;
+    answer(&world.run(&format!("chb v=1 g=g m=ma e={epoch} x=nothing"), None));
+    // What the next expression stands for is known before the assignment for the first one.
+    assert_eq!(world.memory.jobs.len(), 2);
+    world.memory.jobs.rotate_left(1);
+    assert!(world.memory.run_job() && world.memory.run_job());
+    assert_eq!((world.memory.jobs.len(), targets(&world)), (0, owners(&[("ma", 2), ("mb", 2)])));
+    let epoch = group(&world).members()["mb"].epoch;
+    world.run(&format!("chb v=1 g=g m=mb e={epoch}"), None);
+    assert!(world.memory.run_job());
+    assert_eq!(targets(&world), owners(&[("ma", 0), ("mb", 2), ("mc", 2)]));
+    world.check();
+}
+
+#[test]
 fn a_member_that_takes_another_instance_gives_the_first_one_up() {
     let mut world = world();
     world.run("chb v=1 g=g m=ma i=ia e=0 rt=5000 o= t=t1", None);

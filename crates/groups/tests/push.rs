@@ -307,6 +307,27 @@ fn who_waits_for_a_partition_hears_when_it_is_free() {
     world.check();
 }
 
+/// Its next heartbeat would be due an interval after an answer that says the epoch alone.
+#[test]
+fn a_newcomer_whose_target_is_computed_before_it_acknowledges_hears_what_it_gets() {
+    let mut world = world("");
+    consumer_group(&mut world, &["ma"]);
+    let first = epoch(&world, "ma");
+    world.compute_elsewhere();
+    world.memory.auto_jobs = false;
+    world.run("chb v=1 g=g m=mb e=0 rt=5000 o= t=t1", None);
+    let second = epoch(&world, "mb");
+    assert!(world.memory.run_job());
+    world.memory.settle();
+    let mut holder = Holder::default();
+    assert!(holder.acknowledge(&mut world, "g", "mb", second), "{:?}", world.state());
+    world.run(&format!("chb v=1 g=g m=ma e={first}"), None);
+    world.run(&format!("chb v=1 g=g m=ma e={first} o="), None);
+    holder.run(&mut world);
+    assert_eq!(holder.told(), ["mb"], "{:?}", world.state());
+    world.check();
+}
+
 #[test]
 fn a_member_that_is_asked_to_give_up_or_acknowledges_is_answered_at_once() {
     let mut world = world("");

@@ -90,8 +90,8 @@ pub async fn held(
 }
 
 /// A client of another make, as far as it says itself.
-async fn connect_as(broker: &TestBroker, software: &str) -> Client {
-    let options = Options::default().with_software_name(software);
+async fn connect_as(broker: &TestBroker, software: &str, version: &str) -> Client {
+    let options = Options::default().with_software_name(software).with_software_version(version);
     Client { connection: Connection::open(&broker.bootstrap(), &options).await.unwrap() }
 }
 
@@ -144,7 +144,7 @@ async fn another_request_on_the_connection_ends_the_wait() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_next_heartbeat_is_asked_for_soon_when_one_could_not_be_held() {
     let broker = broker(true).await;
-    let client = connect_as(&broker, "thalweg").await;
+    let client = connect_as(&broker, "thalweg", "0.1.0").await;
     topic(&client).await;
     let epoch = join(&client, "ma").await;
     // One of a member that always has something to hear is followed by the next after the interval.
@@ -171,12 +171,24 @@ async fn the_next_heartbeat_is_asked_for_soon_when_one_could_not_be_held() {
     broker.shut_down().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_that_nobody_has_run_is_not_held() {
+    let broker = broker(true).await;
+    let client = connect_as(&broker, "apache-kafka-java", "3.8.1").await;
+    topic(&client).await;
+    let epoch = join(&client, "ma").await;
+    let answer = tokio::time::timeout(WAIT, beat(&client, bare("ma", epoch))).await.unwrap();
+    assert_eq!(answer.error_code, ErrorCode::NONE);
+    assert_eq!(metric(&broker, HELD), 0);
+    broker.shut_down().await;
+}
+
 /// The Java client takes a whole core while its next heartbeat is due and the last one is in flight. So it is never
 /// told an interval that is shorter than it may be held for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_java_client_is_never_asked_for_its_next_heartbeat_soon() {
     let broker = broker(true).await;
-    let client = connect_as(&broker, "apache-kafka-java").await;
+    let client = connect_as(&broker, "apache-kafka-java", "4.3.0").await;
     topic(&client).await;
     let epoch = join(&client, "ma").await;
     // What it acknowledges is held like any other.

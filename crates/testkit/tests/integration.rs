@@ -16,3 +16,4 @@ mod oracle;
 mod periodic;
 mod stalls;
 mod support;
+mod uncommitted;

@@ -34,7 +34,8 @@ pub(super) fn handle(context: &Context, scratch: &mut Scratch, body: &[u8]) -> H
             || (is_client_word(&request.client_software_name)
                 && is_client_word(&request.client_software_version));
         let response = if named {
-            scratch.heartbeats.set_software(&request.client_software_name);
+            let version = &request.client_software_version;
+            scratch.heartbeats.set_software(&request.client_software_name, version);
             answer(context)
         } else {
             ApiVersionsResponse { error_code: ErrorCode::INVALID_REQUEST, ..Default::default() }

@@ -15,7 +15,7 @@ use crate::broker::Broker;
 const MEMBERS_MAX: usize = 1024;
 const BYTES_MAX: usize = 64 << 10;
 
-/// Shared by what a connection has in hand; it ends with the last of it.
+/// Ends with the last request of the connection that is in hand.
 pub(crate) struct ConnectionMembers {
     broker: Arc<Broker>,
     /// Most connections never have any.
@@ -48,8 +48,8 @@ impl Noted {
 }
 
 impl ConnectionMembers {
-    pub(crate) fn new(broker: &Arc<Broker>) -> Arc<ConnectionMembers> {
-        Arc::new(ConnectionMembers { broker: Arc::clone(broker), noted: Mutex::default() })
+    pub(crate) fn new(broker: &Arc<Broker>) -> ConnectionMembers {
+        ConnectionMembers { broker: Arc::clone(broker), noted: Mutex::default() }
     }
 
     /// A member sends a request over the connection. Gives the connection's id if the coordinator will hear of

@@ -35,9 +35,8 @@ use thalweg_metadata::features::GROUP_VERSION;
 fn request_context(context: &Context) -> RequestContext {
     RequestContext {
         api_version: context.version,
-        client_id: context.client_id.to_string(),
-        // Java prints an address without a host name with a slash in front.
-        client_host: format!("/{}", context.peer.ip()),
+        client_id: Arc::clone(&context.client_id),
+        client_host: Arc::clone(context.peer.host()),
         random: context.broker.random_u128(),
         hold: None,
         connection: None,
@@ -50,14 +49,21 @@ pub(super) fn shards(broker: &Broker) -> u32 {
     table.by_name(OFFSETS_TOPIC).map_or(0, |topic| u32::try_from(topic.slots().len()).unwrap_or(0))
 }
 
-fn submit(context: &Context, group: &str, request: GroupRequest) -> Submitted<GroupResponse> {
-    submit_heartbeat(context, group, request, None)
+/// The partition of the groups' topic that a group lives in; `None` while there is no such topic.
+pub(super) fn partition_of(context: &Context, group: &str) -> Option<i32> {
+    let shards = shards(&context.broker);
+    (shards > 0).then(|| partition_for(group, shards))
 }
 
-/// Hands a heartbeat in whose answer may be kept back.
-pub(super) fn submit_heartbeat(
+/// Asks the shard of `group`.
+fn submit(context: &Context, group: &str, request: GroupRequest) -> Submitted<GroupResponse> {
+    submit_to(context, partition_of(context, group), request, None)
+}
+
+/// Asks the shard of a partition. `hold` is of a heartbeat whose answer may be kept back.
+pub(super) fn submit_to(
     context: &Context,
-    group: &str,
+    partition: Option<i32>,
     request: GroupRequest,
     hold: Option<&Arc<HeldHeartbeat>>,
 ) -> Submitted<GroupResponse> {
@@ -67,7 +73,7 @@ pub(super) fn submit_heartbeat(
         context: RequestContext { hold: hold.cloned(), connection, ..request_context(context) },
         request,
     };
-    context.broker.groups.submit(group, shards(&context.broker), submission)
+    context.broker.groups.submit(partition, submission)
 }
 
 /// The answer for the version asked in, or the one for a coordinator that went away.
@@ -82,8 +88,8 @@ async fn answer(
 macro_rules! one_group {
     ($name:ident, $request:ident, $response:ident, $variant:ident) => {
         pub(super) async fn $name(context: Context, request: $request, held: Charge) -> $response {
-            let submitted =
-                submit(&context, &request.group_id.clone(), GroupRequest::$variant(request));
+            let partition = partition_of(&context, &request.group_id);
+            let submitted = submit_to(&context, partition, GroupRequest::$variant(request), None);
             // The coordinator has consumed the request. What it keeps has an account of its own.
             drop(held);
             let gone = || {

@@ -1,7 +1,7 @@
 //! Heartbeats of members of groups, and how long their answers are kept back
 //! (`thalweg.group.heartbeat.push`; why: `thalweg_groups::HeldHeartbeat`).
 //!
-//! An answer is kept back only if the client is known to stand it, by the name of its software, and sends
+//! An answer is kept back only if the client is known to stand it, by name and release of its software, and sends
 //! nothing else on the connection that could not wait: one that fetches or produces on it never has a
 //! heartbeat held. It leaves at once when there is something to say, and when another request comes on the
 //! connection; at the latest when the next heartbeat is due, and well before the session ends.
@@ -12,8 +12,11 @@
 //! What a member of the classic protocol calls its heartbeat interval is not told to the coordinator. It is
 //! measured by the times at which heartbeats come.
 
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use thalweg_groups::{Due, GroupRequest, GroupResponse, HeldHeartbeat, HoldLimits};
@@ -22,12 +25,15 @@ use thalweg_wire::messages::{
     HeartbeatResponse, SyncGroupRequest, SyncGroupResponse,
 };
 use thalweg_wire::{ApiKey, ErrorCode, Message, Request};
+use tokio::time::Sleep;
 
-use super::groups::{has_consumer_protocol, submit_heartbeat};
-use super::request::Context;
-use super::{Handled, encode};
+use super::groups::{has_consumer_protocol, partition_of, submit_to};
+use super::request::{Context, Scratch};
+use super::{Handled, encode, reply};
 use crate::broker::Broker;
+use crate::coordinators::runtime::Submitted;
 use crate::net::budget::Charge;
+use crate::net::connection::Parked;
 use crate::net::frame::NextRequest;
 
 /// Part of the session timeout for which a heartbeat may be held whose client sends the next one by then, or
@@ -74,34 +80,95 @@ enum Client {
 }
 
 impl Client {
-    fn of(software: &str, key: ApiKey) -> Option<Client> {
-        match (software, key) {
-            ("apache-kafka-java" | "thalweg-bench", ApiKey::HEARTBEAT) => Some(Client::Pipelined),
-            ("apache-kafka-java" | "thalweg-bench", ApiKey::CONSUMER_GROUP_HEARTBEAT) => {
-                Some(Client::WaitsAtInterval)
-            }
-            ("thalweg", ApiKey::CONSUMER_GROUP_HEARTBEAT) => Some(Client::AdoptsInterval),
-            ("librdkafka" | "confluent-kafka-python", ApiKey::CONSUMER_GROUP_HEARTBEAT) => {
-                Some(Client::TimesOutAfterInterval)
-            }
-            ("librdkafka" | "confluent-kafka-python" | "thalweg", ApiKey::HEARTBEAT)
-            | (
-                "apache-kafka-java"
-                | "thalweg-bench"
-                | "librdkafka"
-                | "confluent-kafka-python"
-                | "thalweg",
-                ApiKey::SYNC_GROUP,
-            ) => Some(Client::OneInFlight),
-            _ => None,
-        }
+    /// How a client goes about what is held of such a request; `None` if it is not known to stand that.
+    fn of(software: &Software, key: ApiKey) -> Option<Client> {
+        let (since, client) = match key {
+            ApiKey::HEARTBEAT => software.known.classic,
+            ApiKey::SYNC_GROUP => (software.known.classic.0, Client::OneInFlight),
+            ApiKey::CONSUMER_GROUP_HEARTBEAT => software.known.consumer,
+            _ => return None,
+        };
+        (software.release >= since).then_some(client)
+    }
+}
+
+/// The major and the minor number of a release.
+type Release = (u32, u32);
+
+/// A client that stands it that a heartbeat is held: from which release on, and how it goes about heartbeats.
+#[derive(Debug)]
+struct Known {
+    software: &'static str,
+    classic: (Release, Client),
+    consumer: (Release, Client),
+}
+
+/// What `held_heartbeats.py` has found out of each, with the oldest release that it was run with.
+static KNOWN: [Known; 5] = [
+    Known {
+        software: "apache-kafka-java",
+        classic: ((2, 8), Client::Pipelined),
+        consumer: ((3, 9), Client::WaitsAtInterval),
+    },
+    LIBRDKAFKA,
+    // It has librdkafka's numbers.
+    Known { software: "confluent-kafka-python", ..LIBRDKAFKA },
+    Known {
+        software: "thalweg",
+        classic: ((0, 0), Client::OneInFlight),
+        consumer: ((0, 0), Client::AdoptsInterval),
+    },
+    // As Java's.
+    Known {
+        software: "thalweg-bench",
+        classic: ((0, 0), Client::Pipelined),
+        consumer: ((0, 0), Client::WaitsAtInterval),
+    },
+];
+
+const LIBRDKAFKA: Known = Known {
+    software: "librdkafka",
+    classic: ((2, 0), Client::OneInFlight),
+    consumer: ((2, 12), Client::TimesOutAfterInterval),
+};
+
+/// How versions of the Java client end that bear the numbers of the Confluent Platform, 7.9.0-ccs for 3.9.0.
+const PLATFORM: &str = "-ccs";
+const ENTERPRISE: &str = "-ce";
+
+/// The release of Apache Kafka in one of the Confluent Platform, as far as it may be one that is known.
+fn kafka_release(platform: Release) -> Option<Release> {
+    match platform {
+        (major @ 7.., minor) => Some((major - 4, minor)),
+        (6, minor) => Some((2, minor.checked_add(6)?)),
+        _ => None,
+    }
+}
+
+/// What a client says that it is.
+#[derive(Debug)]
+struct Software {
+    known: &'static Known,
+    release: Release,
+}
+
+impl Software {
+    /// A client that is in [`KNOWN`].
+    fn known(name: &str, version: &str) -> Option<Software> {
+        let known = KNOWN.iter().find(|known| known.software == name)?;
+        let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+        // A version that is none may be any.
+        let release = numbers.next().zip(numbers.next()).and_then(|(a, b)| a.ok().zip(b.ok()))?;
+        let is_platform = [PLATFORM, ENTERPRISE].iter().any(|suffix| version.ends_with(suffix));
+        let release = if is_platform { kafka_release(release)? } else { release };
+        Some(Software { known, release })
     }
 }
 
 /// What a connection knows that matters to heartbeats.
 #[derive(Debug, Default)]
 pub(crate) struct Heartbeats {
-    software: Option<Box<str>>,
+    software: Option<Software>,
     /// Records go over it: what comes behind a heartbeat would wait, and so would the heartbeat.
     carries_records: bool,
     interval: Interval,
@@ -121,10 +188,8 @@ struct LastHeartbeat {
 
 impl Heartbeats {
     /// The client has said what it is.
-    pub(crate) fn set_software(&mut self, software: &str) {
-        let known = [ApiKey::HEARTBEAT, ApiKey::CONSUMER_GROUP_HEARTBEAT];
-        let is_known = known.iter().any(|key| Client::of(software, *key).is_some());
-        self.software = is_known.then(|| software.into());
+    pub(crate) fn set_software(&mut self, name: &str, version: &str) {
+        self.software = Software::known(name, version);
     }
 
     /// A request has come.
@@ -140,7 +205,7 @@ impl Heartbeats {
 
     /// How a request that has just come may be held; `None` if it may not.
     fn arrived<R: Holdable>(&mut self, broker: &Broker, request: &R) -> Option<Hold> {
-        let client = Client::of(self.software.as_deref()?, R::API_KEY)?;
+        let client = Client::of(self.software.as_ref()?, R::API_KEY)?;
         if self.carries_records || !broker.groups.holds_heartbeats(request.group()) {
             return None;
         }
@@ -191,6 +256,11 @@ struct Hold {
 }
 
 impl Hold {
+    /// The heartbeat has been answered.
+    fn answered<R: Holdable>(&self, response: &R::Response) {
+        self.last.interval_ms.store(R::interval_ms(response).unwrap_or(0), Ordering::Relaxed);
+    }
+
     /// For how long an answer may be kept back.
     fn longest(&self, limits: HoldLimits) -> Duration {
         let ms = |ms: i32| Duration::from_millis(u64::try_from(ms).unwrap_or(0));
@@ -219,9 +289,14 @@ impl Hold {
 
 /// What is different between the requests that may be held: the heartbeats of the two protocols, and SyncGroup.
 pub(super) trait Holdable: Request<Response: Message + Send> + Send + 'static {
+    /// What is to be remembered of a request, so that it can be handled once more, besides the names that the
+    /// coordinator has of its group and member.
+    type Again: Send + Sync;
+
     fn group(&self) -> &str;
+    fn again(&self) -> Self::Again;
     /// The same request, without what the coordinator has taken note of when it has handled it once.
-    fn again(&self) -> Self;
+    fn repeat(again: &Self::Again, group: &str, member: &str) -> Self;
     fn into_request(self) -> GroupRequest;
     fn response(response: GroupResponse) -> Option<Self::Response>;
     fn error(code: ErrorCode) -> Self::Response;
@@ -262,14 +337,21 @@ macro_rules! holdable {
 }
 
 impl Holdable for HeartbeatRequest {
+    /// Generation and instance id.
+    type Again = (i32, Option<Box<str>>);
+
     holdable!(HeartbeatResponse, Heartbeat);
 
-    fn again(&self) -> HeartbeatRequest {
+    fn again(&self) -> Self::Again {
+        (self.generation_id, self.group_instance_id.as_deref().map(Box::from))
+    }
+
+    fn repeat((generation_id, instance_id): &Self::Again, group: &str, member: &str) -> Self {
         HeartbeatRequest {
-            group_id: self.group_id.clone(),
-            generation_id: self.generation_id,
-            member_id: self.member_id.clone(),
-            group_instance_id: self.group_instance_id.clone(),
+            group_id: group.to_owned(),
+            generation_id: *generation_id,
+            member_id: member.to_owned(),
+            group_instance_id: instance_id.as_deref().map(str::to_owned),
             ..Default::default()
         }
     }
@@ -286,10 +368,13 @@ impl Holdable for HeartbeatRequest {
 }
 
 impl Holdable for SyncGroupRequest {
+    /// All but the assignments. It is held rarely, and not for long.
+    type Again = Box<SyncGroupRequest>;
+
     holdable!(SyncGroupResponse, SyncGroup);
 
-    fn again(&self) -> SyncGroupRequest {
-        SyncGroupRequest {
+    fn again(&self) -> Self::Again {
+        Box::new(SyncGroupRequest {
             group_id: self.group_id.clone(),
             generation_id: self.generation_id,
             member_id: self.member_id.clone(),
@@ -297,7 +382,11 @@ impl Holdable for SyncGroupRequest {
             protocol_type: self.protocol_type.clone(),
             protocol_name: self.protocol_name.clone(),
             ..Default::default()
-        }
+        })
+    }
+
+    fn repeat(again: &Self::Again, _: &str, _: &str) -> Self {
+        SyncGroupRequest::clone(again)
     }
 
     fn is_served(_: &Context) -> bool {
@@ -312,14 +401,21 @@ impl Holdable for SyncGroupRequest {
 }
 
 impl Holdable for ConsumerGroupHeartbeatRequest {
+    /// Member epoch and instance id.
+    type Again = (i32, Option<Box<str>>);
+
     holdable!(ConsumerGroupHeartbeatResponse, ConsumerGroupHeartbeat);
 
-    fn again(&self) -> ConsumerGroupHeartbeatRequest {
+    fn again(&self) -> Self::Again {
+        (self.member_epoch, self.instance_id.as_deref().map(Box::from))
+    }
+
+    fn repeat((member_epoch, instance_id): &Self::Again, group: &str, member: &str) -> Self {
         ConsumerGroupHeartbeatRequest {
-            group_id: self.group_id.clone(),
-            member_id: self.member_id.clone(),
-            member_epoch: self.member_epoch,
-            instance_id: self.instance_id.clone(),
+            group_id: group.to_owned(),
+            member_id: member.to_owned(),
+            member_epoch: *member_epoch,
+            instance_id: instance_id.as_deref().map(str::to_owned),
             rebalance_timeout_ms: -1,
             ..Default::default()
         }
@@ -344,45 +440,82 @@ fn expedited_ms(interval_ms: i32) -> i32 {
     interval_ms.min(EXPEDITED_MS_MIN.max(interval_ms / 20))
 }
 
-/// Handles a request that may be held. What the coordinator keeps of it has an account of its own.
+/// Handles a request that may be held. The answer to most is there at once, and takes no memory of its own. What
+/// the coordinator keeps of the request has an account of its own.
 pub(super) fn handle<R: Holdable>(
     context: &Context,
-    heartbeats: &mut Heartbeats,
+    scratch: &mut Scratch,
     request: R,
-    held: Charge,
+    charge: Charge,
 ) -> Handled {
-    let hold = heartbeats.arrived(&context.broker, &request);
-    let context = context.clone();
-    let Some(hold) = hold else {
-        return Handled::Parked(Box::pin(async move {
-            let answer = ask(&context, request, Some(held), None).await;
-            encode(&context, &answer)
-        }));
+    if !R::is_served(context) {
+        let refused = R::error(ErrorCode::UNSUPPORTED_VERSION);
+        return reply(context, scratch, &refused);
+    }
+    let Some(hold) = scratch.heartbeats.arrived(&context.broker, &request) else {
+        return match submit(context, request, None) {
+            Submitted::Now(response) => {
+                reply(context, scratch, &response_of::<R>(context, Some(response)))
+            }
+            later @ Submitted::Later(_) => {
+                let context = context.clone();
+                Handled::Parked(Box::pin(async move {
+                    let response = response_of::<R>(&context, later.wait().await);
+                    encode(&context, &response)
+                }))
+            }
+        };
     };
-    let next = Arc::new(NextRequest::default());
-    let arrives = Arc::clone(&next);
-    let answer = async move {
-        let answer = hold_back(&context, request, held, &hold, &arrives).await;
-        hold.last.interval_ms.store(R::interval_ms(&answer).unwrap_or(0), Ordering::Relaxed);
-        encode(&context, &answer)
+    // From here on: the shard may hold a heartbeat whose answer waits for the log.
+    let heartbeat = Arc::new(match hold.client {
+        Client::AdoptsInterval | Client::WaitsAtInterval => HeldHeartbeat::with_acknowledgements(),
+        _ => HeldHeartbeat::default(),
+    });
+    let mut held = HeldRequest::<R> {
+        response: R::error(ErrorCode::NONE),
+        again: request.again(),
+        context: context.clone(),
+        waiting: Waiting(heartbeat),
+        next: Arc::default(),
+        begun: Instant::now(),
+        hold,
     };
-    Handled::Held(Box::pin(answer), next)
+    let next = Arc::clone(&held.next);
+    match submit(context, request, Some(&held.waiting.0)) {
+        Submitted::Now(response) => {
+            held.response = response_of::<R>(context, Some(response));
+            if held.limits().is_none() {
+                held.answer_at_once();
+                return reply(context, scratch, &held.response);
+            }
+            Handled::Held(Box::pin(async move { held.answer().await }), next)
+        }
+        later @ Submitted::Later(_) => {
+            let answer = async move {
+                held.response = response_of::<R>(&held.context, later.wait().await);
+                // All that is kept from here on are names that the coordinator knows, or the heartbeat would not
+                // be held. Until then they count as the request's.
+                drop(charge);
+                held.answer().await
+            };
+            Handled::Held(Box::pin(answer), next)
+        }
+    }
 }
 
 /// Hands a request to its coordinator.
-async fn ask<R: Holdable>(
+fn submit<R: Holdable>(
     context: &Context,
     request: R,
-    held: Option<Charge>,
     hold: Option<&Arc<HeldHeartbeat>>,
-) -> R::Response {
-    if !R::is_served(context) {
-        return R::error(ErrorCode::UNSUPPORTED_VERSION);
-    }
-    let group = request.group().to_owned();
-    let submitted = submit_heartbeat(context, &group, request.into_request(), hold);
-    drop(held);
-    match submitted.wait().await {
+) -> Submitted<GroupResponse> {
+    let partition = partition_of(context, request.group());
+    submit_to(context, partition, request.into_request(), hold)
+}
+
+/// The answer in the version asked in; `None` is that of a coordinator that went away.
+fn response_of<R: Holdable>(context: &Context, response: Option<GroupResponse>) -> R::Response {
+    match response {
         Some(response) => R::response(response.for_version(context.version))
             .unwrap_or_else(|| R::error(ErrorCode::UNKNOWN_SERVER_ERROR)),
         None => R::error(ErrorCode::NOT_COORDINATOR),
@@ -425,70 +558,106 @@ fn expedite<R: Holdable>(hold: &Hold, held: Duration, response: &mut R::Response
     }
 }
 
-/// The answer to a heartbeat, when there is something to say or the time is over.
-async fn hold_back<R: Holdable>(
-    context: &Context,
-    request: R,
-    charge: Charge,
-    hold: &Hold,
-    next: &NextRequest,
-) -> R::Response {
-    // From here on: the shard may hold a heartbeat whose answer waits for the log.
-    let waiting = Waiting(Arc::new(match hold.client {
-        Client::AdoptsInterval | Client::WaitsAtInterval => HeldHeartbeat::with_acknowledgements(),
-        _ => HeldHeartbeat::default(),
-    }));
-    let heartbeat = &waiting.0;
-    let begun = Instant::now();
-    // All that is kept while it is held: names that the coordinator knows, or it would not be. Until that is
-    // known they count as the request's.
-    let again = request.again();
-    let mut response = ask(context, request, None, Some(heartbeat)).await;
-    drop(charge);
-    // It may have been held before it failed, with an append that it waited for.
-    let Some(limits) = heartbeat.limits().filter(|_| R::is_ok(&response)) else {
-        // Not held, however long the log took.
-        expedite::<R>(hold, Duration::ZERO, &mut response);
-        return response;
-    };
-    let longest = hold.longest(limits);
-    let _counted = Counted::new(&context.broker);
-    let over = tokio::time::sleep_until((begun + longest).into());
-    tokio::pin!(over);
-    loop {
-        let released = async {
-            if std::future::poll_fn(|cx| heartbeat.poll_due(cx)).await == Due::Soon {
-                let released = std::future::poll_fn(|cx| heartbeat.poll_released(cx));
-                let _ = tokio::time::timeout(SOON, released).await;
-            }
-        };
-        tokio::select! {
-            biased;
-            // First: what there is to say goes out with the answer that another request ends, too.
-            () = released => {}
-            () = async { tokio::select! { () = next.arrived() => {}, () = &mut over => {} } } => {
-                if heartbeat.is_due() {
-                    // As one that may wait: a SyncGroup is told to join again for what is free.
-                    heartbeat.reset();
-                    response = ask(context, again, None, Some(heartbeat)).await;
-                } else if heartbeat.has_new_epoch() {
-                    response = ask(context, again, None, None).await;
-                }
-                expedite::<R>(hold, begun.elapsed(), &mut response);
-                break;
+/// A request whose answer may be kept back. There is one for each member whose heartbeat is held.
+struct HeldRequest<R: Holdable> {
+    context: Context,
+    /// What the coordinator has answered last.
+    response: R::Response,
+    again: R::Again,
+    hold: Hold,
+    waiting: Waiting,
+    next: Arc<NextRequest>,
+    begun: Instant,
+}
+
+impl<R: Holdable> HeldRequest<R> {
+    /// For how long it may be held; `None` if it is to be answered now. It may have been held before it failed,
+    /// with an append that it waited for.
+    fn limits(&self) -> Option<HoldLimits> {
+        self.waiting.0.limits().filter(|_| R::is_ok(&self.response))
+    }
+
+    /// It is not held, however long the log took.
+    fn answer_at_once(&mut self) {
+        expedite::<R>(&self.hold, Duration::ZERO, &mut self.response);
+        self.hold.answered::<R>(&self.response);
+    }
+
+    /// The answer, when there is something to say or the time is over.
+    async fn answer(&mut self) -> Parked {
+        match self.limits() {
+            None => self.answer_at_once(),
+            Some(limits) => {
+                self.hold_back(limits).await;
+                self.hold.answered::<R>(&self.response);
             }
         }
-        heartbeat.reset();
-        response = ask(context, again.again(), None, Some(heartbeat)).await;
-        if heartbeat.limits().is_none() || !R::is_ok(&response) {
-            context.broker.metrics.heartbeats_pushed.add(1);
-            expedite::<R>(hold, begun.elapsed(), &mut response);
+        encode(&self.context, &self.response)
+    }
+
+    async fn hold_back(&mut self, limits: HoldLimits) {
+        let heartbeat = Arc::clone(&self.waiting.0);
+        let broker = Arc::clone(&self.context.broker);
+        let _counted = Counted::new(&broker);
+        let longest = self.hold.longest(limits);
+        let mut over = pin!(tokio::time::sleep_until((self.begun + longest).into()));
+        loop {
+            // In a box: few are ever due soon.
+            let mut soon: Option<Pin<Box<Sleep>>> = None;
+            let is_released = poll_fn(|cx| {
+                // First: what there is to say goes out with the answer that another request ends, too.
+                match heartbeat.poll_due(cx) {
+                    Poll::Ready(Due::Now) => return Poll::Ready(true),
+                    Poll::Ready(Due::Soon) => {
+                        let soon = soon.get_or_insert_with(|| Box::pin(tokio::time::sleep(SOON)));
+                        let is_soon = soon.as_mut().poll(cx).is_ready();
+                        if is_soon || heartbeat.poll_released(cx).is_ready() {
+                            return Poll::Ready(true);
+                        }
+                    }
+                    Poll::Pending => {}
+                }
+                if self.next.poll_arrived(cx).is_ready() || over.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(false);
+                }
+                Poll::Pending
+            });
+            if is_released.await {
+                heartbeat.reset();
+                self.ask_again(true).await;
+                if self.limits().is_some() {
+                    continue;
+                }
+                broker.metrics.heartbeats_pushed.add(1);
+            } else if heartbeat.is_due() {
+                // As one that may wait: a SyncGroup is told to join again for what is free.
+                heartbeat.reset();
+                self.ask_again(true).await;
+            } else if heartbeat.has_new_epoch() {
+                self.ask_again(false).await;
+            }
             break;
         }
+        let held = self.begun.elapsed();
+        expedite::<R>(&self.hold, held, &mut self.response);
+        let held_ms = u64::try_from(held.as_millis()).unwrap_or(u64::MAX);
+        self.hold.last.held_ms.store(held_ms, Ordering::Relaxed);
     }
-    let held_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    hold.last.held_ms.store(held_ms, Ordering::Relaxed);
-    response
+
+    /// Has it handled once more. In a box, as it is not what most of the time is waited for.
+    fn ask_again(&mut self, may_hold: bool) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async move {
+            let heartbeat = &self.waiting.0;
+            let Some((group, member)) = heartbeat.names() else {
+                // It was held, so they are known.
+                self.response = R::error(ErrorCode::UNKNOWN_SERVER_ERROR);
+                return;
+            };
+            let request = R::repeat(&self.again, group, member);
+            let submitted = submit(&self.context, request, may_hold.then_some(heartbeat));
+            self.response = response_of::<R>(&self.context, submitted.wait().await);
+        })
+    }
 }
 
 #[cfg(test)]
@@ -571,9 +740,35 @@ mod tests {
     }
 
     #[test]
-    fn only_known_clients_are_held() {
-        assert_eq!(Client::of("kafkajs", ApiKey::HEARTBEAT), None);
-        assert_eq!(Client::of("apache-kafka-java", ApiKey::FETCH), None);
-        assert_eq!(Client::of("apache-kafka-java", ApiKey::HEARTBEAT), Some(Client::Pipelined));
+    fn only_known_clients_are_held_and_only_their_known_releases() {
+        let of = |name, version, key| Client::of(&Software::known(name, version)?, key);
+        assert_eq!(of("kafkajs", "2.2.4", ApiKey::HEARTBEAT), None);
+        let java = |version, key| of("apache-kafka-java", version, key);
+        assert_eq!(java("4.3.0", ApiKey::FETCH), None);
+        assert_eq!(java("4.3.0", ApiKey::HEARTBEAT), Some(Client::Pipelined));
+        assert_eq!(java("2.8.2", ApiKey::SYNC_GROUP), Some(Client::OneInFlight));
+        for version in ["2.7.2", "2", "", "unknown", "4294967296.0", "a.b"] {
+            assert_eq!(java(version, ApiKey::HEARTBEAT), None, "{version}");
+        }
+        let consumer = ApiKey::CONSUMER_GROUP_HEARTBEAT;
+        assert_eq!(java("3.8.1", consumer), None);
+        assert_eq!(java("10.0.0-SNAPSHOT", consumer), Some(Client::WaitsAtInterval));
+        // The Confluent Platform's numbers.
+        let pipelined = Some(Client::Pipelined);
+        for (version, held) in [
+            ("5.5.0-ccs", None),
+            ("6.1.9-ccs", None),
+            ("6.2.0-ccs", pipelined),
+            ("6.4294967295.0-ccs", None),
+            ("7.9.1-ce", pipelined),
+        ] {
+            assert_eq!(java(version, ApiKey::HEARTBEAT), held, "{version}");
+        }
+        assert_eq!(java("7.8.1-ccs", consumer), None);
+        assert_eq!(java("8.0.0-ccs", consumer), Some(Client::WaitsAtInterval));
+        let python = of("confluent-kafka-python", "2.16.1-rdkafka-2.16.1", ApiKey::HEARTBEAT);
+        assert_eq!(python, Some(Client::OneInFlight));
+        assert_eq!(of("librdkafka", "1.9.2", ApiKey::HEARTBEAT), None);
+        assert_eq!(of("thalweg", "0.1.0", consumer), Some(Client::AdoptsInterval));
     }
 }

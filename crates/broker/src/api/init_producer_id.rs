@@ -27,7 +27,7 @@ pub(super) async fn handle(
             ErrorCode::NOT_COORDINATOR
         };
         tracing::info!(
-            peer = %context.peer, transactional_id,
+            peer = %context.peer.address, transactional_id,
             "a transactional id was refused: transactions are not served yet"
         );
         return refuse(code);

@@ -136,7 +136,13 @@ async fn locate(
         (CONSUMER, false) => offsets.high_watermark,
         _ => offsets.log_end_offset,
     };
+    let not_available = match context.version {
+        ..5 => ErrorCode::LEADER_NOT_AVAILABLE,
+        _ => ErrorCode::OFFSET_NOT_AVAILABLE,
+    };
+    let is_behind = || from.replica_id == CONSUMER && partition.is_high_watermark_behind();
     match wanted.timestamp {
+        LATEST if is_behind() => Err(not_available),
         LATEST => Ok(Some((-1, last_fetchable, partition.leader().epoch))),
         EARLIEST | EARLIEST_LOCAL => {
             let start = offsets.log_start_offset;
@@ -150,6 +156,7 @@ async fn locate(
         // Nothing is in tiered storage.
         LATEST_TIERED | EARLIEST_PENDING_UPLOAD => Ok(Some((-1, -1, -1))),
         timestamp => {
+            let is_behind = is_behind();
             // Looks into batches on disk: not on a worker thread.
             let located = context
                 .broker
@@ -159,7 +166,10 @@ async fn locate(
                 .await
                 .map_err(|_| ErrorCode::KAFKA_STORAGE_ERROR)?
                 .map_err(|error| error.code())?;
-            Ok(located.filter(|(_, offset, _)| *offset < last_fetchable))
+            match located {
+                Some((_, offset, _)) if offset >= last_fetchable && is_behind => Err(not_available),
+                located => Ok(located.filter(|(_, offset, _)| *offset < last_fetchable)),
+            }
         }
     }
 }

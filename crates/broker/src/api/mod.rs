@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use thalweg_wire::{ApiKey, DecodeError, Message, Reader, Request};
+use thalweg_wire::{ApiKey, DecodeError, Message, Reader, Request, Writer};
 
 use crate::net::budget::Charge;
 use crate::net::buffers;
@@ -76,7 +76,7 @@ macro_rules! apis {
                 if context.api_key == <$held as Request>::API_KEY {
                     return match decode::<$held>(context, body, charge).await {
                         Ok((request, held)) => {
-                            heartbeat::handle(context, &mut scratch.heartbeats, request, held)
+                            heartbeat::handle(context, scratch, request, held)
                         }
                         Err(reason) => Handled::Close(reason),
                     };
@@ -198,19 +198,29 @@ async fn decode<R: Request>(
     }
 }
 
-/// The answer as a frame.
+/// Writes the answer to `frame`; what keeps that from being done closes the connection.
+fn write<M: Message>(context: &Context, frame: &mut Writer, response: &M) -> Result<(), String> {
+    context.begin(frame);
+    response.encode(frame, context.version).and_then(|()| frame.end_frame()).map_err(|error| {
+        let reason = format!("{} cannot be answered: {error}", context.api_key);
+        tracing::error!(reason, version = context.version, "an answer could not be encoded");
+        reason
+    })
+}
+
+/// The answer as a frame of its own.
 pub(crate) fn encode<M: Message>(context: &Context, response: &M) -> Parked {
     let mut frame = buffers::take_frame();
-    context.begin(&mut frame);
-    let close = response
-        .encode(&mut frame, context.version)
-        .and_then(|()| frame.end_frame())
-        .err()
-        .map(|error| format!("{} cannot be answered: {error}", context.api_key));
-    if let Some(reason) = &close {
-        tracing::error!(reason, version = context.version, "an answer could not be encoded");
-    }
+    let close = write(context, &mut frame, response).err();
     Parked { reply: Reply { frame, ..Reply::default() }, close }
+}
+
+/// The answer in the connection's frame.
+fn reply<M: Message>(context: &Context, scratch: &mut Scratch, response: &M) -> Handled {
+    match write(context, &mut scratch.reply.frame, response) {
+        Ok(()) => Handled::Reply,
+        Err(reason) => Handled::Close(reason),
+    }
 }
 
 /// Handles one request. Its bytes may be changed in place.

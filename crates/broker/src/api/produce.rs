@@ -5,11 +5,14 @@
 
 use std::cell::RefCell;
 use std::ops::Range;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use thalweg_records::BatchView;
-use thalweg_records::validate::{Failure, Origin, Progress, Reason, Validation};
+use thalweg_records::validate::{
+    Failure, Origin, Paused, Progress, Reason, Validated, Validation, ValidationConfig,
+};
 use thalweg_wire::messages::produce_request::ProduceRequestView;
 use thalweg_wire::messages::produce_response::{
     BatchIndexAndErrorMessageRef, LeaderIdAndEpochRef, NodeEndpointRef,
@@ -18,10 +21,16 @@ use thalweg_wire::messages::produce_response::{
 use thalweg_wire::{DecodeError, ErrorCode, Reader, Uuid};
 
 use crate::api::request::{Context, Scratch};
-use crate::net::connection::Handled;
-use crate::partition::{AppendFailure, Appending, Partition, Wakes};
+use crate::net::budget::Charge;
+use crate::net::connection::{Handled, Parked, Reply};
+use crate::partition::{
+    AppendFailure, AppendLater, AppendNow, Appended, Appending, DelayedProduce, Partition, Wakes,
+};
 use crate::topics::Topic;
 use crate::workspace;
+
+/// `acks` of a producer that waits for all in-sync replicas.
+const ALL: i16 = -1;
 
 /// Client id under which Kafka's tools may write to internal topics.
 const ADMIN_CLIENT: &str = "__admin_client";
@@ -32,6 +41,20 @@ struct Work {
     topics: Vec<TopicPart>,
     parts: Vec<Part>,
     wakes: Wakes,
+    /// What acks=all has to wait for.
+    uncommitted: Vec<Uncommitted>,
+    /// How long it may.
+    timeout: Duration,
+}
+
+/// An append that other replicas have to get.
+struct Uncommitted {
+    partition: Arc<Partition>,
+    /// Its place among the parts.
+    part: usize,
+    leader_epoch: i32,
+    /// Offset behind it.
+    required: i64,
 }
 
 /// Sets that a worker keeps, and the most partitions that one of them has room for.
@@ -50,6 +73,7 @@ impl Work {
     fn give(mut self) {
         self.topics.clear();
         self.parts.clear();
+        self.uncommitted.clear();
         self.wakes.wake();
         if self.parts.capacity() <= KEEP_PARTS && self.topics.capacity() <= KEEP_PARTS {
             KEPT.with_borrow_mut(|kept| {
@@ -80,6 +104,9 @@ struct PartResult {
     base_offset: i64,
     log_append_time_ms: i64,
     log_start_offset: i64,
+    /// Of an append: the offset behind it, and the epoch it is in.
+    end_offset: i64,
+    leader_epoch: i32,
     leader: Option<(i32, i32)>,
     /// Rare, so that a result stays small.
     details: Option<Box<Details>>,
@@ -120,6 +147,10 @@ fn range_in(whole: &[u8], part: &[u8]) -> Range<usize> {
 pub(super) async fn handle(context: &Context, scratch: &mut Scratch, body: &mut [u8]) -> Handled {
     let mut work = Work::take();
     let handled = handle_with(context, scratch, &mut work, body).await;
+    if !work.uncommitted.is_empty() {
+        context.broker.metrics.produces_parked.add(1);
+        return Handled::Parked(Box::pin(wait_committed(context.clone(), work.parked(body))));
+    }
     work.give();
     handled
 }
@@ -136,7 +167,7 @@ async fn handle_with(
     };
 
     let now = context.broker.clock.wall_ms();
-    if !matches!(acks, -1..=1) {
+    if !matches!(acks, ALL..=1) {
         for part in &mut work.parts {
             if part.result.error.is_ok() {
                 part.result = PartResult::error(ErrorCode::INVALID_REQUIRED_ACKS);
@@ -164,15 +195,37 @@ async fn handle_with(
                         continue;
                     }
                 };
+                if acks == ALL && partition.check_in_sync() == Err(ErrorCode::NOT_ENOUGH_REPLICAS) {
+                    part.result = PartResult::error(ErrorCode::NOT_ENOUGH_REPLICAS);
+                    continue;
+                }
                 let records = match &part.records {
                     Some(range) => &mut body[range.clone()],
                     None => &mut [],
                 };
-                part.result =
-                    append(context, &topic, partition, records, now, &mut appending).await;
+                part.result = match append(context, &topic, partition, records, now, &mut appending)
+                {
+                    Ok(result) => result,
+                    Err(rest) => rest.await,
+                };
+                // Where this broker has the only replica, what is written is committed. Asked after the append,
+                // which may have had to wait.
+                if acks == ALL && part.result.error.is_ok() && !partition.is_alone() {
+                    work.uncommitted.push(Uncommitted {
+                        partition: Arc::clone(partition),
+                        part: at,
+                        leader_epoch: part.result.leader_epoch,
+                        required: part.result.end_offset,
+                    });
+                }
             }
         }
         work.wakes.wake();
+    }
+    if !work.uncommitted.is_empty() {
+        // Its answer comes later: `handle` parks it.
+        work.timeout = timeout;
+        return Handled::NoReply;
     }
 
     if acks == 0 {
@@ -185,7 +238,10 @@ async fn handle_with(
         }
         return Handled::NoReply;
     }
-    respond(context, work, &mut scratch.reply.frame, body)
+    match respond(context, work, &mut scratch.reply.frame, body) {
+        Ok(()) => Handled::Reply,
+        Err(reason) => Handled::Close(reason),
+    }
 }
 
 /// Notes what the request asks for, and what can be refused before anything is looked at; gives its
@@ -242,54 +298,106 @@ fn has_transactional_records(work: &Work, body: &[u8]) -> bool {
     })
 }
 
-async fn append(
-    context: &Context,
+/// The rest of a partition's append. In a box: the future of each connection has room for all that it may wait
+/// for, and nearly all of them wait for something else.
+type Rest<'a> = Pin<Box<dyn Future<Output = PartResult> + Send + 'a>>;
+
+/// Appends a partition's records at once; or gives the rest of it, of a long batch, of one that is queued behind
+/// another one, and of a log directory that takes nothing at the moment.
+fn append<'a>(
+    context: &'a Context,
     topic: &Topic,
-    partition: &Arc<Partition>,
-    records: &mut [u8],
+    partition: &'a Arc<Partition>,
+    records: &'a mut [u8],
     now: i64,
-    appending: &mut Appending<'_>,
-) -> PartResult {
+    appending: &'a mut Appending<'_>,
+) -> Result<PartResult, Rest<'a>> {
     let settings = topic.settings();
     let mut scratch = workspace::validation();
-    let validated = {
-        let origin = Origin::Client { produce_version: context.version };
-        let mut validation =
-            Validation::new(records, &mut scratch, &settings.validation, origin, now);
-        loop {
-            match validation.step() {
-                Ok(Progress::Done(validated)) => break Ok(validated),
-                Ok(Progress::More) => {
-                    // A long one: readers of what is there need not wait for it.
-                    appending.wakes.wake();
-                    tokio::task::yield_now().await;
+    let origin = Origin::Client { produce_version: context.version };
+    let mut validation = Validation::new(records, &mut scratch, &settings.validation, origin, now);
+    let mut validated = match validation.step() {
+        Ok(Progress::Done(validated)) => validated,
+        Ok(Progress::More) => {
+            let paused = validation.pause();
+            return Err(Box::pin(async move {
+                let config = &settings.validation;
+                let validated =
+                    go_on_validating(paused, scratch, records, config, appending.wakes).await;
+                let mut validated = match validated {
+                    Ok(validated) => validated,
+                    Err(failure) => return refused(context, failure),
+                };
+                match partition.append(&mut validated, records, now, appending) {
+                    AppendNow::Done(result) => result_of(context, &validated, result),
+                    AppendNow::Later(later) => {
+                        append_later(context, partition, validated, later, records, appending).await
+                    }
                 }
-                Err(failure) => break Err(failure),
-            }
+            }));
         }
+        Err(failure) => return Ok(refused(context, failure)),
     };
     drop(scratch);
-    let mut validated = match validated {
-        Ok(validated) => validated,
-        Err(failure) => {
-            context.broker.metrics.invalid_batches.add(1);
-            return refused(failure);
+    match partition.append(&mut validated, records, now, appending) {
+        AppendNow::Done(result) => Ok(result_of(context, &validated, result)),
+        AppendNow::Later(later) => {
+            let rest = append_later(context, partition, validated, later, records, appending);
+            Err(Box::pin(rest))
         }
-    };
-    let bytes = validated.len as u64;
-    let count = validated.record_count;
-    let log_append_time_ms = validated.log_append_time.unwrap_or(-1);
-    match partition.append(&mut validated, records, now, appending).await {
+    }
+}
+
+/// Lets others run before each further step.
+async fn go_on_validating(
+    paused: Paused,
+    mut scratch: workspace::Lease,
+    records: &mut [u8],
+    config: &ValidationConfig,
+    wakes: &mut Wakes,
+) -> Result<Validated, Failure> {
+    let mut validation = paused.resume(records, &mut scratch, config);
+    loop {
+        // Readers of what is there need not wait for a long one.
+        wakes.wake();
+        tokio::task::yield_now().await;
+        if let Progress::Done(validated) = validation.step()? {
+            return Ok(validated);
+        }
+    }
+}
+
+async fn append_later(
+    context: &Context,
+    partition: &Arc<Partition>,
+    mut validated: Validated,
+    later: AppendLater,
+    records: &mut [u8],
+    appending: &mut Appending<'_>,
+) -> PartResult {
+    let result = partition.append_later(later, &mut validated, records, appending).await;
+    result_of(context, &validated, result)
+}
+
+/// What is answered for a batch that the log was asked to take.
+fn result_of(
+    context: &Context,
+    validated: &Validated,
+    result: Result<Appended, AppendFailure>,
+) -> PartResult {
+    match result {
         Ok(appended) => {
-            context.broker.metrics.appended(bytes, count);
+            context.broker.metrics.appended(validated.len as u64, validated.record_count);
             PartResult {
                 base_offset: appended.first_offset,
                 log_append_time_ms: if appended.duplicate {
                     appended.log_append_time_ms
                 } else {
-                    log_append_time_ms
+                    validated.log_append_time.unwrap_or(-1)
                 },
                 log_start_offset: appended.log_start_offset,
+                end_offset: appended.end_offset,
+                leader_epoch: appended.leader_epoch,
                 ..PartResult::default()
             }
         }
@@ -306,7 +414,8 @@ async fn append(
 }
 
 /// A batch that did not pass validation: Kafka names the records concerned.
-fn refused(failure: Failure) -> PartResult {
+fn refused(context: &Context, failure: Failure) -> PartResult {
+    context.broker.metrics.invalid_batches.add(1);
     let code = failure.reason.error_code();
     // Kafka gives a message only where single records are at fault.
     let message = failure.response_message();
@@ -321,12 +430,102 @@ fn refused(failure: Failure) -> PartResult {
     PartResult { details: Some(Box::new(Details { message, records })), ..PartResult::error(code) }
 }
 
+/// A request that waits, without its frame.
+struct ParkedProduce {
+    work: Work,
+    /// The topics' names, one behind the other.
+    names: Vec<u8>,
+}
+
+/// Partitions that a request may have to wait for without more memory being charged than its frame, which it
+/// gives back: every connection may have so many.
+const PARTITIONS_FREE: usize = 32;
+
+impl Work {
+    /// Memory for what a request holds while it waits, of what answers to fetches may have, so that nothing is
+    /// taken that other requests need, and of that an eighth at most. `None` where there is no room.
+    fn room_to_wait(&self, context: &Context) -> Option<Charge> {
+        let budget = &context.broker.fetch_budget;
+        let mut held = Charge::new(budget);
+        if self.parts.len() <= PARTITIONS_FREE {
+            return Some(held);
+        }
+        let bytes =
+            self.parts.len() * size_of::<Part>() + self.topics.len() * size_of::<TopicPart>();
+        (bytes <= budget.limit() / 8 && held.try_raise_to(bytes)).then_some(held)
+    }
+
+    /// What is needed for the answer; the frame is given back.
+    fn parked(mut self, body: &[u8]) -> ParkedProduce {
+        let mut names = Vec::new();
+        for topic in &mut self.topics {
+            let begin = names.len();
+            names.extend_from_slice(&body[topic.name.clone()]);
+            topic.name = begin..names.len();
+        }
+        ParkedProduce { work: self, names }
+    }
+}
+
+/// Leaves the partitions' lists when the request is over, also with its connection.
+struct Registered<'a> {
+    delayed: Arc<DelayedProduce>,
+    appends: &'a [Uncommitted],
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        for (number, append) in self.appends.iter().enumerate() {
+            // Who was told is in no list any more: looking for each among all that wait would cost their square.
+            if self.delayed.is_open(number) {
+                append.partition.leave_delayed(&self.delayed);
+            }
+        }
+    }
+}
+
+/// Waits until all in-sync replicas have what was appended, and answers.
+async fn wait_committed(context: Context, mut parked: ParkedProduce) -> Parked {
+    let appends = std::mem::take(&mut parked.work.uncommitted);
+    let delayed = DelayedProduce::new(appends.len());
+    let registered = Registered { delayed: Arc::clone(&delayed), appends: &appends };
+    for (number, append) in appends.iter().enumerate() {
+        let Uncommitted { partition, leader_epoch, required, .. } = append;
+        partition.wait_committed(*leader_epoch, *required, &delayed, number);
+    }
+    // A stop that began before this has told nobody. Nor does a request of many partitions wait that finds no room
+    // for what it holds meanwhile.
+    let room = parked.work.room_to_wait(&context);
+    let timeout = match room.is_none() || context.broker.is_stopping() {
+        true => Duration::ZERO,
+        false => parked.work.timeout,
+    };
+    let results = delayed.wait(timeout).await;
+    drop((registered, room));
+    for (append, code) in appends.iter().zip(results) {
+        // Its offset stays in the answer, as in Kafka's.
+        if code.is_err() {
+            let result = &mut parked.work.parts[append.part].result;
+            result.error = code;
+            if code == ErrorCode::NOT_LEADER_OR_FOLLOWER {
+                let leader = append.partition.leader();
+                result.leader = Some((leader.id, leader.epoch));
+            }
+        }
+    }
+    let mut reply = Reply::default();
+    let close = respond(&context, &parked.work, &mut reply.frame, &parked.names).err();
+    parked.work.give();
+    Parked { reply, close }
+}
+
+/// Writes the answer; `names` has the topics' names, where they lie. Its error is why the connection cannot go on.
 fn respond(
     context: &Context,
     work: &Work,
     frame: &mut thalweg_wire::Writer,
-    body: &[u8],
-) -> Handled {
+    names: &[u8],
+) -> Result<(), String> {
     let details: Vec<Vec<BatchIndexAndErrorMessageRef<'_>>> = work
         .parts
         .iter()
@@ -374,7 +573,7 @@ fn respond(
         .topics
         .iter()
         .map(|topic| TopicProduceResponseRef {
-            name: std::str::from_utf8(&body[topic.name.clone()]).unwrap_or_default(),
+            name: std::str::from_utf8(&names[topic.name.clone()]).unwrap_or_default(),
             topic_id: topic.id,
             partition_responses: &parts[topic.parts.clone()],
         })
@@ -395,10 +594,8 @@ fn respond(
     let response =
         ProduceResponseRef { responses: &topics, node_endpoints: &endpoints, throttle_time_ms: 0 };
     context.begin(frame);
-    match response.encode(frame, context.version).and_then(|()| frame.end_frame()) {
-        Ok(()) => Handled::Reply,
-        Err(error) => Handled::Close(format!("Produce cannot be answered: {error}")),
-    }
+    let encoded = response.encode(frame, context.version).and_then(|()| frame.end_frame());
+    encoded.map_err(|error| format!("Produce cannot be answered: {error}"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! A connection's requests: what their headers say, and what their handlers share.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 use thalweg_wire::{ApiKey, Reader, Writer};
 
@@ -13,19 +14,40 @@ use crate::net::connection::{Handled, Reply, Requests};
 use crate::net::listener::Listener;
 use crate::partition::AppendResults;
 
+/// Whom a connection's requests come from, and where to: the same for all of them.
+pub(crate) struct Peer {
+    pub(crate) broker: Arc<Broker>,
+    pub(crate) listener: Arc<Listener>,
+    pub(crate) address: SocketAddr,
+    host: OnceLock<Arc<str>>,
+    /// Whose coordinators hear of the connection's end.
+    pub(crate) members: ConnectionMembers,
+}
+
+impl Peer {
+    /// The address without its port, as Java prints one that has no host name: with a slash in front.
+    pub(crate) fn host(&self) -> &Arc<str> {
+        self.host.get_or_init(|| format!("/{}", self.address.ip()).into())
+    }
+}
+
 /// What a request says of itself, and whom it came from.
 #[derive(Clone)]
 pub(crate) struct Context {
-    pub(crate) broker: Arc<Broker>,
-    pub(crate) listener: Arc<Listener>,
-    pub(crate) peer: SocketAddr,
+    pub(crate) peer: Arc<Peer>,
     pub(crate) api_key: ApiKey,
     pub(crate) version: i16,
     pub(crate) correlation_id: i32,
     /// Empty when the client sent none, as Kafka treats it.
     pub(crate) client_id: Arc<str>,
-    /// Whose coordinators hear of the connection's end.
-    pub(crate) members: Arc<ConnectionMembers>,
+}
+
+impl Deref for Context {
+    type Target = Peer;
+
+    fn deref(&self) -> &Peer {
+        &self.peer
+    }
 }
 
 impl Context {
@@ -58,17 +80,21 @@ impl ConnectionRequests {
     pub(crate) fn new(
         broker: &Arc<Broker>,
         listener: &Arc<Listener>,
-        peer: SocketAddr,
+        address: SocketAddr,
     ) -> ConnectionRequests {
-        let context = Context {
+        let peer = Arc::new(Peer {
             broker: Arc::clone(broker),
             listener: Arc::clone(listener),
+            address,
+            host: OnceLock::new(),
+            members: ConnectionMembers::new(broker),
+        });
+        let context = Context {
             peer,
             api_key: ApiKey(0),
             version: 0,
             correlation_id: 0,
             client_id: Arc::from(""),
-            members: ConnectionMembers::new(broker),
         };
         ConnectionRequests { context, scratch: Scratch::default() }
     }

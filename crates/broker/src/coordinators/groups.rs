@@ -94,20 +94,19 @@ impl Groups {
         self.coordinator.close();
     }
 
-    /// Asks the shard of `group`, out of `partitions` that the topic has.
+    /// Asks the shard of a partition of the topic, if there is one.
     pub(crate) fn submit(
         &self,
-        group: &str,
-        partitions: u32,
+        partition: Option<i32>,
         submission: Submission,
     ) -> Submitted<GroupResponse> {
         if let Some(refused) = submission.precheck(&self.current.config.load()) {
             return Submitted::Now(refused);
         }
-        if partitions == 0 {
-            return Submitted::Now(submission.refused(ErrorCode::NOT_COORDINATOR));
+        match partition {
+            Some(partition) => self.coordinator.submit(partition, submission),
+            None => Submitted::Now(submission.refused(ErrorCode::NOT_COORDINATOR)),
         }
-        self.coordinator.submit(partition_for(group, partitions), submission)
     }
 
     /// Whether heartbeats of a group's members are held back until there is something to say.

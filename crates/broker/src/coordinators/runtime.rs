@@ -29,7 +29,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 
 use crate::clock::Clock;
-use crate::partition::{AppendFailure, Partition, SubmittedOwn};
+use crate::partition::{AppendFailure, HighWatermarkListener, Partition, SubmittedOwn};
 use crate::pool::Pool;
 
 pub(crate) use batches::compressed_len;
@@ -241,6 +241,8 @@ where
     /// Loads the partition and keeps its timers.
     fn start(self: &Arc<Self>, led: Arc<Led<S>>) {
         let index = led.partition.index;
+        let listener: Weak<dyn HighWatermarkListener> = led.me.clone();
+        led.partition.set_listener(listener);
         let loading = Arc::clone(&led);
         let runner = Runner::new((self.shard)(), self.config.runner);
         // An empty partition, which is the usual case for most of fifty, loads here and now.
@@ -474,6 +476,8 @@ where
             if !self.is_gone() {
                 state.runner = runner;
                 let now = self.clock.now();
+                // It may have risen since the load began.
+                state.runner.high_watermark(self.partition.log.high_watermark(), now);
                 for event in (self.initial)() {
                     state.runner.event(event, now);
                 }
@@ -687,6 +691,23 @@ where
             }
         }
         self.reload_if_failed(state);
+    }
+}
+
+/// Hears when other replicas have what was appended here: answers wait for that.
+impl<S> HighWatermarkListener for Led<S>
+where
+    S: Shard + Send + 'static,
+    S::Request: Send,
+    S::Response: Send + 'static,
+    S::Record: Send,
+    S::TimerKey: Send,
+    S::Then: Send,
+{
+    fn high_watermark_raised(&self) {
+        let Some(led) = self.me.upgrade() else { return };
+        let high_watermark = led.partition.log.high_watermark();
+        led.with(|runner, now| runner.high_watermark(high_watermark, now));
     }
 }
 

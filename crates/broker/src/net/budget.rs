@@ -92,10 +92,14 @@ impl Charge {
 
     /// Raises the charge to `bytes`, waiting until others have given enough back.
     pub(crate) async fn raise_to(&mut self, bytes: usize) {
+        if !self.try_raise_to(bytes) {
+            // In a box: there is room for this wait in the future of each connection, and few ever wait.
+            Box::pin(self.wait_to_raise(bytes)).await;
+        }
+    }
+
+    async fn wait_to_raise(&mut self, bytes: usize) {
         loop {
-            if self.try_raise_to(bytes) {
-                return;
-            }
             let budget = Arc::clone(&self.budget);
             let freed = budget.freed.notified();
             tokio::pin!(freed);

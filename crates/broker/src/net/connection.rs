@@ -22,6 +22,7 @@ use tokio::sync::watch;
 use super::budget::Charge;
 use super::buffers;
 use super::frame::{FrameError, FrameReader, NextRequest};
+use super::idle::Idle;
 use super::limits::{Permit, Socket};
 use super::send::{self, FileRange};
 use crate::broker::Broker;
@@ -98,6 +99,7 @@ pub(crate) fn serve<R: Requests>(
         requests,
         broker,
         stream,
+        idle: Idle::default(),
     };
     let broker = Arc::clone(&connection.broker);
     let mut cut_off = broker.cut_off.subscribe();
@@ -201,6 +203,7 @@ struct Connection<R> {
     requests: R,
     broker: Arc<Broker>,
     stream: TcpStream,
+    idle: Idle,
 }
 
 impl<R: Requests> Connection<R> {
@@ -208,15 +211,13 @@ impl<R: Requests> Connection<R> {
         let mut mute = Duration::ZERO;
         while turn.go_on() {
             if !mute.is_zero() {
-                tokio::select! {
-                    () = tokio::time::sleep(std::mem::take(&mut mute)) => {}
-                    closed = self.reader.watch_closed(&self.stream, None) => {
-                        return End::of_watch(closed);
-                    }
+                let muted = Box::pin(self.stay_mute(std::mem::take(&mut mute))).await;
+                if let Err(end) = muted {
+                    return end;
                 }
             }
-            let idle = self.broker.settings().idle_max;
-            let frame = match self.reader.next(&self.stream, idle).await {
+            self.idle.set_limit(self.broker.settings().idle_max);
+            let frame = match self.reader.next(&mut self.stream, &mut self.idle).await {
                 Ok(frame) => frame,
                 Err(FrameError::Closed) => return End::Peer,
                 Err(FrameError::BadLength(len)) => {
@@ -238,19 +239,19 @@ impl<R: Requests> Connection<R> {
                 Handled::Reply => {
                     let Reply { frame, files, mute: after } = self.requests.reply();
                     mute = *after;
-                    send::send(&self.stream, idle, frame, files).await
+                    send::send(&self.stream, &mut self.idle, frame, files).await
                 }
                 Handled::Parked(answer) => match self.parked(answer, None).await {
                     Ok(reply) => {
                         mute = reply.mute;
-                        self.send_parked(idle, reply).await
+                        self.send_parked(reply).await
                     }
                     Err(end) => return end,
                 },
                 Handled::Held(answer, next) => match self.parked(answer, Some(&next)).await {
                     Ok(reply) => {
                         mute = reply.mute;
-                        self.send_parked(idle, reply).await
+                        self.send_parked(reply).await
                     }
                     Err(end) => return end,
                 },
@@ -264,6 +265,14 @@ impl<R: Requests> Connection<R> {
         End::Shutdown
     }
 
+    /// Takes nothing more of the peer for so long.
+    async fn stay_mute(&mut self, time: Duration) -> Result<(), End> {
+        tokio::select! {
+            () = tokio::time::sleep(time) => Ok(()),
+            closed = self.reader.watch_closed(&mut self.stream, None) => Err(End::of_watch(closed)),
+        }
+    }
+
     /// Waits for the answer of a request that is parked.
     async fn parked(&mut self, answer: Answer, next: Option<&NextRequest>) -> Result<Reply, End> {
         // It brings a frame of its own when it is done; until then it keeps none.
@@ -271,7 +280,7 @@ impl<R: Requests> Connection<R> {
         let parked = tokio::select! {
             biased;
             parked = answer => parked,
-            closed = self.reader.watch_closed(&self.stream, next) => {
+            closed = self.reader.watch_closed(&mut self.stream, next) => {
                 return Err(End::of_watch(closed));
             }
         };
@@ -281,8 +290,8 @@ impl<R: Requests> Connection<R> {
         }
     }
 
-    async fn send_parked(&mut self, idle: Option<Duration>, reply: Reply) -> io::Result<()> {
-        let sent = send::send(&self.stream, idle, &reply.frame, &reply.files).await;
+    async fn send_parked(&mut self, reply: Reply) -> io::Result<()> {
+        let sent = send::send(&self.stream, &mut self.idle, &reply.frame, &reply.files).await;
         buffers::give_frame(reply.frame);
         sent
     }

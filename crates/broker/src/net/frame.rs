@@ -1,17 +1,20 @@
 //! Reads length-prefixed frames: a buffer grows with the bytes that arrive, never with the length
 //! that is claimed, and is charged to the budget before it grows.
 
+use std::future::poll_fn;
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 
+use bytes::BufMut;
+use parking_lot::Mutex;
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
 
 use super::budget::Charge;
 use super::buffers;
-use super::idle::ready;
+use super::idle::Idle;
 
 /// First piece of a frame's buffer; doubled from there.
 const FIRST: usize = 64 << 10;
@@ -28,23 +31,36 @@ const FRAME_COST: usize = 2 << 10;
 
 /// Whether the peer has sent more while a request of its is parked.
 #[derive(Debug, Default)]
-pub(crate) struct NextRequest {
-    has_arrived: AtomicBool,
-    notify: Notify,
+pub(crate) struct NextRequest(Mutex<Next>);
+
+#[derive(Debug, Default)]
+struct Next {
+    has_arrived: bool,
+    waker: Option<Waker>,
 }
 
 impl NextRequest {
     fn arrives(&self) {
-        if !self.has_arrived.swap(true, Ordering::Release) {
-            self.notify.notify_one();
+        let waker = {
+            let mut next = self.0.lock();
+            next.has_arrived = true;
+            next.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
         }
     }
 
-    /// Waits until it has.
-    pub(crate) async fn arrived(&self) {
-        while !self.has_arrived.load(Ordering::Acquire) {
-            self.notify.notified().await;
+    /// Whether it has; if not, `cx` is woken when it does.
+    pub(crate) fn poll_arrived(&self, cx: &Context<'_>) -> Poll<()> {
+        let mut next = self.0.lock();
+        if next.has_arrived {
+            return Poll::Ready(());
         }
+        if !next.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            next.waker = Some(cx.waker().clone());
+        }
+        Poll::Pending
     }
 }
 
@@ -109,11 +125,11 @@ impl FrameReader {
     }
 
     /// Waits for a whole frame; `Ok` is its place in [`Self::parts_mut`]. Cancel-safe: what was
-    /// received stays. A peer that sends nothing for longer than `idle` has timed out.
+    /// received stays. A peer that sends nothing for longer than `idle` allows has timed out.
     pub(crate) async fn next(
         &mut self,
-        stream: &TcpStream,
-        idle: Option<Duration>,
+        stream: &mut TcpStream,
+        idle: &mut Idle,
     ) -> Result<Range<usize>, FrameError> {
         if self.turn >= TURN {
             self.turn = 0;
@@ -126,7 +142,8 @@ impl FrameReader {
             if self.buffer.len() == self.start {
                 // Nothing here: an idle connection holds no memory.
                 self.release();
-                ready(idle, stream.readable()).await?;
+                let turn = &mut self.turn;
+                idle.ready(|cx| poll_readable(stream, turn, cx)).await?;
                 if self.buffer.capacity() == 0 {
                     self.buffer = buffers::take();
                 }
@@ -134,23 +151,22 @@ impl FrameReader {
             self.make_room().await;
             let before = self.buffer.len();
             let target = self.wanted().min(self.buffer.capacity());
-            match read_some(stream, &mut self.buffer, target - before) {
-                Ok(0) => {
+            match read_some(stream, &mut self.buffer, target - before).await? {
+                Some(0) => {
                     return Err(if before == self.start {
                         FrameError::Closed
                     } else {
                         FrameError::Io(io::ErrorKind::UnexpectedEof.into())
                     });
                 }
-                Ok(_) => {}
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    self.turn = 0;
+                Some(_) => {}
+                None => {
                     // After a probe the buffer goes back before waiting.
                     if before > self.start {
-                        ready(idle, stream.readable()).await?;
+                        let turn = &mut self.turn;
+                        idle.ready(|cx| poll_readable(stream, turn, cx)).await?;
                     }
                 }
-                Err(e) => return Err(e.into()),
             }
         }
     }
@@ -160,7 +176,7 @@ impl FrameReader {
     /// taken. Cancel-safe. `next`, if there is one, is told of what has come or comes.
     pub(crate) async fn watch_closed(
         &mut self,
-        stream: &TcpStream,
+        stream: &mut TcpStream,
         next: Option<&NextRequest>,
     ) -> io::Result<()> {
         if let Some(next) = next
@@ -169,7 +185,7 @@ impl FrameReader {
             next.arrives();
         }
         loop {
-            stream.readable().await?;
+            poll_fn(|cx| stream.poll_read_ready(cx)).await?;
             if self.buffer.capacity() == 0 {
                 // Taken only now, and given back below: a parked request holds no memory.
                 self.buffer = buffers::take();
@@ -180,19 +196,18 @@ impl FrameReader {
                 // The peer sends on; it is alive. Nothing more is read before the answer is out.
                 return std::future::pending().await;
             }
-            match read_some(stream, &mut self.buffer, room) {
-                Ok(0) => return Ok(()),
-                Ok(_) => {
+            match read_some(stream, &mut self.buffer, room).await? {
+                Some(0) => return Ok(()),
+                Some(_) => {
                     if let Some(next) = next {
                         next.arrives();
                     }
                 }
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                None => {
                     if self.buffer.is_empty() {
                         self.release();
                     }
                 }
-                Err(e) => return Err(e),
             }
         }
     }
@@ -244,15 +259,71 @@ impl FrameReader {
     }
 }
 
-/// Reads at most `room` bytes into the buffer's spare capacity.
-fn read_some(stream: &TcpStream, buffer: &mut Vec<u8>, room: usize) -> io::Result<usize> {
-    use bytes::BufMut;
-    let mut limited = (&mut *buffer).limit(room);
-    stream.try_read_buf(&mut limited)
+/// Whether there is something to read. Where there is not, others run meanwhile: it is a new turn then.
+fn poll_readable(
+    stream: &TcpStream,
+    turn: &mut usize,
+    cx: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
+    let ready = stream.poll_read_ready(cx);
+    if ready.is_pending() {
+        *turn = 0;
+    }
+    ready
+}
+
+/// Reads at most `room` bytes into the buffer's spare capacity, without waiting: `None` if nothing is there. A read
+/// that takes less than there is room for notes, too, that nothing more is there, which `try_read_buf` leaves to a
+/// second call of the system.
+async fn read_some(
+    stream: &mut TcpStream,
+    buffer: &mut Vec<u8>,
+    room: usize,
+) -> io::Result<Option<usize>> {
+    let mut limited = buffer.limit(room);
+    let mut read = pin!(stream.read_buf(&mut limited));
+    poll_fn(|cx| match read.as_mut().poll(cx) {
+        Poll::Ready(result) => Poll::Ready(result.map(Some)),
+        Poll::Pending => Poll::Ready(Ok(None)),
+    })
+    .await
 }
 
 impl Drop for FrameReader {
     fn drop(&mut self) {
         self.release();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Wakes(AtomicUsize);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn who_waits_for_the_next_request_is_woken_once_and_finds_it() {
+        let (first, second) = (Arc::new(Wakes::default()), Arc::new(Wakes::default()));
+        let next = NextRequest::default();
+        for wakes in [&first, &second] {
+            let waker = Waker::from(Arc::clone(wakes));
+            assert!(next.poll_arrived(&Context::from_waker(&waker)).is_pending());
+        }
+        next.arrives();
+        next.arrives();
+        // Who asked last is whom it concerns.
+        assert_eq!([&first, &second].map(|wakes| wakes.0.load(Ordering::SeqCst)), [0, 1]);
+        assert!(next.poll_arrived(&Context::from_waker(Waker::noop())).is_ready());
     }
 }

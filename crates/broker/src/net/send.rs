@@ -4,7 +4,6 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rustix::net::{SendAncillaryBuffer, SendFlags};
 use thalweg_log::OpenFile;
@@ -12,7 +11,7 @@ use thalweg_wire::{Segment, Writer};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use super::idle::ready;
+use super::idle::Idle;
 
 /// A range of a file that a frame refers to; `Segment::External::id` is its place in the list.
 #[derive(Clone, Debug)]
@@ -26,10 +25,10 @@ const SLICES_MAX: usize = 128;
 /// Most bytes one `sendfile` takes, so that one connection does not keep its worker for long.
 const SENDFILE_MAX: usize = 1 << 20;
 
-/// Sends all of the frame. A peer that takes nothing for longer than `idle` has timed out.
+/// Sends all of the frame. A peer that takes nothing for longer than `idle` allows has timed out.
 pub(crate) async fn send(
     stream: &TcpStream,
-    idle: Option<Duration>,
+    idle: &mut Idle,
     frame: &Writer,
     files: &[FileRange],
 ) -> io::Result<()> {
@@ -66,7 +65,7 @@ pub(crate) async fn send(
 
 async fn send_bytes(
     stream: &TcpStream,
-    idle: Option<Duration>,
+    idle: &mut Idle,
     slices: &[&[u8]],
     more: bool,
 ) -> io::Result<()> {
@@ -100,7 +99,7 @@ async fn send_bytes(
         match result {
             Ok(n) => sent += n,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                ready(idle, stream.writable()).await?
+                idle.ready(|cx| stream.poll_write_ready(cx)).await?
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
@@ -111,7 +110,7 @@ async fn send_bytes(
 
 async fn send_file(
     stream: &TcpStream,
-    idle: Option<Duration>,
+    idle: &mut Idle,
     range: &FileRange,
     len: usize,
 ) -> io::Result<()> {
@@ -131,7 +130,7 @@ async fn send_file(
             // and the system says that a socket has room only once after it was full.
             Ok(n) => offset += n as u64,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                ready(idle, stream.writable()).await?
+                idle.ready(|cx| stream.poll_write_ready(cx)).await?
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
@@ -143,6 +142,7 @@ async fn send_file(
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
+    use std::time::Duration;
 
     use thalweg_log::{Disk, Mode};
     use tokio::io::AsyncReadExt;
@@ -191,6 +191,7 @@ mod tests {
         let scratch = Scratch::new("slow");
         let (range, bytes) = file(&scratch.0, LEN + 1);
         let (ours, mut theirs) = connection().await;
+        let mut idle = Idle::default();
         let reading = tokio::spawn(async move {
             let (mut got, mut chunk) = (Vec::new(), vec![0; 50_000]);
             while got.len() < LEN {
@@ -201,7 +202,7 @@ mod tests {
             }
             got
         });
-        let sending = send_file(&ours, None, &range, LEN);
+        let sending = send_file(&ours, &mut idle, &range, LEN);
         tokio::time::timeout(DEADLINE, sending).await.unwrap().unwrap();
         let got = tokio::time::timeout(DEADLINE, reading).await.unwrap().unwrap();
         assert!(got == bytes[1..], "other bytes arrived");
@@ -228,7 +229,8 @@ mod tests {
             }
         };
         tokio::time::timeout(DEADLINE, room).await.unwrap();
-        let sending = send_file(&ours, None, &range, LEN);
+        let mut idle = Idle::default();
+        let sending = send_file(&ours, &mut idle, &range, LEN);
         let error = tokio::time::timeout(DEADLINE, sending).await.unwrap().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
@@ -238,8 +240,9 @@ mod tests {
         let scratch = Scratch::new("idle");
         let (range, _) = file(&scratch.0, LEN + 1);
         let (ours, _theirs) = connection().await;
-        let idle = Some(Duration::from_millis(50));
-        let sending = send_file(&ours, idle, &range, LEN);
+        let mut idle = Idle::default();
+        idle.set_limit(Some(Duration::from_millis(50)));
+        let sending = send_file(&ours, &mut idle, &range, LEN);
         let error = tokio::time::timeout(DEADLINE, sending).await.unwrap().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }

@@ -37,6 +37,20 @@ pub(crate) struct Appending<'a> {
     pub(crate) timeout: Duration,
 }
 
+/// What became of a producer's batch.
+pub(crate) enum AppendNow {
+    /// It was appended, or refused.
+    Done(Result<Appended, AppendFailure>),
+    /// It is queued behind another one, or its log directory has no room for it: [`Partition::append_later`] goes on.
+    Later(AppendLater),
+}
+
+/// An append that is not done.
+pub(crate) struct AppendLater {
+    submitted: Submitted,
+    context: AppendContext,
+}
+
 /// What became of a batch of this broker's own.
 #[derive(Debug)]
 pub(crate) enum SubmittedOwn {
@@ -52,6 +66,10 @@ pub(crate) enum SubmittedOwn {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Appended {
     pub(crate) first_offset: i64,
+    /// Offset behind it.
+    pub(crate) end_offset: i64,
+    /// Epoch in which it was appended; of a duplicate, in which it was found to be there.
+    pub(crate) leader_epoch: i32,
     pub(crate) log_start_offset: i64,
     /// Of a duplicate: what is answered for it.
     pub(crate) log_append_time_ms: i64,
@@ -181,29 +199,51 @@ impl Partition {
     }
 
     /// Appends a producer's validated batch; `records` are the bytes that were validated.
-    pub(crate) async fn append(
+    pub(crate) fn append(
         self: &Arc<Self>,
         validated: &mut Validated,
         records: &mut [u8],
         now_ms: i64,
         appending: &mut Appending<'_>,
-    ) -> Result<Appended, AppendFailure> {
-        let epoch = self.led_epoch().map_err(|leader| self.append_elsewhere(leader))?;
+    ) -> AppendNow {
+        let epoch = match self.led_epoch() {
+            Ok(epoch) => epoch,
+            Err(leader) => return AppendNow::Done(Err(self.append_elsewhere(leader))),
+        };
         let context = AppendContext {
             log_append_time: validated.log_append_time.unwrap_or(-1),
             ..AppendContext::client(epoch, now_ms)
         };
+        let waiter: Arc<dyn AppendWaiter> = Arc::clone(appending.results) as _;
+        let batch = validated.batch_mut(records);
+        // One append of a connection is in flight at a time.
+        match self.log.submit(batch, &context, &waiter, 0) {
+            Submitted::Done(result) => {
+                AppendNow::Done(self.client_appended(result, epoch, batch.len(), appending.wakes))
+            }
+            submitted => AppendNow::Later(AppendLater { submitted, context }),
+        }
+    }
+
+    /// Goes on with an append whose log directory could not take it at once, with the same arguments.
+    pub(crate) async fn append_later(
+        self: &Arc<Self>,
+        later: AppendLater,
+        validated: &mut Validated,
+        records: &mut [u8],
+        appending: &mut Appending<'_>,
+    ) -> Result<Appended, AppendFailure> {
+        let AppendLater { mut submitted, context } = later;
         let Appending { results, wakes, timeout } = appending;
         let waiter: Arc<dyn AppendWaiter> = Arc::clone(results) as _;
         let batch = validated.batch_mut(records);
+        let bytes = batch.len();
         let mut backoff = FULL_BACKOFF;
-        let info = loop {
-            // One append of a connection is in flight at a time.
-            match self.log.submit(batch, &context, &waiter, 0) {
+        let result = loop {
+            match submitted {
                 Submitted::Done(result) => break result,
                 Submitted::Queued => {
                     wakes.wake();
-                    let bytes = batch.len();
                     let waiting = Waiting { results, partition: self, bytes, is_over: false };
                     break waiting.result().await;
                 }
@@ -217,16 +257,34 @@ impl Partition {
                     *timeout = left;
                     tokio::time::sleep(backoff).await;
                     backoff = (backoff * 2).min(FULL_BACKOFF_MAX);
+                    submitted = self.log.submit(batch, &context, &waiter, 0);
                 }
             }
-        }
-        .map_err(|error| self.append_refused(error))?;
+        };
+        self.client_appended(result, context.leader_epoch, bytes, wakes)
+    }
+
+    /// A producer's batch was appended, or not.
+    fn client_appended(
+        self: &Arc<Self>,
+        result: Result<AppendInfo, AppendError>,
+        leader_epoch: i32,
+        bytes: usize,
+        wakes: &mut Wakes,
+    ) -> Result<Appended, AppendFailure> {
+        let info = result.map_err(|error| self.append_refused(error))?;
         if !info.duplicate {
-            self.log.advance_high_watermark(info.last_offset + 1);
-            wakes.add(self, batch.len());
+            if self.is_alone() {
+                self.log.advance_high_watermark(info.last_offset + 1);
+                wakes.add(self, bytes);
+            } else {
+                self.advance();
+            }
         }
         Ok(Appended {
             first_offset: info.first_offset,
+            end_offset: info.last_offset + 1,
+            leader_epoch,
             log_start_offset: info.log_start_offset,
             log_append_time_ms: info.log_append_time,
             duplicate: info.duplicate,
@@ -269,21 +327,25 @@ impl Partition {
         bytes: usize,
     ) -> Result<i64, AppendFailure> {
         let info = result.map_err(|error| self.append_refused(error))?;
-        self.committed(info.last_offset + 1, bytes);
+        self.written(info.last_offset + 1, bytes);
         Ok(info.first_offset)
     }
 
-    /// An append succeeded: with one replica that is when its records are committed.
+    /// An append succeeded.
     fn appended(&self, info: &AppendInfo, bytes: usize) {
         if !info.duplicate {
-            self.committed(info.last_offset + 1, bytes);
+            self.written(info.last_offset + 1, bytes);
         }
     }
 
-    /// Records up to `end` are committed: with one replica, that is when they are written.
-    fn committed(&self, end: i64, bytes: usize) {
-        self.log.advance_high_watermark(end);
-        self.wake_fetchers(bytes);
+    /// Records up to `end` are written: with one replica, that is when they are committed.
+    fn written(&self, end: i64, bytes: usize) {
+        if self.is_alone() {
+            self.log.advance_high_watermark(end);
+            self.wake_fetchers(bytes);
+        } else {
+            self.advance();
+        }
     }
 
     fn wake_fetchers(&self, bytes: usize) {

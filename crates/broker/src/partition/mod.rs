@@ -1,34 +1,91 @@
 //! A partition this broker has: its log, its leadership, and who waits for it. `append` is what is
-//! written to it, `read` what is read of it, `piece` the bytes that are found.
+//! written to it, `read` what is read of it, `piece` the bytes that are found, `delayed_produce` who waits until records
+//! are committed.
+//!
+//! Who is in sync, and so how far records are committed, `thalweg_replication` knows. Where this broker has the
+//! only replica, which is asked without a lock, a record is committed when it is written.
 
 mod append;
+mod delayed_produce;
 mod piece;
 mod read;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
+use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use thalweg_log::Log;
+use thalweg_metadata::image::{MetadataImage, Partition as Assignment};
+use thalweg_replication::{Acknowledged, Applied, Context, Offsets, Replica, Settings};
 use thalweg_wire::ErrorCode;
 
-pub(crate) use append::{AppendFailure, AppendResults, Appending, SubmittedOwn, Wakes};
+pub(crate) use append::{
+    AppendFailure, AppendLater, AppendNow, AppendResults, Appended, Appending, SubmittedOwn, Wakes,
+};
+pub(crate) use delayed_produce::DelayedProduce;
 pub(crate) use piece::Piece;
 pub(crate) use read::{ReadFailure, ReadRequest};
 
+use crate::clock::Clock;
+use crate::topics::TopicSettings;
 use crate::wait::WakeList;
+use delayed_produce::DelayedProduceList;
+
+/// What the partitions of a broker go by.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) node_id: i32,
+    pub(crate) clock: Clock,
+    /// The image in force.
+    pub(crate) image: ArcSwap<MetadataImage>,
+    /// `replica.lag.time.max.ms`
+    pub(crate) lag_time_max_ms: u64,
+}
+
+/// Hears when records of a partition are committed that it has not appended just now: a coordinator, whose
+/// answers wait for that.
+pub(crate) trait HighWatermarkListener: Send + Sync {
+    /// The high watermark has risen.
+    fn high_watermark_raised(&self);
+}
 
 /// A partition with a replica on this broker.
-#[derive(Debug)]
 pub(crate) struct Partition {
     pub(crate) topic: Arc<str>,
     pub(crate) index: i32,
     pub(crate) log: Arc<Log>,
     /// Fetches that wait for data.
     pub(crate) fetchers: WakeList,
-    leader: Mutex<Leader>,
+    /// Who waits until records are committed. Made when somebody does, which in most partitions nobody ever does.
+    waiting: OnceLock<Box<Waiting>>,
+    /// What this broker is to the partition.
+    replica: Mutex<Replica>,
     /// Epoch while this broker leads, -1 while it does not: read on every request.
     led_epoch: AtomicI32,
+    /// This broker leads, and there is no other replica: read on every append.
+    is_alone: AtomicBool,
+    /// Epoch since which this broker leads without a break: what it has appended since is still there.
+    led_since: AtomicI32,
+    shared: Arc<Shared>,
+    settings: Arc<ArcSwap<TopicSettings>>,
+}
+
+/// Who waits until records are committed.
+#[derive(Default)]
+struct Waiting {
+    delayed: DelayedProduceList,
+    listener: Mutex<Option<Weak<dyn HighWatermarkListener>>>,
+}
+
+impl std::fmt::Debug for Partition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Partition")
+            .field("topic", &self.topic)
+            .field("index", &self.index)
+            .field("led_epoch", &self.led_epoch)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Who leads.
@@ -40,49 +97,257 @@ pub(crate) struct Leader {
 }
 
 impl Partition {
-    pub(crate) fn new(topic: Arc<str>, index: i32, log: Arc<Log>) -> Partition {
+    pub(crate) fn new(
+        topic: Arc<str>,
+        index: i32,
+        log: Arc<Log>,
+        shared: Arc<Shared>,
+        settings: Arc<ArcSwap<TopicSettings>>,
+    ) -> Partition {
         Partition {
             topic,
             index,
             log,
             fetchers: WakeList::default(),
-            leader: Mutex::new(Leader { id: -1, epoch: -1, is_local: false }),
+            waiting: OnceLock::new(),
+            replica: Mutex::new(Replica::new(shared.node_id)),
             led_epoch: AtomicI32::new(-1),
+            is_alone: AtomicBool::new(false),
+            led_since: AtomicI32::new(-1),
+            shared,
+            settings,
         }
     }
 
     /// Who leads, as the metadata says.
     pub(crate) fn leader(&self) -> Leader {
-        *self.leader.lock()
+        let replica = self.replica.lock();
+        Leader {
+            id: replica.leader(),
+            epoch: replica.leader_epoch(),
+            is_local: replica.is_leader(),
+        }
     }
 
-    /// Sets who leads. Becoming leader in a new epoch notes where that epoch begins.
-    pub(crate) fn set_leader(&self, leader: Leader) {
-        let before = {
-            let mut current = self.leader.lock();
-            std::mem::replace(&mut *current, leader)
-        };
-        if !leader.is_local {
-            self.log.make_follower(leader.epoch);
-        } else if leader.epoch != before.epoch || !before.is_local {
-            self.log.make_leader(leader.epoch);
-            // The only replica in sync is this one: all it has is committed.
-            self.log.advance_high_watermark(self.log.log_end_offset());
+    /// What is so now, for the replica's state machine.
+    fn with_context<T>(&self, image: &MetadataImage, act: impl FnOnce(&Context<'_>) -> T) -> T {
+        let offsets = self.log.offsets();
+        let own = image.cluster.brokers.get(&self.shared.node_id);
+        act(&Context {
+            ms: self.shared.clock.monotonic_ms(),
+            log: Offsets {
+                log_start: offsets.log_start_offset,
+                high_watermark: offsets.high_watermark,
+                log_end: offsets.log_end_offset,
+            },
+            settings: self.replication_settings(),
+            broker_epoch: own.map_or(-1, |broker| broker.epoch),
+            brokers: image,
+        })
+    }
+
+    fn replication_settings(&self) -> Settings {
+        let min = self.settings.load().min_insync_replicas;
+        Settings {
+            lag_time_max_ms: self.shared.lag_time_max_ms,
+            min_insync_replicas: usize::try_from(min).unwrap_or(1).max(1),
         }
-        self.led_epoch.store(if leader.is_local { leader.epoch } else { -1 }, Ordering::Release);
+    }
+
+    /// What the metadata says of the partition: who leads, who is in sync. One caller at a time.
+    pub(crate) fn apply(&self, assignment: &Assignment, image: &MetadataImage) {
+        let before = self.leader();
+        let leads = assignment.leader == self.shared.node_id;
+        let is_new = assignment.leader_epoch > before.epoch
+            || assignment.leader_epoch == before.epoch && !before.is_local;
+        // First, so that nothing is appended in an older epoch behind where the new one begins.
+        if leads && is_new {
+            self.log.make_leader(assignment.leader_epoch);
+        }
+        let (applied, is_alone) = {
+            let mut replica = self.replica.lock();
+            let applied = self.with_context(image, |now| replica.apply(assignment, now));
+            (applied, replica.is_alone())
+        };
+        match applied {
+            Applied::Stale => return,
+            Applied::Follows { .. } => {
+                self.log.make_follower(assignment.leader_epoch);
+                self.leads_no_more();
+            }
+            Applied::Leads { is_new_leader, high_watermark, .. } => {
+                if is_new_leader {
+                    self.led_since.store(assignment.leader_epoch, Ordering::Release);
+                    // Of a leadership before, if another one may have been in between.
+                    self.answer_delayed(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+                }
+                if !is_alone {
+                    self.is_alone.store(false, Ordering::Release);
+                }
+                self.led_epoch.store(assignment.leader_epoch, Ordering::Release);
+                if high_watermark.is_some_and(|to| self.raise(to)) {
+                    self.tell_listener();
+                }
+                // Last: until then whoever appends goes by the replicas, and tells those who wait.
+                self.is_alone.store(is_alone, Ordering::Release);
+            }
+        }
         // Pairs with `go_offline`: the directory failed before this looked, or after the store.
         if self.log.dir().check().is_err() {
             self.go_offline();
+            self.answer_waiting(ErrorCode::KAFKA_STORAGE_ERROR);
         }
-        if before != leader {
+        if before != self.leader() {
             self.fetchers.wake_all();
         }
+    }
+
+    /// The partition is deleted, or moves to other brokers.
+    pub(crate) fn resign(&self) {
+        let epoch = {
+            let mut replica = self.replica.lock();
+            replica.resign();
+            replica.leader_epoch()
+        };
+        self.log.make_follower(epoch);
+        self.leads_no_more();
+        self.fetchers.wake_all();
+    }
+
+    fn leads_no_more(&self) {
+        self.led_epoch.store(-1, Ordering::Release);
+        self.is_alone.store(false, Ordering::Release);
+        self.answer_delayed(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    }
+
+    /// Who waits, if anybody does or has. What is told to them is so before this is called.
+    fn waiting(&self) -> Option<&Waiting> {
+        // Pairs with the fence in `wait_committed`: either it sees what is so, or is seen here.
+        std::sync::atomic::fence(Ordering::SeqCst);
+        self.waiting.get().map(|waiting| &**waiting)
+    }
+
+    fn answer_delayed(&self, code: ErrorCode) {
+        if let Some(waiting) = self.waiting() {
+            waiting.delayed.lost(code);
+        }
+    }
+
+    /// Whether this broker leads and has the only replica: what is written is committed.
+    #[inline]
+    pub(crate) fn is_alone(&self) -> bool {
+        self.is_alone.load(Ordering::Acquire)
+    }
+
+    /// Whether acks=all may append now.
+    pub(crate) fn check_in_sync(&self) -> Result<(), ErrorCode> {
+        if self.is_alone() {
+            return Ok(());
+        }
+        self.replica.lock().check_append(self.replication_settings())
+    }
+
+    /// Whether what earlier leaders committed may lie beyond the high watermark that is known here: until this
+    /// leader's epoch is begun, an offset behind all that is committed would go back (KIP-207).
+    pub(crate) fn is_high_watermark_behind(&self) -> bool {
+        !self.is_alone()
+            && self.replica.lock().epoch_start().is_some_and(|at| at > self.log.high_watermark())
+    }
+
+    /// Looks how far records are committed, of a partition with other replicas: after an append. The listener is
+    /// not told: a coordinator looks after its own appends, which are all there are, and holds its lock.
+    fn advance(&self) {
+        let image = self.shared.image.load();
+        let risen = {
+            let replica = self.replica.lock();
+            self.with_context(&image, |now| replica.advance(now))
+        };
+        if let Some(high_watermark) = risen {
+            self.raise(high_watermark);
+        }
+    }
+
+    /// Records up to `high_watermark` are committed, which had to wait for other replicas.
+    fn raise(&self, high_watermark: i64) -> bool {
+        if !self.log.advance_high_watermark(high_watermark) {
+            return false;
+        }
+        self.tell_committed();
+        // How many bytes these are is not known here: who waits for more than there is looks and waits on.
+        self.fetchers.add(i64::MAX);
+        true
+    }
+
+    /// Tells the appends that are committed what became of them.
+    fn tell_committed(&self) {
+        let Some(waiting) = self.waiting() else { return };
+        let image = self.shared.image.load();
+        let (high_watermark, acknowledged) = {
+            let replica = self.replica.lock();
+            self.with_context(&image, |now| {
+                let high_watermark = now.log.high_watermark;
+                (high_watermark, replica.acknowledged(high_watermark, now))
+            })
+        };
+        let result = match acknowledged {
+            Acknowledged::NotYet => return,
+            Acknowledged::Committed => ErrorCode::NONE,
+            Acknowledged::TooFew => ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+            Acknowledged::NotLeader => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+        };
+        waiting.delayed.committed(high_watermark, result);
+    }
+
+    /// A request waits until what was appended in `epoch` before `required` is committed.
+    pub(crate) fn wait_committed(
+        &self,
+        epoch: i32,
+        required: i64,
+        delayed: &Arc<DelayedProduce>,
+        number: usize,
+    ) {
+        self.waiting.get_or_init(Box::default).delayed.register(required, delayed, number);
+        // What happened between the append and the registration told nobody.
+        std::sync::atomic::fence(Ordering::SeqCst);
+        if self.led_epoch().is_ok() && epoch >= self.led_since.load(Ordering::Acquire) {
+            self.tell_committed();
+        } else {
+            delayed.set(number, self.not_led_code());
+        }
+    }
+
+    /// All that wait are answered now: the broker stops, or the partition's directory failed. Takes no lock
+    /// but those of the lists.
+    pub(crate) fn answer_waiting(&self, code: ErrorCode) {
+        self.answer_delayed(code);
+        self.fetchers.wake_all();
+    }
+
+    /// A request waits no more.
+    pub(crate) fn leave_delayed(&self, delayed: &Arc<DelayedProduce>) {
+        if let Some(waiting) = self.waiting() {
+            waiting.delayed.leave(delayed);
+        }
+    }
+
+    fn tell_listener(&self) {
+        let waiting = self.waiting();
+        let listener = waiting.and_then(|waiting| waiting.listener.lock().clone());
+        if let Some(listener) = listener.and_then(|listener| listener.upgrade()) {
+            listener.high_watermark_raised();
+        }
+    }
+
+    /// Who hears of it when records are committed by what other brokers do.
+    pub(crate) fn set_listener(&self, listener: Weak<dyn HighWatermarkListener>) {
+        *self.waiting.get_or_init(Box::default).listener.lock() = Some(listener);
     }
 
     /// The partition's directory failed: this broker leads it no more, whatever the metadata still
     /// says. Takes no lock.
     pub(crate) fn go_offline(&self) {
         self.led_epoch.store(-1, Ordering::Release);
+        self.is_alone.store(false, Ordering::Release);
     }
 
     /// The code for a request that needs the leader, where this broker is not. A directory that is
@@ -109,5 +374,210 @@ impl Partition {
     /// Largest batch that may be appended.
     pub(crate) fn max_message_bytes(&self) -> usize {
         self.log.config().max_message_bytes as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use thalweg_log::testing::{BatchSpec, TempDir};
+    use thalweg_log::{AppendWaiter, CreateRequest, LogConfig, LogManager, ManagerConfig};
+    use thalweg_wire::Uuid;
+
+    use super::testing::assignment;
+    use super::*;
+
+    struct World {
+        _dir: TempDir,
+        _logs: LogManager,
+        partition: Partition,
+    }
+
+    fn world(min_insync_replicas: i32) -> World {
+        let dir = TempDir::new();
+        let mut config =
+            ManagerConfig::new(vec![dir.path().to_path_buf()], 1, LogConfig::default(), 0);
+        config.cluster_id = Some("test".into());
+        let (logs, _) = LogManager::open(config).unwrap();
+        let log = logs.create(&CreateRequest::new("t", 0, Uuid([7; 16])), 0).unwrap();
+        let partition = Partition::of_broker_1("t", log, min_insync_replicas);
+        World { _dir: dir, _logs: logs, partition }
+    }
+
+    fn append(partition: &Partition, epoch: i32) {
+        let waiter: Arc<dyn AppendWaiter> = Arc::<AppendResults>::default();
+        let mut batch = BatchSpec::new(0, 1).build();
+        let appended = partition.submit_own(&mut batch, epoch, 0, &waiter, 0);
+        assert!(matches!(appended, SubmittedOwn::Done(Ok(_))), "{appended:?}");
+    }
+
+    /// What became of the appends up to each offset.
+    async fn results(
+        partition: &Partition,
+        epoch: i32,
+        required: &[i64],
+        then: impl FnOnce(),
+    ) -> Vec<ErrorCode> {
+        let delayed = DelayedProduce::new(required.len());
+        for (number, required) in required.iter().enumerate() {
+            partition.wait_committed(epoch, *required, &delayed, number);
+        }
+        then();
+        let results = delayed.wait(Duration::from_millis(1)).await;
+        partition.leave_delayed(&delayed);
+        results
+    }
+
+    #[tokio::test]
+    async fn what_other_replicas_have_not_is_not_committed() {
+        let World { partition, .. } = &world(1);
+        partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
+        append(partition, 0);
+        append(partition, 0);
+        assert_eq!((partition.log.log_end_offset(), partition.log.high_watermark()), (2, 0));
+        let open = [ErrorCode::REQUEST_TIMED_OUT; 2];
+        assert_eq!(results(partition, 0, &[1, 2], || {}).await, open);
+        // The follower leaves the ISR.
+        let shrinks = || partition.assign(&assignment(0, 2, &[1, 2], &[1]));
+        assert_eq!(results(partition, 0, &[1, 2], shrinks).await, [ErrorCode::NONE; 2]);
+        assert_eq!(partition.log.high_watermark(), 2);
+        // Who asks late is told at once; the next append is committed when it is written.
+        assert_eq!(results(partition, 0, &[2], || {}).await, [ErrorCode::NONE]);
+        append(partition, 0);
+        assert_eq!(partition.log.high_watermark(), 3);
+        assert!(!partition.is_alone());
+        partition.assign(&assignment(0, 3, &[1], &[1]));
+        assert!(partition.is_alone());
+    }
+
+    #[test]
+    fn a_new_leader_does_not_know_how_far_the_one_before_had_committed() {
+        let World { partition, .. } = &world(1);
+        partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
+        append(partition, 0);
+        assert!(!partition.is_high_watermark_behind(), "nobody led before");
+        partition.assign(&assignment(1, 2, &[1, 2], &[1, 2]));
+        append(partition, 1);
+        assert!(partition.is_high_watermark_behind());
+        partition.assign(&assignment(1, 3, &[1, 2], &[1]));
+        assert!(!partition.is_high_watermark_behind());
+        partition.assign(&assignment(1, 4, &[1], &[1]));
+        assert!(!partition.is_high_watermark_behind());
+    }
+
+    #[tokio::test]
+    async fn fewer_in_sync_replicas_than_must_be_commit_nothing() {
+        let World { partition, .. } = &world(2);
+        partition.assign(&assignment(0, 1, &[1, 2, 3], &[1]));
+        assert_eq!(partition.check_in_sync(), Err(ErrorCode::NOT_ENOUGH_REPLICAS));
+        append(partition, 0);
+        assert_eq!(partition.log.high_watermark(), 0);
+        partition.assign(&assignment(0, 2, &[1], &[1]));
+        assert_eq!((partition.check_in_sync(), partition.log.high_watermark()), (Ok(()), 1));
+    }
+
+    #[tokio::test]
+    async fn who_waits_hears_when_the_leadership_ends() {
+        let World { partition, .. } = &world(1);
+        partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
+        append(partition, 0);
+        let lost = [ErrorCode::NOT_LEADER_OR_FOLLOWER];
+        let moves =
+            || partition.assign(&Assignment { leader: 2, ..assignment(1, 2, &[1, 2], &[1, 2]) });
+        assert_eq!(results(partition, 0, &[1], moves).await, lost);
+        // Another leadership's records may be others.
+        partition.assign(&assignment(2, 3, &[1, 2], &[1]));
+        assert_eq!(results(partition, 0, &[1], || {}).await, lost);
+        partition.assign(&assignment(3, 4, &[1, 2], &[1, 2]));
+        append(partition, 3);
+        // Elected again without a break: the records are there.
+        let elected_again = || partition.assign(&assignment(4, 5, &[1, 2], &[1]));
+        assert_eq!(results(partition, 3, &[2], elected_again).await, [ErrorCode::NONE]);
+        assert_eq!(results(partition, 3, &[2], || {}).await, [ErrorCode::NONE]);
+        // Not without a break: another broker may have led in epoch 5.
+        partition.assign(&assignment(4, 6, &[1, 2], &[1, 2]));
+        append(partition, 4);
+        let with_gap = || partition.assign(&assignment(6, 7, &[1, 2], &[1]));
+        assert_eq!(results(partition, 4, &[3], with_gap).await, lost);
+        assert_eq!(results(partition, 4, &[3], || {}).await, lost);
+        assert_eq!(results(partition, 6, &[9], || partition.resign()).await, lost);
+        assert_eq!(partition.led_epoch(), Err((-1, 6)));
+    }
+
+    #[test]
+    fn metadata_that_is_old_changes_nothing() {
+        let World { partition, .. } = &world(1);
+        partition.assign(&assignment(4, 7, &[1], &[1]));
+        partition.assign(&Assignment { leader: 2, ..assignment(3, 6, &[1, 2], &[1, 2]) });
+        assert_eq!((partition.led_epoch(), partition.is_alone()), (Ok(4), true));
+        append(partition, 4);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// Settings of a topic that asks for so many in-sync replicas.
+    fn settings(min_insync_replicas: i32) -> Arc<ArcSwap<TopicSettings>> {
+        let settings = TopicSettings { min_insync_replicas, ..crate::topic_settings::defaults() };
+        Arc::new(ArcSwap::from_pointee(settings))
+    }
+
+    /// What the metadata says of a partition that broker 1 leads.
+    pub(crate) fn assignment(
+        leader_epoch: i32,
+        partition_epoch: i32,
+        replicas: &[i32],
+        isr: &[i32],
+    ) -> Assignment {
+        Assignment {
+            replicas: replicas.to_vec(),
+            directories: Vec::new(),
+            isr: isr.to_vec(),
+            removing_replicas: Vec::new(),
+            adding_replicas: Vec::new(),
+            elr: Vec::new(),
+            last_known_elr: Vec::new(),
+            leader: 1,
+            is_recovering: false,
+            leader_epoch,
+            partition_epoch,
+        }
+    }
+
+    impl Partition {
+        /// A partition of broker 1 that asks for so many in-sync replicas.
+        pub(crate) fn of_broker_1(
+            topic: &str,
+            log: Arc<Log>,
+            min_insync_replicas: i32,
+        ) -> Partition {
+            let shared = Arc::new(Shared {
+                node_id: 1,
+                clock: Clock::new(),
+                image: ArcSwap::from_pointee(MetadataImage::empty()),
+                lag_time_max_ms: 30_000,
+            });
+            Partition::new(topic.into(), 0, log, shared, settings(min_insync_replicas))
+        }
+
+        /// The metadata says this.
+        pub(crate) fn assign(&self, assignment: &Assignment) {
+            self.apply(assignment, &self.shared.image.load());
+        }
+
+        /// What [`Partition::go_offline`] did is undone, which does not happen to a broker.
+        pub(crate) fn go_online(&self) {
+            let replica = self.replica.lock();
+            self.is_alone.store(replica.is_alone(), Ordering::Release);
+            self.led_epoch.store(replica.leader_epoch(), Ordering::Release);
+        }
+
+        /// Broker 1 leads, without other replicas.
+        pub(crate) fn lead_alone(&self, epoch: i32) {
+            self.assign(&assignment(epoch, epoch, &[1], &[1]));
+        }
     }
 }

@@ -35,7 +35,7 @@ pub(super) enum BenchCommand {
 #[derive(Args, Clone)]
 pub(super) struct Target {
     /// Brokers to begin with: host:port,host:port.
-    #[arg(long, default_value = "127.0.0.1:9092")]
+    #[arg(short, long = "bootstrap-server", alias = "bootstrap", default_value = "127.0.0.1:9092")]
     pub bootstrap: String,
     /// Topic; created if it is missing.
     #[arg(long, default_value = "bench")]

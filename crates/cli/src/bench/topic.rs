@@ -6,10 +6,13 @@ use std::time::{Duration, Instant};
 use thalweg::Topic;
 use thalweg::error::code_name;
 use thalweg::{Cluster, Connection};
+use thalweg_wire::messages::create_partitions_request::CreatePartitionsTopic;
 use thalweg_wire::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
 use thalweg_wire::messages::delete_topics_request::DeleteTopicState;
 use thalweg_wire::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
-use thalweg_wire::messages::{CreateTopicsRequest, DeleteTopicsRequest, ListOffsetsRequest};
+use thalweg_wire::messages::{
+    CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest, ListOffsetsRequest,
+};
 use thalweg_wire::{ErrorCode, Uuid};
 
 use super::BenchError;
@@ -18,6 +21,8 @@ use super::args::Target;
 /// Time for a topic to get leaders, or to be gone.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
+/// Partitions that one request makes at most. A controller's batch has at most 10 000 records, one for each.
+const MADE_AT_ONCE_MAX: i32 = 9_000;
 /// The offset asked for with ListOffsets.
 pub const EARLIEST: i64 = -2;
 /// The offset asked for with ListOffsets.
@@ -33,7 +38,7 @@ pub async fn prepare(
         delete(cluster, target).await?;
     }
     let deadline = Instant::now() + TIMEOUT;
-    let mut created = false;
+    let (mut created, mut is_growing) = (false, false);
     loop {
         let (metadata, failed) = cluster.refresh(&[&target.topic]).await?;
         if let Some(topic) = metadata.topics.get(&target.topic)
@@ -44,6 +49,10 @@ pub async fn prepare(
             if let Some(wanted) = target.partitions
                 && usize::try_from(wanted) != Ok(count)
             {
+                if is_growing && Instant::now() < deadline {
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                }
                 return Err(wrong(
                     target,
                     format!("has {count} partitions, not {wanted} (--recreate deletes it first)"),
@@ -56,7 +65,7 @@ pub async fn prepare(
             if !create {
                 return Err(wrong(target, "does not exist"));
             }
-            make(cluster, target).await?;
+            is_growing = make(cluster, target).await?;
             created = true;
         } else if Instant::now() > deadline {
             return Err(wrong(target, format!("has no leaders: {}", code_name(code))));
@@ -66,7 +75,8 @@ pub async fn prepare(
     }
 }
 
-async fn make(cluster: &Cluster, target: &Target) -> Result<(), BenchError> {
+/// Makes the topic. Says whether it may not have all of its partitions yet.
+async fn make(cluster: &Cluster, target: &Target) -> Result<bool, BenchError> {
     let mut configs = Vec::new();
     for config in &target.topic_config {
         let (name, value) = config.split_once('=').ok_or_else(|| {
@@ -78,10 +88,12 @@ async fn make(cluster: &Cluster, target: &Target) -> Result<(), BenchError> {
             ..CreatableTopicConfig::default()
         });
     }
+    let wanted = target.partitions.unwrap_or(1);
+    let mut made = wanted.min(MADE_AT_ONCE_MAX);
     let request = CreateTopicsRequest {
         topics: vec![CreatableTopic {
             name: target.topic.clone(),
-            num_partitions: target.partitions.unwrap_or(1),
+            num_partitions: made,
             replication_factor: target.replication_factor.unwrap_or(-1),
             configs,
             ..CreatableTopic::default()
@@ -91,14 +103,44 @@ async fn make(cluster: &Cluster, target: &Target) -> Result<(), BenchError> {
     };
     let response = cluster.send_controller(&request).await?;
     for result in &response.topics {
-        // Another run may have made it meanwhile.
-        if !matches!(result.error_code, ErrorCode::NONE | ErrorCode::TOPIC_ALREADY_EXISTS) {
+        // Another run may have made it meanwhile, and gives it the rest.
+        if result.error_code == ErrorCode::TOPIC_ALREADY_EXISTS {
+            return Ok(true);
+        }
+        if result.error_code != ErrorCode::NONE {
             let why = result.error_message.clone().unwrap_or_default();
             let code = code_name(result.error_code);
             return Err(wrong(target, format!("cannot be created: {code} {why}")));
         }
     }
-    Ok(())
+    let grows = made < wanted;
+    while made < wanted {
+        made = wanted.min(made.saturating_add(MADE_AT_ONCE_MAX));
+        grow(cluster, target, made).await?;
+    }
+    Ok(grows)
+}
+
+/// Adds partitions until there are `count`.
+async fn grow(cluster: &Cluster, target: &Target, count: i32) -> Result<(), BenchError> {
+    let request = CreatePartitionsRequest {
+        topics: vec![CreatePartitionsTopic {
+            name: target.topic.clone(),
+            count,
+            assignments: None,
+            ..CreatePartitionsTopic::default()
+        }],
+        timeout_ms: TIMEOUT.as_millis() as i32,
+        ..CreatePartitionsRequest::default()
+    };
+    let response = cluster.send_controller(&request).await?;
+    let Some(refused) = response.results.iter().find(|result| result.error_code != ErrorCode::NONE)
+    else {
+        return Ok(());
+    };
+    let why = refused.error_message.clone().unwrap_or_default();
+    let code = code_name(refused.error_code);
+    Err(wrong(target, format!("cannot have {count} partitions: {code} {why}")))
 }
 
 /// Deletes the topic and waits until it is gone.

@@ -158,8 +158,8 @@ impl ClassicGroup {
         self.insert(Member {
             id: member_id.clone(),
             instance_id: request.group_instance_id.as_deref().map(Into::into),
-            client_id: join.context.client_id.as_str().into(),
-            client_host: join.context.client_host.as_str().into(),
+            client_id: join.context.client_id.clone(),
+            client_host: join.context.client_host.clone(),
             rebalance_timeout_ms: join.rebalance_timeout_ms(),
             session_timeout_ms: request.session_timeout_ms,
             protocols,

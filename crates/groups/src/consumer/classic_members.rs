@@ -293,7 +293,7 @@ impl Step<'_, '_> {
 
     /// Whether a partition that a member is to own has not been given up by another one.
     fn waits_for_others(&self, member: &ConsumerMember) -> bool {
-        let target = self.group.targets().get(&member.id);
+        let target = self.group.target(&member.id);
         target.is_some_and(|target| {
             target.iter().any(|(topic_id, partitions)| {
                 partitions.iter().any(|&partition| {
@@ -368,8 +368,8 @@ pub(crate) fn classic_metadata(
             .map(Arc::from)
             .or_else(|| before.instance_id.clone()),
         rack_id: rack_id.map(Box::from).or_else(|| before.rack_id.clone()),
-        client_id: context.client_id.as_str().into(),
-        client_host: context.client_host.as_str().into(),
+        client_id: context.client_id.clone(),
+        client_host: context.client_host.clone(),
         topics: topic_set(&subscription.topics),
         topic_regex: Some("".into()),
         rebalance_timeout_ms: if timeout_ms == -1 {

@@ -112,6 +112,9 @@ pub struct ConsumerGroup {
     epochs: Epochs,
     members: BTreeMap<Arc<str>, Arc<ConsumerMember>>,
     targets: BTreeMap<Arc<str>, Arc<MemberAssignment>>,
+    /// Both once more: every request looks some up, and ids that begin alike, as those of one client's members do,
+    /// are slow to compare.
+    by_id: HashMap<Arc<str>, ById>,
     regexes: BTreeMap<Arc<str>, Arc<ResolvedRegex>>,
     /// Static members by instance id.
     static_members: BTreeMap<Arc<str>, Arc<str>>,
@@ -129,6 +132,13 @@ pub struct ConsumerGroup {
     classic_offers: BTreeMap<Offer, usize>,
     /// The assignor that they vote for.
     classic_vote: Option<Box<str>>,
+}
+
+/// What there is under one member id.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct ById {
+    member: Option<Arc<ConsumerMember>>,
+    target: Option<Arc<MemberAssignment>>,
 }
 
 /// Counts `key` up or down; what is counted down to nothing is removed.
@@ -165,7 +175,8 @@ impl ConsumerGroup {
         id: &Arc<str>,
         member: Option<Arc<ConsumerMember>>,
     ) -> Option<Arc<ConsumerMember>> {
-        let before = self.members.get(id).cloned();
+        let before = self.member(id).cloned();
+        self.put_by_id(id, |by_id| by_id.member.clone_from(&member));
         if let Some(before) = &before {
             self.count_member(before, member.as_deref(), false);
         }
@@ -184,6 +195,14 @@ impl ConsumerGroup {
         match member {
             Some(member) => self.members.insert(id.clone(), member),
             None => self.members.remove(id),
+        }
+    }
+
+    fn put_by_id(&mut self, id: &Arc<str>, put: impl FnOnce(&mut ById)) {
+        let by_id = self.by_id.entry(id.clone()).or_default();
+        put(by_id);
+        if by_id.member.is_none() && by_id.target.is_none() {
+            self.by_id.remove(id);
         }
     }
 
@@ -238,6 +257,7 @@ impl ConsumerGroup {
         member: &Arc<str>,
         target: Option<Arc<MemberAssignment>>,
     ) -> Option<Arc<MemberAssignment>> {
+        self.put_by_id(member, |by_id| by_id.target.clone_from(&target));
         match target {
             Some(target) => self.targets.insert(member.clone(), target),
             None => self.targets.remove(member),
@@ -285,12 +305,17 @@ impl ConsumerGroup {
 
     /// A member.
     pub fn member(&self, id: &str) -> Option<&Arc<ConsumerMember>> {
-        self.members.get(id)
+        self.by_id.get(id)?.member.as_ref()
     }
 
     /// The static member of an instance.
     pub fn static_member(&self, instance_id: &str) -> Option<&Arc<ConsumerMember>> {
-        self.members.get(self.static_members.get(instance_id)?)
+        self.member(self.static_members.get(instance_id)?)
+    }
+
+    /// What a member is to own.
+    pub fn target(&self, id: &str) -> Option<&Arc<MemberAssignment>> {
+        self.by_id.get(id)?.target.as_ref()
     }
 
     /// What its members are to own.

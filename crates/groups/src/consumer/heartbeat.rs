@@ -20,7 +20,7 @@ use super::regexes::RegexUpdate;
 use super::step::Step;
 use super::subscription::Subscription;
 use crate::assignor::MemberAssignment;
-use crate::{GroupConfig, GroupTimer, RequestContext};
+use crate::{GroupConfig, GroupTimer, HeldHeartbeat, RequestContext};
 
 /// First version in which members choose their ids.
 const FIRST_VERSION_WITH_MEMBER_ID: i16 = 1;
@@ -163,8 +163,11 @@ impl Step<'_, '_> {
         let changed = renamed || regex != RegexUpdate::None;
         let interval = self.cx.config.of_group(self.id);
         // What may be held, hears of a new epoch when the hold ends (see `push`).
-        let is_bare = !joins && !changed && owned.is_none();
-        let may_lag = is_bare && context.hold.is_some() && interval.heartbeat_push;
+        let may_hold = |held: &Arc<HeldHeartbeat>| owned.is_none() || held.holds_acknowledgements();
+        let may_lag = !joins
+            && !changed
+            && context.hold.as_ref().is_some_and(may_hold)
+            && interval.heartbeat_push;
         let next = self.next_step(&updated, epoch, &target, changed, owned)?;
         let updated = match next {
             Some(next) if !(may_lag && is_epoch_alone(&updated, &next)) => self.take_step(next),
@@ -277,7 +280,7 @@ impl Step<'_, '_> {
             ..ConsumerMember::clone(&existing)
         });
         self.remove_member(&existing.id);
-        let target = self.group.targets().get(&existing.id).cloned().unwrap_or_default();
+        let target = self.group.target(&existing.id).cloned().unwrap_or_default();
         self.record(ConsumerGroupRecord::member_metadata(
             self.id,
             member_id,
@@ -440,8 +443,8 @@ fn changed_metadata(
     Some(MemberMetadata {
         instance_id: said(&request.instance_id, &before.instance_id),
         rack_id: request.rack_id.as_deref().map(Box::from).or_else(|| before.rack_id.clone()),
-        client_id: context.client_id.as_str().into(),
-        client_host: context.client_host.as_str().into(),
+        client_id: context.client_id.clone(),
+        client_host: context.client_host.clone(),
         topics: topics.unwrap_or_else(|| before.topics.clone()),
         topic_regex: said(&request.subscribed_topic_regex, &before.topic_regex),
         rebalance_timeout_ms: if timeout_ms == -1 {

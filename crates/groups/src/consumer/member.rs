@@ -168,9 +168,9 @@ pub struct MemberMetadata {
     /// `client.rack`.
     pub rack_id: Option<Box<str>>,
     /// Client id of its requests.
-    pub client_id: Box<str>,
+    pub client_id: Arc<str>,
     /// Its address, as Kafka writes it: `/127.0.0.1`.
-    pub client_host: Box<str>,
+    pub client_host: Arc<str>,
     /// Names of the topics it subscribes to, each once, in Java's order of strings.
     pub topics: Arc<[Arc<str>]>,
     /// Regular expression that it subscribes with. Empty, or none in old records: it does not.

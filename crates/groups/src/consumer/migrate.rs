@@ -224,7 +224,7 @@ pub(crate) fn upgraded(
     }
     records.push(ConsumerGroupRecord::metadata(id, Some((generation, hash))).into());
     for member in members() {
-        let target = group.targets().get(&member.id).map(|target| &**target);
+        let target = group.target(&member.id).map(|target| &**target);
         records.push(ConsumerGroupRecord::target_assignment(id, &member.id, target).into());
     }
     records.push(ConsumerGroupRecord::target_epoch(id, Some((generation, 0))).into());
@@ -319,7 +319,7 @@ impl Step<'_, '_> {
             let target = if is_hosted {
                 member.held_partitions()
             } else {
-                let target = self.group.targets().get(target_of).into_iter();
+                let target = self.group.target(target_of).into_iter();
                 let target = target.flat_map(|target| target.iter());
                 target.map(|(id, partitions)| (id, partitions.to_vec())).collect()
             };

@@ -75,7 +75,7 @@ pub(crate) struct Live {
     resolving: Option<JobId>,
     /// The job that computes its target assignment.
     assigning: Option<JobId>,
-    /// What that job reads was taken back: its result does not count.
+    /// What that job reads was taken back, or holds no more in the same epoch: its result does not count.
     is_assignment_stale: bool,
     /// The epoch of the target assignment of a job that was written last.
     written_by_job: Option<i32>,

@@ -201,6 +201,11 @@ impl Step<'_, '_> {
             self.record(ConsumerGroupRecord::regex(self.id, &regex, Some(&resolved)));
         }
         bump = bump || self.is_any_target_unsubscribed(&found_nothing);
+        if !found_nothing.is_empty() {
+            // A target that is being computed may be for what a member's last expression stood for, too.
+            let live = self.live();
+            live.is_assignment_stale |= live.assigning.is_some();
+        }
         topics.retain(|_, subscribers| *subscribers != Subscribers::default());
         let hash = self.hash_of(&topics);
         if bump || hash != self.group.epochs().metadata_hash {
@@ -217,7 +222,7 @@ impl Step<'_, '_> {
         !regexes.is_empty()
             && epochs.assignment >= epochs.group
             && self.group.members().values().any(|member| {
-                let target = self.group.targets().get(&member.id);
+                let target = self.group.target(&member.id);
                 let target = target.filter(|target| !target.is_empty());
                 let regex = member.metadata.regex();
                 let Some(target) = target.filter(|_| regex.is_some_and(|r| regexes.contains(r)))

@@ -65,7 +65,7 @@ impl Step<'_, '_> {
         // A member that has just taken an instance keeps its own. Kafka has it own nothing then, while its
         // target assignment says otherwise.
         let id = id.unwrap_or(&member.id);
-        self.group.targets().get(id).cloned().unwrap_or_default()
+        self.group.target(id).cloned().unwrap_or_default()
     }
 
     /// Names of the topics that a member subscribes to, by name and by what its regular expression

@@ -280,13 +280,13 @@ impl Step<'_, '_> {
                 }
                 ids
             });
-            let logged = group.targets().get(&member.id).cloned();
+            let logged = group.target(&member.id).cloned();
             let (assignment, logged) = if *target_of == member.id {
                 (logged.clone(), logged)
             } else {
                 // The step that puts it in the other's place writes the other's target for it. As in
                 // Kafka it is written once more, unless it says what was there before, too.
-                let other = group.targets().get(target_of).cloned();
+                let other = group.target(target_of).cloned();
                 let same = logged.filter(|logged| Some(logged) == other.as_ref());
                 (other, same)
             };

@@ -38,7 +38,7 @@ impl Step<'_, '_> {
             MemberState::Stable if member.epoch >= self.group.epochs().assignment => return false,
             _ => {}
         }
-        let Some(target) = self.group.targets().get(&member.id) else {
+        let Some(target) = self.group.target(&member.id) else {
             return !member.assigned.is_empty();
         };
         let kept = member.assigned.iter().filter(|o| target.contains(o.topic_id, o.partition));

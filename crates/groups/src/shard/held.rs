@@ -16,7 +16,7 @@ use crate::{GroupConfig, GroupRecord, GroupResponse, GroupTimer, RequestContext}
 /// Partitions that are to be a member's and that it does not have: others have not given them up, or it
 /// does not subscribe to their topic as far as is known.
 fn awaited(group: &ConsumerGroup, member: &ConsumerMember) -> Vec<(Uuid, i32)> {
-    let Some(target) = group.targets().get(&member.id) else { return Vec::new() };
+    let Some(target) = group.target(&member.id) else { return Vec::new() };
     if target.len() == member.assigned.len() {
         // What a held member has is part of what it is to have.
         return Vec::new();

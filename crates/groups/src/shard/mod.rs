@@ -52,7 +52,7 @@ use connections::Connections;
 pub use event::{GroupEvent, GroupJob, GroupJobDone};
 
 /// What tells a shard's timers apart.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum GroupTimer {
     /// Look for expired offsets.
     Expiration,

@@ -42,7 +42,7 @@ impl GroupShard {
                 Before::Member(group.and_then(|group| group.member(&key.member_id)).cloned())
             }
             R::TargetAssignmentMember { key, .. } => Before::Target(
-                group.and_then(|group| group.targets().get(key.member_id.as_str())).cloned(),
+                group.and_then(|group| group.target(key.member_id.as_str())).cloned(),
             ),
             R::RegularExpression { key, .. } => {
                 let regex = key.regular_expression.as_str();
@@ -85,7 +85,7 @@ impl GroupShard {
                 self.rebalances.reconciled(&id, before.as_deref(), member, &self.image, now_ms);
             }
             (R::TargetAssignmentMember { key, .. }, Before::Target(before)) => {
-                let target = group.targets().get(key.member_id.as_str()).map(|target| &**target);
+                let target = group.target(key.member_id.as_str()).map(|target| &**target);
                 let member = key.member_id.as_str();
                 self.rebalances.retargeted(&id, member, before.as_deref(), target, now_ms);
             }

@@ -94,7 +94,7 @@ impl Client {
         static RANDOM: AtomicU64 = AtomicU64::new(1);
         RequestContext {
             api_version,
-            client_id: self.name.clone(),
+            client_id: self.name.as_str().into(),
             client_host: "/127.0.0.1".into(),
             random: RANDOM.fetch_add(1, Ordering::Relaxed).into(),
             connection: self.connection,

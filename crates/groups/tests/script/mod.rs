@@ -272,7 +272,7 @@ impl World {
                 self.next_random += 1;
                 let context = RequestContext {
                     api_version: op.number("v", 0),
-                    client_id: op.text("c", "c"),
+                    client_id: op.text("c", "c").into(),
                     client_host: "/127.0.0.1".into(),
                     random: random.unwrap_or(self.next_random),
                     hold: None,

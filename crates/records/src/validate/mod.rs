@@ -241,6 +241,26 @@ pub struct Validation<'a> {
     phase: Phase,
 }
 
+/// A validation between two steps.
+pub struct Paused {
+    origin: Origin,
+    now: i64,
+    phase: Phase,
+}
+
+impl Paused {
+    /// Goes on with the same bytes, contexts and configuration: with others the verdict means nothing.
+    pub fn resume<'a>(
+        self,
+        bytes: &'a mut [u8],
+        scratch: &'a mut Scratch,
+        config: &'a ValidationConfig,
+    ) -> Validation<'a> {
+        let Paused { origin, now, phase } = self;
+        Validation { bytes, scratch, config, origin, now, phase }
+    }
+}
+
 enum Phase {
     Begin,
     Plain(Head, Tally, PlainWalk),
@@ -275,6 +295,11 @@ impl<'a> Validation<'a> {
         now: i64,
     ) -> Validation<'a> {
         Validation { bytes, scratch, config, origin, now, phase: Phase::Begin }
+    }
+
+    /// Lets go of what it works with, to go on later: for callers that keep little while others run.
+    pub fn pause(self) -> Paused {
+        Paused { origin: self.origin, now: self.now, phase: self.phase }
     }
 
     /// Works on until the verdict or for [`STEP_BYTES`]. Not to be called after the verdict; it

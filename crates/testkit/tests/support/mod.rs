@@ -192,9 +192,20 @@ impl Client {
         partition: i32,
         fetch_offset: i64,
     ) -> Result<Vec<String>, ErrorCode> {
+        self.fetch_waiting(topic, partition, fetch_offset, 0).await
+    }
+
+    /// The same, which waits so long for something.
+    pub async fn fetch_waiting(
+        &self,
+        topic: Uuid,
+        partition: i32,
+        fetch_offset: i64,
+        max_wait_ms: i32,
+    ) -> Result<Vec<String>, ErrorCode> {
         let request = FetchRequest {
-            max_wait_ms: 0,
-            min_bytes: 0,
+            max_wait_ms,
+            min_bytes: i32::from(max_wait_ms > 0),
             max_bytes: 50 << 20,
             topics: vec![FetchTopic {
                 topic_id: topic,

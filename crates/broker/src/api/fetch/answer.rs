@@ -414,7 +414,7 @@ mod tests {
     use thalweg_records::codec::Compressor;
 
     use super::*;
-    use crate::partition::{AppendResults, Leader, Partition, ReadRequest, SubmittedOwn};
+    use crate::partition::{AppendResults, Partition, ReadRequest, SubmittedOwn};
 
     /// A part of an answer that has a piece of a few bytes, and those bytes.
     fn part(dir: &TempDir) -> (Part, Vec<u8>) {
@@ -423,8 +423,8 @@ mod tests {
         config.cluster_id = Some("test".into());
         let (logs, _) = LogManager::open(config).unwrap();
         let log = logs.create(&CreateRequest::new("t", 0, Uuid([7; 16])), 0).unwrap();
-        let partition = Arc::new(Partition::new("t".into(), 0, log));
-        partition.set_leader(Leader { id: 1, epoch: 0, is_local: true });
+        let partition = Arc::new(Partition::of_broker_1("t", log, 1));
+        partition.lead_alone(0);
         let mut builder = BatchBuilder::new(BatchOptions::default());
         builder.append(1, None, Some(b"value"), &[]);
         let mut batch = builder.finish(&mut Compressor::new()).unwrap();

@@ -372,7 +372,7 @@ impl Look<'_> {
                 if error.code() == ErrorCode::UNKNOWN_SERVER_ERROR
                     || error.code() == ErrorCode::CORRUPT_MESSAGE
                 {
-                    tracing::warn!(%error, peer = %self.context.peer, "fetch failed");
+                    tracing::warn!(%error, peer = %self.context.peer.address, "fetch failed");
                 }
                 Err(error.code().into())
             }

@@ -13,7 +13,7 @@ use thalweg_records::batch::Compression;
 use thalweg_wire::Uuid;
 
 use super::*;
-use crate::partition::Leader;
+use crate::partition::testing::assignment;
 
 /// What stands for a bug in the state machine.
 const PANICS_WHEN_HANDLED: i64 = -1;
@@ -283,8 +283,8 @@ impl World {
         config.disk = Disk::with_hook(Arc::new(hook.clone()));
         let (logs, _) = LogManager::open(config).unwrap();
         let log = logs.create(&CreateRequest::new("c", 0, Uuid([7; 16])), 0).unwrap();
-        let partition = Arc::new(Partition::new("c".into(), 0, log));
-        partition.set_leader(Leader { id: 1, epoch: 0, is_local: true });
+        let partition = Arc::new(Partition::of_broker_1("c", log, 1));
+        partition.lead_alone(0);
         let config = RuntimeConfig {
             runner: RunnerConfig::default(),
             compression: CompressionSpec::new(Compression::None),
@@ -316,7 +316,7 @@ impl World {
     }
 
     fn elected(&self, epoch: i32) {
-        self.partition.set_leader(Leader { id: 1, epoch, is_local: true });
+        self.partition.lead_alone(epoch);
         self.coordinator.elected(Arc::clone(&self.partition), epoch);
     }
 
@@ -405,6 +405,34 @@ async fn a_coordinator_that_disagrees_with_its_log_is_loaded_again() {
     assert_eq!(world.ask(Ask::Add(vec![4_000])).await, Ok(0));
     assert_eq!(world.sum().await, 4_321);
     assert_eq!(world.coordinator.panics(), 0);
+}
+
+/// What is written is answered when other replicas have it, whoever sees to that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_waits_until_its_records_are_committed() {
+    let world = World::new();
+    world.partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
+    world.coordinator.elected(Arc::clone(&world.partition), 0);
+    until("the load", || {
+        !matches!(
+            world.coordinator.submit(0, Ask::Sum),
+            Submitted::Now(Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS))
+        )
+    })
+    .await;
+    let first = world.coordinator.submit(0, Ask::Add(vec![1]));
+    let second = world.coordinator.submit(0, Ask::Add(vec![2]));
+    until("the records", || world.partition.log.log_end_offset() == 2).await;
+    assert_eq!(world.partition.log.high_watermark(), 0);
+    let Submitted::Later(mut first) = first else { panic!("it was answered at once") };
+    assert!(first.try_recv().is_err());
+
+    world.partition.assign(&assignment(0, 2, &[1, 2], &[1]));
+    let first = tokio::time::timeout(Duration::from_secs(30), first).await.unwrap();
+    assert_eq!(first.unwrap(), Ok(0));
+    let second = tokio::time::timeout(Duration::from_secs(30), second.wait()).await.unwrap();
+    assert_eq!(second, Some(Ok(0)));
+    assert_eq!(world.ask(Ask::Sum).await, Ok(3));
 }
 
 /// What is to be written together must fit one batch; if it does not as it is, it may when it is compressed.
@@ -529,7 +557,7 @@ async fn of_an_append_in_parts_the_written_ones_stand() {
     assert!((1..20).contains(&written), "{written} records in the first batch");
     assert_eq!(world.sum().await, 1_000 + written);
     // It goes on from there, without being loaded again.
-    world.partition.set_leader(Leader { id: 1, epoch: 0, is_local: true });
+    world.partition.go_online();
     assert_eq!(world.ask(Ask::Add(vec![5_000])).await, Ok(0));
     assert_eq!(world.sum().await, 6_000 + written);
 }

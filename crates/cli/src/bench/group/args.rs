@@ -21,7 +21,7 @@ const STORM_LENGTH: Duration = Duration::from_secs(60);
 #[derive(Args, Clone)]
 pub struct GroupArgs {
     /// Brokers to begin with: host:port,host:port.
-    #[arg(long, default_value = "127.0.0.1:9092")]
+    #[arg(short, long = "bootstrap-server", alias = "bootstrap", default_value = "127.0.0.1:9092")]
     pub bootstrap: String,
     /// Topic that the members subscribe to; created if it is missing, and then deleted after the
     /// run.

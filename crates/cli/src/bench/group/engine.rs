@@ -32,6 +32,8 @@ const CONNECTING_MAX: usize = 32;
 /// How long a member that leaves is waited for.
 const FAREWELL_MAX: Micros = 10_000_000;
 const RECONNECT_AFTER: Micros = 100_000;
+/// How long a connection has until it is made and its first request is answered.
+const CONNECT_TIMEOUT: Micros = 30_000_000;
 /// So that an interrupt is seen.
 const SLEEP_MAX: Micros = 50_000;
 const EVENTS: usize = 256;
@@ -43,7 +45,7 @@ struct Slot {
     link: Option<Link>,
     is_ready: bool,
     is_leaving: bool,
-    /// When to connect again, or to give up waiting for its farewell to be answered.
+    /// When to connect again, or to give up waiting for its connection, or for its farewell to be answered.
     due: Option<Micros>,
     /// When it lost the connection that it does not have again yet.
     lost_at: Option<Micros>,
@@ -324,8 +326,13 @@ impl Engine {
                 }
                 Err(source) => return Err(connecting(self.addr, source)),
             };
-            (slot.link, slot.due) = (Some(link), None);
+            slot.link = Some(link);
             self.connecting += 1;
+            let now = self.now();
+            if let Some(slot) = self.slots[no].as_mut() {
+                slot.due = Some(now + CONNECT_TIMEOUT);
+            }
+            self.set_timer(no, now);
         }
         Ok(())
     }
@@ -379,7 +386,7 @@ impl Engine {
             let Some(slot) = self.slots[no].as_mut() else { return Ok(()) };
             match answer {
                 None => {
-                    slot.is_ready = true;
+                    (slot.is_ready, slot.due) = (true, None);
                     self.connecting -= 1;
                     if let Some(lost_at) = slot.lost_at.take() {
                         self.disconnected -= 1;
@@ -535,6 +542,14 @@ impl Engine {
                     *self.counts.errors.entry("LEAVE_NOT_ANSWERED".into()).or_default() += 1;
                     self.disconnected -= usize::from(slot.lost_at.is_some());
                     self.slots[no] = None;
+                    continue;
+                }
+                if slot.link.is_some() {
+                    if slot.lost_at.is_none() {
+                        let source = std::io::ErrorKind::TimedOut.into();
+                        self.failure.get_or_insert(connecting(self.addr, source));
+                    }
+                    self.lose(no, "");
                     continue;
                 }
                 self.to_connect.push_back(no);

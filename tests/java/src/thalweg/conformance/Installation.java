@@ -55,7 +55,9 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * <ul>
  *   <li>{@code inventory}: everything an Admin client is told, as {@code SECTION TEXT} in a stable order; {@code
  *       unsupported SECTION} for what the broker does not answer.
- *   <li>{@code join NAME GROUP PROTOCOL TOPIC INSTANCE}: a member that reads, commits, and stays.
+ *   <li>{@code join NAME GROUP PROTOCOL TOPIC [INSTANCE [ASSIGNOR]]}: a member that reads, commits, and stays. An
+ *       instance {@code -} is none; an assignor is a class of the client's, without its package.
+ *   <li>{@code leave NAME}: a member leaves its group, and is none of the members any more.
  *   <li>{@code members}: of each member {@code NAME RECORDS DUPLICATES REBALANCES PARTITIONS ERRORS}.
  *   <li>{@code share GROUP TOPIC COUNT}: a share consumer takes so many records; prints their offsets.
  *   <li>{@code streams GROUP TOPIC OFFSET}: commits for an empty streams group.
@@ -91,7 +93,16 @@ public final class Installation {
     private void command(String[] words) throws Exception {
         switch (words[0]) {
             case "inventory" -> inventory();
-            case "join" -> members.put(words[1], new Member(words[1], words[2], words[3], words[4], words.length > 5 ? words[5] : null));
+            case "join" -> members.put(
+                    words[1],
+                    new Member(
+                            words[1],
+                            words[2],
+                            words[3],
+                            words[4],
+                            words.length > 5 && !words[5].equals("-") ? words[5] : null,
+                            words.length > 6 ? words[6] : null));
+            case "leave" -> members.remove(words[1]).leave();
             case "members" -> members.values().forEach(OUT::println);
             case "share" -> share(words[1], words[2], Integer.parseInt(words[3]));
             case "streams" -> done(admin.alterStreamsGroupOffsets(
@@ -304,8 +315,10 @@ public final class Installation {
         private volatile int rebalances;
         private volatile String partitions = "-";
         private volatile String errors = "-";
+        private volatile boolean isLeaving;
+        private final Thread thread;
 
-        Member(String name, String group, String protocol, String topic, String instance) {
+        Member(String name, String group, String protocol, String topic, String instance, String assignor) {
             this.name = name;
             this.topic = topic;
             Properties settings = settings();
@@ -318,6 +331,9 @@ public final class Installation {
             if (instance != null) {
                 settings.put("group.instance.id", instance);
             }
+            if (assignor != null) {
+                settings.put("partition.assignment.strategy", "org.apache.kafka.clients.consumer." + assignor);
+            }
             if (protocol.equals("classic")) {
                 // Without it the client forgets its topics when the only broker is away, takes that for a change
                 // of the topics, and joins anew by itself.
@@ -326,9 +342,17 @@ public final class Installation {
                 settings.put("heartbeat.interval.ms", "300");
             }
             this.consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
-            Thread thread = new Thread(this, name);
+            this.thread = new Thread(this, name);
             thread.setDaemon(true);
             thread.start();
+        }
+
+        void leave() throws InterruptedException {
+            isLeaving = true;
+            thread.join(TimeUnit.SECONDS.toMillis(ANSWER_SECONDS_MAX));
+            if (thread.isAlive() || !errors.equals("-")) {
+                throw new KafkaException(name + " does not leave: " + errors);
+            }
         }
 
         @Override
@@ -336,7 +360,7 @@ public final class Installation {
             try {
                 consumer.subscribe(List.of(topic), this);
                 boolean isBehind = false;
-                while (true) {
+                while (!isLeaving) {
                     for (var record : consumer.poll(Duration.ofMillis(100))) {
                         if (!seen.add(record.partition() + "@" + record.offset())) {
                             duplicates++;
@@ -352,6 +376,7 @@ public final class Installation {
                         }
                     }
                 }
+                consumer.close();
             } catch (Throwable failure) {
                 errors = String.valueOf(failure).replaceAll("\\s+", "_");
             }

@@ -1,0 +1,13 @@
+//! The integration tests of this crate, in one binary.
+
+mod assignment;
+mod cluster;
+mod follower;
+mod leader;
+#[path = "../../testkit/src/oracle.rs"]
+mod oracle;
+mod partition_oracle;
+#[path = "../../wire/tests/common/random.rs"]
+mod random;
+#[path = "../../groups/tests/seeds.rs"]
+mod seeds;
