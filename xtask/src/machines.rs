@@ -1,8 +1,9 @@
 //! Pure state machines under many seeds. Of the client's cores: every interleaving of requests, answers,
 //! losses, pauses, seeks, rebalances and leaders; of the group coordinator: every life of a group, with
 //! its clients, topics, restarts and writes that wait or fail; of replication: a partition on a few brokers,
-//! with a controller and a network that loses and reorders. What is checked stands in the tests; a
-//! seed that fails is named, and `THALWEG_SEED` or `THALWEG_SEED_BASE` runs it again.
+//! with a controller and a network that loses and reorders, and a broker that follows the controllers' log.
+//! What is checked stands in the tests; a seed that fails is named, and `THALWEG_SEED` or
+//! `THALWEG_SEED_BASE` runs it again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,9 +33,12 @@ pub const GROUPS: Machines = Machines {
     filter: "^(random|random_consumer|hosted::random|push)::random_",
 };
 
-/// Replication's: one partition on a few brokers.
-pub const CLUSTER: Machines =
-    Machines { name: "cluster", package: "thalweg-replication", filter: "^cluster::" };
+/// Replication's: one partition on a few brokers, and a broker that follows the controllers' log.
+pub const CLUSTER: Machines = Machines {
+    name: "cluster",
+    package: "thalweg-replication",
+    filter: "^(cluster::|observer::observers_)",
+};
 
 /// Runs `seeds` in all, beginning with `base`, and writes what was run to `result`, where one is named.
 pub fn run(

@@ -7,6 +7,7 @@
 //! | know topics, brokers, configs at an offset | [`image`] |
 //! | know feature levels | [`features`] |
 //! | decide about requests | [`controller`] |
+//! | say what a broker tells its controllers, and when | [`lifecycle`] |
 //! | format an empty directory, write a snapshot | [`bootstrap`] |
 //!
 //! Pure: no I/O, no clock, no randomness. Time and random ids are passed in.
@@ -17,6 +18,7 @@ pub mod config;
 pub mod controller;
 pub mod features;
 pub mod image;
+pub mod lifecycle;
 pub mod records;
 
 pub use api_error::ApiError;

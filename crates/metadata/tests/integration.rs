@@ -5,5 +5,6 @@ mod config_oracle;
 #[path = "controller_oracle/main.rs"]
 mod controller_oracle;
 mod histories;
+mod lifecycle;
 mod offline_directories;
 mod support;

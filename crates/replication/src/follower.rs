@@ -222,7 +222,7 @@ impl Follower {
 ///
 /// Where the follower knows that epoch, both have the same records up to the lower of its two ends. Where it does
 /// not, all that is newer goes, and the leader is asked again with what is left.
-fn truncate_to(leaders: EpochEnd, log: &impl Epochs) -> i64 {
+pub(crate) fn truncate_to(leaders: EpochEnd, log: &impl Epochs) -> i64 {
     let end = log.log_end();
     match log.end_of(leaders.epoch) {
         None => leaders.end_offset.min(end),

@@ -6,6 +6,8 @@
 //!   says how far the high watermark goes and which change of the ISR the controller is to be asked for.
 //! * [`Follower`]: what a follower asks its leader for, and what it does with the answer: append, cut off what
 //!   the leader does not have, begin anew, wait.
+//! * [`observer`]: a broker's part in the metadata log, which is another log that it follows: it finds the leader of
+//!   the controllers' quorum by itself, and begins with a snapshot where the log does not reach back.
 //! * [`Brokers`]: what has to be known of other brokers, which a
 //!   [`MetadataImage`](thalweg_metadata::image::MetadataImage) says.
 //!
@@ -31,6 +33,7 @@
 mod brokers;
 mod follower;
 mod isr;
+pub mod observer;
 mod progress;
 mod replica;
 

@@ -724,5 +724,5 @@ fn live(seed: u64, history: &mut Vec<String>) {
 
 #[test]
 fn nothing_that_was_committed_is_lost_or_changed() {
-    family("partition", 1_500, 100, live);
+    family("partition", 1_500, 80, live);
 }

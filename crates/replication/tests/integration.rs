@@ -4,6 +4,7 @@ mod assignment;
 mod cluster;
 mod follower;
 mod leader;
+mod observer;
 #[path = "../../testkit/src/oracle.rs"]
 mod oracle;
 mod partition_oracle;
