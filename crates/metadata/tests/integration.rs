@@ -6,4 +6,5 @@ mod config_oracle;
 mod controller_oracle;
 mod histories;
 mod offline_directories;
+mod refused;
 mod support;
