@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use thalweg_metadata::controller::{create_topics, is_legal_topic_name};
-use thalweg_wire::ErrorCode;
+use thalweg_metadata::controller::is_legal_topic_name;
 use thalweg_wire::messages::CreateTopicsRequest;
 use thalweg_wire::messages::create_topics_request::CreatableTopic;
+use thalweg_wire::{ErrorCode, Message};
 
 use crate::broker::Broker;
 use crate::internal_topics::InternalTopic;
-use crate::kraft::ControllerError;
+use crate::kraft::{Client, ControllerError};
 
 /// Topics that are being made at a time because clients named them. Who names one more asks again.
 const IN_FLIGHT_MAX: usize = 10_000;
@@ -27,11 +27,13 @@ pub(crate) struct AutoTopics {
 }
 
 impl AutoTopics {
-    /// Begins to make topics that do not exist; gives what a client is told of each.
+    /// Begins to make topics that do not exist and that a client has named; gives what it is told of
+    /// each.
     pub(crate) fn begin(
         &self,
         broker: &Arc<Broker>,
         names: Vec<String>,
+        client: Client,
     ) -> BTreeMap<String, ErrorCode> {
         let mut told = BTreeMap::new();
         let mut begun = Vec::new();
@@ -53,7 +55,7 @@ impl AutoTopics {
         if !begun.is_empty() {
             let begun = Begun { broker: Arc::clone(broker), names: begun };
             tokio::spawn(async move {
-                if let Err(error) = create(&begun.broker, &begun.names).await {
+                if let Err(error) = create(&begun.broker, &begun.names, Some(&client)).await {
                     tracing::warn!(%error, "topics could not be created");
                 }
             });
@@ -77,17 +79,27 @@ impl Drop for Begun {
     }
 }
 
-/// Makes the topics; gives the reason for each that could not be made.
+/// Makes the topics, in the name of the client that named them or of the broker; gives the reason
+/// for each that could not be made.
 pub(crate) async fn create(
     broker: &Arc<Broker>,
     names: &[String],
+    client: Option<&Client>,
 ) -> Result<BTreeMap<String, ErrorCode>, ControllerError> {
     let mut refused = BTreeMap::new();
     let topics = names.iter().map(|name| creatable(broker, name)).collect();
     let timeout_ms = broker.settings().request_timeout_ms();
     let request = CreateTopicsRequest { topics, timeout_ms, ..Default::default() };
-    let decision = broker
-        .decide(move |context, random| create_topics(context, &request, &mut || random.u64()));
+    let controller = &broker.controller;
+    let decision = async {
+        match client {
+            Some(client) => {
+                let version = CreateTopicsRequest::MAX_VERSION;
+                controller.forward(broker, Arc::new(request), version, client).await
+            }
+            None => controller.send(broker, request).await,
+        }
+    };
     // A decision that has begun is carried out; its topics are there for the next one who asks.
     let limit = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0));
     let response =

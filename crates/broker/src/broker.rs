@@ -9,7 +9,6 @@ use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 use thalweg_log::LogManager;
 use thalweg_metadata::config::BrokerConfig;
-use thalweg_metadata::controller::Decision;
 use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::{ErrorCode, Uuid};
 use tokio::sync::{Notify, watch};
@@ -62,6 +61,8 @@ pub(crate) struct Broker {
     pub(crate) controller: Controller,
     pub(crate) producer_ids: ProducerIds,
     pub(crate) directories: Directories,
+    /// Held while a heartbeat is in flight, so that the next one says what is so later.
+    pub(crate) heartbeat: tokio::sync::Mutex<()>,
     pub(crate) auto_topics: AutoTopics,
     pub(crate) log_levels: Option<Arc<dyn LogLevels>>,
     /// Set once, when the broker has to stop: whatever runs beside requests ends with it
@@ -78,6 +79,9 @@ pub(crate) struct Broker {
     /// The image in force, and what else partitions go by.
     pub(crate) shared: Arc<Shared>,
     pub(crate) topics: ArcSwap<TopicTable>,
+    /// Held by whoever replaces image or topics: for changes of the metadata, and to open partitions
+    /// later. Whoever holds it does not ask the controller, which takes it to publish what it decided.
+    pub(crate) publishing: Mutex<()>,
     /// Topics with partitions whose logs could not be opened for lack of descriptors or memory, and
     /// which of these are new: they are made, where others would have to be found.
     pub(crate) unopened: Mutex<BTreeMap<Uuid, BTreeSet<i32>>>,
@@ -134,6 +138,7 @@ impl Broker {
             controller: parts.controller,
             producer_ids: ProducerIds::default(),
             directories: Directories::default(),
+            heartbeat: tokio::sync::Mutex::default(),
             auto_topics: AutoTopics::default(),
             log_levels: parts.log_levels,
             shutdown: watch::Sender::new(false),
@@ -143,6 +148,7 @@ impl Broker {
             settings: ArcSwap::from_pointee(settings),
             shared,
             topics: ArcSwap::default(),
+            publishing: Mutex::default(),
             unopened: Mutex::default(),
             unopened_added: Notify::new(),
             connection_ids: AtomicU64::new(0),
@@ -183,23 +189,10 @@ impl Broker {
         thalweg_metadata::features::SUPPORTED.iter().map(|r| (r.name, r.min, r.max))
     }
 
-    /// Asks the controller for a decision on the newest image and the configuration of now.
-    pub(crate) async fn decide<R: Send + 'static>(
-        self: &Arc<Self>,
-        decision: impl FnOnce(&thalweg_metadata::controller::Context<'_>, &Random) -> Decision<R>
-        + Send
-        + 'static,
-    ) -> Result<R, ControllerError> {
-        let broker = Arc::clone(self);
-        self.controller
-            .decide(self, move |image| {
-                let settings = broker.settings();
-                let context =
-                    thalweg_metadata::controller::Context { image, config: &settings.config };
-                let decided = decision(&context, &broker.random);
-                (decided.records, decided.response)
-            })
-            .await
+    /// The epoch of this broker's registration, which its requests to the controller carry; -1 before
+    /// there is one.
+    pub(crate) fn epoch(&self) -> i64 {
+        self.image().cluster.broker(self.node_id).map_or(-1, |broker| broker.epoch)
     }
 
     /// Looks at the newest image with the configuration of now.
@@ -271,7 +264,7 @@ impl Broker {
         self: &Arc<Self>,
         name: &'static str,
     ) -> Result<usize, String> {
-        let refused = crate::auto_topics::create(self, &[name.to_owned()])
+        let refused = crate::auto_topics::create(self, &[name.to_owned()], None)
             .await
             .map_err(|error| error.to_string())?;
         let table = self.topics();

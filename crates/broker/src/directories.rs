@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use thalweg_metadata::controller;
 use thalweg_wire::messages::assign_replicas_to_dirs_request::{
     DirectoryData, PartitionData, TopicData,
 };
@@ -19,6 +18,7 @@ use tokio::sync::Notify;
 
 use crate::broker::Broker;
 use crate::internal_topics::InternalTopic;
+use crate::kraft::EmbeddedController;
 use crate::registration;
 
 /// Partitions per request, as Kafka's brokers send them.
@@ -76,33 +76,24 @@ pub(crate) async fn report(broker: Arc<Broker>) {
 }
 
 async fn report_assignments(broker: &Arc<Broker>, assignments: &Assignments) {
-    let request = request_of(broker.node_id, assignments);
-    let answer = broker.decide(move |context, _| assign(context, request)).await;
+    let request = request_of(broker.node_id, broker.epoch(), assignments);
+    let answer = broker.controller.send(broker, request).await;
     look_at(answer.as_ref().map_err(ToString::to_string));
 }
 
 /// Reports what was found while the metadata was served for the first time; on a thread that may
 /// wait. To be called once the broker is registered with its directories and before it is unfenced:
 /// only partitions that lie in one of these get a leader then.
-pub(crate) fn report_before_unfencing(broker: &Arc<Broker>) {
+pub(crate) fn report_before_unfencing(broker: &Arc<Broker>, controller: &EmbeddedController) {
     loop {
         let taken = broker.directories.take();
         if taken.is_empty() {
             return;
         }
-        let request = request_of(broker.node_id, &taken);
-        let answer = registration::decide(broker, |context| assign(context, request));
-        look_at(answer.as_ref().map_err(String::clone));
+        let request = request_of(broker.node_id, broker.epoch(), &taken);
+        let answer = controller.send_blocking(broker, &request);
+        look_at(answer.as_ref().map_err(ToString::to_string));
     }
-}
-
-fn assign(
-    context: &controller::Context<'_>,
-    mut request: AssignReplicasToDirsRequest,
-) -> controller::Decision<AssignReplicasToDirsResponse> {
-    let node = context.image.cluster.broker(request.broker_id);
-    request.broker_epoch = node.map_or(-1, |node| node.epoch);
-    controller::assign_replicas_to_dirs(context, &request)
 }
 
 fn look_at(answer: Result<&AssignReplicasToDirsResponse, String>) {
@@ -129,7 +120,11 @@ fn look_at(answer: Result<&AssignReplicasToDirsResponse, String>) {
     }
 }
 
-fn request_of(broker_id: i32, assignments: &Assignments) -> AssignReplicasToDirsRequest {
+fn request_of(
+    broker_id: i32,
+    broker_epoch: i64,
+    assignments: &Assignments,
+) -> AssignReplicasToDirsRequest {
     let mut by_dir: BTreeMap<Uuid, BTreeMap<Uuid, Vec<PartitionData>>> = BTreeMap::new();
     for (&(topic, partition_index), &dir) in assignments {
         let partition = PartitionData { partition_index, ..PartitionData::default() };
@@ -149,6 +144,7 @@ fn request_of(broker_id: i32, assignments: &Assignments) -> AssignReplicasToDirs
     });
     AssignReplicasToDirsRequest {
         broker_id,
+        broker_epoch,
         directories: directories.collect(),
         ..Default::default()
     }
@@ -184,7 +180,7 @@ mod tests {
         let noted = Directories::default();
         noted.assign(id(1), vec![(0, id(8)), (1, id(9)), (2, id(8))]);
         noted.assign(id(2), vec![(0, id(9))]);
-        let request = request_of(1, &noted.take());
+        let request = request_of(1, 7, &noted.take());
         let listed: Vec<(Uuid, Uuid, Vec<i32>)> = request
             .directories
             .iter()

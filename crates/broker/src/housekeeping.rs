@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use crate::broker::Broker;
+use crate::kraft::Controller;
 
 /// Rolls and flushes of one log directory that run at a time.
 const JOBS_PER_DIR: usize = 4;
@@ -224,7 +225,9 @@ pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
         0 => METADATA_TIDY_MS,
         interval => interval.min(METADATA_TIDY_MS),
     };
-    let tidy = |b: &Broker| b.controller.tidy(b);
+    let Controller::Embedded(controller) = &broker.controller;
+    let controller = controller.clone();
+    let tidy = move |b: &Broker| controller.tidy(b);
     let tasks = vec![
         broker.spawn_until_stopped(crate::directories::report(Arc::clone(broker))),
         every_after(tidy_interval(broker), broker, Arc::default(), tidy_interval, tidy),

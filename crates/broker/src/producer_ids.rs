@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use thalweg_metadata::controller::allocate_producer_ids;
 use thalweg_wire::messages::AllocateProducerIdsRequest;
 use tokio::sync::Mutex;
 
@@ -21,19 +20,12 @@ impl ProducerIds {
     pub(crate) async fn next(&self, broker: &Arc<Broker>) -> Result<i64, ControllerError> {
         let mut block = self.block.lock().await;
         if block.is_empty() {
-            let node_id = broker.node_id;
-            let response = broker
-                .decide(move |context, _| {
-                    let broker_epoch =
-                        context.image.cluster.broker(node_id).map_or(-1, |broker| broker.epoch);
-                    let request = AllocateProducerIdsRequest {
-                        broker_id: node_id,
-                        broker_epoch,
-                        ..Default::default()
-                    };
-                    allocate_producer_ids(context, &request)
-                })
-                .await?;
+            let request = AllocateProducerIdsRequest {
+                broker_id: broker.node_id,
+                broker_epoch: broker.epoch(),
+                ..Default::default()
+            };
+            let response = broker.controller.send(broker, request).await?;
             if response.error_code.is_err() {
                 return Err(ControllerError::Refused(response.error_code));
             }

@@ -22,6 +22,7 @@ use crate::topics::{Topic, TopicTable};
 impl Broker {
     /// A new image: what it says is so from now on. On a thread that may wait.
     pub(crate) fn publish(self: &Arc<Self>, update: Update) {
+        let _publishing = self.publishing.lock();
         let Update { old, new, changes } = update;
         let (image, changes) = (Arc::new(new), Arc::new(changes));
         let broker_configs =
@@ -108,21 +109,22 @@ impl Broker {
     /// Tries again to open what could not be opened for lack of descriptors or memory. On a thread
     /// that may wait.
     pub(crate) fn open_missing(&self) {
-        self.controller.between_decisions(|image| {
-            let unopened = std::mem::take(&mut *self.unopened.lock());
-            let mut table = TopicTable::clone(&self.topics.load());
-            for (id, new) in unopened {
-                let Some(topic) = image.topics.by_id(id) else { continue };
-                let is_new = |index| new.contains(&index);
-                table.insert(Arc::new(self.build_topic(&table, is_new, image, topic)));
-            }
-            self.topics.store(Arc::new(table));
-            self.begin_coordinators();
-        });
+        let _publishing = self.publishing.lock();
+        let image = self.shared.image.load_full();
+        let unopened = std::mem::take(&mut *self.unopened.lock());
+        let mut table = TopicTable::clone(&self.topics.load());
+        for (id, new) in unopened {
+            let Some(topic) = image.topics.by_id(id) else { continue };
+            let is_new = |index| new.contains(&index);
+            table.insert(Arc::new(self.build_topic(&table, is_new, &image, topic)));
+        }
+        self.topics.store(Arc::new(table));
+        self.begin_coordinators();
     }
 
     /// Serves everything the image says is here: once, when the broker starts.
     pub(crate) fn serve_image(self: &Arc<Self>) -> Result<(), OpenError> {
+        let _publishing = self.publishing.lock();
         let image = self.shared.image.load_full();
         // First, because topics build on them.
         self.apply_broker_configs(&image);

@@ -6,21 +6,19 @@ use std::sync::Arc;
 
 use thalweg_log::{LogDir, LogManager};
 use thalweg_metadata::config::BrokerConfig;
-use thalweg_metadata::controller::{
-    self, Decision, HeartbeatState, Registration, broker_heartbeat, register_broker,
-    register_controller,
-};
+use thalweg_metadata::controller::ControllerRequest;
 use thalweg_metadata::image::MetadataImage;
+use thalweg_wire::Uuid;
 use thalweg_wire::messages::broker_registration_request::{Feature, Listener};
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 use thalweg_wire::messages::{
     BrokerHeartbeatRequest, BrokerRegistrationRequest, ControllerRegistrationRequest,
     controller_registration_request,
 };
-use thalweg_wire::{Message, Uuid};
 
 use crate::broker::Broker;
 use crate::directories;
+use crate::kraft::EmbeddedController;
 
 /// Security protocol PLAINTEXT.
 const PLAINTEXT: i16 = 0;
@@ -39,23 +37,12 @@ pub(crate) struct Joining {
     pub(crate) cluster_id: String,
 }
 
-/// Lets the controller decide while this thread waits; the error is for the log.
-pub(crate) fn decide<R>(
-    broker: &Arc<Broker>,
-    decision: impl FnOnce(&controller::Context<'_>) -> Decision<R>,
-) -> Result<R, String> {
-    broker
-        .controller
-        .decide_blocking(broker, |image| {
-            let settings = broker.settings();
-            let decided = decision(&controller::Context { image, config: &settings.config });
-            (decided.records, decided.response)
-        })
-        .map_err(|error| error.to_string())
-}
-
 /// Registers controller and broker, says where partitions lie, and unfences the broker.
-pub(crate) fn join(broker: &Arc<Broker>, joining: &Joining) -> Result<(), String> {
+pub(crate) fn join(
+    broker: &Arc<Broker>,
+    controller: &EmbeddedController,
+    joining: &Joining,
+) -> Result<(), String> {
     let features = || thalweg_metadata::features::SUPPORTED.iter();
     let (name, host, port) = joining.controller.clone();
     let request = ControllerRegistrationRequest {
@@ -78,7 +65,7 @@ pub(crate) fn join(broker: &Arc<Broker>, joining: &Joining) -> Result<(), String
             .collect(),
         ..Default::default()
     };
-    let answer = decide(broker, |context| register_controller(context, &request))?;
+    let answer = send(broker, controller, &request)?;
     // Levels before 3.7 know no controllers' registrations.
     if answer.error_code.is_err()
         && answer.error_code != thalweg_wire::ErrorCode::UNSUPPORTED_VERSION
@@ -115,56 +102,40 @@ pub(crate) fn join(broker: &Arc<Broker>, joining: &Joining) -> Result<(), String
         previous_broker_epoch: joining.previous_broker_epoch,
         ..Default::default()
     };
-    let answer = decide(broker, |context| {
-        let registration = Registration {
-            cluster_id: &joining.cluster_id,
-            new_epoch: context.image.provenance.offset + 1,
-            // The process that was registered before is this one's past.
-            has_session: false,
-            version: BrokerRegistrationRequest::MAX_VERSION,
-            kraft_version: broker.kraft_version,
-        };
-        register_broker(context, &request, registration)
-    })?;
+    let answer = send(broker, controller, &request)?;
     if answer.error_code.is_err() {
         return Err(format!("the broker was not registered: {}", answer.error_code));
     }
 
-    directories::report_before_unfencing(broker);
-    let epoch = answer.broker_epoch;
-    let answer = decide(broker, |context| {
-        let offset = context.image.provenance.offset;
-        heartbeat(context, joining.node_id, epoch, offset, &broker.logs)
-    })?;
+    directories::report_before_unfencing(broker, controller);
+    let answer = send(broker, controller, &heartbeat(broker))?;
     if answer.error_code.is_err() || answer.is_fenced {
         return Err(format!("the broker stays fenced: {}", answer.error_code));
     }
     Ok(())
 }
 
-fn heartbeat(
-    context: &controller::Context<'_>,
-    node_id: i32,
-    broker_epoch: i64,
-    offset: i64,
-    logs: &LogManager,
-) -> Decision<thalweg_wire::messages::BrokerHeartbeatResponse> {
-    let request = BrokerHeartbeatRequest {
-        broker_id: node_id,
-        broker_epoch,
-        current_metadata_offset: offset,
+/// Has the controller decide while this thread waits; the error is for the log.
+fn send<R: ControllerRequest>(
+    broker: &Arc<Broker>,
+    controller: &EmbeddedController,
+    request: &R,
+) -> Result<R::Response, String> {
+    controller.send_blocking(broker, request).map_err(|error| error.to_string())
+}
+
+/// What a broker that serves says of itself now.
+fn heartbeat(broker: &Broker) -> BrokerHeartbeatRequest {
+    BrokerHeartbeatRequest {
+        broker_id: broker.node_id,
+        broker_epoch: broker.epoch(),
+        current_metadata_offset: broker.image().provenance.offset,
         want_fence: false,
         want_shut_down: false,
-        offline_log_dirs: offline(logs),
-        cordoned_log_dirs: Some(cordoned(logs, context.config)),
+        offline_log_dirs: offline(&broker.logs),
+        cordoned_log_dirs: Some(cordoned(&broker.logs, &broker.settings().config)),
         ..Default::default()
-    };
-    let state = HeartbeatState {
-        registration_offset: broker_epoch,
-        lowest_active_offset: None,
-        shutdown_offset: None,
-    };
-    broker_heartbeat(context, &request, state)
+    }
 }
 
 /// Ids of the directories in `cordoned.log.dirs`, which get no new partitions (KIP-1066).
@@ -187,15 +158,8 @@ pub(crate) async fn report_directories(broker: &Arc<Broker>) {
         // Before it joined: the heartbeat that unfences it says the same.
         return;
     }
-    let told = broker.decide({
-        let broker = Arc::clone(broker);
-        move |context, _| {
-            let epoch = context.image.cluster.broker(broker.node_id).map_or(-1, |b| b.epoch);
-            let offset = context.image.provenance.offset;
-            heartbeat(context, broker.node_id, epoch, offset, &broker.logs)
-        }
-    });
-    match told.await {
+    let _heartbeat = broker.heartbeat.lock().await;
+    match broker.controller.send(broker, heartbeat(broker)).await {
         Ok(answer) if answer.error_code.is_ok() => {}
         Ok(answer) => {
             tracing::error!(error = %answer.error_code,
@@ -215,9 +179,9 @@ pub(crate) fn report_cordoned(broker: &Arc<Broker>) {
 }
 
 /// What the broker's going means: nobody leads its partitions until it is back.
-pub(crate) fn leave(image: &MetadataImage, node_id: i32) -> (Vec<MetadataRecord>, ()) {
+pub(crate) fn leave(image: &MetadataImage, node_id: i32) -> Vec<MetadataRecord> {
     let Some(broker) = image.cluster.broker(node_id).filter(|broker| !broker.fenced) else {
-        return (Vec::new(), ());
+        return Vec::new();
     };
     // Fenced only: taking leadership away and giving it back would cost every client a new leader
     // epoch at each restart of the only broker there is.
@@ -227,5 +191,5 @@ pub(crate) fn leave(image: &MetadataImage, node_id: i32) -> (Vec<MetadataRecord>
         fenced: 1,
         ..Default::default()
     };
-    (vec![record.into()], ())
+    vec![record.into()]
 }

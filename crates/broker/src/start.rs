@@ -23,7 +23,9 @@ use crate::clock::Clock;
 use crate::coordinators::groups::Groups;
 use crate::coordinators::runtime::RuntimeConfig;
 use crate::descriptors::Shares;
-use crate::kraft::{Controller, MetadataLog, MetadataLogError, Owner, Retention};
+use crate::kraft::{
+    Controller, EmbeddedController, MetadataLog, MetadataLogError, Owner, Retention,
+};
 use crate::net::listener::{self, Listener, SocketOptions};
 use crate::random::Random;
 use crate::registration;
@@ -137,15 +139,12 @@ impl RunningBroker {
         broker.answer_all().await;
         let closing = tokio::task::spawn_blocking(move || {
             let now = broker.clock.wall_ms();
-            let epoch =
-                broker.image().cluster.broker(broker.node_id).map_or(-1, |broker| broker.epoch);
-            if let Err(error) = broker
-                .controller
-                .decide_blocking(&broker, |image| registration::leave(image, broker.node_id))
-            {
+            let epoch = broker.epoch();
+            let Controller::Embedded(controller) = &broker.controller;
+            if let Err(error) = controller.leave(&broker) {
                 tracing::warn!(%error, "the broker could not sign off");
             }
-            broker.controller.close(now);
+            controller.close(now);
             broker.logs.shut_down(epoch, now);
         });
         if closing.await.is_err() {
@@ -263,6 +262,8 @@ fn open(
         },
         clock,
     );
+    let kraft_version = opened.log.kraft_version();
+    let controller = EmbeddedController::new(opened.log, opened.loader);
     let broker = Broker::new(Parts {
         cluster_id: report.cluster_id,
         metadata_directory,
@@ -270,8 +271,8 @@ fn open(
         random,
         logs,
         groups,
-        kraft_version: opened.log.kraft_version(),
-        controller: Controller::new(opened.log, opened.loader),
+        kraft_version,
+        controller: Controller::Embedded(controller.clone()),
         connections,
         config: config.clone(),
         image,
@@ -286,10 +287,8 @@ fn open(
             &bootstrap.levels,
             bootstrap.unfinished,
         );
-        broker
-            .controller
-            .decide_blocking(&broker, |_| (records, ()))
-            .map_err(|e| StartError::Metadata(e.to_string()))?;
+        let begun = controller.bootstrap(&broker, records);
+        begun.map_err(|e| StartError::Metadata(e.to_string()))?;
     }
     let incarnation = broker.random.uuid();
     let endpoints: Vec<_> = listeners
@@ -306,10 +305,10 @@ fn open(
         previous_broker_epoch: report.previous_broker_epoch,
         cluster_id: broker.cluster_id.clone(),
     };
-    registration::join(&broker, &joining).map_err(StartError::Metadata)?;
+    registration::join(&broker, &controller, &joining).map_err(StartError::Metadata)?;
     // What failed, or was found elsewhere than the metadata says, before anybody listened.
     broker.directories.wake();
-    let settled = broker.controller.settle(clock.wall_ms());
+    let settled = controller.settle(clock.wall_ms());
     settled.map_err(|e| StartError::Metadata(e.to_string()))?;
     Ok(broker)
 }

@@ -10,13 +10,13 @@ use crate::support;
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use support::fixtures::{Fake, topic};
+use support::fixtures::{Fake, NOT_HEARD_OF, decide, topic};
 use support::random::Random;
 use thalweg_metadata::MetadataImage;
 use thalweg_metadata::bootstrap::{activation_records, bootstrap_records, snapshot_batches};
 use thalweg_metadata::config::BrokerConfig;
 use thalweg_metadata::config::broker::{Mode, embedded_defaults};
-use thalweg_metadata::controller::{self, Context, HeartbeatState, Registration};
+use thalweg_metadata::controller::{self, Context, HeartbeatState};
 use thalweg_metadata::features::MetadataVersion;
 use thalweg_metadata::image::{
     Changes, ConfigResource, Delta, Loader, Provenance, ResourceType, SnapshotReader,
@@ -107,15 +107,13 @@ impl World {
                 let fake = &mut self.fakes[at];
                 fake.incarnation = Uuid::from_u128(1 << 100 | u128::from(n.next() >> 40));
                 fake.previous_epoch = if n.below(2) == 0 { fake.epoch } else { -1 };
-                let registration = Registration {
-                    cluster_id: CLUSTER_ID,
-                    new_epoch: self.offset,
-                    has_session: n.below(4) == 0,
-                    version: 4,
-                    kraft_version: 1,
-                };
+                let has_session = n.below(4) == 0;
                 let request = fake.registration(CLUSTER_ID);
-                let decision = controller::register_broker(&context, &request, registration);
+                let decision = decide(&context, &request, n, |given| {
+                    given.cluster_id = CLUSTER_ID;
+                    given.next_offset = self.offset;
+                    given.heartbeats = HeartbeatState { has_session, ..NOT_HEARD_OF };
+                });
                 if !decision.records.is_empty() {
                     fake.epoch = decision.response.broker_epoch;
                 }
@@ -137,12 +135,7 @@ impl World {
                     cordoned_log_dirs: (n.below(3) == 0).then(|| some(n, 4)),
                     ..Default::default()
                 };
-                let state = HeartbeatState {
-                    registration_offset: 0,
-                    lowest_active_offset: None,
-                    shutdown_offset: None,
-                };
-                controller::broker_heartbeat(&context, &request, state).records
+                decide(&context, &request, n, |_| {}).records
             }
             3 | 4 => {
                 let count = 1 + n.below(3);
@@ -150,7 +143,7 @@ impl World {
                     .map(|_| topic(&name(n), 1 + n.below(4) as i32, 1 + n.below(3) as i16))
                     .collect();
                 let request = CreateTopicsRequest { topics, ..Default::default() };
-                controller::create_topics(&context, &request, &mut || n.next()).records
+                decide(&context, &request, n, |_| {}).records
             }
             5 => {
                 let request = DeleteTopicsRequest {
@@ -160,7 +153,7 @@ impl World {
                     }],
                     ..Default::default()
                 };
-                controller::delete_topics(&context, &request, 6).records
+                decide(&context, &request, n, |_| {}).records
             }
             6 => {
                 let request = CreatePartitionsRequest {
@@ -172,7 +165,7 @@ impl World {
                     }],
                     ..Default::default()
                 };
-                controller::create_partitions(&context, &request, &mut || n.next()).records
+                decide(&context, &request, n, |_| {}).records
             }
             7 => {
                 let (kind, resource, configs): (i8, String, &[&str]) = match n.below(4) {
@@ -197,7 +190,7 @@ impl World {
                     }],
                     ..Default::default()
                 };
-                controller::incremental_alter_configs(&context, &request).records
+                decide(&context, &request, n, |_| {}).records
             }
             8 => {
                 use alter_client_quotas_request::{EntityData, EntryData, OpData};
@@ -218,7 +211,7 @@ impl World {
                     }],
                     ..Default::default()
                 };
-                controller::alter_client_quotas(&context, &request).records
+                decide(&context, &request, n, |_| {}).records
             }
             9 => {
                 let features = ["eligible.leader.replicas.version", "share.version"];
@@ -231,7 +224,7 @@ impl World {
                     }],
                     ..Default::default()
                 };
-                controller::update_features(&context, &request, 1, 2).records
+                decide(&context, &request, n, |_| {}).records
             }
             10 => {
                 use alter_partition_reassignments_request as alter;
@@ -248,7 +241,7 @@ impl World {
                     }],
                     ..Default::default()
                 };
-                controller::alter_partition_reassignments(&context, &request).records
+                decide(&context, &request, n, |_| {}).records
             }
             11 => {
                 let request = ElectLeadersRequest {
@@ -256,7 +249,7 @@ impl World {
                     topic_partitions: None,
                     ..Default::default()
                 };
-                controller::elect_leaders(&context, &request).records
+                decide(&context, &request, n, |_| {}).records
             }
             12 => match n.below(6) {
                 0 => {
@@ -264,7 +257,7 @@ impl World {
                         broker_id: 1 + n.below(4) as i32,
                         ..Default::default()
                     };
-                    controller::unregister_broker(&context, &request).records
+                    decide(&context, &request, n, |_| {}).records
                 }
                 1 => {
                     let fake = n.pick(&self.fakes);
@@ -273,7 +266,7 @@ impl World {
                         broker_epoch: fake.epoch,
                         ..Default::default()
                     };
-                    controller::allocate_producer_ids(&context, &request).records
+                    decide(&context, &request, n, |_| {}).records
                 }
                 2 => {
                     let request = ControllerRegistrationRequest {
@@ -281,7 +274,7 @@ impl World {
                         incarnation_id: Uuid::from_u128(n.below(9) as u128 + 5),
                         ..Default::default()
                     };
-                    controller::register_controller(&context, &request).records
+                    decide(&context, &request, n, |_| {}).records
                 }
                 _ => {
                     let fake = n.pick(&self.fakes);
@@ -310,7 +303,7 @@ impl World {
                     }],
                     ..Default::default()
                 };
-                controller::assign_replicas_to_dirs(&context, &request).records
+                decide(&context, &request, n, |_| {}).records
             }
             _ => vec![self.foreign(n)],
         }

@@ -7,4 +7,5 @@ mod controller_oracle;
 mod histories;
 mod lifecycle;
 mod offline_directories;
+mod refused;
 mod support;

@@ -3,11 +3,14 @@
 
 use crate::support;
 
-use support::fixtures::{Fake, topic};
+use support::fixtures::{self, Fake, NOT_HEARD_OF, topic};
+use support::random::Random;
 use thalweg_metadata::bootstrap::{activation_records, bootstrap_records};
 use thalweg_metadata::config::BrokerConfig;
 use thalweg_metadata::config::broker::{Mode, embedded_defaults};
-use thalweg_metadata::controller::{self, Context, Decision, HeartbeatState, Registration};
+use thalweg_metadata::controller::{
+    self, Context, ControllerRequest, HeartbeatState, RequestContext,
+};
 use thalweg_metadata::image::{Partition, Provenance};
 use thalweg_metadata::{Delta, MetadataImage};
 use thalweg_wire::messages::assign_replicas_to_dirs_request::{
@@ -24,6 +27,7 @@ struct World {
     image: MetadataImage,
     config: BrokerConfig,
     fake: Fake,
+    numbers: Random,
 }
 
 impl World {
@@ -31,40 +35,27 @@ impl World {
     fn new() -> World {
         let config = BrokerConfig::new(embedded_defaults(), Mode::Embedded).expect("defaults");
         let fake = Fake::new(1, &[GOOD.as_u128(), BAD.as_u128()]);
-        let mut world = World { image: MetadataImage::empty(), config, fake };
+        let mut world = World { image: MetadataImage::empty(), config, fake, numbers: Random(5) };
         world.append(activation_records(&world.config, &bootstrap_records(), false));
         world.register(&[GOOD, BAD], 10);
         let request = CreateTopicsRequest { topics: vec![topic("t", 2, 1)], ..Default::default() };
-        let mut number = 0;
-        let created = world.decide(|c| {
-            controller::create_topics(c, &request, &mut || {
-                number += 0x1234_5678_9abc;
-                number
-            })
-        });
+        let created = world.decide(&request);
         assert_eq!(created.topics[0].error_code, ErrorCode::NONE);
-        let assigned = world.decide(|c| {
-            let topic_id = c.image.topics.by_name("t").expect("the topic").id;
-            let directory = |id, index| DirectoryData {
-                id,
-                topics: vec![TopicData {
-                    topic_id,
-                    partitions: vec![PartitionData {
-                        partition_index: index,
-                        ..Default::default()
-                    }],
-                    ..Default::default()
-                }],
+        let topic_id = world.image.topics.by_name("t").expect("the topic").id;
+        let directory = |id, index| DirectoryData {
+            id,
+            topics: vec![TopicData {
+                topic_id,
+                partitions: vec![PartitionData { partition_index: index, ..Default::default() }],
                 ..Default::default()
-            };
-            let broker_epoch = c.image.cluster.broker(1).expect("the broker").epoch;
-            let request = AssignReplicasToDirsRequest {
-                broker_id: 1,
-                broker_epoch,
-                directories: vec![directory(GOOD, 0), directory(BAD, 1)],
-                ..Default::default()
-            };
-            controller::assign_replicas_to_dirs(c, &request)
+            }],
+            ..Default::default()
+        };
+        let assigned = world.decide(&AssignReplicasToDirsRequest {
+            broker_id: 1,
+            broker_epoch: world.image.cluster.broker(1).expect("the broker").epoch,
+            directories: vec![directory(GOOD, 0), directory(BAD, 1)],
+            ..Default::default()
         });
         assert_eq!(assigned.error_code, ErrorCode::NONE);
         world
@@ -80,8 +71,17 @@ impl World {
         self.image = delta.apply(Provenance::NONE).0;
     }
 
-    fn decide<R>(&mut self, decision: impl FnOnce(&Context<'_>) -> Decision<R>) -> R {
-        let decided = decision(&Context { image: &self.image, config: &self.config });
+    fn decide<R: ControllerRequest>(&mut self, request: &R) -> R::Response {
+        self.decide_with(request, |_| {})
+    }
+
+    fn decide_with<R: ControllerRequest>(
+        &mut self,
+        request: &R,
+        change: impl FnOnce(&mut RequestContext<'_>),
+    ) -> R::Response {
+        let context = Context { image: &self.image, config: &self.config };
+        let decided = fixtures::decide(&context, request, &mut self.numbers, change);
         self.append(decided.records);
         decided.response
     }
@@ -91,14 +91,10 @@ impl World {
         self.fake.incarnation = Uuid::from_u128(1 << 100 | u128::from(epoch.unsigned_abs()));
         self.fake.directories = directories.to_vec();
         let request = self.fake.registration("cluster");
-        let registration = Registration {
-            cluster_id: "cluster",
-            new_epoch: epoch,
-            has_session: false,
-            version: 4,
-            kraft_version: 1,
-        };
-        let answer = self.decide(|c| controller::register_broker(c, &request, registration));
+        let answer = self.decide_with(&request, |given| {
+            given.cluster_id = "cluster";
+            given.next_offset = epoch;
+        });
         assert_eq!(answer.error_code, ErrorCode::NONE);
         assert!(!self.heartbeat(&[]).is_fenced);
     }
@@ -113,12 +109,9 @@ impl World {
             cordoned_log_dirs: Some(Vec::new()),
             ..Default::default()
         };
-        let state = HeartbeatState {
-            registration_offset: epoch,
-            lowest_active_offset: None,
-            shutdown_offset: None,
-        };
-        self.decide(|c| controller::broker_heartbeat(c, &request, state))
+        self.decide_with(&request, |given| {
+            given.heartbeats = HeartbeatState { registration_offset: epoch, ..NOT_HEARD_OF };
+        })
     }
 
     fn partition(&self, index: i32) -> &Partition {
@@ -180,13 +173,7 @@ fn new_partitions_are_in_the_directory_that_is_left() {
         }],
         ..Default::default()
     };
-    let mut number = 5;
-    let answer = world.decide(|c| {
-        controller::create_partitions(c, &request, &mut || {
-            number += 1;
-            number
-        })
-    });
+    let answer = world.decide(&request);
     assert_eq!(answer.results[0].error_code, ErrorCode::NONE);
     assert_eq!((world.partition(2).leader, world.partition(2).directory(1)), (1, Some(GOOD)));
 }

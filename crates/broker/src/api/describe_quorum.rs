@@ -5,12 +5,14 @@ use thalweg_wire::Uuid;
 use thalweg_wire::messages::{DescribeQuorumRequest, DescribeQuorumResponse};
 
 use crate::api::request::Context;
+use crate::kraft::Controller;
 
 pub(super) async fn handle(
     context: Context,
     request: DescribeQuorumRequest,
 ) -> DescribeQuorumResponse {
-    let (epoch, end_offset) = context.broker.controller.quorum().await;
+    let Controller::Embedded(controller) = &context.broker.controller;
+    let (epoch, end_offset) = controller.quorum().await;
     // Static voters are known by their ids alone.
     let directory_id = match context.broker.kraft_version {
         0 => Uuid::ZERO,

@@ -56,7 +56,7 @@ pub(super) async fn handle(context: Context, request: MetadataRequest) -> Metada
             request.allow_auto_topic_creation && context.broker.settings().auto_create_topics();
         // They are made meanwhile; a client that needs them asks again.
         let told = match create {
-            true => context.broker.auto_topics.begin(&context.broker, missing),
+            true => context.broker.auto_topics.begin(&context.broker, missing, context.client()),
             false => BTreeMap::new(),
         };
         for name in names {

@@ -18,6 +18,7 @@ mod describe_producers;
 mod describe_quorum;
 pub(crate) mod fetch;
 mod find_coordinator;
+mod forward;
 mod groups;
 pub(crate) mod heartbeat;
 mod init_producer_id;
@@ -26,7 +27,6 @@ mod metadata;
 mod offset_for_leader_epoch;
 pub(crate) mod produce;
 pub(crate) mod request;
-mod topics;
 
 use request::{Context, Scratch};
 
@@ -125,25 +125,25 @@ apis! {
     FindCoordinatorRequest => find_coordinator::handle,
     DescribeGroupsRequest => groups::describe,
     ListGroupsRequest => groups::list,
-    CreateTopicsRequest => topics::create,
-    DeleteTopicsRequest => topics::delete,
+    CreateTopicsRequest => forward::handle,
+    DeleteTopicsRequest => forward::handle,
     DeleteRecordsRequest => delete_records::handle,
     InitProducerIdRequest => init_producer_id::handle,
     OffsetForLeaderEpochRequest => offset_for_leader_epoch::handle,
     DescribeConfigsRequest => configs::describe,
-    AlterConfigsRequest => configs::alter,
+    AlterConfigsRequest => forward::handle,
     DescribeLogDirsRequest => describe_log_dirs::handle,
-    CreatePartitionsRequest => topics::create_partitions,
+    CreatePartitionsRequest => forward::handle,
     DeleteGroupsRequest => groups::delete,
-    ElectLeadersRequest => topics::elect_leaders,
+    ElectLeadersRequest => forward::handle,
     IncrementalAlterConfigsRequest => configs::incremental_alter,
-    AlterPartitionReassignmentsRequest => topics::alter_reassignments,
-    ListPartitionReassignmentsRequest => topics::list_reassignments,
+    AlterPartitionReassignmentsRequest => forward::handle,
+    ListPartitionReassignmentsRequest => forward::handle,
     OffsetDeleteRequest => groups::offset_delete,
     DescribeClientQuotasRequest => configs::describe_quotas,
-    AlterClientQuotasRequest => configs::alter_quotas,
+    AlterClientQuotasRequest => forward::handle,
     DescribeQuorumRequest => describe_quorum::handle,
-    UpdateFeaturesRequest => topics::update_features,
+    UpdateFeaturesRequest => forward::handle,
     DescribeClusterRequest => describe_cluster::handle,
     DescribeProducersRequest => describe_producers::handle,
     ListConfigResourcesRequest => configs::list_resources,

@@ -4,11 +4,13 @@ use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use thalweg_wire::messages::DefaultPrincipalData;
 use thalweg_wire::{ApiKey, Reader, Writer};
 
 use crate::api::connection_members::ConnectionMembers;
 use crate::api::heartbeat::Heartbeats;
 use crate::broker::Broker;
+use crate::kraft::Client;
 use crate::net::budget::Charge;
 use crate::net::connection::{Handled, Reply, Requests};
 use crate::net::listener::Listener;
@@ -51,6 +53,20 @@ impl Deref for Context {
 }
 
 impl Context {
+    /// The client, as a controller is told of it.
+    pub(crate) fn client(&self) -> Client {
+        Client {
+            // Nobody is asked who he is yet.
+            principal: DefaultPrincipalData {
+                type_: "User".into(),
+                name: "ANONYMOUS".into(),
+                ..Default::default()
+            },
+            id: Arc::clone(&self.client_id),
+            address: self.address.ip(),
+        }
+    }
+
     /// Begins the answer's frame: length, correlation id, and the tagged section of newer headers.
     pub(crate) fn begin(&self, frame: &mut Writer) {
         frame.begin_frame();

@@ -1,21 +1,18 @@
-//! The embedded controller: one decision at a time, from the newest image, durable before anybody
-//! hears of it.
-//!
-//! Checkpoints are written beside decisions: the controller's lock is held to see what is due and to
-//! note what was done, never while the disk is waited for.
+//! The way to the controller, whichever it is: typed requests, answered with the wire's own
+//! responses.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use thalweg_metadata::image::{Loader, MetadataImage};
-use thalweg_wire::messages::metadata_record::MetadataRecord;
-use tokio::sync::Mutex;
+use thalweg_metadata::controller::ControllerRequest;
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::DefaultPrincipalData;
 
-use super::checkpoints::Due;
-use super::log::{MetadataLog, MetadataLogError};
+use super::embedded::EmbeddedController;
+use super::log::MetadataLogError;
 use crate::broker::Broker;
 
-/// Why a decision did not take effect.
+/// Why a request has no answer of the controller.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ControllerError {
     #[error(transparent)]
@@ -25,187 +22,62 @@ pub(crate) enum ControllerError {
     #[error("the controller did not answer within request.timeout.ms")]
     TimedOut,
     #[error("the controller refused: {0}")]
-    Refused(thalweg_wire::ErrorCode),
+    Refused(ErrorCode),
     #[error("the controller failed: {0}")]
     Failed(String),
 }
 
-/// What the controller holds.
+/// A client in whose name the controller is asked.
 #[derive(Debug)]
-struct State {
-    log: MetadataLog,
-    loader: Loader,
-    /// Set by the first failure: what was written then is not known, so nothing is decided on top.
-    failed: Option<String>,
+pub(crate) struct Client {
+    /// Who it has shown itself to be.
+    pub(crate) principal: DefaultPrincipalData,
+    /// The client id in the headers of its requests.
+    pub(crate) id: Arc<str>,
+    /// Where it connects from.
+    pub(crate) address: IpAddr,
 }
 
-/// Decides, writes, publishes.
+/// Where this broker's controller is.
 #[derive(Debug)]
-pub(crate) struct Controller {
-    state: Arc<Mutex<State>>,
-    /// Held by whoever writes and removes checkpoints: one at a time, on threads that may wait.
-    checkpointing: Arc<parking_lot::Mutex<()>>,
+pub(crate) enum Controller {
+    /// In this process.
+    Embedded(EmbeddedController),
 }
 
 impl Controller {
-    pub(crate) fn new(log: MetadataLog, loader: Loader) -> Controller {
-        let state = State { log, loader, failed: None };
-        Controller { state: Arc::new(Mutex::new(state)), checkpointing: Arc::default() }
-    }
-
-    /// Lets `decision` look at the newest image and give records and an answer; writes the records,
-    /// applies them to the broker, and gives the answer.
-    pub(crate) async fn decide<T: Send + 'static>(
+    /// Asks for something in this broker's own name, in the newest version of the request.
+    pub(crate) async fn send<R: ControllerRequest>(
         &self,
         broker: &Arc<Broker>,
-        decision: impl FnOnce(&MetadataImage) -> (Vec<MetadataRecord>, T) + Send + 'static,
-    ) -> Result<T, ControllerError> {
-        let state = Arc::clone(&self.state).lock_owned().await;
-        let deciding = Arc::clone(broker);
-        // The log's fsync and the partitions' directories wait for the disk.
-        let (decided, is_due) = tokio::task::spawn_blocking(move || {
-            let mut state = state;
-            let decided = apply(&mut state, &deciding, decision);
-            (decided, state.log.is_checkpoint_due())
-        })
-        .await
-        .map_err(|panic| {
-            // The decision itself: it looks at the image, and nothing was changed yet.
-            if panic.is_panic() {
-                broker.metrics.panics.add(1);
-                tracing::error!("a decision panicked; it is not carried out");
-            }
-            ControllerError::Stopped
-        })?;
-        if is_due {
-            let broker = Arc::clone(broker);
-            tokio::task::spawn_blocking(move || broker.controller.checkpoint(&broker));
-        }
-        decided
+        request: R,
+    ) -> Result<R::Response, ControllerError> {
+        let Controller::Embedded(controller) = self;
+        controller.send(broker, Arc::new(request), R::MAX_VERSION).await
     }
 
-    /// The same on a thread that may wait.
-    pub(crate) fn decide_blocking<T>(
+    /// Asks in the name of a client. `version` is that of the client's request, and so that of the
+    /// answer.
+    pub(crate) async fn forward<R: ControllerRequest>(
         &self,
         broker: &Arc<Broker>,
-        decision: impl FnOnce(&MetadataImage) -> (Vec<MetadataRecord>, T),
-    ) -> Result<T, ControllerError> {
-        let mut state = self.state.blocking_lock();
-        apply(&mut state, broker, decision)
-    }
-
-    /// The start is over: what it decided is flushed. On a thread that may wait.
-    pub(crate) fn settle(&self, now_ms: i64) -> Result<(), ControllerError> {
-        Ok(self.state.blocking_lock().log.settle(now_ms)?)
-    }
-
-    /// Does `work` with the newest image, while nothing is decided. On a thread that may wait.
-    pub(crate) fn between_decisions(&self, work: impl FnOnce(&MetadataImage)) {
-        work(self.state.blocking_lock().loader.image());
-    }
-
-    /// Writes a checkpoint if enough was written since the last one. On a thread that may wait.
-    fn checkpoint(&self, broker: &Broker) {
-        // Somebody who is at it writes one that is new enough, or the next decision sees to it.
-        let Some(_one) = self.checkpointing.try_lock() else { return };
-        let due = {
-            let mut state = self.state.blocking_lock();
-            let State { log, loader, failed } = &mut *state;
-            if failed.is_some() || !log.is_checkpoint_due() {
-                return;
-            }
-            log.begin_checkpoint(loader.image())
-        };
-        if let Err(error) = self.write(due, broker.clock.wall_ms()) {
-            // The decisions are on the disk and count; without the checkpoint a start reads more.
-            tracing::error!(%error,
-                "a checkpoint of the metadata could not be written; it is tried again");
+        request: Arc<R>,
+        version: i16,
+        client: &Client,
+    ) -> Result<R::Response, ControllerError> {
+        let Controller::Embedded(controller) = self;
+        let answer = controller.send(broker, request, version).await;
+        if let Err(error) = &answer {
+            let Client { principal, id, address } = client;
+            tracing::warn!(
+                api = %R::API_KEY,
+                principal = format!("{}:{}", principal.type_, principal.name),
+                client_id = %id,
+                %address,
+                %error,
+                "the controller could not decide"
+            );
         }
-    }
-
-    /// Writes what is due without the controller's lock, and notes it.
-    fn write(&self, due: Due, now_ms: i64) -> Result<(), MetadataLogError> {
-        let written = due.write(now_ms);
-        self.state.blocking_lock().log.end_checkpoint(&due, written.is_ok(), now_ms);
-        written
-    }
-
-    /// Writes and removes checkpoints that are due by the clock. On a thread that may wait.
-    pub(crate) fn tidy(&self, broker: &Broker) {
-        let now_ms = broker.clock.wall_ms();
-        let _one = self.checkpointing.lock();
-        let (due, retained) = {
-            let mut state = self.state.blocking_lock();
-            let State { log, loader, failed } = &mut *state;
-            if failed.is_some() {
-                return;
-            }
-            let is_due = log.is_checkpoint_due_by(now_ms);
-            (is_due.then(|| log.begin_checkpoint(loader.image())), log.retained())
-        };
-        let written = due.map_or(Ok(()), |due| self.write(due, now_ms));
-        // In any case: the disk may be full, of just these.
-        if let Err(error) = written.and(retained.clean(now_ms)) {
-            // The log itself is whole: what is not removed is looked at again.
-            tracing::error!(%error, "checkpoints of the metadata could not be seen to");
-        }
-    }
-
-    /// Epoch and end of the log, as DescribeQuorum tells them.
-    pub(crate) async fn quorum(&self) -> (i32, i64) {
-        let state = self.state.lock().await;
-        (state.log.epoch(), state.log.end_offset())
-    }
-
-    /// Flushes everything.
-    pub(crate) fn close(&self, now_ms: i64) {
-        let _one = self.checkpointing.lock();
-        let mut state = self.state.blocking_lock();
-        state.log.close(now_ms);
-        // Tasks that are still there must neither decide nor write a checkpoint any more.
-        state.failed.get_or_insert_with(|| "the broker has stopped".into());
-    }
-}
-
-fn apply<T>(
-    state: &mut State,
-    broker: &Arc<Broker>,
-    decision: impl FnOnce(&MetadataImage) -> (Vec<MetadataRecord>, T),
-) -> Result<T, ControllerError> {
-    if let Some(reason) = &state.failed {
-        return Err(ControllerError::Failed(reason.clone()));
-    }
-    let (records, answer) = decision(state.loader.image());
-    let now = broker.clock.wall_ms();
-    // From here on a panic leaves half of it: records that are written and not in the image, or an
-    // image that did not take effect. Nobody may go on with that, and a start does it all again.
-    let committed = catch_unwind(AssertUnwindSafe(|| {
-        let updates = state.log.commit(records, &mut state.loader, now)?;
-        for update in updates {
-            broker.publish(update);
-        }
-        Ok::<_, MetadataLogError>(())
-    }));
-    match committed {
-        Ok(Ok(())) => Ok(answer),
-        // The log is as it was; who asked may ask again.
-        Ok(Err(error)) if error.is_retriable() => {
-            tracing::warn!(%error, "a decision could not be written for now");
-            Err(error.into())
-        }
-        Ok(Err(error)) => {
-            tracing::error!(%error, "the metadata log failed; nothing more is decided");
-            state.failed = Some(error.to_string());
-            broker.fail("the metadata log failed; see the log above");
-            Err(error.into())
-        }
-        Err(_) => {
-            let reason = "a decision panicked while it took effect";
-            tracing::error!(reason, "nothing more is decided");
-            broker.metrics.panics.add(1);
-            state.failed = Some(reason.into());
-            broker.fail(reason);
-            Err(ControllerError::Failed(reason.into()))
-        }
+        answer
     }
 }

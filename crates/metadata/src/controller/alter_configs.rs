@@ -14,7 +14,10 @@ use thalweg_wire::messages::incremental_alter_configs_response::{
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 use thalweg_wire::messages::{ClearElrRecord, ConfigRecord};
 
-use super::{Context, Decision, MAX_RECORDS_PER_REQUEST, check_topic_name, too_many_records};
+use super::{
+    Context, ControllerRequest, Decision, MAX_RECORDS_PER_REQUEST, RequestContext,
+    check_topic_name, too_many_records,
+};
 use crate::ApiError;
 use crate::config::{
     self, BROKER, ConfigType, Properties, TOPIC, client_metrics, dynamic, group, topic,
@@ -36,8 +39,48 @@ pub(super) enum Operation<'a> {
 /// What shall happen to the configs of one resource.
 type Operations<'a> = BTreeMap<&'a str, Operation<'a>>;
 
+impl ControllerRequest for IncrementalAlterConfigsRequest {
+    fn decide(
+        &self,
+        context: &Context<'_>,
+        _: &mut RequestContext<'_>,
+    ) -> Decision<IncrementalAlterConfigsResponse> {
+        incremental_alter_configs(context, self)
+    }
+
+    fn refused(&self, error_code: ErrorCode) -> IncrementalAlterConfigsResponse {
+        let responses = self.resources.iter().map(|resource| AlterConfigsResourceResponse {
+            error_code,
+            resource_type: resource.resource_type,
+            resource_name: resource.resource_name.clone(),
+            ..Default::default()
+        });
+        IncrementalAlterConfigsResponse { responses: responses.collect(), ..Default::default() }
+    }
+}
+
+impl ControllerRequest for AlterConfigsRequest {
+    fn decide(
+        &self,
+        context: &Context<'_>,
+        _: &mut RequestContext<'_>,
+    ) -> Decision<AlterConfigsResponse> {
+        alter_configs(context, self)
+    }
+
+    fn refused(&self, error_code: ErrorCode) -> AlterConfigsResponse {
+        let responses = self.resources.iter().map(|resource| LegacyResponse {
+            error_code,
+            resource_type: resource.resource_type,
+            resource_name: resource.resource_name.clone(),
+            ..Default::default()
+        });
+        AlterConfigsResponse { responses: responses.collect(), ..Default::default() }
+    }
+}
+
 /// Decides about changes of single configs.
-pub fn incremental_alter_configs(
+fn incremental_alter_configs(
     context: &Context<'_>,
     request: &IncrementalAlterConfigsRequest,
 ) -> Decision<IncrementalAlterConfigsResponse> {
@@ -107,7 +150,7 @@ pub fn incremental_alter_configs(
 }
 
 /// Decides about replacing all configs of resources.
-pub fn alter_configs(
+fn alter_configs(
     context: &Context<'_>,
     request: &AlterConfigsRequest,
 ) -> Decision<AlterConfigsResponse> {

@@ -8,10 +8,24 @@ use thalweg_wire::messages::assign_replicas_to_dirs_response::{
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 
 use super::partition_change::{BrokerEvent, PartitionChange, leader_and_isr_change};
-use super::{Context, Decision};
+use super::{Context, ControllerRequest, Decision, RequestContext};
+
+impl ControllerRequest for AssignReplicasToDirsRequest {
+    fn decide(
+        &self,
+        context: &Context<'_>,
+        _: &mut RequestContext<'_>,
+    ) -> Decision<AssignReplicasToDirsResponse> {
+        assign_replicas_to_dirs(context, self)
+    }
+
+    fn refused(&self, error_code: ErrorCode) -> AssignReplicasToDirsResponse {
+        AssignReplicasToDirsResponse { error_code, ..Default::default() }
+    }
+}
 
 /// Decides about the directories of replicas. A directory that is not online moves leaders away.
-pub fn assign_replicas_to_dirs(
+fn assign_replicas_to_dirs(
     context: &Context<'_>,
     request: &AssignReplicasToDirsRequest,
 ) -> Decision<AssignReplicasToDirsResponse> {

@@ -23,33 +23,74 @@ use thalweg_wire::messages::{
 use thalweg_wire::{ErrorCode, Uuid};
 
 use super::partition_change::{BrokerEvent, leader_and_isr_changes};
-use super::{Context, Decision};
+use super::{Context, ControllerRequest, Decision, HeartbeatState, RequestContext};
 use crate::features::{KRAFT_VERSION, METADATA_VERSION};
 use crate::image::{BrokerRegistration, NO_LEADER, Partition};
 
-/// What a registration needs beyond the request.
-#[derive(Debug, Clone, Copy)]
-pub struct Registration<'a> {
-    /// Id of this cluster.
-    pub cluster_id: &'a str,
-    /// Epoch of a new registration: the next offset of the metadata log.
-    pub new_epoch: i64,
-    /// Whether the broker that is registered under this id was heard of within its session.
-    pub has_session: bool,
-    /// Version of the request; before 3 a clean shutdown cannot be told.
-    pub version: i16,
-    /// Level of `kraft.version`.
-    pub kraft_version: i16,
+impl ControllerRequest for BrokerRegistrationRequest {
+    fn decide(
+        &self,
+        context: &Context<'_>,
+        given: &mut RequestContext<'_>,
+    ) -> Decision<BrokerRegistrationResponse> {
+        register_broker(context, self, given)
+    }
+
+    fn refused(&self, error_code: ErrorCode) -> BrokerRegistrationResponse {
+        BrokerRegistrationResponse { error_code, ..Default::default() }
+    }
+}
+
+impl ControllerRequest for ControllerRegistrationRequest {
+    fn decide(
+        &self,
+        context: &Context<'_>,
+        _: &mut RequestContext<'_>,
+    ) -> Decision<ControllerRegistrationResponse> {
+        register_controller(context, self)
+    }
+
+    fn refused(&self, error_code: ErrorCode) -> ControllerRegistrationResponse {
+        ControllerRegistrationResponse { error_code, ..Default::default() }
+    }
+}
+
+impl ControllerRequest for UnregisterBrokerRequest {
+    fn decide(
+        &self,
+        context: &Context<'_>,
+        _: &mut RequestContext<'_>,
+    ) -> Decision<UnregisterBrokerResponse> {
+        unregister_broker(context, self)
+    }
+
+    fn refused(&self, error_code: ErrorCode) -> UnregisterBrokerResponse {
+        UnregisterBrokerResponse { error_code, ..Default::default() }
+    }
+}
+
+impl ControllerRequest for BrokerHeartbeatRequest {
+    fn decide(
+        &self,
+        context: &Context<'_>,
+        given: &mut RequestContext<'_>,
+    ) -> Decision<BrokerHeartbeatResponse> {
+        broker_heartbeat(context, self, given.heartbeats)
+    }
+
+    fn refused(&self, error_code: ErrorCode) -> BrokerHeartbeatResponse {
+        BrokerHeartbeatResponse { error_code, ..Default::default() }
+    }
 }
 
 /// Decides about a broker's registration. The registration is the last of the records, so that they
 /// need not take effect together: a broker that was not registered registers again.
-pub fn register_broker(
+fn register_broker(
     context: &Context<'_>,
     request: &BrokerRegistrationRequest,
-    registration: Registration<'_>,
+    given: &RequestContext<'_>,
 ) -> Decision<BrokerRegistrationResponse> {
-    match register(context, request, registration) {
+    match register(context, request, given) {
         Ok((records, broker_epoch)) => Decision {
             records,
             response: BrokerRegistrationResponse { broker_epoch, ..Default::default() },
@@ -63,16 +104,16 @@ pub fn register_broker(
 fn register(
     context: &Context<'_>,
     request: &BrokerRegistrationRequest,
-    registration: Registration<'_>,
+    given: &RequestContext<'_>,
 ) -> Result<(Vec<MetadataRecord>, i64), ErrorCode> {
     let id = request.broker_id;
-    if request.cluster_id != registration.cluster_id {
+    if request.cluster_id != given.cluster_id {
         return Err(ErrorCode::INCONSISTENT_CLUSTER_ID);
     }
     let existing = context.image.cluster.broker(id);
     let same_incarnation =
         existing.is_some_and(|broker| broker.incarnation_id == request.incarnation_id);
-    if existing.is_some() && registration.has_session && !same_incarnation {
+    if existing.is_some() && given.heartbeats.has_session && !same_incarnation {
         return Err(ErrorCode::DUPLICATE_BROKER_REGISTRATION);
     }
     if request.is_migrating_zk_broker {
@@ -82,13 +123,13 @@ fn register(
     if with_directories {
         check_directories(context, request)?;
     }
-    check_features(context, request, registration.kraft_version)?;
+    check_features(context, request, given.kraft_version)?;
 
     let mut records: Vec<MetadataRecord> = Vec::new();
     let mut record = RegisterBrokerRecord {
         broker_id: id,
         incarnation_id: request.incarnation_id,
-        broker_epoch: registration.new_epoch,
+        broker_epoch: given.next_offset,
         end_points: request
             .listeners
             .iter()
@@ -123,7 +164,8 @@ fn register(
         }
         _ => {
             let stored_epoch = existing.map_or(-2, |broker| broker.epoch);
-            let clean = registration.version >= 3 && stored_epoch == request.previous_broker_epoch;
+            // Older requests cannot tell of a clean shutdown.
+            let clean = given.version >= 3 && stored_epoch == request.previous_broker_epoch;
             records.extend(shutdown_records(context, id, clean));
         }
     }
@@ -206,7 +248,7 @@ fn leave_isrs(context: &Context<'_>, id: i32) -> Vec<MetadataRecord> {
 }
 
 /// Decides about a controller's registration.
-pub fn register_controller(
+fn register_controller(
     context: &Context<'_>,
     request: &ControllerRegistrationRequest,
 ) -> Decision<ControllerRegistrationResponse> {
@@ -250,7 +292,7 @@ pub fn register_controller(
 }
 
 /// Decides about a broker that is to be forgotten.
-pub fn unregister_broker(
+fn unregister_broker(
     context: &Context<'_>,
     request: &UnregisterBrokerRequest,
 ) -> Decision<UnregisterBrokerResponse> {
@@ -274,18 +316,6 @@ pub fn unregister_broker(
     }
 }
 
-/// What a heartbeat needs beyond the request.
-#[derive(Debug, Clone, Copy)]
-pub struct HeartbeatState {
-    /// Offset of the broker's registration.
-    pub registration_offset: i64,
-    /// Metadata offset up to which every other active broker is known to have come, if there are
-    /// others; a broker that stops waits until they know who leads now.
-    pub lowest_active_offset: Option<i64>,
-    /// Offset at which the broker's controlled shutdown began, if it did.
-    pub shutdown_offset: Option<i64>,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BrokerState {
     Fenced,
@@ -295,7 +325,7 @@ enum BrokerState {
 }
 
 /// Decides about a heartbeat: whether a broker may serve, must wait, or can stop.
-pub fn broker_heartbeat(
+fn broker_heartbeat(
     context: &Context<'_>,
     request: &BrokerHeartbeatRequest,
     state: HeartbeatState,

@@ -12,12 +12,34 @@ use thalweg_wire::messages::create_partitions_response::{
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 
 use super::create_topics::nobody;
-use super::{Context, Decision, MAX_RECORDS_PER_REQUEST, Random, placement, too_many_records};
+use super::{
+    Context, ControllerRequest, Decision, MAX_RECORDS_PER_REQUEST, Random, RequestContext,
+    placement, too_many_records,
+};
 use crate::ApiError;
 use crate::image::Partition;
 
+impl ControllerRequest for CreatePartitionsRequest {
+    fn decide(
+        &self,
+        context: &Context<'_>,
+        given: &mut RequestContext<'_>,
+    ) -> Decision<CreatePartitionsResponse> {
+        create_partitions(context, self, given.random)
+    }
+
+    fn refused(&self, error_code: ErrorCode) -> CreatePartitionsResponse {
+        let results = self.topics.iter().map(|topic| CreatePartitionsTopicResult {
+            name: topic.name.clone(),
+            error_code,
+            ..Default::default()
+        });
+        CreatePartitionsResponse { results: results.collect(), ..Default::default() }
+    }
+}
+
 /// Decides about more partitions for topics.
-pub fn create_partitions(
+fn create_partitions(
     context: &Context<'_>,
     request: &CreatePartitionsRequest,
     random: &mut dyn Random,

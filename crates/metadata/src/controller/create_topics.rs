@@ -13,15 +13,34 @@ use thalweg_wire::{ErrorCode, Uuid};
 use super::alter_configs::{self, Operation};
 use super::topic_name::{METADATA_TOPIC, check_topic_name, collision_key};
 use super::{
-    Context, Decision, MAX_PARTITIONS_PER_REQUEST, MAX_RECORDS_PER_REQUEST, Random, placement,
-    random_id, too_many_records,
+    Context, ControllerRequest, Decision, MAX_PARTITIONS_PER_REQUEST, MAX_RECORDS_PER_REQUEST,
+    Random, RequestContext, placement, random_id, too_many_records,
 };
 use crate::ApiError;
 use crate::config::{Properties, topic};
 use crate::image::{ConfigResource, Partition};
 
+impl ControllerRequest for CreateTopicsRequest {
+    fn decide(
+        &self,
+        context: &Context<'_>,
+        given: &mut RequestContext<'_>,
+    ) -> Decision<CreateTopicsResponse> {
+        create_topics(context, self, given.random)
+    }
+
+    fn refused(&self, error_code: ErrorCode) -> CreateTopicsResponse {
+        let topics = self.topics.iter().map(|topic| CreatableTopicResult {
+            name: topic.name.clone(),
+            error_code,
+            ..Default::default()
+        });
+        CreateTopicsResponse { topics: topics.collect(), ..Default::default() }
+    }
+}
+
 /// Decides about new topics.
-pub fn create_topics(
+fn create_topics(
     context: &Context<'_>,
     request: &CreateTopicsRequest,
     random: &mut dyn Random,

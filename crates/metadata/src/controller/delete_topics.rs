@@ -7,14 +7,38 @@ use thalweg_wire::messages::delete_topics_request::DeleteTopicsRequest;
 use thalweg_wire::messages::delete_topics_response::{DeletableTopicResult, DeleteTopicsResponse};
 use thalweg_wire::{ErrorCode, Uuid};
 
-use super::{Context, Decision, MAX_RECORDS_PER_REQUEST, too_many_records};
+use super::{
+    Context, ControllerRequest, Decision, MAX_RECORDS_PER_REQUEST, RequestContext, too_many_records,
+};
 use crate::ApiError;
+
+impl ControllerRequest for DeleteTopicsRequest {
+    fn decide(
+        &self,
+        context: &Context<'_>,
+        given: &mut RequestContext<'_>,
+    ) -> Decision<DeleteTopicsResponse> {
+        delete_topics(context, self, given.version)
+    }
+
+    fn refused(&self, error_code: ErrorCode) -> DeleteTopicsResponse {
+        let refused = |name: Option<&String>, topic_id| DeletableTopicResult {
+            name: name.cloned(),
+            topic_id,
+            error_code,
+            ..Default::default()
+        };
+        let topics = self.topics.iter().map(|topic| refused(topic.name.as_ref(), topic.topic_id));
+        let named = self.topic_names.iter().map(|name| refused(Some(name), Uuid::ZERO));
+        DeleteTopicsResponse { responses: topics.chain(named).collect(), ..Default::default() }
+    }
+}
 
 /// Decides about topics to be deleted, by name or by id.
 ///
 /// `version` is the version of the request: older ones are told in another way that topics cannot
 /// be deleted here.
-pub fn delete_topics(
+fn delete_topics(
     context: &Context<'_>,
     request: &DeleteTopicsRequest,
     version: i16,

@@ -8,12 +8,26 @@ use thalweg_wire::messages::elect_leaders_response::{
 };
 
 use super::partition_change::{Election, PartitionChange};
-use super::{Context, Decision, MAX_RECORDS_PER_REQUEST};
+use super::{Context, ControllerRequest, Decision, MAX_RECORDS_PER_REQUEST, RequestContext};
 use crate::ApiError;
 use crate::image::NO_LEADER;
 
+impl ControllerRequest for ElectLeadersRequest {
+    fn decide(
+        &self,
+        context: &Context<'_>,
+        _: &mut RequestContext<'_>,
+    ) -> Decision<ElectLeadersResponse> {
+        elect_leaders(context, self)
+    }
+
+    fn refused(&self, error_code: ErrorCode) -> ElectLeadersResponse {
+        ElectLeadersResponse { error_code, ..Default::default() }
+    }
+}
+
 /// Decides about elections that somebody asked for.
-pub fn elect_leaders(
+fn elect_leaders(
     context: &Context<'_>,
     request: &ElectLeadersRequest,
 ) -> Decision<ElectLeadersResponse> {

@@ -1,9 +1,10 @@
 //! What the controller decides: from the image, the configuration and a request to records and a
 //! response. Nothing here changes state; the records do, once they are in the log.
 //!
-//! One file per API. The order of checks and the error codes are Kafka's, the messages are ours.
-//! Time, epochs and random numbers come with the request. What a broker checks before it forwards
-//! a request is part of the decision too, because here both are one process.
+//! One file per API, which implements [`ControllerRequest`] for the wire's own request. The order of
+//! checks and the error codes are Kafka's, the messages are ours. Time, epochs and random numbers
+//! come with the request ([`RequestContext`]). What a broker checks before it forwards a request is
+//! part of the decision too, because here both are one process.
 
 mod alter_configs;
 mod assign_directories;
@@ -18,6 +19,7 @@ mod placement;
 mod producer_ids;
 mod quotas;
 mod reassignments;
+mod request;
 mod topic_name;
 mod update_features;
 
@@ -31,27 +33,17 @@ use crate::config::{BrokerConfig, topic};
 use crate::features::MetadataVersion;
 use crate::image::{ConfigResource, MetadataImage, Partition, TopicImage};
 
-pub use alter_configs::{alter_configs, incremental_alter_configs};
-pub use assign_directories::assign_replicas_to_dirs;
-pub use brokers::{
-    HeartbeatState, Registration, broker_heartbeat, fence_broker, register_broker,
-    register_controller, unregister_broker,
-};
-pub use create_partitions::create_partitions;
-pub use create_topics::create_topics;
-pub use delete_topics::delete_topics;
+pub use brokers::fence_broker;
 pub use describe::{
     QuorumState, describe_cluster, describe_configs, describe_quorum, list_config_resources,
 };
-pub use elect_leaders::elect_leaders;
-pub use producer_ids::{PRODUCER_ID_BLOCK, allocate_producer_ids};
-pub use quotas::{alter_client_quotas, describe_client_quotas};
-pub use reassignments::{alter_partition_reassignments, list_partition_reassignments};
+pub use producer_ids::PRODUCER_ID_BLOCK;
+pub use quotas::describe_client_quotas;
+pub use request::{ControllerRequest, HeartbeatState, RequestContext};
 pub use topic_name::{
     INTERNAL_TOPICS, METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC,
     check_topic_name, is_internal_topic, is_legal_topic_name,
 };
-pub use update_features::update_features;
 
 /// Most partitions one CreateTopics request may ask for.
 pub const MAX_PARTITIONS_PER_REQUEST: i64 = 10_000;

@@ -5,13 +5,27 @@ use thalweg_wire::messages::ProducerIdsRecord;
 use thalweg_wire::messages::allocate_producer_ids_request::AllocateProducerIdsRequest;
 use thalweg_wire::messages::allocate_producer_ids_response::AllocateProducerIdsResponse;
 
-use super::{Context, Decision};
+use super::{Context, ControllerRequest, Decision, RequestContext};
 
 /// Producer ids in a block.
 pub const PRODUCER_ID_BLOCK: i32 = 1000;
 
+impl ControllerRequest for AllocateProducerIdsRequest {
+    fn decide(
+        &self,
+        context: &Context<'_>,
+        _: &mut RequestContext<'_>,
+    ) -> Decision<AllocateProducerIdsResponse> {
+        allocate_producer_ids(context, self)
+    }
+
+    fn refused(&self, error_code: ErrorCode) -> AllocateProducerIdsResponse {
+        AllocateProducerIdsResponse { error_code, ..Default::default() }
+    }
+}
+
 /// Decides about the next block of producer ids. A block is never handed out twice.
-pub fn allocate_producer_ids(
+fn allocate_producer_ids(
     context: &Context<'_>,
     request: &AllocateProducerIdsRequest,
 ) -> Decision<AllocateProducerIdsResponse> {

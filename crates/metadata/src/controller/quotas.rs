@@ -16,7 +16,9 @@ use thalweg_wire::messages::describe_client_quotas_response::{
 };
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 
-use super::{Context, Decision, MAX_RECORDS_PER_REQUEST, too_many_records};
+use super::{
+    Context, ControllerRequest, Decision, MAX_RECORDS_PER_REQUEST, RequestContext, too_many_records,
+};
 use crate::ApiError;
 use crate::image::QuotaEntity;
 
@@ -34,8 +36,35 @@ fn limit(key: &str, is_ip: bool) -> Option<Option<f64>> {
     })
 }
 
+impl ControllerRequest for AlterClientQuotasRequest {
+    fn decide(
+        &self,
+        context: &Context<'_>,
+        _: &mut RequestContext<'_>,
+    ) -> Decision<AlterClientQuotasResponse> {
+        alter_client_quotas(context, self)
+    }
+
+    fn refused(&self, error_code: ErrorCode) -> AlterClientQuotasResponse {
+        let entries = self.entries.iter().map(|entry| EntryData {
+            error_code,
+            entity: entry
+                .entity
+                .iter()
+                .map(|part| EntityData {
+                    entity_type: part.entity_type.clone(),
+                    entity_name: part.entity_name.clone(),
+                    ..Default::default()
+                })
+                .collect(),
+            ..Default::default()
+        });
+        AlterClientQuotasResponse { entries: entries.collect(), ..Default::default() }
+    }
+}
+
 /// Decides about quotas of clients.
-pub fn alter_client_quotas(
+fn alter_client_quotas(
     context: &Context<'_>,
     request: &AlterClientQuotasRequest,
 ) -> Decision<AlterClientQuotasResponse> {

@@ -14,12 +14,44 @@ use thalweg_wire::messages::list_partition_reassignments_response::{
 };
 
 use super::partition_change::{Election, PartitionChange};
-use super::{Context, Decision, MAX_RECORDS_PER_REQUEST, too_many_records};
+use super::{
+    Context, ControllerRequest, Decision, MAX_RECORDS_PER_REQUEST, RequestContext, too_many_records,
+};
 use crate::ApiError;
 use crate::image::{Partition, TopicImage};
 
+impl ControllerRequest for AlterPartitionReassignmentsRequest {
+    fn decide(
+        &self,
+        context: &Context<'_>,
+        _: &mut RequestContext<'_>,
+    ) -> Decision<AlterPartitionReassignmentsResponse> {
+        alter_partition_reassignments(context, self)
+    }
+
+    fn refused(&self, error_code: ErrorCode) -> AlterPartitionReassignmentsResponse {
+        AlterPartitionReassignmentsResponse { error_code, ..Default::default() }
+    }
+}
+
+impl ControllerRequest for ListPartitionReassignmentsRequest {
+    const READ_ONLY: bool = true;
+
+    fn decide(
+        &self,
+        context: &Context<'_>,
+        _: &mut RequestContext<'_>,
+    ) -> Decision<ListPartitionReassignmentsResponse> {
+        Decision::answer(list_partition_reassignments(context, self))
+    }
+
+    fn refused(&self, error_code: ErrorCode) -> ListPartitionReassignmentsResponse {
+        ListPartitionReassignmentsResponse { error_code, ..Default::default() }
+    }
+}
+
 /// Decides about other replicas for partitions, or about giving up such a change.
-pub fn alter_partition_reassignments(
+fn alter_partition_reassignments(
     context: &Context<'_>,
     request: &AlterPartitionReassignmentsRequest,
 ) -> Decision<AlterPartitionReassignmentsResponse> {
@@ -183,7 +215,7 @@ fn cancel(
 }
 
 /// Lists the partitions whose replicas are being changed.
-pub fn list_partition_reassignments(
+fn list_partition_reassignments(
     context: &Context<'_>,
     request: &ListPartitionReassignmentsRequest,
 ) -> ListPartitionReassignmentsResponse {

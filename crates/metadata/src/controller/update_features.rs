@@ -10,7 +10,7 @@ use thalweg_wire::messages::update_features_response::{
 };
 use thalweg_wire::messages::{ConfigRecord, FeatureLevelRecord};
 
-use super::{Context, Decision};
+use super::{Context, ControllerRequest, Decision, RequestContext};
 use crate::ApiError;
 use crate::config::{self, BROKER, ConfigType};
 use crate::features::{
@@ -27,11 +27,25 @@ enum Upgrade {
     Unknown,
 }
 
+impl ControllerRequest for UpdateFeaturesRequest {
+    fn decide(
+        &self,
+        context: &Context<'_>,
+        given: &mut RequestContext<'_>,
+    ) -> Decision<UpdateFeaturesResponse> {
+        update_features(context, self, given.kraft_version, given.version)
+    }
+
+    fn refused(&self, error_code: ErrorCode) -> UpdateFeaturesResponse {
+        UpdateFeaturesResponse { error_code, ..Default::default() }
+    }
+}
+
 /// Decides about other levels of features.
 ///
 /// `kraft_version` is the level in the log's control records, `version` that of the request: only
 /// older ones are answered feature by feature.
-pub fn update_features(
+fn update_features(
     context: &Context<'_>,
     request: &UpdateFeaturesRequest,
     kraft_version: i16,

@@ -1,8 +1,7 @@
 //! Requests about brokers, the leaders on them, and features.
 
-use thalweg_metadata::controller::{self, Registration};
 use thalweg_wire::messages::*;
-use thalweg_wire::{ErrorCode, Message, Uuid};
+use thalweg_wire::{ErrorCode, Uuid};
 
 use assign_replicas_to_dirs_request as assign;
 
@@ -17,22 +16,7 @@ pub fn brokers(oracle: &mut Oracle) {
     let mut request = two.registration(&oracle.cluster_id);
     oracle.cluster_id = cluster_id;
     let refuse = |oracle: &mut Oracle, request: &BrokerRegistrationRequest| {
-        let (id, epoch) = (oracle.cluster_id.clone(), oracle.log.next_offset());
-        let response = oracle.compare(
-            oracle.controller_port,
-            request,
-            |context, request| {
-                let registration = Registration {
-                    cluster_id: &id,
-                    new_epoch: epoch,
-                    has_session: false,
-                    version: BrokerRegistrationRequest::MAX_VERSION,
-                    kraft_version: 1,
-                };
-                controller::register_broker(context, request, registration)
-            },
-            |_| {},
-        );
+        let response = oracle.decide(oracle.controller_port, request, |_| {});
         assert_ne!(response.error_code, ErrorCode::NONE);
     };
     refuse(oracle, &request);
@@ -159,12 +143,7 @@ pub fn brokers(oracle: &mut Oracle) {
         assign(&three, Uuid::from_u128(5), vec![(Uuid::from_u128(6), vec![0])]),
         assign(&stale, two.directories[0], vec![(spread, vec![0])]),
     ] {
-        oracle.compare(
-            oracle.controller_port,
-            &request,
-            controller::assign_replicas_to_dirs,
-            |_| {},
-        );
+        oracle.decide(oracle.controller_port, &request, |_| {});
     }
     oracle.heartbeat(&three, |request| request.offline_log_dirs = vec![three.directories[0]]);
     oracle.heartbeat(&three, |request| request.offline_log_dirs = vec![three.directories[0]]);
@@ -179,7 +158,7 @@ pub fn brokers(oracle: &mut Oracle) {
         [(1, broker_one), (2, two.epoch), (2, two.epoch + 1), (8, 1), (1, broker_one)]
     {
         let request = AllocateProducerIdsRequest { broker_id, broker_epoch, ..Default::default() };
-        oracle.compare(oracle.controller_port, &request, controller::allocate_producer_ids, |_| {});
+        oracle.decide(oracle.controller_port, &request, |_| {});
     }
 
     // A controlled shutdown, and new incarnations: after a clean stop, and after none.
@@ -194,9 +173,7 @@ pub fn brokers(oracle: &mut Oracle) {
 
     for broker_id in [3, 2, 9] {
         let request = UnregisterBrokerRequest { broker_id, ..Default::default() };
-        oracle.compare(oracle.broker_port, &request, controller::unregister_broker, |response| {
-            response.error_message = None
-        });
+        oracle.decide(oracle.broker_port, &request, |response| response.error_message = None);
     }
     assert_eq!(oracle.register(&mut again, false), ErrorCode::NONE);
     oracle.heartbeat(&again, |_| {});

@@ -3,7 +3,7 @@
 use thalweg_metadata::bootstrap::{self, SoleVoter};
 use thalweg_metadata::config::broker::Mode;
 use thalweg_metadata::config::{BrokerConfig, properties};
-use thalweg_metadata::controller::{self, Context, HeartbeatState, Registration};
+use thalweg_metadata::controller::{Context, HeartbeatState};
 use thalweg_metadata::features::MetadataVersion;
 use thalweg_metadata::image::{Delta, Provenance};
 use thalweg_metadata::records::{Batch, BatchContents, BatchWriter, ControlRecord};
@@ -13,7 +13,7 @@ use thalweg_wire::messages::metadata_record::MetadataRecord;
 use thalweg_wire::messages::*;
 
 use super::SETTINGS;
-use crate::support::fixtures::{Fake, topic, with_configs};
+use crate::support::fixtures::{Fake, NOT_HEARD_OF, decide, topic, with_configs};
 use crate::support::kafka::{Kafka, Log, batch_length};
 use crate::support::random::Random;
 use crate::support::{class_path, scratch};
@@ -70,17 +70,14 @@ fn directories_go_from_us_to_kafka() {
     }
     let mut fake = Fake::new(1, &[directory_id.as_u128()]);
     fake.rack = Some("somewhere".into());
-    let registration = Registration {
-        cluster_id: &kafka.cluster_id,
-        new_epoch: 12,
-        has_session: false,
-        version: 4,
-        kraft_version: 1,
-    };
+    let mut numbers = Random(9);
     let (image, _) = delta.apply(Provenance::NONE);
     let context = Context { image: &image, config: &config };
-    let registered =
-        controller::register_broker(&context, &fake.registration(&kafka.cluster_id), registration);
+    let registration = fake.registration(&kafka.cluster_id);
+    let registered = decide(&context, &registration, &mut numbers, |given| {
+        given.cluster_id = &kafka.cluster_id;
+        given.next_offset = 12;
+    });
     append(&registered.records);
     let mut delta = Delta::new(image.clone());
     for record in &registered.records {
@@ -96,12 +93,9 @@ fn directories_go_from_us_to_kafka() {
         cordoned_log_dirs: Some(Vec::new()),
         ..Default::default()
     };
-    let state = HeartbeatState {
-        registration_offset: 12,
-        lowest_active_offset: None,
-        shutdown_offset: None,
-    };
-    let unfenced = controller::broker_heartbeat(&context, &heartbeat, state);
+    let unfenced = decide(&context, &heartbeat, &mut numbers, |given| {
+        given.heartbeats = HeartbeatState { registration_offset: 12, ..NOT_HEARD_OF };
+    });
     append(&unfenced.records);
     let mut delta = Delta::new(image.clone());
     for record in &unfenced.records {
@@ -116,8 +110,7 @@ fn directories_go_from_us_to_kafka() {
         ],
         ..Default::default()
     };
-    let mut numbers = Random(9);
-    let created = controller::create_topics(&context, &request, &mut || numbers.next());
+    let created = decide(&context, &request, &mut numbers, |_| {});
     assert_eq!(created.records.len(), 6);
     append(&created.records);
     write(kafka.log_path(), &bytes);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use thalweg_metadata::MetadataImage;
 use thalweg_metadata::config::{BrokerConfig, Properties, properties};
-use thalweg_metadata::controller::{self, Context, Decision, HeartbeatState, Registration};
+use thalweg_metadata::controller::{self, Context, ControllerRequest, Decision, HeartbeatState};
 use thalweg_metadata::image::Delta;
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 use thalweg_wire::messages::*;
@@ -21,7 +21,7 @@ use describe_configs_request::DescribeConfigsResource;
 use elect_leaders_request::TopicPartitions;
 use update_features_request::FeatureUpdateKey;
 
-use crate::support::fixtures::Fake;
+use crate::support::fixtures::{self, Fake, NOT_HEARD_OF};
 use crate::support::kafka::{CLUSTER_ID, Kafka, Log, settings};
 use crate::support::random::Random;
 use crate::support::{base64, from_base64};
@@ -206,26 +206,56 @@ impl Oracle {
         theirs
     }
 
+    /// The same for a request that a controller decides about.
+    pub fn decide<R>(
+        &mut self,
+        port: u16,
+        request: &R,
+        normal: impl Fn(&mut R::Response),
+    ) -> R::Response
+    where
+        R: ControllerRequest,
+    {
+        self.decide_about(port, request, NOT_HEARD_OF, normal)
+    }
+
+    /// The same for a request of a broker that the controller may have heard of.
+    pub fn decide_about<R>(
+        &mut self,
+        port: u16,
+        request: &R,
+        heartbeats: HeartbeatState,
+        normal: impl Fn(&mut R::Response),
+    ) -> R::Response
+    where
+        R: ControllerRequest,
+    {
+        let (cluster_id, next_offset) = (self.cluster_id.clone(), self.log.next_offset());
+        let mut numbers = Random(next_offset as u64);
+        let decide = |context: &Context<'_>, request: &R| {
+            fixtures::decide(context, request, &mut numbers, |given| {
+                given.next_offset = next_offset;
+                given.heartbeats = heartbeats;
+                given.cluster_id = &cluster_id;
+            })
+        };
+        self.compare(port, request, decide, normal)
+    }
+
     pub fn create_topics(&mut self, topics: Vec<CreatableTopic>, validate_only: bool) {
         let request =
             CreateTopicsRequest { topics, timeout_ms: 10_000, validate_only, ..Default::default() };
-        let mut numbers = Random(self.log.next_offset() as u64);
-        self.compare(
-            self.broker_port,
-            &request,
-            |context, request| controller::create_topics(context, request, &mut || numbers.next()),
-            |response| {
-                for topic in &mut response.topics {
-                    topic.error_message = None;
-                    // Validated or refused, both give ids and configs of nothing.
-                    topic.topic_id = Uuid::ZERO;
-                    if topic.error_code != ErrorCode::NONE {
-                        topic.configs = None;
-                    }
+        self.decide(self.broker_port, &request, |response| {
+            for topic in &mut response.topics {
+                topic.error_message = None;
+                // Validated or refused, both give ids and configs of nothing.
+                topic.topic_id = Uuid::ZERO;
+                if topic.error_code != ErrorCode::NONE {
+                    topic.configs = None;
                 }
-                response.topics.sort_by(|a, b| a.name.cmp(&b.name));
-            },
-        );
+            }
+            response.topics.sort_by(|a, b| a.name.cmp(&b.name));
+        });
     }
 
     pub fn alter(&mut self, resources: Vec<Change<'_>>, validate_only: bool) {
@@ -251,12 +281,9 @@ impl Oracle {
             validate_only,
             ..Default::default()
         };
-        self.compare(
-            self.broker_port,
-            &request,
-            controller::incremental_alter_configs,
-            |response| response.responses.iter_mut().for_each(|r| r.error_message = None),
-        );
+        self.decide(self.broker_port, &request, |response| {
+            response.responses.iter_mut().for_each(|r| r.error_message = None)
+        });
     }
 
     pub fn alter_legacy(&mut self, resources: Vec<LegacyChange<'_>>) {
@@ -280,7 +307,7 @@ impl Oracle {
                 .collect(),
             ..Default::default()
         };
-        self.compare(self.broker_port, &request, controller::alter_configs, |response| {
+        self.decide(self.broker_port, &request, |response| {
             response.responses.iter_mut().for_each(|r| r.error_message = None)
         });
     }
@@ -298,17 +325,10 @@ impl Oracle {
             timeout_ms: 10_000,
             ..Default::default()
         };
-        self.compare(
-            self.broker_port,
-            &request,
-            |context, request| {
-                controller::delete_topics(context, request, DeleteTopicsRequest::MAX_VERSION)
-            },
-            |response| {
-                response.responses.iter_mut().for_each(|r| r.error_message = None);
-                response.responses.sort_by_key(|r| (r.name.clone(), r.topic_id, r.error_code));
-            },
-        );
+        self.decide(self.broker_port, &request, |response| {
+            response.responses.iter_mut().for_each(|r| r.error_message = None);
+            response.responses.sort_by_key(|r| (r.name.clone(), r.topic_id, r.error_code));
+        });
     }
 
     pub fn create_partitions(&mut self, topics: Vec<NewPartitions<'_>>) {
@@ -333,15 +353,10 @@ impl Oracle {
             timeout_ms: 10_000,
             ..Default::default()
         };
-        self.compare(
-            self.broker_port,
-            &request,
-            |context, request| controller::create_partitions(context, request, &mut || 5),
-            |response| {
-                response.results.iter_mut().for_each(|r| r.error_message = None);
-                response.results.sort_by(|a, b| a.name.cmp(&b.name));
-            },
-        );
+        self.decide(self.broker_port, &request, |response| {
+            response.results.iter_mut().for_each(|r| r.error_message = None);
+            response.results.sort_by(|a, b| a.name.cmp(&b.name));
+        });
     }
 
     pub fn elect(&mut self, election_type: i8, topics: Option<Vec<(&str, Vec<i32>)>>) {
@@ -360,7 +375,7 @@ impl Oracle {
             timeout_ms: 10_000,
             ..Default::default()
         };
-        self.compare(self.broker_port, &request, controller::elect_leaders, |response| {
+        self.decide(self.broker_port, &request, |response| {
             for topic in &mut response.replica_election_results {
                 topic.partition_result.iter_mut().for_each(|p| p.error_message = None);
                 topic.partition_result.sort_by_key(|p| p.partition_id);
@@ -387,34 +402,22 @@ impl Oracle {
                 .collect(),
             ..Default::default()
         };
-        self.compare(
-            self.broker_port,
-            &request,
-            controller::alter_partition_reassignments,
-            |response| {
-                for topic in &mut response.responses {
-                    topic.partitions.iter_mut().for_each(|p| p.error_message = None);
-                }
-            },
-        );
+        self.decide(self.broker_port, &request, |response| {
+            for topic in &mut response.responses {
+                topic.partitions.iter_mut().for_each(|p| p.error_message = None);
+            }
+        });
         let request = ListPartitionReassignmentsRequest {
             timeout_ms: 10_000,
             topics: None,
             ..Default::default()
         };
-        self.compare(
-            self.broker_port,
-            &request,
-            |context, request| {
-                Decision::answer(controller::list_partition_reassignments(context, request))
-            },
-            |response| {
-                response.topics.sort_by(|a, b| a.name.cmp(&b.name));
-                for topic in &mut response.topics {
-                    topic.partitions.sort_by_key(|p| p.partition_index);
-                }
-            },
-        );
+        self.decide(self.broker_port, &request, |response| {
+            response.topics.sort_by(|a, b| a.name.cmp(&b.name));
+            for topic in &mut response.topics {
+                topic.partitions.sort_by_key(|p| p.partition_index);
+            }
+        });
     }
 
     pub fn update_features(&mut self, updates: &[(&str, i16, i8)], validate_only: bool) {
@@ -432,33 +435,13 @@ impl Oracle {
             validate_only,
             ..Default::default()
         };
-        self.compare(
-            self.broker_port,
-            &request,
-            |context, request| {
-                controller::update_features(context, request, 1, UpdateFeaturesRequest::MAX_VERSION)
-            },
-            |response| response.error_message = None,
-        );
+        self.decide(self.broker_port, &request, |response| response.error_message = None);
     }
 
     pub fn register(&mut self, fake: &mut Fake, has_session: bool) -> ErrorCode {
         let request = fake.registration(&self.cluster_id);
-        let new_epoch = self.log.next_offset();
-        let cluster_id = self.cluster_id.clone();
-        let registration = Registration {
-            cluster_id: &cluster_id,
-            new_epoch,
-            has_session,
-            version: BrokerRegistrationRequest::MAX_VERSION,
-            kraft_version: 1,
-        };
-        let response = self.compare(
-            self.controller_port,
-            &request,
-            |context, request| controller::register_broker(context, request, registration),
-            |_| {},
-        );
+        let heartbeats = HeartbeatState { has_session, ..NOT_HEARD_OF };
+        let response = self.decide_about(self.controller_port, &request, heartbeats, |_| {});
         if response.error_code == ErrorCode::NONE {
             fake.epoch = response.broker_epoch;
             fake.registration_offset = self.log.next_offset() - 1;
@@ -482,17 +465,9 @@ impl Oracle {
             ..Default::default()
         };
         change(&mut request);
-        let state = HeartbeatState {
-            registration_offset: fake.registration_offset,
-            lowest_active_offset: None,
-            shutdown_offset: None,
-        };
-        self.compare(
-            self.controller_port,
-            &request,
-            |context, request| controller::broker_heartbeat(context, request, state),
-            |_| {},
-        )
+        let heartbeats =
+            HeartbeatState { registration_offset: fake.registration_offset, ..NOT_HEARD_OF };
+        self.decide_about(self.controller_port, &request, heartbeats, |_| {})
     }
 
     pub fn describe(&mut self, kind: i8, name: &str) {

@@ -325,18 +325,13 @@ pub fn quotas(oracle: &mut Oracle) {
                 validate_only,
                 ..Default::default()
             };
-            oracle.compare(
-                oracle.broker_port,
-                &request,
-                controller::alter_client_quotas,
-                |response| {
-                    for entry in &mut response.entries {
-                        entry.error_message = None;
-                        entry.entity.sort_by(|a, b| a.entity_type.cmp(&b.entity_type));
-                    }
-                    response.entries.sort_by_key(|entry| format!("{:?}", entry.entity));
-                },
-            );
+            oracle.decide(oracle.broker_port, &request, |response| {
+                for entry in &mut response.entries {
+                    entry.error_message = None;
+                    entry.entity.sort_by(|a, b| a.entity_type.cmp(&b.entity_type));
+                }
+                response.entries.sort_by_key(|entry| format!("{:?}", entry.entity));
+            });
         }
     }
     let components: [&[(&str, i8, Option<&str>)]; 10] = [

@@ -1,11 +1,48 @@
-//! Parts of requests.
+//! Parts of requests, and what comes with them.
 
+use super::random::Random;
+use thalweg_metadata::controller::{
+    self, Context, ControllerRequest, Decision, HeartbeatState, RequestContext,
+};
 use thalweg_metadata::features::SUPPORTED;
 use thalweg_wire::Uuid;
 use thalweg_wire::messages::*;
 
 use broker_registration_request::{Feature, Listener};
 use create_topics_request::{CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig};
+
+impl controller::Random for Random {
+    fn next_u64(&mut self) -> u64 {
+        self.next()
+    }
+}
+
+/// A controller that has heard of nobody.
+pub const NOT_HEARD_OF: HeartbeatState = HeartbeatState {
+    has_session: false,
+    registration_offset: 0,
+    lowest_active_offset: None,
+    shutdown_offset: None,
+};
+
+/// Decides about a request in its newest version. `change` sets what else comes with it.
+pub fn decide<'a, R: ControllerRequest>(
+    context: &Context<'_>,
+    request: &R,
+    numbers: &'a mut Random,
+    change: impl FnOnce(&mut RequestContext<'a>),
+) -> Decision<R::Response> {
+    let mut given = RequestContext {
+        version: R::MAX_VERSION,
+        random: numbers,
+        cluster_id: "",
+        kraft_version: 1,
+        next_offset: 0,
+        heartbeats: NOT_HEARD_OF,
+    };
+    change(&mut given);
+    request.decide(context, &mut given)
+}
 
 /// A broker that exists only as a registration.
 pub struct Fake {
