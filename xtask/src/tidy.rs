@@ -15,7 +15,7 @@ const LINES_WARN: usize = 900;
 const LINES_MAX: usize = 1500;
 
 /// Workspace crates and those among them that they may use in production.
-const MAY_USE: [(&str, &[&str]); 12] = [
+const MAY_USE: [(&str, &[&str]); 13] = [
     ("thalweg-wire", &[]),
     ("thalweg-records", &["thalweg-wire"]),
     ("thalweg-log", &["thalweg-wire", "thalweg-records"]),
@@ -26,6 +26,7 @@ const MAY_USE: [(&str, &[&str]); 12] = [
         &["thalweg-wire", "thalweg-records", "thalweg-metadata", "thalweg-coordinator"],
     ),
     ("thalweg-replication", &["thalweg-wire", "thalweg-metadata"]),
+    ("thalweg-connection", &["thalweg-wire"]),
     (
         "thalweg-broker",
         &[
@@ -36,9 +37,10 @@ const MAY_USE: [(&str, &[&str]); 12] = [
             "thalweg-coordinator",
             "thalweg-groups",
             "thalweg-replication",
+            "thalweg-connection",
         ],
     ),
-    ("thalweg", &["thalweg-wire", "thalweg-records"]),
+    ("thalweg", &["thalweg-wire", "thalweg-records", "thalweg-connection"]),
     (
         "thalweg-cli",
         &[
@@ -55,7 +57,8 @@ const MAY_USE: [(&str, &[&str]); 12] = [
 ];
 
 /// Crates without input, output, clock or chance.
-const PURE: [&str; 6] = ["wire", "records", "metadata", "coordinator", "groups", "replication"];
+const PURE: [&str; 7] =
+    ["wire", "records", "metadata", "coordinator", "groups", "replication", "connection"];
 
 /// What opens files or sockets, tells the time or draws numbers.
 const IMPURE: [&str; 14] = [

@@ -1,18 +1,18 @@
 //! Logging in on a connection that somebody else drives, and doing so again before the session ends
-//! (KIP-368). The messages are `core::login`'s; this brings what it must not have: the clock, chance,
-//! and a thread for what takes long to compute.
+//! (KIP-368). The messages are `thalweg_connection::login`'s; this brings what it must not have: the clock,
+//! chance, and a thread for what takes long to compute.
 
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use thalweg_connection::login::{self, Progress};
+use thalweg_connection::sasl::RANDOM_LEN;
+use thalweg_connection::{ApiVersions, Login, LoginError, SaslError};
 use thalweg_wire::{ApiKey, ErrorCode, Writer};
 use tokio::time::{Instant, timeout};
 
-use crate::core::ApiVersions;
-use crate::core::login::{self, Login, LoginError, Progress};
-use crate::core::sasl::{RANDOM_LEN, SaslError};
 use crate::error::{AuthenticationError, Error};
 use crate::options::{Options, SaslOptions, bounded};
 

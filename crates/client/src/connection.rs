@@ -19,14 +19,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use thalweg_connection::{ApiVersions, Pipeline, PipelineError, pipeline};
 use thalweg_wire::{ApiKey, Request, Writer};
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::auth::{self, Ask, SaslSession};
-use crate::core::pipeline::{self, Pipeline};
-use crate::core::{ApiVersions, PipelineError};
 use crate::error::Error;
 use crate::options::{Options, bounded};
 use crate::raw::{self, Parts, RawConnection, RawReceiver, RawSender};
@@ -195,7 +194,7 @@ impl Connection {
         raw::decode::<R>(self.addr(), &body, version)
     }
 
-    /// Sends a request frame built with [`pipeline::begin_request`] and waits for the body of its
+    /// Sends a request frame built with [`raw::begin_request`] and waits for the body of its
     /// answer.
     pub async fn send_frame(
         &self,

@@ -4,15 +4,15 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use thalweg_connection::{
+    FrameError, Mechanism, NegotiationError, PipelineError, SaslError, VersionError,
+};
 use thalweg_wire::{ApiKey, DecodeError, EncodeError, ErrorCode};
 
 use crate::core::fetch::PartitionError;
 use crate::core::group::GroupError;
 use crate::core::partition::TopicPartition;
 use crate::core::produce::{ProduceError, ProduceErrorKind};
-use crate::core::sasl::{Mechanism, SaslError};
-use crate::core::versions::NegotiationError;
-use crate::core::{FrameError, PipelineError, VersionError};
 
 /// An error, with the address and the API it happened on. Cheap to clone: when a connection ends,
 /// everybody who waits on it gets the reason.

@@ -141,9 +141,6 @@ pub use crate::core::produce::{
     Acks, AsProducerRecord, ProduceCounts, ProduceError, ProduceErrorKind, ProducerRecord,
     RecordMetadata,
 };
-pub use crate::core::sasl::{SaslError, ServerError};
-pub use crate::core::versions::{ApiVersions, NegotiationError, VersionError};
-pub use crate::core::{FrameError, PipelineError};
 pub use admin::{Admin, AdminConfig, AdminError};
 pub use cluster::Cluster;
 pub use connection::Connection;
@@ -160,6 +157,9 @@ pub use options::{Mechanism, Options, SaslOptions, Security};
 pub use producer::{Delivery, Producer, ProducerConfig, TrySendError};
 pub use properties::{Properties, Unused};
 pub use raw::{RawConnection, RawReceiver, RawSender};
+pub use thalweg_connection::{
+    ApiVersions, FrameError, NegotiationError, PipelineError, SaslError, ServerError, VersionError,
+};
 pub use thalweg_records::{Compression, CompressionSpec};
 pub use thalweg_wire::{ApiKey, DecodeError, EncodeError, ErrorCode, Uuid};
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use crate::setters::setters;
 
-pub use crate::core::sasl::Mechanism;
 #[cfg(feature = "tls")]
 pub use crate::tls::{Identity, Pem, Roots, TlsOptions};
+pub use thalweg_connection::Mechanism;
 
 /// As long as anybody means by "forever": what is longer does not fit a clock.
 const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);

@@ -6,17 +6,16 @@ use std::future::Future;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use thalweg_connection::versions::Step;
+use thalweg_connection::{ApiVersions, FrameBuffer, Negotiation, Pipeline, pipeline};
 use thalweg_wire::messages::ApiVersionsRequest;
 use thalweg_wire::{ApiKey, Message, Reader, Request, Writer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout, timeout_at};
 
-pub use crate::core::pipeline::{begin_request, encode_request, set_correlation_id};
+pub use thalweg_connection::pipeline::{begin_request, encode_request, set_correlation_id};
 
 use crate::auth::{self, Ask, SaslSession};
-use crate::core::pipeline::{self, Pipeline};
-use crate::core::versions::Step;
-use crate::core::{ApiVersions, FrameBuffer, Negotiation};
 use crate::error::Error;
 use crate::options::{Options, bounded};
 use crate::transport::{self, ReadHalf, WriteHalf};

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use thalweg_connection::FrameError;
 use thalweg_wire::{Segment, Writer};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -15,7 +16,6 @@ use tokio::time::{Instant, timeout};
 #[cfg(feature = "tls")]
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use crate::core::FrameError;
 use crate::error::{AuthenticationError, Error};
 use crate::options::{Options, Security};
 #[cfg(feature = "tls")]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use thalweg_connection::{Mechanism, sasl};
 use thalweg_wire::messages::alter_user_scram_credentials_request::{
     ScramCredentialDeletion, ScramCredentialUpsertion,
 };
@@ -16,7 +17,6 @@ use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::attempt::for_all;
 use super::{Admin, AdminError, AdminFuture, Results};
-use crate::core::sasl::{self, Mechanism};
 
 /// Iterations that Kafka takes.
 const ITERATIONS: std::ops::RangeInclusive<u32> = 4_096..=16_384;
@@ -66,7 +66,7 @@ fn code_of(mechanism: Mechanism) -> Result<i8, AdminError> {
     match mechanism {
         Mechanism::ScramSha256 => Ok(1),
         Mechanism::ScramSha512 => Ok(2),
-        Mechanism::Plain => Err(AdminError::Invalid("PLAIN has no passwords of its own".into())),
+        other => Err(AdminError::Invalid(format!("{other} has no passwords of its own"))),
     }
 }
 

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use thalweg_connection::frame::{self, LENGTH_LEN};
 use thalweg_wire::ApiKey;
 use tokio::io::AsyncReadExt;
 
 use crate::core::fetch::budget::{Budget, Reservation};
-use crate::core::frame::{self, LENGTH_LEN};
 use crate::error::Error;
 use crate::raw::RawReceiver;
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
+use thalweg_connection::{ApiVersions, Pipeline, pipeline};
 use thalweg_wire::messages::FetchRequest;
 use thalweg_wire::{ApiKey, DecodeError, EncodeError, Writer};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
@@ -15,9 +16,7 @@ use super::sessionless::SessionlessFetch;
 use super::shared::{Shared, Wake};
 use crate::auth::{self, Ask, SaslSession};
 use crate::backoff::AUTHENTICATION_BACKOFF;
-use crate::core::ApiVersions;
 use crate::core::fetch::{Accepted, Budget, Planned};
-use crate::core::pipeline::{self, Pipeline};
 use crate::error::Error;
 use crate::options::bounded;
 use crate::raw::{Parts, RawConnection, RawSender};

@@ -9,6 +9,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
+use thalweg_connection::{ApiVersions, Pipeline, pipeline};
 use thalweg_wire::messages::ProduceRequest;
 use thalweg_wire::{ApiKey, Writer};
 use tokio::sync::Notify;
@@ -17,8 +18,6 @@ use tokio::time::{Instant, sleep_until};
 use super::shared::Shared;
 use crate::auth::{self, Ask, SaslSession};
 use crate::backoff::AUTHENTICATION_BACKOFF;
-use crate::core::ApiVersions;
-use crate::core::pipeline::{self, Pipeline};
 use crate::core::produce::{Acks, OutgoingRequest, Sealer};
 use crate::error::Error;
 use crate::options::bounded;

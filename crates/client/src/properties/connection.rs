@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use thalweg_connection::Mechanism;
+
 use super::{Properties, jaas, refuse, wrong};
-use crate::core::sasl::Mechanism;
 use crate::error::Error;
 use crate::options::{Options, SaslOptions, Security};
 
@@ -73,6 +74,8 @@ fn sasl(properties: &Properties) -> Result<SaslOptions, Error> {
     let module = match mechanism {
         Mechanism::Plain => PLAIN_MODULE,
         Mechanism::ScramSha256 | Mechanism::ScramSha512 => SCRAM_MODULE,
+        // A mechanism that is added says here which of Kafka's modules goes with it.
+        _ => return Err(wrong(&format!("has no login module that goes with {mechanism}"))),
     };
     if parsed.module != module {
         return Err(wrong(&format!("names {}, {mechanism} goes with {module}", parsed.module)));

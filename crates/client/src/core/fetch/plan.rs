@@ -1,5 +1,6 @@
 //! The next request to a broker.
 
+use thalweg_connection::pipeline;
 use thalweg_wire::error::Encoded;
 use thalweg_wire::messages::fetch_request::{
     FetchPartitionRef, FetchRequestRef, FetchTopicRef, ForgottenTopicRef,
@@ -9,7 +10,6 @@ use thalweg_wire::{ApiKey, Uuid, Writer};
 use super::budget::Reservation;
 use super::session::{ByPartition, RequestedPartition};
 use super::{FetchSettings, Fetcher, IsolationLevel, Slot};
-use crate::core::pipeline;
 
 /// Room in the budget below which nothing is asked for, unless that is all a partition asks.
 const ROOM_MIN: usize = 16 << 10;

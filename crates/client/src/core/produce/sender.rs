@@ -9,6 +9,7 @@ use std::mem;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use thalweg_connection::pipeline;
 use thalweg_wire::error::EncodeError;
 use thalweg_wire::messages::ProduceRequest;
 use thalweg_wire::messages::produce_request::{
@@ -20,7 +21,6 @@ use super::batch::{BatchKey, Contents, Sealer};
 use super::partition::Turn;
 use super::{Acks, Sender, Slot};
 use crate::core::partition::TopicPartition;
-use crate::core::pipeline;
 
 /// Bytes of a request besides its batches, roughly: header, and what stands before each batch.
 const REQUEST_OVERHEAD: usize = 100;

@@ -27,7 +27,7 @@ pub enum VersionError {
         api: ApiKey,
         /// What the broker offers.
         theirs: RangeInclusive<i16>,
-        /// What this client speaks.
+        /// What is spoken here.
         ours: RangeInclusive<i16>,
     },
 }
@@ -66,7 +66,7 @@ impl ApiVersions {
         self.features.iter().find(|(feature, _)| feature == name).map(|&(_, level)| level)
     }
 
-    /// The highest common version of an API, of which this client speaks `ours`.
+    /// The highest common version of an API, of which `ours` are spoken here.
     pub fn pick(&self, api: ApiKey, ours: RangeInclusive<i16>) -> Result<i16, VersionError> {
         let theirs = self.range(api).ok_or(VersionError::Missing(api))?;
         let version = *theirs.end().min(ours.end());

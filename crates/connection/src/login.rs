@@ -10,9 +10,9 @@ use thalweg_wire::messages::{
 };
 use thalweg_wire::{ApiKey, DecodeError, EncodeError, ErrorCode, Message, Reader, Request, Writer};
 
-use crate::core::pipeline;
-use crate::core::sasl::{Exchange, Mechanism, RANDOM_LEN, SaslError, Step};
-use crate::core::versions::{ApiVersions, VersionError};
+use crate::pipeline;
+use crate::sasl::{Exchange, Mechanism, RANDOM_LEN, SaslError, Step};
+use crate::versions::{ApiVersions, VersionError};
 
 /// Version of SaslHandshake; after version 0 tokens would be sent bare, not as requests.
 const HANDSHAKE_VERSION: i16 = 1;

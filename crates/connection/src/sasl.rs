@@ -46,7 +46,7 @@ pub enum Mechanism {
 }
 
 impl Mechanism {
-    /// All that this client speaks.
+    /// All that are spoken here.
     pub const ALL: [Mechanism; 3] =
         [Mechanism::Plain, Mechanism::ScramSha256, Mechanism::ScramSha512];
 
@@ -399,7 +399,7 @@ fn server_signature(text: &str) -> Result<Vec<u8>, SaslError> {
 }
 
 /// What a broker keeps of a password for a mechanism; nothing for PLAIN, which keeps the password.
-pub(crate) fn salted_password(
+pub fn salted_password(
     mechanism: Mechanism,
     password: &str,
     salt: &[u8],
