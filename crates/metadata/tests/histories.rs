@@ -101,7 +101,7 @@ impl World {
     /// Decides and returns the records.
     fn decide(&mut self, kind: u8, n: &mut Random) -> Vec<MetadataRecord> {
         let context = Context { image: &self.image, config: &self.config };
-        match kind % 15 {
+        match kind % 16 {
             0 => {
                 let at = n.below(self.fakes.len());
                 let fake = &mut self.fakes[at];
@@ -305,7 +305,43 @@ impl World {
                 };
                 decide(&context, &request, n, |_| {}).records
             }
+            14 => {
+                let request = self.isr_change(n);
+                decide(&context, &request, n, |_| {}).records
+            }
             _ => vec![self.foreign(n)],
+        }
+    }
+
+    /// A leader asks for another ISR, now and then for one that cannot be.
+    fn isr_change(&self, n: &mut Random) -> AlterPartitionRequest {
+        use alter_partition_request::{BrokerState, PartitionData, TopicData};
+        let cluster = &self.image.cluster;
+        let led = self.image.topics.iter().flat_map(|topic| {
+            topic.partitions.iter().map(|(index, partition)| (topic.id, *index, partition))
+        });
+        let led: Vec<_> = led.filter(|(_, _, partition)| partition.leader != -1).collect();
+        if led.is_empty() {
+            return AlterPartitionRequest::default();
+        }
+        let (topic_id, partition_index, partition) = *n.pick(&led);
+        let leader = partition.leader;
+        let replicas = partition.replicas.iter().copied();
+        let isr = replicas.filter(|id| *id == leader && n.below(20) > 0 || n.below(4) > 0);
+        let partition = PartitionData {
+            partition_index,
+            leader_epoch: partition.leader_epoch,
+            partition_epoch: partition.partition_epoch,
+            new_isr_with_epochs: isr
+                .map(|broker_id| BrokerState { broker_id, ..Default::default() })
+                .collect(),
+            ..Default::default()
+        };
+        AlterPartitionRequest {
+            broker_id: leader,
+            broker_epoch: cluster.broker(leader).map_or(-1, |broker| broker.epoch),
+            topics: vec![TopicData { topic_id, partitions: vec![partition], ..Default::default() }],
+            ..Default::default()
         }
     }
 

@@ -7,6 +7,7 @@
 //! part of the decision too, because here both are one process.
 
 mod alter_configs;
+mod alter_partition;
 mod assign_directories;
 mod brokers;
 mod create_partitions;

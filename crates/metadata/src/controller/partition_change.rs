@@ -34,6 +34,8 @@ pub(super) struct PartitionChange<'a> {
     pub(super) replicas: Vec<i32>,
     pub(super) removing: Vec<i32>,
     pub(super) adding: Vec<i32>,
+    /// Whether the leader that stays has yet to recover from an unclean election.
+    pub(super) is_recovering: bool,
     /// Brokers that lost what they had not flushed.
     pub(super) unclean_shutdown: Vec<i32>,
     /// Directories that replicas turned out to be in.
@@ -62,6 +64,7 @@ impl<'a> PartitionChange<'a> {
             replicas: partition.replicas.clone(),
             removing: partition.removing_replicas.clone(),
             adding: partition.adding_replicas.clone(),
+            is_recovering: partition.is_recovering,
             unclean_shutdown: Vec::new(),
             directories: Vec::new(),
             elr: partition.elr.clone(),
@@ -111,6 +114,9 @@ impl<'a> PartitionChange<'a> {
         }
         self.remember_last_leader(&mut record);
         self.assignment(&mut record);
+        if self.is_recovering != self.partition.is_recovering {
+            record.leader_recovery_state = i8::from(self.is_recovering);
+        }
         (!is_no_op(&record)).then_some(record)
     }
 

@@ -11,6 +11,7 @@
 
 mod brokers;
 mod directories;
+mod isr;
 mod oracle;
 mod topics;
 
@@ -35,6 +36,7 @@ fn run(oracle: &mut Oracle) {
     topics::configs(oracle);
     topics::quotas(oracle);
     brokers::brokers(oracle);
+    isr::isr(oracle);
     brokers::features(oracle);
     state(oracle);
     eprintln!("{} requests compared", oracle.compared);
@@ -66,7 +68,7 @@ fn state(oracle: &Oracle) {
     let image = oracle.image();
     let brokers: Vec<_> = image.cluster.brokers.keys().copied().collect();
     assert!(image.topics.len() >= 8, "only {} topics are left", image.topics.len());
-    assert_eq!(brokers, [1, 3, 4]);
+    assert_eq!(brokers, [1, 3, 4, 5, 6]);
     let mut delta = Delta::new(MetadataImage::empty());
     for record in snapshot_records(image) {
         delta.replay(&record).expect("a snapshot's record");

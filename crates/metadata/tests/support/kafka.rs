@@ -233,14 +233,24 @@ impl Log {
 
     /// The configuration of node 1 as file and image make it.
     pub fn config(&self, props: &Properties) -> BrokerConfig {
-        let configs = &self.image().configs;
-        let (defaults, _) =
-            dynamic::usable(&configs.properties(&ConfigResource::broker_defaults()), false);
-        let (broker, _) = dynamic::usable(&configs.properties(&ConfigResource::broker(1)), true);
-        BrokerConfig::new(props.clone(), Mode::Kafka)
-            .and_then(|config| config.with_dynamic(defaults, broker))
-            .expect("a configuration")
+        let config = BrokerConfig::new(props.clone(), Mode::Kafka).expect("a configuration");
+        configured(&config, self.image())
     }
+}
+
+/// The configuration of node 1 as its file, which this is what follows from, and the image make it.
+pub fn configured(config: &BrokerConfig, image: &MetadataImage) -> BrokerConfig {
+    let configs = &image.configs;
+    let (defaults, _) =
+        dynamic::usable(&configs.properties(&ConfigResource::broker_defaults()), false);
+    let (broker, _) = dynamic::usable(&configs.properties(&ConfigResource::broker(1)), true);
+    config.with_dynamic(defaults, broker).expect("a configuration")
+}
+
+/// The configuration of node 1, of which nothing was set.
+pub fn node_config() -> BrokerConfig {
+    let props = properties::parse(settings(9092, 9093, "").as_bytes()).expect("properties");
+    BrokerConfig::new(props, Mode::Kafka).expect("a configuration")
 }
 
 /// Length of the batch at the front, if it is there as a whole.

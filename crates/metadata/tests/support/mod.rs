@@ -12,6 +12,8 @@ pub mod oracle;
 mod ports;
 #[path = "../../../wire/tests/common/random.rs"]
 pub mod random;
+#[path = "../../../groups/tests/seeds.rs"]
+pub mod seeds;
 
 use std::io::Write as _;
 use std::path::PathBuf;
