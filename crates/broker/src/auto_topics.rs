@@ -118,11 +118,16 @@ fn creatable(broker: &Broker, name: &str) -> CreatableTopic {
     match InternalTopic::named(name) {
         // As its coordinator would make it, whoever names it first.
         Some(topic) => topic.creatable(&broker.settings()),
-        None => CreatableTopic {
-            name: name.to_owned(),
-            num_partitions: -1,
-            replication_factor: -1,
-            ..Default::default()
-        },
+        // By this broker's settings, which may be others than the controllers'.
+        None => {
+            let settings = broker.settings();
+            let factor = settings.config.default_replication_factor();
+            CreatableTopic {
+                name: name.to_owned(),
+                num_partitions: settings.config.num_partitions(),
+                replication_factor: i16::try_from(factor).unwrap_or(-1),
+                ..Default::default()
+            }
+        }
     }
 }

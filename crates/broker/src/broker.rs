@@ -42,8 +42,6 @@ pub(crate) struct Broker {
     pub(crate) cluster_id: String,
     /// Directory of the metadata log.
     pub(crate) metadata_directory: Uuid,
-    /// Level of `kraft.version`, which is in no record of the image.
-    pub(crate) kraft_version: i16,
     pub(crate) clock: Clock,
     pub(crate) random: Random,
     pub(crate) apis: ApiTable,
@@ -94,7 +92,6 @@ pub(crate) struct Broker {
 pub(crate) struct Parts {
     pub(crate) cluster_id: String,
     pub(crate) metadata_directory: Uuid,
-    pub(crate) kraft_version: i16,
     pub(crate) clock: Clock,
     pub(crate) random: Random,
     pub(crate) logs: LogManager,
@@ -120,7 +117,6 @@ impl Broker {
             node_id: parts.config.node_id(),
             cluster_id: parts.cluster_id,
             metadata_directory: parts.metadata_directory,
-            kraft_version: parts.kraft_version,
             clock: parts.clock,
             random: parts.random,
             apis: ApiTable::new(),
@@ -192,7 +188,15 @@ impl Broker {
     /// The epoch of this broker's registration, which its requests to the controller carry; -1 before
     /// there is one.
     pub(crate) fn epoch(&self) -> i64 {
-        self.image().cluster.broker(self.node_id).map_or(-1, |broker| broker.epoch)
+        match self.controller.remote() {
+            Some(remote) => remote.life.epoch(),
+            None => self.image().cluster.broker(self.node_id).map_or(-1, |broker| broker.epoch),
+        }
+    }
+
+    /// Level of `kraft.version`, which is in no record of the image.
+    pub(crate) fn kraft_version(&self) -> i16 {
+        self.controller.kraft_version()
     }
 
     /// Looks at the newest image with the configuration of now.

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use thalweg_wire::messages::assign_replicas_to_dirs_request::{
@@ -23,6 +24,9 @@ use crate::registration;
 
 /// Partitions per request, as Kafka's brokers send them.
 const ASSIGNMENTS_PER_REQUEST: usize = 2_250;
+
+/// Pause before what could not be reported is reported again.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// Topic and partition, and the directory it lies in.
 type Assignments = BTreeMap<(Uuid, i32), Uuid>;
@@ -46,6 +50,14 @@ impl Directories {
     /// Something is to be reported; takes no lock that anybody holds for long.
     pub(crate) fn wake(&self) {
         self.changed.notify_one();
+    }
+
+    /// What could not be reported is reported with what came meanwhile, which is newer.
+    fn note_again(&self, assignments: &Assignments) {
+        let mut noted = self.assignments.lock();
+        for (partition, dir) in assignments {
+            noted.entry(*partition).or_insert(*dir);
+        }
     }
 
     fn take(&self) -> Assignments {
@@ -79,6 +91,12 @@ async fn report_assignments(broker: &Arc<Broker>, assignments: &Assignments) {
     let request = request_of(broker.node_id, broker.epoch(), assignments);
     let answer = broker.controller.send(broker, request).await;
     look_at(answer.as_ref().map_err(ToString::to_string));
+    let is_taken = answer.is_ok_and(|answer| answer.error_code.is_ok());
+    // The embedded controller answers once and for all.
+    if !is_taken && broker.controller.remote().is_some() {
+        tokio::time::sleep(RETRY).await;
+        broker.directories.note_again(assignments);
+    }
 }
 
 /// Reports what was found while the metadata was served for the first time; on a thread that may

@@ -221,19 +221,21 @@ async fn open_again(broker: Arc<Broker>) {
 pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
     // `log.initial.task.delay.ms`: a start has better things to do.
     let delay = broker.settings().initial_task_delay_ms();
-    let tidy_interval = |b: &Broker| match b.settings().metadata_snapshot_interval_ms() {
-        0 => METADATA_TIDY_MS,
-        interval => interval.min(METADATA_TIDY_MS),
-    };
-    let Controller::Embedded(controller) = &broker.controller;
-    let controller = controller.clone();
-    let tidy = move |b: &Broker| controller.tidy(b);
-    let tasks = vec![
+    let mut tasks = vec![
         broker.spawn_until_stopped(crate::directories::report(Arc::clone(broker))),
-        every_after(tidy_interval(broker), broker, Arc::default(), tidy_interval, tidy),
         broker.spawn_until_stopped(open_again(Arc::clone(broker))),
         broker.spawn_until_stopped(broker.groups.log_rebalances()),
     ];
+    // An observer of other nodes' controllers looks after its log by itself.
+    if let Controller::Embedded(controller) = &broker.controller {
+        let interval = |b: &Broker| match b.settings().metadata_snapshot_interval_ms() {
+            0 => METADATA_TIDY_MS,
+            interval => interval.min(METADATA_TIDY_MS),
+        };
+        let controller = controller.clone();
+        let tidy = move |b: &Broker| controller.tidy(b);
+        tasks.push(every_after(interval(broker), broker, Arc::default(), interval, tidy));
+    }
     let dirs = broker.logs.all_dirs().map(|dir| (Arc::clone(dir), Arc::default())).collect();
     let mut all = Dirs { broker, dirs, tasks };
     all.every_after(

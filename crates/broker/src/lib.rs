@@ -19,6 +19,7 @@ mod housekeeping;
 mod internal_topics;
 mod kraft;
 mod loggers;
+mod membership;
 mod metadata_place;
 mod metrics;
 mod net;

@@ -30,21 +30,57 @@ pub(crate) struct Joining {
     pub(crate) incarnation: Uuid,
     /// Name, host and port of each listener.
     pub(crate) endpoints: Vec<(String, String, u16)>,
-    pub(crate) controller: (String, String, u16),
     pub(crate) rack: Option<String>,
     pub(crate) directories: Vec<Uuid>,
     pub(crate) previous_broker_epoch: i64,
     pub(crate) cluster_id: String,
 }
 
-/// Registers controller and broker, says where partitions lie, and unfences the broker.
+impl Joining {
+    /// The registration of this broker.
+    pub(crate) fn registration(&self) -> BrokerRegistrationRequest {
+        BrokerRegistrationRequest {
+            broker_id: self.node_id,
+            cluster_id: self.cluster_id.clone(),
+            incarnation_id: self.incarnation,
+            listeners: self
+                .endpoints
+                .iter()
+                .map(|(name, host, port)| Listener {
+                    name: name.clone(),
+                    host: host.clone(),
+                    port: *port,
+                    security_protocol: PLAINTEXT,
+                    ..Default::default()
+                })
+                .collect(),
+            features: thalweg_metadata::features::SUPPORTED
+                .iter()
+                .map(|range| Feature {
+                    name: range.name.to_owned(),
+                    min_supported_version: range.min,
+                    max_supported_version: range.max,
+                    ..Default::default()
+                })
+                .collect(),
+            rack: self.rack.clone(),
+            is_migrating_zk_broker: false,
+            log_dirs: self.directories.clone(),
+            previous_broker_epoch: self.previous_broker_epoch,
+            ..Default::default()
+        }
+    }
+}
+
+/// Registers the embedded controller, at its listener, and the broker; says where partitions lie, and unfences
+/// the broker.
 pub(crate) fn join(
     broker: &Arc<Broker>,
     controller: &EmbeddedController,
     joining: &Joining,
+    (name, host, port): (String, String, u16),
 ) -> Result<(), String> {
     let features = || thalweg_metadata::features::SUPPORTED.iter();
-    let (name, host, port) = joining.controller.clone();
     let request = ControllerRegistrationRequest {
         controller_id: joining.node_id,
         incarnation_id: joining.incarnation,
@@ -73,35 +109,7 @@ pub(crate) fn join(
         return Err(format!("the controller was not registered: {}", answer.error_code));
     }
 
-    let request = BrokerRegistrationRequest {
-        broker_id: joining.node_id,
-        cluster_id: joining.cluster_id.clone(),
-        incarnation_id: joining.incarnation,
-        listeners: joining
-            .endpoints
-            .iter()
-            .map(|(name, host, port)| Listener {
-                name: name.clone(),
-                host: host.clone(),
-                port: *port,
-                security_protocol: PLAINTEXT,
-                ..Default::default()
-            })
-            .collect(),
-        features: features()
-            .map(|range| Feature {
-                name: range.name.to_owned(),
-                min_supported_version: range.min,
-                max_supported_version: range.max,
-                ..Default::default()
-            })
-            .collect(),
-        rack: joining.rack.clone(),
-        is_migrating_zk_broker: false,
-        log_dirs: joining.directories.clone(),
-        previous_broker_epoch: joining.previous_broker_epoch,
-        ..Default::default()
-    };
+    let request = joining.registration();
     let answer = send(broker, controller, &request)?;
     if answer.error_code.is_err() {
         return Err(format!("the broker was not registered: {}", answer.error_code));
@@ -154,6 +162,10 @@ fn offline(logs: &LogManager) -> Vec<Uuid> {
 /// Tells the controller which directories are cordoned and which are offline, if that is news:
 /// nobody leads what is in an offline one, and it is no longer in the registration.
 pub(crate) async fn report_directories(broker: &Arc<Broker>) {
+    if let Some(remote) = broker.controller.remote() {
+        remote.life.directories_lost(offline(&broker.logs));
+        return;
+    }
     if broker.image().cluster.broker(broker.node_id).is_none_or(|node| node.fenced) {
         // Before it joined: the heartbeat that unfences it says the same.
         return;

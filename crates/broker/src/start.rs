@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use thalweg_log::{LoadStats, LogManager, ManagerConfig, OpenError};
+use thalweg_log::{LoadStats, LogManager, ManagerConfig, OpenError, OpenReport};
 use thalweg_metadata::config::{BrokerConfig, ConfigError, Properties, TopicConfig};
+use thalweg_metadata::image::MetadataImage;
 use thalweg_records::Compression;
 use thalweg_records::codec::CompressionSpec;
 use thalweg_wire::Uuid;
@@ -23,9 +24,13 @@ use crate::clock::Clock;
 use crate::coordinators::groups::Groups;
 use crate::coordinators::runtime::RuntimeConfig;
 use crate::descriptors::Shares;
+use crate::housekeeping::DirFailures;
 use crate::kraft::{
-    Controller, EmbeddedController, MetadataLog, MetadataLogError, Owner, Retention,
+    Controller, EmbeddedController, MetadataLog, MetadataLogError, MetadataPublisher, ObserverLog,
+    ObserverTask, Owner, QuorumConfig, RemoteController, Retention,
 };
+use crate::loggers::LogLevels;
+use crate::membership::{self, Cluster, Life, Publication};
 use crate::net::listener::{self, Listener, SocketOptions};
 use crate::random::Random;
 use crate::registration;
@@ -68,14 +73,18 @@ pub(crate) async fn start(config: BrokerConfig, hooks: Hooks) -> Result<RunningB
     let bound = bind_all(&config)?;
     let listeners: Vec<Arc<Listener>> =
         bound.iter().map(|(listener, _)| Arc::clone(listener)).collect();
-    let broker = {
-        let listeners = listeners.clone();
-        // Opens, recovers and formats directories: waits for disks.
-        tokio::task::spawn_blocking(move || open(config, &listeners, hooks))
-            .await
-            .map_err(|e| StartError::Other(format!("start failed: {e}")))??
+    let (broker, mut tasks) = match config.roles().controller {
+        true => {
+            let listeners = listeners.clone();
+            // Opens, recovers and formats directories: waits for disks.
+            let opened = tokio::task::spawn_blocking(move || embedded(config, &listeners, hooks));
+            (
+                opened.await.map_err(|e| StartError::Other(format!("start failed: {e}")))??,
+                Vec::new(),
+            )
+        }
+        false => joined(config, listeners.clone(), hooks).await?,
     };
-    let mut tasks = Vec::new();
     for (listener, socket) in bound {
         tasks.push(broker.spawn_until_stopped(listener::accept(
             Arc::clone(&broker),
@@ -130,6 +139,9 @@ impl RunningBroker {
 
     async fn stop(&self) {
         let broker = Arc::clone(&self.broker);
+        if let Some(remote) = broker.controller.remote() {
+            crate::membership::leave(&broker, remote).await;
+        }
         broker.shutdown.send_replace(true);
         self.spare_worker.lock().take();
         let tasks = std::mem::take(&mut *self.tasks.lock());
@@ -140,11 +152,12 @@ impl RunningBroker {
         let closing = tokio::task::spawn_blocking(move || {
             let now = broker.clock.wall_ms();
             let epoch = broker.epoch();
-            let Controller::Embedded(controller) = &broker.controller;
-            if let Err(error) = controller.leave(&broker) {
-                tracing::warn!(%error, "the broker could not sign off");
+            if let Controller::Embedded(controller) = &broker.controller {
+                if let Err(error) = controller.leave(&broker) {
+                    tracing::warn!(%error, "the broker could not sign off");
+                }
+                controller.close(now);
             }
-            controller.close(now);
             broker.logs.shut_down(epoch, now);
         });
         if closing.await.is_err() {
@@ -163,27 +176,32 @@ fn start_cleaner(broker: &Broker) {
     broker.logs.start_cleaner(Arc::new(move || clock.wall_ms()));
 }
 
-fn open(
-    config: BrokerConfig,
-    listeners: &[Arc<Listener>],
-    hooks: Hooks,
-) -> Result<Arc<Broker>, StartError> {
-    let clock = Clock::new();
-    let random = Random::new();
-    let now = clock.wall_ms();
-    let defaults = TopicConfig::new(&config, &Properties::new())?;
-    let dirs: Vec<PathBuf> = config.log_dirs().iter().map(PathBuf::from).collect();
-    let metadata_dir = PathBuf::from(config.metadata_log_dir());
-    let shares = shares(&dirs, &metadata_dir)?;
-    crate::metadata_place::check(&dirs, &metadata_dir).map_err(StartError::Metadata)?;
-    let cluster_id = existing_cluster_id(dirs.iter().chain([&metadata_dir]))
-        .unwrap_or_else(|| random.uuid().to_string());
+/// The log directories, open.
+struct OpenedLogs {
+    clock: Clock,
+    random: Random,
+    logs: LogManager,
+    report: OpenReport,
+    failures: Arc<DirFailures>,
+    shares: Shares,
+}
 
+/// Opens the log directories; those that are new belong to `cluster_id`.
+fn open_logs(
+    config: &BrokerConfig,
+    disk: thalweg_log::Disk,
+    cluster_id: String,
+) -> Result<OpenedLogs, StartError> {
+    let clock = Clock::new();
+    let now = clock.wall_ms();
+    let defaults = TopicConfig::new(config, &Properties::new())?;
+    let (dirs, metadata_dir) = directories(config);
+    let shares = shares(&dirs, &metadata_dir)?;
     let mut manager =
         ManagerConfig::new(dirs, config.node_id(), topic_settings::of(&defaults).log, now);
     manager.cluster_id = Some(cluster_id);
     manager.metadata_dir = Some(metadata_dir);
-    manager.disk = hooks.disk;
+    manager.disk = disk;
     manager.max_open_files_per_dir = shares.files_per_dir;
     // One worker is left for everybody else while disks stall.
     let workers = tokio::runtime::Handle::current().metrics().num_workers();
@@ -193,7 +211,7 @@ fn open(
     manager.producer_expiration_ms = i64::from(config.producer_id_expiration_ms());
     let executor = Arc::new(crate::housekeeping::BlockingExecutor::new());
     manager.executor = Some(executor);
-    let failures = Arc::new(crate::housekeeping::DirFailures::default());
+    let failures = Arc::new(DirFailures::default());
     manager.listener = Some(Arc::clone(&failures) as Arc<dyn thalweg_log::DirFailureListener>);
     let (logs, report) = LogManager::open(manager)?;
     // What is wrong with single partitions was said when it was found.
@@ -211,18 +229,22 @@ fn open(
             "bytes behind the last whole batch were cut off"
         );
     }
+    let metadata_dir = logs.metadata_dir();
+    metadata_dir.check().map_err(|e| StartError::Metadata(e.to_string()))?;
+    Ok(OpenedLogs { clock, random: Random::new(), logs, report, failures, shares })
+}
 
-    let dir = logs.metadata_dir();
-    dir.check().map_err(|e| StartError::Metadata(e.to_string()))?;
-    let owner = Owner {
-        node_id: config.node_id(),
-        directory_id: dir.id(),
-        listener: controller_listener(&config, listeners),
-        static_voters: config.voters().iter().map(|voter| voter.id).collect(),
-    };
+/// The log directories, and that of the metadata log.
+fn directories(config: &BrokerConfig) -> (Vec<PathBuf>, PathBuf) {
+    let dirs = config.log_dirs().iter().map(PathBuf::from).collect();
+    (dirs, PathBuf::from(config.metadata_log_dir()))
+}
+
+/// How the metadata log is kept.
+fn metadata_log_config(config: &BrokerConfig) -> (thalweg_log::LogConfig, Retention) {
     let segment_bytes =
         config.internal_metadata_segment_bytes().unwrap_or(config.metadata_segment_bytes());
-    let metadata_config = thalweg_log::LogConfig {
+    let log = thalweg_log::LogConfig {
         segment_bytes: u32::try_from(segment_bytes).unwrap_or(u32::MAX),
         segment_ms: config.metadata_segment_ms(),
         max_message_bytes: u32::MAX,
@@ -238,17 +260,47 @@ fn open(
         bytes: config.metadata_retention_bytes(),
         ms: config.metadata_retention_ms(),
     };
-    let opened = MetadataLog::open(&logs, dir, &owner, metadata_config, retention, now)
-        .inspect_err(|_| logs.hand_back(&report))?;
-    warn_of_open_transactions(&logs);
-    let metadata_directory = dir.id();
-    let directories: Vec<Uuid> =
-        logs.dirs().iter().filter(|dir| dir.check().is_ok()).map(|dir| dir.id()).collect();
+    (log, retention)
+}
 
+/// What this broker registers with. It tells processes apart, and so is made once.
+fn registration_of(
+    config: &BrokerConfig,
+    opened: &OpenedLogs,
+    listeners: &[Arc<Listener>],
+) -> registration::Joining {
+    let online = opened.logs.dirs().iter().filter(|dir| dir.check().is_ok());
+    let mut directories: Vec<Uuid> = online.map(|dir| dir.id()).collect();
+    directories.sort_unstable();
+    registration::Joining {
+        node_id: config.node_id(),
+        incarnation: opened.random.uuid(),
+        endpoints: listeners
+            .iter()
+            .map(|l| (l.name.clone(), l.advertised_host.clone(), l.advertised_port))
+            .collect(),
+        rack: config.rack().map(str::to_owned),
+        directories,
+        previous_broker_epoch: opened.report.previous_broker_epoch,
+        cluster_id: opened.report.cluster_id.clone(),
+    }
+}
+
+/// The broker, with its logs and its way to the controller.
+fn broker_of(
+    config: BrokerConfig,
+    opened: OpenedLogs,
+    listeners: &[Arc<Listener>],
+    image: &MetadataImage,
+    controller: Controller,
+    fetch_memory: Option<usize>,
+    log_levels: Option<Arc<dyn LogLevels>>,
+) -> Arc<Broker> {
+    let OpenedLogs { clock, random, logs, report, failures, shares } = opened;
+    warn_of_open_transactions(&logs);
     let open: Vec<String> = listeners.iter().map(|listener| listener.name.clone()).collect();
-    let quotas = &opened.loader.image().quotas;
-    let connections = Connections::new(&config, quotas, open, shares.connections);
-    let image = Arc::new(opened.loader.image().clone());
+    let connections = Connections::new(&config, &image.quotas, open, shares.connections);
+    let image = Arc::new(image.clone());
     let groups = Groups::new(
         crate::group_settings::of(&config, &image),
         Arc::clone(&image),
@@ -262,8 +314,7 @@ fn open(
         },
         clock,
     );
-    let kraft_version = opened.log.kraft_version();
-    let controller = EmbeddedController::new(opened.log, opened.loader);
+    let metadata_directory = logs.metadata_dir().id();
     let broker = Broker::new(Parts {
         cluster_id: report.cluster_id,
         metadata_directory,
@@ -271,17 +322,54 @@ fn open(
         random,
         logs,
         groups,
-        kraft_version,
-        controller: Controller::Embedded(controller.clone()),
+        controller,
         connections,
-        config: config.clone(),
+        config,
         image,
-        fetch_memory: hooks.fetch_memory.unwrap_or_else(crate::settings::fetch_memory),
-        log_levels: hooks.log_levels,
+        fetch_memory: fetch_memory.unwrap_or_else(crate::settings::fetch_memory),
+        log_levels,
     });
     failures.attach(&broker);
+    broker
+}
+
+/// A broker that is its own controller.
+fn embedded(
+    config: BrokerConfig,
+    listeners: &[Arc<Listener>],
+    hooks: Hooks,
+) -> Result<Arc<Broker>, StartError> {
+    let (dirs, metadata_dir) = directories(&config);
+    crate::metadata_place::check(&dirs, &metadata_dir).map_err(StartError::Metadata)?;
+    let cluster_id = existing_cluster_id(dirs.iter().chain([&metadata_dir]))
+        .unwrap_or_else(|| Random::new().uuid().to_string());
+    let opened = open_logs(&config, hooks.disk, cluster_id)?;
+    let clock = opened.clock;
+    let dir = opened.logs.metadata_dir();
+    let owner = Owner {
+        node_id: config.node_id(),
+        directory_id: dir.id(),
+        listener: controller_listener(&config, listeners),
+        static_voters: config.voters().iter().map(|voter| voter.id).collect(),
+    };
+    let (log_config, retention) = metadata_log_config(&config);
+    let now = clock.wall_ms();
+    let metadata = MetadataLog::open(&opened.logs, dir, &owner, log_config, retention, now)
+        .inspect_err(|_| opened.logs.hand_back(&opened.report))?;
+    let joining = registration_of(&config, &opened, listeners);
+    let image = metadata.loader.image().clone();
+    let controller = EmbeddedController::new(metadata.log, metadata.loader);
+    let broker = broker_of(
+        config.clone(),
+        opened,
+        listeners,
+        &image,
+        Controller::Embedded(controller.clone()),
+        hooks.fetch_memory,
+        hooks.log_levels,
+    );
     broker.serve_image()?;
-    if let Some(bootstrap) = opened.bootstrap {
+    if let Some(bootstrap) = metadata.bootstrap {
         let records = thalweg_metadata::bootstrap::activation_records(
             &config,
             &bootstrap.levels,
@@ -290,27 +378,95 @@ fn open(
         let begun = controller.bootstrap(&broker, records);
         begun.map_err(|e| StartError::Metadata(e.to_string()))?;
     }
-    let incarnation = broker.random.uuid();
-    let endpoints: Vec<_> = listeners
-        .iter()
-        .map(|l| (l.name.clone(), l.advertised_host.clone(), l.advertised_port))
-        .collect();
-    let joining = registration::Joining {
-        node_id: config.node_id(),
-        incarnation,
-        endpoints,
-        controller: owner.listener.clone(),
-        rack: config.rack().map(str::to_owned),
-        directories,
-        previous_broker_epoch: report.previous_broker_epoch,
-        cluster_id: broker.cluster_id.clone(),
-    };
-    registration::join(&broker, &controller, &joining).map_err(StartError::Metadata)?;
+    let joined = registration::join(&broker, &controller, &joining, owner.listener);
+    joined.map_err(StartError::Metadata)?;
     // What failed, or was found elsewhere than the metadata says, before anybody listened.
     broker.directories.wake();
     let settled = controller.settle(clock.wall_ms());
     settled.map_err(|e| StartError::Metadata(e.to_string()))?;
     Ok(broker)
+}
+
+/// A broker of a cluster whose controllers run on other nodes, and the tasks that make it one.
+async fn joined(
+    config: BrokerConfig,
+    listeners: Vec<Arc<Listener>>,
+    hooks: Hooks,
+) -> Result<(Arc<Broker>, Vec<JoinHandle<()>>), StartError> {
+    let (dirs, metadata_dir) = directories(&config);
+    let own_cluster = existing_cluster_id(dirs.iter().chain([&metadata_dir]));
+    let quorum = membership::quorum_config(&config);
+    let within = u64::try_from(config.registration_timeout_ms()).unwrap_or(0);
+    let client_id = format!("{}-probe", config.node_id()).into();
+    let cluster = membership::describe(
+        &quorum.bootstrap,
+        &client_id,
+        membership::timeouts(&config),
+        Duration::from_millis(within),
+    );
+    let cluster = cluster.await.map_err(StartError::Metadata)?;
+    cluster.check(config.node_id(), own_cluster.as_deref()).map_err(StartError::Metadata)?;
+    tracing::info!(
+        cluster_id = cluster.id,
+        metadata_version = cluster.metadata_version(),
+        controllers = cluster.controllers.len(),
+        "joining the controllers of a cluster"
+    );
+
+    let opening = {
+        let listeners = listeners.clone();
+        tokio::task::spawn_blocking(move || {
+            open_joined(config, &listeners, hooks, quorum, &cluster)
+        })
+    };
+    let opened = opening.await.map_err(|e| StartError::Other(format!("start failed: {e}")))??;
+    let (broker, publication, observer) = opened;
+    let tasks = membership::join(&broker, &publication, observer).await;
+    Ok((broker, tasks.map_err(StartError::Metadata)?))
+}
+
+/// Opens the logs of such a broker. Nothing is asked yet.
+fn open_joined(
+    config: BrokerConfig,
+    listeners: &[Arc<Listener>],
+    hooks: Hooks,
+    quorum: QuorumConfig,
+    cluster: &Cluster,
+) -> Result<(Arc<Broker>, Arc<Publication>, ObserverTask), StartError> {
+    let opened = open_logs(&config, hooks.disk, cluster.id.clone())?;
+    let dir = opened.logs.metadata_dir();
+    let (log_config, retention) = metadata_log_config(&config);
+    let now = opened.clock.wall_ms();
+    let log = ObserverLog::open(&opened.logs, dir, log_config, retention, now)
+        .inspect_err(|_| opened.logs.hand_back(&opened.report))?;
+    let image = log.image().clone();
+    let publication = Arc::new(Publication::default());
+    let observer = ObserverTask::new(
+        membership::observer_settings(&config, &cluster.id, dir.id()),
+        quorum,
+        log,
+        Arc::clone(&publication) as Arc<dyn MetadataPublisher>,
+        opened.clock,
+    );
+    let joining = registration_of(&config, &opened, listeners);
+    let settings = membership::lifecycle_settings(&config, joining.registration());
+    // Partitions with replicas on other brokers are not replicated yet: nothing is placed here by itself.
+    let cordoned = joining.directories.clone();
+    let life = Life::new(settings, cordoned, opened.clock);
+    let timeouts = membership::timeouts(&config);
+    let (status, versions) = (observer.status(), &cluster.versions);
+    let remote = RemoteController::new(status, life, config.node_id(), timeouts, versions);
+    let broker = broker_of(
+        config,
+        opened,
+        listeners,
+        &image,
+        Controller::Remote(Box::new(remote)),
+        hooks.fetch_memory,
+        hooks.log_levels,
+    );
+    publication.attach(&broker);
+    Ok((broker, publication, observer))
 }
 
 /// Says which partitions have transactions that nobody here can end.

@@ -66,6 +66,11 @@ impl ApiVersions {
         self.features.iter().find(|(feature, _)| feature == name).map(|&(_, level)| level)
     }
 
+    /// The finalized features and their levels.
+    pub fn features(&self) -> impl Iterator<Item = (&str, i16)> {
+        self.features.iter().map(|(name, level)| (&**name, *level))
+    }
+
     /// The highest common version of an API, of which `ours` are spoken here.
     pub fn pick(&self, api: ApiKey, ours: RangeInclusive<i16>) -> Result<i16, VersionError> {
         let theirs = self.range(api).ok_or(VersionError::Missing(api))?;

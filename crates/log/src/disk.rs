@@ -483,7 +483,8 @@ impl OpenFile {
         Ok(true)
     }
 
-    pub(crate) fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+    /// Writes all of `bytes` from position `at` on.
+    pub fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         let mut done = 0;
         while done < bytes.len() {
             let rest = &bytes[done..];
@@ -561,7 +562,7 @@ impl OpenFile {
     }
 
     /// Flushes data and length.
-    pub(crate) fn sync(&self) -> io::Result<()> {
+    pub fn sync(&self) -> io::Result<()> {
         self.disk.inject(DiskOp::Sync, &self.path, 0)?;
         self.disk.tell(Change::SyncBegins { file: self.id });
         retry(|| rustix::fs::fdatasync(&self.file))?;
@@ -569,7 +570,8 @@ impl OpenFile {
         Ok(())
     }
 
-    pub(crate) fn set_len(&self, len: u64) -> io::Result<()> {
+    /// Cuts the file off, or makes it longer by zeros.
+    pub fn set_len(&self, len: u64) -> io::Result<()> {
         self.disk.inject(DiskOp::Truncate, &self.path, 0)?;
         self.change_len(len, || self.file.set_len(len))
     }

@@ -117,12 +117,15 @@ struct Node {
     output: PathBuf,
     /// One per listener, in their order.
     ports: Vec<u16>,
+    controller_port: u16,
     child: Option<Child>,
 }
 
 impl Kafka {
     /// A plaintext listener that is always there; brokers talk over it, too.
     pub const INTERNAL: &str = "INTERNAL";
+    /// The listener of the controllers, in plaintext.
+    pub const CONTROLLER: &str = CONTROLLER;
 
     /// Options first; `None`, with a word about it, where there are no jars.
     ///
@@ -165,6 +168,14 @@ impl Kafka {
     pub fn port(&self, node: usize, listener: &str) -> u16 {
         let at = self.listeners.iter().position(|name| name == listener);
         self.nodes[node].ports[at.unwrap_or_else(|| panic!("no listener {listener}"))]
+    }
+
+    /// `controller.quorum.voters`, for a broker that joins them; their listener is [`Kafka::CONTROLLER`].
+    pub fn voters(&self) -> String {
+        let voter =
+            |(at, node): (usize, &Node)| format!("{}@{HOST}:{}", at + 1, node.controller_port);
+        let voters: Vec<String> = self.nodes.iter().enumerate().map(voter).collect();
+        voters.join(",")
     }
 
     /// Where the data of all nodes is.
@@ -266,8 +277,11 @@ impl Builder {
             let config = dir.with_extension("properties");
             std::fs::write(&config, self.properties(node, &dir, &ports)).expect("a config");
             let output = dir.with_extension("log");
-            let ports = ports[node][..per_node - 1].to_vec();
-            kafka.nodes.push(Node { config, output, ports, child: None });
+            let (controller_port, ports) = match ports[node] {
+                [listeners @ .., controller] => (*controller, listeners.to_vec()),
+                [] => unreachable!("a node has listeners"),
+            };
+            kafka.nodes.push(Node { config, output, ports, controller_port, child: None });
         }
         for node in &kafka.nodes {
             self.format(&node.config);

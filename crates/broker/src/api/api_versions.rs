@@ -6,6 +6,7 @@ use thalweg_wire::messages::api_versions_response::{
 };
 use thalweg_wire::{ApiKey, ErrorCode, Message, Reader};
 
+use crate::api::forward::FORWARDED;
 use crate::api::request::{Context, Scratch};
 use crate::net::connection::Handled;
 
@@ -67,6 +68,14 @@ fn answer(context: &Context) -> ApiVersionsResponse {
     let api_keys = broker
         .apis
         .advertised()
+        .filter_map(|(key, min, max)| match broker.controller.remote() {
+            Some(remote) if FORWARDED.contains(&key) => {
+                let (first, last) = remote.range(key)?.into_inner();
+                let (min, max) = (min.max(first), max.min(last));
+                (min <= max).then_some((key, min, max))
+            }
+            _ => Some((key, min, max)),
+        })
         .map(|(key, min_version, max_version)| ApiVersion {
             api_key: key.0,
             min_version,
@@ -87,7 +96,7 @@ fn answer(context: &Context) -> ApiVersionsResponse {
         .collect();
     let finalized_features = image
         .finalized_features()
-        .chain([("kraft.version", broker.kraft_version)])
+        .chain([("kraft.version", broker.kraft_version())])
         .filter(|(_, level)| *level > 0)
         .map(|(name, level)| FinalizedFeatureKey {
             name: name.to_owned(),

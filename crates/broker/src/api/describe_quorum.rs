@@ -1,4 +1,4 @@
-//! DescribeQuorum: the quorum of the metadata log, which is this node.
+//! DescribeQuorum: the quorum of the metadata log, which is this node, or the controllers of others.
 
 use thalweg_metadata::controller::{QuorumState, describe_quorum};
 use thalweg_wire::Uuid;
@@ -11,10 +11,20 @@ pub(super) async fn handle(
     context: Context,
     request: DescribeQuorumRequest,
 ) -> DescribeQuorumResponse {
-    let Controller::Embedded(controller) = &context.broker.controller;
+    let controller = match &context.broker.controller {
+        Controller::Embedded(controller) => controller,
+        Controller::Remote(remote) => {
+            let answer = remote.forward(&request, context.version, &context.client()).await;
+            return answer.unwrap_or_else(|error| {
+                tracing::warn!(%error, "the quorum could not be asked");
+                let error_code = super::forward::code(&error);
+                DescribeQuorumResponse { error_code, ..Default::default() }
+            });
+        }
+    };
     let (epoch, end_offset) = controller.quorum().await;
     // Static voters are known by their ids alone.
-    let directory_id = match context.broker.kraft_version {
+    let directory_id = match context.broker.kraft_version() {
         0 => Uuid::ZERO,
         _ => context.broker.metadata_directory,
     };

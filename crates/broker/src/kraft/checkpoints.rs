@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use thalweg_log::{Disk, Log, Mode, OpenFile};
 use thalweg_metadata::bootstrap::snapshot_batches;
-use thalweg_metadata::image::{MetadataImage, SnapshotReader};
+use thalweg_metadata::image::{MetadataImage, Provenance, SnapshotReader};
 use thalweg_metadata::records::{Batch, BatchContents, ControlRecord};
 use thalweg_records::BatchView;
 use thalweg_records::codec::Decompressor;
+use thalweg_replication::observer::SnapshotId;
 use thalweg_wire::messages::VotersRecord;
 
 use super::log::{MetadataLogError, each_batch};
@@ -29,6 +30,59 @@ pub(crate) struct Retention {
     pub(crate) bytes: i64,
     /// `metadata.max.retention.ms`; negative for no limit.
     pub(crate) ms: i64,
+}
+
+/// When the next checkpoint is to be written.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    retention: Retention,
+    /// Bytes of the log behind the last one.
+    bytes: u64,
+    /// The last one could not be written: the clock says when it is tried again, not every append.
+    has_failed: bool,
+    written_ms: i64,
+}
+
+impl Schedule {
+    pub(super) fn new(retention: Retention, now_ms: i64) -> Schedule {
+        Schedule { retention, bytes: 0, has_failed: false, written_ms: now_ms }
+    }
+
+    pub(super) fn retention(&self) -> &Retention {
+        &self.retention
+    }
+
+    /// The log grew.
+    pub(super) fn appended(&mut self, bytes: u64) {
+        self.bytes += bytes;
+    }
+
+    /// Whether so much was written that one is due. Not after one failed: [`Self::is_due_by`] says when it is tried
+    /// again.
+    pub(super) fn is_due(&self) -> bool {
+        !self.has_failed && self.bytes >= self.retention.snapshot_after_bytes
+    }
+
+    /// Whether one is due by the clock.
+    pub(super) fn is_due_by(&self, now_ms: i64) -> bool {
+        let interval = self.retention.snapshot_interval_ms;
+        let since = now_ms.saturating_sub(self.written_ms);
+        self.has_failed || self.bytes > 0 && interval > 0 && since >= interval
+    }
+
+    /// One is begun, which stands for so many bytes of the log. What is appended meanwhile counts for the next.
+    pub(super) fn begin(&mut self) -> u64 {
+        // Unless the end is reached.
+        self.has_failed = true;
+        self.bytes
+    }
+
+    /// One is on the disk, which stands for so many bytes of the log.
+    pub(super) fn end(&mut self, bytes: u64, now_ms: i64) {
+        self.has_failed = false;
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.written_ms = now_ms;
+    }
 }
 
 /// A checkpoint that is to be written: all that it takes, so that nothing is locked meanwhile.
@@ -98,6 +152,11 @@ fn all(disk: &Disk, dir: &Path) -> io::Result<Vec<Checkpoint>> {
     Ok(found)
 }
 
+/// Name of a checkpoint's file.
+pub(super) fn name(id: SnapshotId) -> String {
+    format!("{:020}-{:010}.checkpoint", id.end_offset, id.epoch)
+}
+
 /// The newest checkpoint.
 pub(super) fn latest(disk: &Disk, dir: &Path) -> io::Result<Option<Checkpoint>> {
     Ok(all(disk, dir)?.pop())
@@ -110,13 +169,18 @@ fn write(
     image: &MetadataImage,
     bytes: &[u8],
 ) -> Result<(), MetadataLogError> {
-    let end_offset = image.provenance.offset + 1;
-    let name = format!("{end_offset:020}-{:010}.checkpoint", image.provenance.epoch);
+    let Provenance { offset, epoch, .. } = image.provenance;
+    let name = name(SnapshotId { end_offset: offset + 1, epoch });
     let written = replace_synced(disk, dir, &name, bytes).and_then(|()| disk.sync_dir(dir));
     written.map_err(|error| MetadataLogError::Io { path: dir.join(name), error })
 }
 
 impl Checkpoint {
+    /// Which it is.
+    pub(super) fn id(&self) -> SnapshotId {
+        SnapshotId { end_offset: self.end_offset, epoch: self.epoch }
+    }
+
     /// Whether it is what a format wrote, before there were records.
     pub(super) fn is_first(&self) -> bool {
         self.end_offset == 0

@@ -10,6 +10,7 @@ use thalweg_wire::messages::DefaultPrincipalData;
 
 use super::embedded::EmbeddedController;
 use super::log::MetadataLogError;
+use super::remote::RemoteController;
 use crate::broker::Broker;
 
 /// Why a request has no answer of the controller.
@@ -43,17 +44,39 @@ pub(crate) struct Client {
 pub(crate) enum Controller {
     /// In this process.
     Embedded(EmbeddedController),
+    /// On another node: the active one of the quorum that this broker has joined.
+    Remote(Box<RemoteController>),
 }
 
 impl Controller {
+    /// The way to the controllers of other nodes, if this broker has joined them.
+    pub(crate) fn remote(&self) -> Option<&RemoteController> {
+        match self {
+            Controller::Embedded(_) => None,
+            Controller::Remote(remote) => Some(remote),
+        }
+    }
+
+    /// Level of `kraft.version`.
+    pub(crate) fn kraft_version(&self) -> i16 {
+        match self {
+            Controller::Embedded(controller) => controller.kraft_version(),
+            Controller::Remote(remote) => remote.status().kraft_version,
+        }
+    }
+
     /// Asks for something in this broker's own name, in the newest version of the request.
     pub(crate) async fn send<R: ControllerRequest>(
         &self,
         broker: &Arc<Broker>,
         request: R,
     ) -> Result<R::Response, ControllerError> {
-        let Controller::Embedded(controller) = self;
-        controller.send(broker, Arc::new(request), R::MAX_VERSION).await
+        match self {
+            Controller::Embedded(controller) => {
+                controller.send(broker, Arc::new(request), R::MAX_VERSION).await
+            }
+            Controller::Remote(remote) => remote.send(&request).await,
+        }
     }
 
     /// Asks in the name of a client. `version` is that of the client's request, and so that of the
@@ -65,8 +88,10 @@ impl Controller {
         version: i16,
         client: &Client,
     ) -> Result<R::Response, ControllerError> {
-        let Controller::Embedded(controller) = self;
-        let answer = controller.send(broker, request, version).await;
+        let answer = match self {
+            Controller::Embedded(controller) => controller.send(broker, request, version).await,
+            Controller::Remote(remote) => remote.forward(&*request, version, client).await,
+        };
         if let Err(error) = &answer {
             let Client { principal, id, address } = client;
             tracing::warn!(

@@ -30,6 +30,7 @@ struct State {
 /// Decides, writes, publishes. Clones are the same controller.
 #[derive(Clone, Debug)]
 pub(crate) struct EmbeddedController {
+    kraft_version: i16,
     state: Arc<Mutex<State>>,
     /// Held by whoever writes and removes checkpoints: one at a time, on threads that may wait.
     checkpointing: Arc<parking_lot::Mutex<()>>,
@@ -37,8 +38,18 @@ pub(crate) struct EmbeddedController {
 
 impl EmbeddedController {
     pub(crate) fn new(log: MetadataLog, loader: Loader) -> EmbeddedController {
+        let kraft_version = log.kraft_version();
         let state = State { log, loader, failed: None };
-        EmbeddedController { state: Arc::new(Mutex::new(state)), checkpointing: Arc::default() }
+        EmbeddedController {
+            kraft_version,
+            state: Arc::new(Mutex::new(state)),
+            checkpointing: Arc::default(),
+        }
+    }
+
+    /// Level of `kraft.version`, which does not change while this controller runs.
+    pub(crate) fn kraft_version(&self) -> i16 {
+        self.kraft_version
     }
 
     /// Decides about a request on the newest image, writes the records, applies them to the broker,
@@ -188,7 +199,7 @@ fn decide<R: ControllerRequest>(
             version,
             random: &mut || broker.random.u64(),
             cluster_id: &broker.cluster_id,
-            kraft_version: broker.kraft_version,
+            kraft_version: broker.kraft_version(),
             next_offset: image.provenance.offset + 1,
             heartbeats: HeartbeatState {
                 // The process that was registered before is this one's past.

@@ -20,7 +20,7 @@ use thalweg_metadata::bootstrap::{
     quorum_checkpoint,
 };
 use thalweg_metadata::features::MetadataVersion;
-use thalweg_metadata::image::{Loader, MetadataImage, SnapshotError, Update};
+use thalweg_metadata::image::{LoadError, Loader, MetadataImage, SnapshotError, Update};
 use thalweg_metadata::records::{Batch, BatchContents, BatchWriter, ControlRecord, RecordError};
 use thalweg_records::BatchView;
 use thalweg_records::codec::Decompressor;
@@ -28,11 +28,11 @@ use thalweg_wire::Uuid;
 use thalweg_wire::messages::VotersRecord;
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 
-use super::checkpoints::{self, Due, Retained, Retention};
+use super::checkpoints::{self, Due, Retained, Retention, Schedule};
 use super::quorum_state::{self, QuorumState, replace_synced};
 
 /// Bytes read at a time while the log is replayed.
-const READ_BYTES: u32 = 1 << 20;
+pub(super) const READ_BYTES: u32 = 1 << 20;
 /// The feature levels a format decided on, in the metadata log's parent directory.
 const BOOTSTRAP_CHECKPOINT: &str = "bootstrap.checkpoint";
 /// The log's file until retention takes it away.
@@ -53,6 +53,8 @@ pub(crate) enum MetadataLogError {
     Snapshot { path: PathBuf, error: SnapshotError },
     #[error("metadata log: {0}")]
     Record(#[from] RecordError),
+    #[error("metadata log: {0}")]
+    Load(#[from] LoadError),
     #[error("metadata log: {0}")]
     Damaged(String),
     #[error("{0}")]
@@ -97,11 +99,7 @@ pub(crate) struct MetadataLog {
     epoch: i32,
     voters: Option<VotersRecord>,
     kraft_version: i16,
-    bytes_since_snapshot: u64,
-    /// The last checkpoint could not be written: [`Self::tidy`] tries again, not every decision.
-    snapshot_failed: bool,
-    retention: Retention,
-    last_snapshot_ms: i64,
+    schedule: Schedule,
     /// Whether the start is over, so that each append has to be flushed.
     settled: bool,
 }
@@ -202,18 +200,10 @@ impl MetadataLog {
         log.make_leader(epoch);
 
         let is_empty = loader.image().is_empty();
-        let mut opened = MetadataLog {
-            log,
-            path,
-            epoch,
-            voters,
-            kraft_version,
-            bytes_since_snapshot: bytes,
-            snapshot_failed: false,
-            retention,
-            last_snapshot_ms: now_ms,
-            settled: false,
-        };
+        let mut schedule = Schedule::new(retention, now_ms);
+        schedule.appended(bytes);
+        let mut opened =
+            MetadataLog { log, path, epoch, voters, kraft_version, schedule, settled: false };
         let voter = owner.voter();
         // A new log repeats what its checkpoint says, so that the checkpoint can go, as Kafka does.
         let is_first = loader.next_offset() == 0 && kraft_version >= 1;
@@ -291,7 +281,7 @@ impl MetadataLog {
                 Err(error) if at > 0 => return Err(half_written(&error)),
                 appended => appended?,
             }
-            self.bytes_since_snapshot += batch.len() as u64;
+            self.schedule.appended(batch.len() as u64);
         }
         if self.settled {
             retry_exhausted(|| self.log.flush(now_ms)).map_err(|error| half_written(&error))?;
@@ -301,8 +291,7 @@ impl MetadataLog {
         let mut updates = Vec::new();
         for batch in batches {
             let batch = Batch::read(batch, &mut decompressor)?;
-            updates
-                .extend(loader.load(&batch).map_err(|e| MetadataLogError::Damaged(e.to_string()))?);
+            updates.extend(loader.load(&batch)?);
         }
         Ok(updates)
     }
@@ -329,48 +318,39 @@ impl MetadataLog {
     }
 
     /// Whether so much was written since the last checkpoint that another one is due. Not before
-    /// the start is over: a checkpoint must not be ahead of a log that is not on the disk yet. And
-    /// not after one failed: [`Self::is_checkpoint_due_by`] says when it is tried again.
+    /// the start is over: a checkpoint must not be ahead of a log that is not on the disk yet.
     pub(crate) fn is_checkpoint_due(&self) -> bool {
-        self.settled
-            && !self.snapshot_failed
-            && self.bytes_since_snapshot >= self.retention.snapshot_after_bytes
+        self.settled && self.schedule.is_due()
     }
 
     /// Whether a checkpoint is due by the clock.
     pub(crate) fn is_checkpoint_due_by(&self, now_ms: i64) -> bool {
-        let interval = self.retention.snapshot_interval_ms;
-        let since = now_ms.saturating_sub(self.last_snapshot_ms);
-        let is_due = self.bytes_since_snapshot > 0 && interval > 0 && since >= interval;
-        self.settled && (self.snapshot_failed || is_due)
+        self.settled && self.schedule.is_due_by(now_ms)
     }
 
     /// A checkpoint of the image, to be written. What is appended meanwhile counts for the next.
     pub(crate) fn begin_checkpoint(&mut self, image: &MetadataImage) -> Due {
-        // Unless the end is reached.
-        self.snapshot_failed = true;
         Due {
             disk: self.log.dir().disk().clone(),
             dir: self.path.clone(),
             image: image.clone(),
             kraft_version: self.kraft_version,
             voters: self.voters.clone(),
-            bytes: self.bytes_since_snapshot,
+            bytes: self.schedule.begin(),
         }
     }
 
     /// The checkpoint is on the disk, or could not be written.
     pub(crate) fn end_checkpoint(&mut self, due: &Due, is_written: bool, now_ms: i64) {
         if is_written {
-            self.snapshot_failed = false;
-            self.bytes_since_snapshot = self.bytes_since_snapshot.saturating_sub(due.bytes);
-            self.last_snapshot_ms = now_ms;
+            self.schedule.end(due.bytes, now_ms);
         }
     }
 
     /// What retention is about.
     pub(crate) fn retained(&self) -> Retained {
-        Retained { dir: self.path.clone(), log: Arc::clone(&self.log), retention: self.retention }
+        let retention = *self.schedule.retention();
+        Retained { dir: self.path.clone(), log: Arc::clone(&self.log), retention }
     }
 
     /// Flushes everything; nothing is written afterwards.
@@ -432,7 +412,7 @@ fn replay(
             if batch.last_offset < from {
                 return Ok(());
             }
-            loader.catch_up(&batch).map_err(|e| damaged(e.to_string()))
+            Ok(loader.catch_up(&batch)?)
         })?;
     }
     loader.caught_up();

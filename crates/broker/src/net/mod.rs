@@ -7,5 +7,6 @@ pub(crate) mod frame;
 pub(crate) mod idle;
 pub(crate) mod limits;
 pub(crate) mod listener;
+pub(crate) mod outgoing;
 pub(crate) mod rate;
 pub(crate) mod send;

@@ -102,6 +102,17 @@ pub fn embedded_defaults() -> Properties {
     .collect()
 }
 
+/// What stands where `server.properties` would, for a node with these configs. One that joins the controllers of
+/// other nodes makes internal topics for all of them, and so goes by Kafka's defaults.
+pub(super) fn added_defaults(props: &Properties) -> Properties {
+    let mut added = embedded_defaults();
+    let joins = |roles: &String| roles.split(',').all(|role| role.trim() != "controller");
+    if props.get("process.roles").is_some_and(joins) {
+        added.retain(|name, _| name == "socket.receive.buffer.bytes");
+    }
+    added
+}
+
 macro_rules! getters {
     ($($(#[$doc:meta])* $method:ident: $kind:ident = $name:literal;)*) => {
         impl BrokerConfig {
@@ -274,6 +285,22 @@ getters! {
     controller_listener_names: list = "controller.listener.names";
     /// `controller.quorum.bootstrap.servers`.
     quorum_bootstrap_servers: list = "controller.quorum.bootstrap.servers";
+    /// `controller.quorum.fetch.max.bytes`.
+    quorum_fetch_max_bytes: int = "controller.quorum.fetch.max.bytes";
+    /// `controller.quorum.fetch.snapshot.max.bytes`.
+    quorum_fetch_snapshot_max_bytes: int = "controller.quorum.fetch.snapshot.max.bytes";
+    /// `controller.quorum.request.timeout.ms`.
+    quorum_request_timeout_ms: int = "controller.quorum.request.timeout.ms";
+    /// `controller.quorum.retry.backoff.ms`.
+    quorum_retry_backoff_ms: int = "controller.quorum.retry.backoff.ms";
+    /// `broker.heartbeat.interval.ms`.
+    heartbeat_interval_ms: int = "broker.heartbeat.interval.ms";
+    /// `initial.broker.registration.timeout.ms`.
+    registration_timeout_ms: int = "initial.broker.registration.timeout.ms";
+    /// `log.dir.failure.timeout.ms`.
+    directory_failure_timeout_ms: long = "log.dir.failure.timeout.ms";
+    /// `controlled.shutdown.enable`.
+    controlled_shutdown: boolean = "controlled.shutdown.enable";
     /// `controller.socket.timeout.ms`.
     controller_socket_timeout_ms: int = "controller.socket.timeout.ms";
     /// `replica.lag.time.max.ms`.
@@ -284,7 +311,7 @@ impl BrokerConfig {
     /// Reads and checks a configuration.
     pub fn new(props: Properties, mode: Mode) -> Result<BrokerConfig, ConfigError> {
         let mut static_props = if mode == Mode::Embedded {
-            let mut whole = embedded_defaults();
+            let mut whole = added_defaults(&props);
             if props.contains_key("broker.id") {
                 whole.remove("node.id");
             }
@@ -533,6 +560,21 @@ impl BrokerConfig {
             Some(dir) => dir,
             None => self.log_dirs().first().map_or("", String::as_str),
         }
+    }
+
+    /// The addresses at which a controller of the quorum is looked for: host and port of each.
+    pub fn quorum_addresses(&self) -> Vec<(String, u16)> {
+        // The entries were checked when they were read.
+        let bootstrap = self.quorum_bootstrap_servers().iter();
+        let bootstrap = bootstrap.filter_map(|entry| super::validator::host_port(entry).ok());
+        let voters = self.voters().into_iter().map(|voter| (voter.host, voter.port));
+        let mut all: Vec<(String, u16)> = Vec::new();
+        for address in bootstrap.chain(voters) {
+            if !all.contains(&address) {
+                all.push(address);
+            }
+        }
+        all
     }
 
     /// The voters of a static quorum.
@@ -834,7 +876,7 @@ mod tests {
         for (name, value) in [
             ("listeners", "SSL://:9092"),
             ("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
-            ("process.roles", "broker"),
+            ("process.roles", "controller"),
             ("create.topic.policy.class.name", "a.Policy"),
             ("controller.quorum.voters", "1@a:1,2@b:1"),
             ("remote.log.storage.system.enable", "true"),
@@ -851,6 +893,39 @@ mod tests {
             ("sasl.mechanism.inter.broker.protocol", "PLAIN"),
             ("sasl.enabled.mechanisms", "PLAIN"),
         ]);
+        assert!(matches!(refused, Err(ConfigError::CannotHonour { .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn who_joins_other_nodes_controllers_goes_by_kafkas_rules() {
+        let joined = |more: &[(&str, &str)]| {
+            let mut all = vec![
+                ("process.roles", "broker"),
+                ("node.id", "3"),
+                ("controller.listener.names", "CONTROLLER"),
+                ("controller.quorum.bootstrap.servers", "a:1,[::1]:2"),
+                ("broker.heartbeat.interval.ms", "1000"),
+            ];
+            all.extend(more);
+            embedded(&all)
+        };
+        let config = joined(&[("controller.quorum.voters", "1@a:1,2@b:3")]).expect("a config");
+        assert_eq!(config.roles(), Roles { broker: true, controller: false });
+        // Kafka's default, not the one of a node that is alone.
+        assert_eq!(config.offsets_topic_replication_factor(), 3);
+        let addresses = [("a".to_owned(), 1), ("::1".to_owned(), 2), ("b".to_owned(), 3)];
+        assert_eq!(config.quorum_addresses(), addresses);
+        assert!(config.reports().is_empty(), "{:?}", config.reports());
+        let told = |config: BrokerConfig| {
+            let reports = config.reports().into_iter();
+            reports.map(|report| report.to_string()).collect::<Vec<_>>().join("\n")
+        };
+        let alone = embedded(&[("broker.heartbeat.interval.ms", "1000")]).expect("a config");
+        assert!(told(alone).contains("broker.heartbeat.interval.ms"));
+        assert!(joined(&[("controller.quorum.bootstrap.servers", "")]).is_err());
+        assert!(joined(&[("controller.quorum.voters", "3@a:1")]).is_err(), "it is a controller");
+        let tls = ("listener.security.protocol.map", "CONTROLLER:SSL,PLAINTEXT:PLAINTEXT");
+        let refused = joined(&[tls]);
         assert!(matches!(refused, Err(ConfigError::CannotHonour { .. })), "{refused:?}");
     }
 

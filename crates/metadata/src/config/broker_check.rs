@@ -126,7 +126,7 @@ fn check_quorum(config: &BrokerConfig) -> Result<(), ConfigError> {
     let voters: Vec<i32> = config.voters().iter().map(|voter| voter.id).collect();
     let controllers = config.controller_listener_names();
     let listens = |name: &String| config.listeners().iter().any(|l| l.listener == *name);
-    if config.mode() == Mode::Kafka {
+    if config.mode() == Mode::Kafka || !roles.controller {
         require(!voters.is_empty() || !config.quorum_bootstrap_servers().is_empty(), || {
             "controller.quorum.bootstrap.servers or controller.quorum.voters must be set".into()
         })?;
@@ -294,9 +294,6 @@ pub(super) fn check_honourable(config: &BrokerConfig) -> Result<(), ConfigError>
         })
     };
     let roles = config.roles();
-    if !roles.controller {
-        return refuse("process.roles", "broker", "joining a controller quorum is not built yet");
-    }
     if !roles.broker {
         return refuse("process.roles", "controller", "Thalweg is not a controller on its own");
     }
@@ -338,6 +335,18 @@ pub(super) fn check_honourable(config: &BrokerConfig) -> Result<(), ConfigError>
     if config.boolean("remote.log.storage.system.enable") {
         let reason = "tiered storage is not built yet, remote segments could not be read";
         return refuse("remote.log.storage.system.enable", "true", reason);
+    }
+    if !roles.controller {
+        for name in config.controller_listener_names() {
+            let protocol = config.protocols().get(&name.to_uppercase());
+            if let Some(protocol) = protocol.filter(|it| **it != SecurityProtocol::Plaintext) {
+                let reason = format!(
+                    "the controllers' listener has protocol {protocol}, and TLS and SASL are not spoken yet"
+                );
+                return refuse("controller.listener.names", name, &reason);
+            }
+        }
+        return Ok(());
     }
     let voters = config.voters();
     if voters.iter().any(|voter| voter.id != config.node_id()) {

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::broker::{BrokerConfig, Mode, OF_LISTENERS, embedded_defaults};
+use super::broker::{BrokerConfig, Mode, OF_LISTENERS, added_defaults};
 use super::error::HIDDEN;
 use super::properties::Properties;
 use super::synonyms::{broker_synonyms, listener_config};
-use super::table::{Acts, broker_key};
+use super::table::{Acts, acts_when_joined, broker_key};
 
 /// Something about a configuration that its owner should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl BrokerConfig {
     pub fn reports(&self) -> Vec<Report> {
         let mut reports = Vec::new();
         let added = match self.mode() {
-            Mode::Embedded => embedded_defaults(),
+            Mode::Embedded => added_defaults(self.static_props()),
             Mode::Kafka => Properties::new(),
         };
         for (name, text) in self.props() {
@@ -70,6 +70,9 @@ impl BrokerConfig {
                 continue;
             };
             let reason = match key.acts {
+                Acts::NotYet(reason) if acts_when_joined(reason) && !self.roles().controller => {
+                    continue;
+                }
                 Acts::NotYet(reason) => reason,
                 Acts::Yes if base.is_some_and(|base| OF_LISTENERS.contains(&base)) => continue,
                 Acts::Yes if base.is_some() => "settings of single listeners are not served yet",

@@ -180,15 +180,24 @@ impl ConfigKey {
     }
 }
 
+/// Tag of configs that act where the controllers are other nodes.
+const JOINED: &str = "joined";
+
+/// Whether configs that do not act for this reason act where the controllers are other nodes.
+pub(super) fn acts_when_joined(reason: &str) -> bool {
+    NOT_YET.iter().any(|(tag, known)| *tag == JOINED && *known == reason)
+}
+
 /// Why configs do not act yet.
 pub const NOT_YET: &[(&str, &str)] = &[
     ("coord", "the group coordinator chooses this by itself"),
     ("java", "Java classes cannot be loaded"),
     ("jbod", "replicas are not moved between log directories yet"),
+    (JOINED, "the controller runs inside this process and is asked without a connection"),
     ("metrics", "metrics are served in Prometheus form, without this setting"),
-    ("quorum", "the controller runs inside this process, without a remote quorum"),
+    ("quorum", "it is for controllers of a quorum, and the embedded one needs none of it"),
     ("quota", "quotas other than connection_creation_rate are stored and not enforced yet"),
-    ("repl", "this node is the only one, nothing is replicated yet"),
+    ("repl", "records are not replicated between brokers yet"),
     ("sec", "TLS, SASL and authorization are not served yet"),
     ("share", "share groups are not served yet"),
     ("streams", "streams groups are not served yet"),

@@ -1,0 +1,238 @@
+//! A broker of a cluster whose controllers run on other nodes: how it joins, follows the metadata, and leaves.
+//!
+//! Until the metadata has come as far as this process's own registration, images are only taken note of: what they
+//! say was meant for an earlier process. From then on each takes effect as it comes.
+
+mod duties;
+mod life;
+mod probe;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use thalweg_metadata::config::BrokerConfig;
+use thalweg_metadata::image::Update;
+use thalweg_metadata::lifecycle::{self, BrokerState};
+use thalweg_replication::observer::{self, Endpoint};
+use thalweg_wire::Uuid;
+use thalweg_wire::messages::BrokerRegistrationRequest;
+use tokio::task::JoinHandle;
+
+pub(crate) use life::Life;
+pub(crate) use probe::{Cluster, describe};
+
+use crate::broker::Broker;
+use crate::kraft::{MetadataPublisher, ObserverTask, QuorumConfig, RemoteController};
+use crate::net::outgoing::Timeouts;
+
+/// How long a broker waits for the controllers to let it go, as the Java broker does.
+const CONTROLLED_SHUTDOWN: Duration = Duration::from_secs(300);
+
+/// How the quorum is reached, by the configuration.
+pub(crate) fn quorum_config(config: &BrokerConfig) -> QuorumConfig {
+    let milliseconds = |value: i32| u64::try_from(value).unwrap_or(0);
+    let endpoint = |(host, port)| Endpoint { host, port };
+    let voters = config.voters().into_iter();
+    QuorumConfig {
+        bootstrap: config.quorum_addresses().into_iter().map(endpoint).collect(),
+        voters: voters.map(|it| (it.id, endpoint((it.host, it.port)))).collect::<BTreeMap<_, _>>(),
+        listener: config.controller_listener_names().first().cloned().unwrap_or_default(),
+        retry_backoff_ms: milliseconds(config.quorum_retry_backoff_ms()).max(1),
+        request_timeout: Duration::from_millis(
+            milliseconds(config.quorum_request_timeout_ms()).max(1),
+        ),
+    }
+}
+
+/// What the observer asks with, by the configuration.
+pub(crate) fn observer_settings(
+    config: &BrokerConfig,
+    cluster_id: &str,
+    directory_id: Uuid,
+) -> observer::Settings {
+    observer::Settings {
+        cluster_id: cluster_id.to_owned(),
+        replica_id: config.node_id(),
+        directory_id,
+        fetch_max_bytes: config.quorum_fetch_max_bytes(),
+        fetch_snapshot_max_bytes: config.quorum_fetch_snapshot_max_bytes(),
+    }
+}
+
+/// How often the controller hears of this broker, by the configuration.
+pub(crate) fn lifecycle_settings(
+    config: &BrokerConfig,
+    registration: BrokerRegistrationRequest,
+) -> lifecycle::Settings {
+    let milliseconds = |value: i64| u64::try_from(value).unwrap_or(0);
+    lifecycle::Settings {
+        registration,
+        heartbeat_interval_ms: milliseconds(config.heartbeat_interval_ms().into()).max(1),
+        registration_timeout_ms: milliseconds(config.registration_timeout_ms().into()),
+        directory_timeout_ms: milliseconds(config.directory_failure_timeout_ms()),
+    }
+}
+
+/// Timeouts of what is asked of the active controller. Topics may take it as long as a client may wait.
+pub(crate) fn timeouts(config: &BrokerConfig) -> Timeouts {
+    let request = u64::try_from(config.controller_socket_timeout_ms()).unwrap_or(30_000);
+    Timeouts {
+        connect: quorum_config(config).request_timeout,
+        request: Duration::from_millis(request.max(1)),
+    }
+}
+
+/// Has images take effect, once the broker serves.
+#[derive(Debug, Default)]
+pub(crate) struct Publication {
+    broker: OnceLock<Weak<Broker>>,
+    /// Held while an image takes effect.
+    is_serving: Mutex<bool>,
+}
+
+impl Publication {
+    pub(crate) fn attach(&self, broker: &Arc<Broker>) {
+        let _ = self.broker.set(Arc::downgrade(broker));
+    }
+
+    fn broker(&self) -> Option<Arc<Broker>> {
+        self.broker.get().and_then(Weak::upgrade)
+    }
+
+    /// What was said until now takes effect, and what will be said as it comes. On a thread that may wait.
+    fn serve(&self) -> Result<(), String> {
+        let mut is_serving = self.is_serving.lock();
+        if let Some(broker) = self.broker() {
+            let image = broker.shared.image.load_full();
+            duties::check(&image, broker.node_id)?;
+            duties::warn_of_replicas(image.topics.iter(), broker.node_id);
+            broker.serve_image().map_err(|error| error.to_string())?;
+            *is_serving = true;
+        }
+        Ok(())
+    }
+}
+
+impl MetadataPublisher for Publication {
+    fn publish(&self, update: Update) {
+        let Some(broker) = self.broker() else { return };
+        {
+            let is_serving = self.is_serving.lock();
+            match *is_serving {
+                true => {
+                    let changed = update.changes.partitions.keys();
+                    let changed = changed.filter_map(|id| update.new.topics.by_id(*id));
+                    duties::warn_of_replicas(changed, broker.node_id);
+                    broker.publish(update);
+                }
+                false => broker.shared.image.store(Arc::new(update.new)),
+            }
+        }
+        let image = broker.shared.image.load_full();
+        if let Some(remote) = broker.controller.remote()
+            && let Err(error) = remote.life.metadata_changed(&image)
+        {
+            tracing::error!(%error, "this broker stops");
+            broker.fail(&error.to_string());
+        }
+    }
+}
+
+/// A start that is not at its end yet: if it is given up, its tasks end.
+struct Starting(Arc<Broker>, bool);
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        if !self.1 {
+            self.0.shutdown.send_replace(true);
+        }
+    }
+}
+
+/// Registers the broker, catches up with the metadata, opens what it says is here, and waits until the controllers
+/// let clients come. Gives the tasks that go on until the broker stops.
+pub(crate) async fn join(
+    broker: &Arc<Broker>,
+    publication: &Arc<Publication>,
+    observer: ObserverTask,
+) -> Result<Vec<JoinHandle<()>>, String> {
+    let Some(remote) = broker.controller.remote() else { return Ok(Vec::new()) };
+    let mut starting = Starting(Arc::clone(broker), false);
+    let tasks = vec![follow(broker, observer), live(broker)];
+    let mut state = remote.life.state();
+    reach(broker, &mut state, BrokerState::Recovery).await?;
+    {
+        let publication = Arc::clone(publication);
+        let served = tokio::task::spawn_blocking(move || publication.serve()).await;
+        served.map_err(|error| error.to_string())??;
+    }
+    // What was found elsewhere than the metadata says, and what failed meanwhile.
+    broker.directories.wake();
+    remote.life.ready();
+    reach(broker, &mut state, BrokerState::Running).await?;
+    starting.1 = true;
+    Ok(tasks)
+}
+
+/// Waits until the broker has come so far; the reason if it stops instead.
+async fn reach(
+    broker: &Arc<Broker>,
+    state: &mut tokio::sync::watch::Receiver<BrokerState>,
+    wanted: BrokerState,
+) -> Result<(), String> {
+    let mut shutdown = broker.shutdown.subscribe();
+    tokio::select! {
+        _ = state.wait_for(|state| *state >= wanted) => Ok(()),
+        _ = shutdown.wait_for(|stop| *stop) => {
+            Err(broker.fatal().unwrap_or_else(|| "the broker was stopped".into()))
+        }
+    }
+}
+
+/// Follows the metadata log.
+fn follow(broker: &Arc<Broker>, observer: ObserverTask) -> JoinHandle<()> {
+    let broker = Arc::clone(broker);
+    tokio::spawn(async move {
+        let mut shutdown = broker.shutdown.subscribe();
+        let stopped = async move {
+            let _ = shutdown.wait_for(|stop| *stop).await;
+        };
+        let Err(failure) = observer.run(stopped).await else { return };
+        tracing::error!(%failure, "this broker knows nothing new from here on");
+        match broker.controller.remote() {
+            // Others go on without it. What it has is still there for who repairs it.
+            Some(remote) if !failure.is_fatal => remote.life.faulty(),
+            _ => broker.fail(&failure.to_string()),
+        }
+    })
+}
+
+/// Talks to the controllers.
+fn live(broker: &Arc<Broker>) -> JoinHandle<()> {
+    let served = Arc::clone(broker);
+    broker.spawn_until_stopped(async move {
+        let Some(remote) = served.controller.remote() else { return };
+        let metadata = || (remote.status().applied, served.shared.image.load_full());
+        if let Err(error) = remote.life.run(&remote.heartbeats, metadata).await {
+            tracing::error!(%error, "this broker stops");
+            served.fail(&error.to_string());
+        }
+    })
+}
+
+/// Waits until what this broker leads has moved to others.
+pub(crate) async fn leave(broker: &Arc<Broker>, remote: &RemoteController) {
+    if broker.is_stopping() || !broker.settings().config.controlled_shutdown() {
+        return;
+    }
+    if remote.life.shut_down() {
+        return;
+    }
+    let mut state = remote.life.state();
+    let left = reach(broker, &mut state, BrokerState::ShuttingDown);
+    if tokio::time::timeout(CONTROLLED_SHUTDOWN, left).await.is_err() {
+        tracing::warn!("the controllers have not let this broker go: it stops nevertheless");
+    }
+}

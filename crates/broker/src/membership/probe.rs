@@ -1,0 +1,173 @@
+//! What is asked of the controllers before this broker tells them anything: which cluster it would join, and
+//! whether it can.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thalweg_connection::ApiVersions;
+use thalweg_metadata::features::{self, METADATA_VERSION, MetadataVersion};
+use thalweg_replication::observer::Endpoint;
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::DescribeClusterRequest;
+use tokio::time::Instant;
+
+use crate::net::outgoing::{Outgoing, OutgoingError, Timeouts};
+
+/// Controllers are asked for themselves, not for the brokers.
+const CONTROLLERS: i8 = 2;
+/// Pause before the addresses are tried once more.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// A cluster as its controllers describe it.
+#[derive(Clone, Debug)]
+pub(crate) struct Cluster {
+    pub(crate) id: String,
+    /// The controllers that are known.
+    pub(crate) controllers: BTreeMap<i32, Endpoint>,
+    /// Levels of the features that are in use.
+    pub(crate) features: BTreeMap<String, i16>,
+    /// What the controller that was asked speaks.
+    pub(crate) versions: Arc<ApiVersions>,
+}
+
+/// Asks the addresses in turn until one answers, or for so long.
+pub(crate) async fn describe(
+    addresses: &[Endpoint],
+    client_id: &Arc<str>,
+    timeouts: Timeouts,
+    within: Duration,
+) -> Result<Cluster, String> {
+    let until = Instant::now() + within;
+    let mut last = "there is no address".to_owned();
+    loop {
+        for address in addresses {
+            match describe_at(address, client_id, timeouts).await {
+                Ok(cluster) => return Ok(cluster),
+                Err(error) => last = format!("{address}: {error}"),
+            }
+        }
+        if Instant::now() >= until {
+            return Err(format!(
+                "no controller answers at controller.quorum.bootstrap.servers or controller.quorum.voters; {last}"
+            ));
+        }
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum ProbeError {
+    #[error(transparent)]
+    Outgoing(#[from] OutgoingError),
+    #[error("{0}")]
+    Refused(ErrorCode),
+}
+
+async fn describe_at(
+    address: &Endpoint,
+    client_id: &Arc<str>,
+    timeouts: Timeouts,
+) -> Result<Cluster, ProbeError> {
+    let mut connection = Outgoing::open(address, client_id, timeouts).await?;
+    let request = DescribeClusterRequest { endpoint_type: CONTROLLERS, ..Default::default() };
+    let answer = connection.call(&request).await?;
+    if answer.error_code.is_err() {
+        return Err(ProbeError::Refused(answer.error_code));
+    }
+    let controller =
+        |node: thalweg_wire::messages::describe_cluster_response::DescribeClusterBroker| {
+            let port = u16::try_from(node.port).unwrap_or(0);
+            (node.broker_id, Endpoint { host: node.host, port })
+        };
+    Ok(Cluster {
+        id: answer.cluster_id,
+        controllers: answer.brokers.into_iter().map(controller).collect(),
+        features: connection
+            .versions()
+            .features()
+            .map(|(name, level)| (name.to_owned(), level))
+            .collect(),
+        versions: Arc::new(connection.versions().clone()),
+    })
+}
+
+impl Cluster {
+    /// Why this broker cannot be part of it, if so. `cluster_id` is the one that its directories belong to.
+    pub(crate) fn check(&self, node_id: i32, cluster_id: Option<&str>) -> Result<(), String> {
+        if let Some(own) = cluster_id.filter(|own| *own != self.id) {
+            return Err(format!(
+                "the log directories belong to cluster {own}, the controllers to cluster {}",
+                self.id
+            ));
+        }
+        if self.controllers.contains_key(&node_id) {
+            return Err(format!(
+                "node.id={node_id} is a controller's: every node needs an id of its own"
+            ));
+        }
+        let uncovered: Vec<String> = self
+            .features
+            .iter()
+            .filter(|(_, level)| **level > 0)
+            .filter_map(|(name, level)| match features::supported(name) {
+                Some(range) if (range.min..=range.max).contains(level) => None,
+                Some(range) => {
+                    Some(format!("{name} at {level} (supported: {} to {})", range.min, range.max))
+                }
+                None => Some(format!("{name} at {level} (not known here)")),
+            })
+            .collect();
+        if !uncovered.is_empty() {
+            return Err(format!(
+                "the cluster has features in use that this broker does not support: {}",
+                uncovered.join(", ")
+            ));
+        }
+        let level = self.metadata_version();
+        if !level.and_then(MetadataVersion::from_level).is_some_and(|it| it.has_cordoned_dirs()) {
+            return Err(format!(
+                "metadata.version of the cluster is {}: below 30 (4.3-IV0) a broker cannot keep partitions \
+                 away that it does not replicate yet",
+                level.map_or("unknown".into(), |level| level.to_string())
+            ));
+        }
+        Ok(())
+    }
+
+    /// Level of `metadata.version`, if it is known.
+    pub(crate) fn metadata_version(&self) -> Option<i16> {
+        self.features.get(METADATA_VERSION).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cluster(features: &[(&str, i16)]) -> Cluster {
+        let endpoint = Endpoint { host: "controller".into(), port: 9093 };
+        Cluster {
+            id: "one".into(),
+            controllers: [(100, endpoint)].into(),
+            features: features.iter().map(|(name, level)| ((*name).to_owned(), *level)).collect(),
+            versions: Arc::default(),
+        }
+    }
+
+    #[test]
+    fn what_keeps_a_broker_out_is_named() {
+        let fine = cluster(&[("metadata.version", 30), ("share.version", 1), ("some.version", 0)]);
+        assert_eq!(fine.check(1, Some("one")), Ok(()));
+        assert_eq!(fine.check(1, None), Ok(()));
+        let other = fine.check(1, Some("two")).unwrap_err();
+        assert!(other.contains("two") && other.contains("one"), "{other}");
+        assert!(fine.check(100, None).unwrap_err().contains("node.id=100"));
+        let newer = cluster(&[("metadata.version", 31), ("some.version", 2)]);
+        let why = newer.check(1, None).unwrap_err();
+        assert!(why.contains("metadata.version at 31 (supported: 7 to 30)"), "{why}");
+        assert!(why.contains("some.version at 2 (not known here)"), "{why}");
+        let old = cluster(&[("metadata.version", 29)]).check(1, None).unwrap_err();
+        assert!(old.contains("metadata.version of the cluster is 29"), "{old}");
+    }
+}

@@ -1,0 +1,173 @@
+//! A broker among the controllers and brokers of an Apache Kafka cluster.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use thalweg::admin::{Admin, AdminConfig, Mode, NewTopic, TopicRef};
+use thalweg::{
+    Cluster, Consumer, ConsumerConfig, OffsetReset, Options, Producer, ProducerConfig,
+    ProducerRecord, TopicPartition,
+};
+use thalweg_testkit::kafka::Kafka;
+use thalweg_testkit::oracle::Program;
+use thalweg_testkit::{Builder, TestBroker};
+
+use crate::support::Data;
+
+/// This broker's id.
+const OWN: i32 = 10;
+const WAIT: Duration = Duration::from_secs(60);
+
+/// One that joins.
+fn joining(kafka: &Kafka) -> Builder {
+    TestBroker::builder()
+        .config("process.roles", "broker")
+        .config("node.id", OWN)
+        .config("controller.quorum.voters", kafka.voters())
+        .config("controller.listener.names", Kafka::CONTROLLER)
+        .config("listeners", format!("{}://127.0.0.1:0", Kafka::INTERNAL))
+        .config("inter.broker.listener.name", Kafka::INTERNAL)
+        .config("listener.security.protocol.map", "CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT")
+}
+
+async fn admin(bootstrap: &str) -> Admin {
+    let cluster = Cluster::connect(bootstrap, Options::default()).await.unwrap();
+    Admin::new(cluster, AdminConfig::default())
+}
+
+/// Waits until something is so.
+async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + WAIT;
+    while !is_so().await {
+        assert!(Instant::now() < deadline, "{what} did not come about");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// The brokers that one of them tells of.
+async fn brokers(admin: &Admin) -> BTreeSet<i32> {
+    let described = admin.describe_cluster(false).await.unwrap();
+    described.brokers.iter().filter(|it| !it.is_fenced).map(|it| it.id).collect()
+}
+
+/// Kafka's own tool, which asks `bootstrap`.
+fn topic_tool(bootstrap: &str, args: &[&str]) -> String {
+    Program::class("org.apache.kafka.tools.TopicCommand")
+        .args(["--bootstrap-server", bootstrap])
+        .args(args)
+        .succeed()
+}
+
+async fn produce(bootstrap: &str, topic: &str, value: &str) {
+    let cluster = Cluster::connect(bootstrap, Options::default()).await.unwrap();
+    let producer = Producer::new(cluster, ProducerConfig::default()).unwrap();
+    let record = ProducerRecord {
+        topic,
+        partition: Some(0),
+        value: Some(value.as_bytes()),
+        ..ProducerRecord::default()
+    };
+    producer.send(record).await.unwrap().await.unwrap();
+}
+
+/// The first values of a partition.
+async fn read(bootstrap: &str, topic: &str, count: usize) -> Vec<String> {
+    let cluster = Cluster::connect(bootstrap, Options::default()).await.unwrap();
+    let config = ConsumerConfig::default().with_auto_offset_reset(OffsetReset::Earliest);
+    let mut consumer = Consumer::new(cluster, config).unwrap();
+    consumer.assign([(TopicPartition::new(topic, 0), None)]).unwrap();
+    let mut values = Vec::new();
+    let deadline = Instant::now() + WAIT;
+    while values.len() < count {
+        assert!(Instant::now() < deadline, "only {values:?} of {topic}");
+        let records = consumer.poll_timeout(100, Duration::from_secs(1)).await.unwrap();
+        let text = |value: Option<&[u8]>| String::from_utf8(value.unwrap().to_vec()).unwrap();
+        values.extend(records.iter().map(|record| text(record.value())));
+    }
+    values
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_joins_lives_through_elections_and_comes_back() {
+    let Some(builder) = Kafka::builder() else { return };
+    // Who comes later begins with a snapshot.
+    let mut kafka = builder
+        .nodes(3)
+        .config("metadata.log.max.record.bytes.between.snapshots", 500)
+        .config("broker.session.timeout.ms", 3_000)
+        .config("broker.heartbeat.interval.ms", 500)
+        .start();
+    let java = kafka.bootstrap(Kafka::INTERNAL);
+    for at in 0..5 {
+        topic_tool(&java, &["--create", "--topic", &format!("before-{at}"), "--partitions", "3"]);
+    }
+
+    // Who cannot be a part of it is told why.
+    let refused = joining(&kafka).config("node.id", 2).try_start().await.err().unwrap();
+    assert!(refused.to_string().contains("node.id=2"), "{refused}");
+    let elsewhere = Data::new();
+    let alone = TestBroker::builder().data(&elsewhere.0).start().await;
+    alone.shut_down().await;
+    let refused = joining(&kafka).data(&elsewhere.0).try_start().await.err().unwrap();
+    assert!(refused.to_string().contains("belong to cluster"), "{refused}");
+
+    let data = Data::new();
+    let broker = joining(&kafka).data(&data.0).start().await;
+    let (ours, theirs) = (admin(&broker.bootstrap()).await, admin(&java).await);
+    eventually("this broker in the cluster", async || brokers(&theirs).await.contains(&OWN)).await;
+    assert_eq!(brokers(&ours).await, BTreeSet::from([1, 2, 3, OWN]));
+    let topics = topic_tool(&broker.bootstrap(), &["--list"]);
+    assert!((0..5).all(|at| topics.contains(&format!("before-{at}"))), "{topics}");
+    let quorum = ours.describe_quorum().await.unwrap();
+    assert!(quorum.observers.iter().any(|it| it.id == OWN), "{quorum:?}");
+    // Its own copy of the metadata is one that Kafka's tools could read: it began with a snapshot.
+    let log = data.0.join("__cluster_metadata-0");
+    let names = std::fs::read_dir(&log).unwrap().map(|entry| entry.unwrap().file_name());
+    let names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+    assert!(names.iter().any(|name| name.ends_with(".checkpoint")), "{names:?}");
+    assert!(!names.iter().any(|name| name.ends_with(".part")), "{names:?}");
+
+    // Topics are made wherever one asks; nothing is placed here by itself.
+    let own = broker.bootstrap();
+    topic_tool(&own, &["--create", "--topic", "here", "--replica-assignment", "10,1"]);
+    topic_tool(&own, &["--create", "--topic", "spread", "--partitions", "12"]);
+    let described =
+        theirs.describe_topics([TopicRef::from("spread"), TopicRef::from("here")]).await;
+    let placed = |name: &str| -> Vec<Vec<i32>> {
+        let topic = described[&TopicRef::from(name)].as_ref().unwrap();
+        topic.partitions.iter().map(|partition| partition.replicas.clone()).collect()
+    };
+    assert!(placed("spread").iter().flatten().all(|id| *id != OWN), "{:?}", placed("spread"));
+    assert_eq!(placed("here"), [[OWN], [1]]);
+    // A producer that asks Java finds the leader here, and one that asks here gets its id of the controller.
+    produce(&java, "here", "one").await;
+    produce(&own, "here", "two").await;
+    assert_eq!(read(&java, "here", 2).await, ["one", "two"]);
+
+    // The active controller dies; another one is found.
+    let quorum = ours.describe_quorum().await.unwrap();
+    let node = usize::try_from(quorum.leader - 1).unwrap();
+    kafka.kill(node);
+    let apply = async |name: &'static str| {
+        let topic = NewTopic::new(name).with_assignment(0, [OWN]);
+        ours.create_topics([topic], Mode::Apply).await[name].is_ok()
+    };
+    eventually("a topic without the old controller", async || apply("after").await).await;
+    produce(&own, "after", "three").await;
+    kafka.start_again(node);
+
+    // A second one of its name is not let in.
+    let twin = joining(&kafka).config("initial.broker.registration.timeout.ms", 1_500);
+    let refused = twin.try_start().await.err().unwrap();
+    assert!(refused.to_string().contains("DUPLICATE_BROKER_REGISTRATION"), "{refused}");
+    assert_eq!(read(&own, "here", 2).await, ["one", "two"], "and the first does not notice");
+
+    broker.shut_down().await;
+    eventually("its leave", async || !brokers(&theirs).await.contains(&OWN)).await;
+    // It comes back with what it had, once the controllers have forgotten its last process.
+    let broker = joining(&kafka).data(&data.0).start().await;
+    let own = broker.bootstrap();
+    assert_eq!(read(&own, "here", 2).await, ["one", "two"]);
+    assert_eq!(read(&own, "after", 1).await, ["three"]);
+    broker.shut_down().await;
+}
