@@ -1,6 +1,7 @@
 //! Automation: schemas, codegen, setup, test, conformance, soak, mutations, tidy, deny.
 
 mod cases;
+mod chaos;
 mod codegen;
 mod conformance;
 mod differences;
@@ -44,6 +45,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak cores [SEEDS [FILE]] the client's cores, in so many interleavings [a million]; result to FILE
   soak groups [SEEDS [FILE]] the same of the group coordinator's state machines
   soak cluster [SEEDS [FILE]] the same of replication: a partition on brokers that fail
+  chaos [--minutes N] [--java N] [--thalweg N]
+                            a cluster of both makes whose brokers fail while clients write [60, 1, 2]
   soak kills [MINUTES]      a broker that is killed in all that it does [60]; THALWEG_SEED_BASE=N and
                             0 minutes repeat a seed
   soak mixed [MINUTES]      clients of many makes in one group, killed, paused and restarted, with each
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         ["soak", "cluster"] => soak_machines(&root, CLUSTER, "1000000", None),
         ["soak", "cluster", seeds] => soak_machines(&root, CLUSTER, seeds, None),
         ["soak", "cluster", seeds, file] => soak_machines(&root, CLUSTER, seeds, Some(file)),
+        ["chaos", rest @ ..] => chaos(&root, rest),
         ["soak", "kills"] => kills(&root, "60"),
         ["soak", "kills", minutes] => kills(&root, minutes),
         ["soak", "mixed"] => mixed(&root, "1"),
@@ -159,6 +163,26 @@ fn soak(root: &Path, minutes: &str) -> Result<(), String> {
     let minutes = minutes.parse().map_err(|e| format!("soak: {e}"))?;
     let binary = test::build(&setup::run(root)?)?;
     soak::run(root, &binary, minutes)
+}
+
+/// Pairs of `--minutes`, `--java`, `--thalweg` and a number.
+fn chaos(root: &Path, args: &[&str]) -> Result<(), String> {
+    let (mut minutes, mut brokers) = ("60", chaos::MIXED);
+    for pair in args.chunks(2) {
+        let [name, value] = pair else { return Err(format!("chaos: {} has no value", pair[0])) };
+        let number = || value.parse().map_err(|e| format!("chaos: {name}: {e}"));
+        match *name {
+            "--minutes" => {
+                value.parse::<f64>().map_err(|e| format!("chaos: {name}: {e}"))?;
+                minutes = value;
+            }
+            "--java" => brokers.java = number()?,
+            "--thalweg" => brokers.thalweg = number()?,
+            _ => return Err(format!("chaos: there is no {name}")),
+        }
+    }
+    let tools = setup::run(root)?;
+    chaos::run(&tools, &test::build(&tools)?, minutes, test::seed_of_commit(root)?, brokers)
 }
 
 fn kills(root: &Path, minutes: &str) -> Result<(), String> {

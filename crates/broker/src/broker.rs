@@ -29,6 +29,7 @@ use crate::partition::Shared;
 use crate::pool::{CHANGES_PER_DIR, DirPools, READS_PER_DIR};
 use crate::producer_ids::ProducerIds;
 use crate::random::Random;
+use crate::replication::{Fetchers, IsrChanges};
 use crate::settings::Settings;
 use crate::topics::{TopicTable, TopicsGuard};
 use crate::view::View;
@@ -80,6 +81,8 @@ pub(crate) struct Broker {
     /// Held by whoever replaces image or topics: for changes of the metadata, and to open partitions
     /// later. Whoever holds it does not ask the controller, which takes it to publish what it decided.
     pub(crate) publishing: Mutex<()>,
+    /// What this broker fetches from others.
+    pub(crate) fetchers: Fetchers,
     /// Topics with partitions whose logs could not be opened for lack of descriptors or memory, and
     /// which of these are new: they are made, where others would have to be found.
     pub(crate) unopened: Mutex<BTreeMap<Uuid, BTreeSet<i32>>>,
@@ -112,6 +115,7 @@ impl Broker {
             clock: parts.clock,
             image: ArcSwap::new(parts.image),
             lag_time_max_ms: u64::try_from(parts.config.replica_lag_time_max_ms()).unwrap_or(0),
+            isr_changes: IsrChanges::default(),
         });
         Arc::new(Broker {
             node_id: parts.config.node_id(),
@@ -145,6 +149,7 @@ impl Broker {
             shared,
             topics: ArcSwap::default(),
             publishing: Mutex::default(),
+            fetchers: Fetchers::default(),
             unopened: Mutex::default(),
             unopened_added: Notify::new(),
             connection_ids: AtomicU64::new(0),

@@ -237,10 +237,14 @@ pub(crate) fn text(broker: &Broker) -> String {
     let table = broker.topics();
     let mut count = 0;
     let mut leaders = 0;
+    let (mut under_replicated, mut under_min_isr) = (0, 0);
     for topic in table.iter() {
         for partition in topic.partitions() {
             count += 1;
             leaders += usize::from(partition.led_epoch().is_ok());
+            let lacks = partition.lacks();
+            under_replicated += usize::from(lacks.replicas);
+            under_min_isr += usize::from(lacks.min_isr);
         }
     }
     let slow = broker.logs.dirs().iter().filter(|dir| dir.is_slow()).count();
@@ -252,6 +256,32 @@ pub(crate) fn text(broker: &Broker) -> String {
     );
     page.gauge("kafka_server_replicamanager_partitioncount", "Partitions here.", count);
     page.gauge("kafka_server_replicamanager_leadercount", "Partitions led here.", leaders);
+    page.gauge(
+        "kafka_server_replicamanager_underreplicatedpartitions",
+        "Partitions led here of which a replica is not in sync.",
+        under_replicated,
+    );
+    page.gauge(
+        "kafka_server_replicamanager_underminisrpartitioncount",
+        "Partitions led here of which fewer replicas are in sync than min.insync.replicas.",
+        under_min_isr,
+    );
+    let changes = &broker.shared.isr_changes;
+    page.counter(
+        "kafka_server_replicamanager_isrexpands_total",
+        "Followers that joined an ISR of a partition led here.",
+        changes.expands(),
+    );
+    page.counter(
+        "kafka_server_replicamanager_isrshrinks_total",
+        "Times that followers left an ISR of a partition led here.",
+        changes.shrinks(),
+    );
+    page.counter(
+        "kafka_server_replicamanager_failedisrupdates_total",
+        "Changes of an ISR that the controller refused.",
+        changes.refused(),
+    );
     page.gauge("kafka_controller_kafkacontroller_globaltopiccount", "Topics.", table.len());
     let offline = broker.logs.dirs().iter().filter(|dir| dir.check().is_err()).count();
     page.gauge(

@@ -43,6 +43,8 @@ pub(crate) struct Wanted {
     pub(crate) max_bytes: i32,
     pub(crate) current_leader_epoch: i32,
     pub(crate) last_fetched_epoch: i32,
+    /// Where a replica's log starts; -1 of a consumer.
+    pub(crate) log_start_offset: i64,
     /// High watermark of the last answer; -1 before the first.
     pub(crate) told_high_watermark: i64,
     /// Log start offset of the last answer; -1 before the first.
@@ -308,6 +310,7 @@ mod tests {
             max_bytes: 1,
             current_leader_epoch: -1,
             last_fetched_epoch: -1,
+            log_start_offset: -1,
             told_high_watermark: -1,
             told_log_start: -1,
         }

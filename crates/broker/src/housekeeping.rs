@@ -132,6 +132,9 @@ impl DirFailureListener for DirFailures {
                 }
             }
         }
+        if let Some(remote) = broker.controller.remote() {
+            remote.life.directories_lost(vec![dir.id()]);
+        }
         broker.directories.wake();
     }
 }
@@ -217,12 +220,24 @@ async fn open_again(broker: Arc<Broker>) {
     }
 }
 
+/// Followers are looked at this often: half of `replica.lag.time.max.ms`.
+fn lag(broker: &Broker) -> i64 {
+    (broker.settings().config.replica_lag_time_max_ms() / 2).max(1)
+}
+
+fn check_lag(broker: &Broker) {
+    for topic in broker.topics().iter() {
+        topic.partitions().for_each(|partition| partition.check_lag());
+    }
+}
+
 /// Starts everything that runs by the clock, until the broker stops.
 pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
     // `log.initial.task.delay.ms`: a start has better things to do.
     let delay = broker.settings().initial_task_delay_ms();
     let mut tasks = vec![
-        broker.spawn_until_stopped(crate::directories::report(Arc::clone(broker))),
+        broker.spawn_until_stopped(crate::replication::ask_for_isrs(Arc::clone(broker))),
+        every_after(lag(broker), broker, Arc::default(), lag, check_lag),
         broker.spawn_until_stopped(open_again(Arc::clone(broker))),
         broker.spawn_until_stopped(broker.groups.log_rebalances()),
     ];
@@ -235,6 +250,7 @@ pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
         let controller = controller.clone();
         let tidy = move |b: &Broker| controller.tidy(b);
         tasks.push(every_after(interval(broker), broker, Arc::default(), interval, tidy));
+        tasks.push(broker.spawn_until_stopped(crate::directories::report(Arc::clone(broker))));
     }
     let dirs = broker.logs.all_dirs().map(|dir| (Arc::clone(dir), Arc::default())).collect();
     let mut all = Dirs { broker, dirs, tasks };

@@ -30,6 +30,7 @@ mod publisher;
 mod random;
 mod record_scan;
 mod registration;
+mod replication;
 mod settings;
 mod spare_worker;
 mod start;

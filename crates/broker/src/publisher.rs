@@ -10,6 +10,8 @@ use thalweg_metadata::controller::is_internal_topic;
 use thalweg_metadata::features::GROUP_VERSION;
 use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType, TopicImage, Update};
 
+use thalweg_wire::Uuid;
+
 use crate::broker::Broker;
 use crate::group_settings;
 use crate::internal_topics::InternalTopic;
@@ -53,6 +55,7 @@ impl Broker {
         if !local.deleted.is_empty() {
             // Those of topics that are still there have moved to other brokers.
             for (id, _, index) in &local.deleted {
+                self.fetchers.remove(*id, *index);
                 let topic = table.by_id(*id);
                 if let Some(partition) = topic.and_then(|topic| topic.partition(*index)) {
                     self.drop_partition(partition);
@@ -86,6 +89,9 @@ impl Broker {
 
         self.topics.store(Arc::new(table));
         self.shared.image.store(Arc::clone(&image));
+        for id in changes.partitions.keys() {
+            self.follow(*id);
+        }
         self.groups.metadata_changed(Arc::clone(&image), &changes);
         for (id, index) in local.followers {
             if let Some(topic) = image.topics.by_id(id)
@@ -108,17 +114,19 @@ impl Broker {
 
     /// Tries again to open what could not be opened for lack of descriptors or memory. On a thread
     /// that may wait.
-    pub(crate) fn open_missing(&self) {
+    pub(crate) fn open_missing(self: &Arc<Self>) {
         let _publishing = self.publishing.lock();
         let image = self.shared.image.load_full();
         let unopened = std::mem::take(&mut *self.unopened.lock());
         let mut table = TopicTable::clone(&self.topics.load());
+        let ids: Vec<Uuid> = unopened.keys().copied().collect();
         for (id, new) in unopened {
             let Some(topic) = image.topics.by_id(id) else { continue };
             let is_new = |index| new.contains(&index);
             table.insert(Arc::new(self.build_topic(&table, is_new, &image, topic)));
         }
         self.topics.store(Arc::new(table));
+        ids.into_iter().for_each(|id| self.follow(id));
         self.begin_coordinators();
     }
 
@@ -136,8 +144,20 @@ impl Broker {
             table.insert(Arc::new(self.build_topic(&table, |_| false, &image, topic)));
         }
         self.topics.store(Arc::new(table));
+        for topic in image.topics.iter() {
+            self.follow(topic.id);
+        }
+        self.groups.begin(Arc::clone(&image));
         self.begin_coordinators();
         Ok(())
+    }
+
+    /// Fetches what this broker has of a topic from who leads it.
+    fn follow(self: &Arc<Self>, topic: Uuid) {
+        let table = self.topics();
+        for partition in table.by_id(topic).iter().flat_map(|topic| topic.partitions()) {
+            self.fetchers.update(self, topic, partition);
+        }
     }
 
     /// Tells the coordinators of all partitions that are theirs; they know which of them are news.

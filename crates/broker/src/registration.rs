@@ -164,6 +164,9 @@ fn offline(logs: &LogManager) -> Vec<Uuid> {
 pub(crate) async fn report_directories(broker: &Arc<Broker>) {
     if let Some(remote) = broker.controller.remote() {
         remote.life.directories_lost(offline(&broker.logs));
+        let image = broker.image();
+        let config = &broker.settings().config;
+        remote.life.set_cordoned(crate::membership::cordoned(&broker.logs, config, &image));
         return;
     }
     if broker.image().cluster.broker(broker.node_id).is_none_or(|node| node.fenced) {

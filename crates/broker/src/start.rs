@@ -181,7 +181,7 @@ struct OpenedLogs {
     clock: Clock,
     random: Random,
     logs: LogManager,
-    report: OpenReport,
+    report: Arc<OpenReport>,
     failures: Arc<DirFailures>,
     shares: Shares,
 }
@@ -231,7 +231,14 @@ fn open_logs(
     }
     let metadata_dir = logs.metadata_dir();
     metadata_dir.check().map_err(|e| StartError::Metadata(e.to_string()))?;
-    Ok(OpenedLogs { clock, random: Random::new(), logs, report, failures, shares })
+    Ok(OpenedLogs {
+        clock,
+        random: Random::new(),
+        logs,
+        report: Arc::new(report),
+        failures,
+        shares,
+    })
 }
 
 /// The log directories, and that of the metadata log.
@@ -316,7 +323,7 @@ fn broker_of(
     );
     let metadata_directory = logs.metadata_dir().id();
     let broker = Broker::new(Parts {
-        cluster_id: report.cluster_id,
+        cluster_id: report.cluster_id.clone(),
         metadata_directory,
         clock,
         random,
@@ -420,10 +427,22 @@ async fn joined(
         })
     };
     let opened = opening.await.map_err(|e| StartError::Other(format!("start failed: {e}")))??;
-    let (broker, publication, observer) = opened;
-    let tasks = membership::join(&broker, &publication, observer).await;
-    Ok((broker, tasks.map_err(StartError::Metadata)?))
+    let (broker, publication, observer, report) = opened;
+    let reason = match membership::join(&broker, &publication, observer).await {
+        Ok(tasks) => return Ok((broker, tasks)),
+        Err(reason) => reason,
+    };
+    let closing = tokio::task::spawn_blocking(move || match publication.is_serving() {
+        true => broker.logs.shut_down(broker.epoch(), broker.clock.wall_ms()),
+        // As they were found, for whoever starts next.
+        false => broker.logs.hand_back(&report),
+    });
+    let _ = closing.await;
+    Err(StartError::Metadata(reason))
 }
+
+/// What a broker that joins is made of.
+type Joining = (Arc<Broker>, Arc<Publication>, ObserverTask, Arc<OpenReport>);
 
 /// Opens the logs of such a broker. Nothing is asked yet.
 fn open_joined(
@@ -432,7 +451,7 @@ fn open_joined(
     hooks: Hooks,
     quorum: QuorumConfig,
     cluster: &Cluster,
-) -> Result<(Arc<Broker>, Arc<Publication>, ObserverTask), StartError> {
+) -> Result<Joining, StartError> {
     let opened = open_logs(&config, hooks.disk, cluster.id.clone())?;
     let dir = opened.logs.metadata_dir();
     let (log_config, retention) = metadata_log_config(&config);
@@ -449,9 +468,9 @@ fn open_joined(
         opened.clock,
     );
     let joining = registration_of(&config, &opened, listeners);
+    let report = Arc::clone(&opened.report);
     let settings = membership::lifecycle_settings(&config, joining.registration());
-    // Partitions with replicas on other brokers are not replicated yet: nothing is placed here by itself.
-    let cordoned = joining.directories.clone();
+    let cordoned = membership::cordoned(&opened.logs, &config, &image);
     let life = Life::new(settings, cordoned, opened.clock);
     let timeouts = membership::timeouts(&config);
     let (status, versions) = (observer.status(), &cluster.versions);
@@ -466,7 +485,7 @@ fn open_joined(
         hooks.log_levels,
     );
     publication.attach(&broker);
-    Ok((broker, publication, observer))
+    Ok((broker, publication, observer, report))
 }
 
 /// Says which partitions have transactions that nobody here can end.

@@ -71,16 +71,31 @@ impl Waiter {
 pub(crate) struct Registered {
     waiter: Arc<Waiter>,
     partitions: Vec<Arc<Partition>>,
+    /// The list of each partition that it is in.
+    list: fn(&Partition) -> &WakeList,
 }
 
 impl Registered {
-    /// Registers a waiter with all of `partitions`. What became readable before this must be looked
-    /// for again afterwards.
-    pub(crate) fn new(waiter: Arc<Waiter>, partitions: Vec<Arc<Partition>>) -> Registered {
+    /// Registers a consumer's waiter with all of `partitions`: it waits for what is committed. What became readable
+    /// before this must be looked for again afterwards.
+    pub(crate) fn consumer(waiter: Arc<Waiter>, partitions: Vec<Arc<Partition>>) -> Registered {
+        Registered::new(waiter, partitions, |partition| &partition.fetchers)
+    }
+
+    /// The same for a replica, which waits for what is appended.
+    pub(crate) fn replica(waiter: Arc<Waiter>, partitions: Vec<Arc<Partition>>) -> Registered {
+        Registered::new(waiter, partitions, Partition::replica_fetchers)
+    }
+
+    fn new(
+        waiter: Arc<Waiter>,
+        partitions: Vec<Arc<Partition>>,
+        list: fn(&Partition) -> &WakeList,
+    ) -> Registered {
         for partition in &partitions {
-            partition.fetchers.register(&waiter);
+            list(partition).register(&waiter);
         }
-        Registered { waiter, partitions }
+        Registered { waiter, partitions, list }
     }
 }
 
@@ -95,7 +110,7 @@ impl Drop for Registered {
     fn drop(&mut self) {
         self.waiter.done.store(true, Ordering::Release);
         for partition in &self.partitions {
-            partition.fetchers.leave(&self.waiter);
+            (self.list)(partition).leave(&self.waiter);
         }
     }
 }

@@ -125,7 +125,15 @@ async fn serve(args: ServeArgs, config: BrokerConfig, log_levels: Arc<dyn LogLev
         None => None,
     };
     let hooks = Hooks { log_levels: Some(log_levels), ..Hooks::default() };
-    let broker = match RunningBroker::start_with(config, hooks).await {
+    // A broker that joins a cluster waits for its controllers.
+    let started = tokio::select! {
+        started = RunningBroker::start_with(config, hooks) => started,
+        () = hear(&mut terminate, &mut interrupt) => {
+            tracing::warn!("stopped before it had started");
+            return ExitCode::from(3);
+        }
+    };
+    let broker = match started {
         Ok(broker) => Arc::new(broker),
         Err(error) => {
             tracing::error!(%error, "the broker did not start");

@@ -186,7 +186,8 @@ impl Lifecycle {
             return Err(LifecycleError::NotRegistered(timeout, self.last_answer.clone()));
         }
         let timeout = self.settings.directory_timeout_ms;
-        let is_overdue = |lost: &Lost| !lost.is_reported && now_ms - lost.since_ms >= timeout;
+        let is_overdue =
+            |lost: &Lost| !lost.is_reported && now_ms.saturating_sub(lost.since_ms) >= timeout;
         if let Some((id, _)) = self.lost.iter().find(|(_, lost)| is_overdue(lost)) {
             return Err(LifecycleError::LostDirectoryUnreported(*id, timeout));
         }

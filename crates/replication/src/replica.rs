@@ -189,6 +189,13 @@ impl Replica {
         self.leadership.as_ref()?.follower(follower)
     }
 
+    /// Whether a replica is not in sync; `false` if this broker does not lead.
+    pub fn is_under_replicated(&self) -> bool {
+        self.leadership
+            .as_ref()
+            .is_some_and(|leadership| leadership.isr.committed.len() <= leadership.followers.len())
+    }
+
     /// Whether fewer replicas are in sync than must be: nothing more is committed.
     pub fn is_under_min_isr(&self, settings: Settings) -> bool {
         self.leadership.as_ref().is_some_and(|leadership| leadership.is_under_min_isr(settings))

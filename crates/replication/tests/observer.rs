@@ -513,10 +513,10 @@ fn pieces_of_a_snapshot_have_to_follow_each_other() {
 }
 
 #[test]
-fn other_clusters_are_left_at_once() {
+fn who_may_not_read_the_log_stops_and_who_meets_another_cluster_asks_elsewhere() {
     let disk = Disk::default();
     for (code, is_fatal) in [
-        (ErrorCode::INCONSISTENT_CLUSTER_ID, true),
+        (ErrorCode::INCONSISTENT_CLUSTER_ID, false),
         (ErrorCode::CLUSTER_AUTHORIZATION_FAILED, true),
         (ErrorCode::UNKNOWN_SERVER_ERROR, false),
     ] {

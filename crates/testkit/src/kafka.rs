@@ -54,6 +54,7 @@ pub struct Builder {
     /// What clients of a listener are told, node by node.
     advertised: BTreeMap<String, Vec<u16>>,
     scram: Vec<String>,
+    features: Vec<String>,
 }
 
 /// Apache Kafka, running.
@@ -140,6 +141,7 @@ impl Kafka {
             node_configs: Vec::new(),
             advertised: BTreeMap::new(),
             scram: Vec::new(),
+            features: Vec::new(),
         })
     }
 
@@ -256,6 +258,12 @@ impl Builder {
         self
     }
 
+    /// Begins with a feature at another level than Kafka's default, as `format --feature` does.
+    pub fn feature(mut self, name: &str, level: i16) -> Builder {
+        self.features.push(format!("{name}={level}"));
+        self
+    }
+
     /// Formats and starts the nodes, and waits until they serve.
     ///
     /// # Panics
@@ -298,6 +306,9 @@ impl Builder {
         let mut format = format.arg("-c").arg(config.display());
         for user in &self.scram {
             format = format.args(["--add-scram", user]);
+        }
+        for feature in &self.features {
+            format = format.args(["--feature", feature]);
         }
         format.succeed();
     }

@@ -1,6 +1,7 @@
 //! A broker among the controllers and brokers of an Apache Kafka cluster.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use thalweg::admin::{Admin, AdminConfig, Mode, NewTopic, TopicRef};
@@ -11,12 +12,15 @@ use thalweg::{
 use thalweg_testkit::kafka::Kafka;
 use thalweg_testkit::oracle::Program;
 use thalweg_testkit::{Builder, TestBroker};
+use thalweg_wire::ErrorCode;
 
 use crate::support::Data;
 
 /// This broker's id.
 const OWN: i32 = 10;
 const WAIT: Duration = Duration::from_secs(60);
+/// `broker.session.timeout.ms` of the controllers.
+const SESSION: Duration = Duration::from_secs(3);
 
 /// One that joins.
 fn joining(kafka: &Kafka) -> Builder {
@@ -70,12 +74,17 @@ async fn produce(bootstrap: &str, topic: &str, value: &str) {
     producer.send(record).await.unwrap().await.unwrap();
 }
 
-/// The first values of a partition.
+/// The first values of the first partition.
 async fn read(bootstrap: &str, topic: &str, count: usize) -> Vec<String> {
+    read_partition(bootstrap, topic, 0, count).await
+}
+
+/// The first values of a partition.
+async fn read_partition(bootstrap: &str, topic: &str, partition: i32, count: usize) -> Vec<String> {
     let cluster = Cluster::connect(bootstrap, Options::default()).await.unwrap();
     let config = ConsumerConfig::default().with_auto_offset_reset(OffsetReset::Earliest);
     let mut consumer = Consumer::new(cluster, config).unwrap();
-    consumer.assign([(TopicPartition::new(topic, 0), None)]).unwrap();
+    consumer.assign([(TopicPartition::new(topic, partition), None)]).unwrap();
     let mut values = Vec::new();
     let deadline = Instant::now() + WAIT;
     while values.len() < count {
@@ -150,7 +159,11 @@ async fn a_broker_joins_lives_through_elections_and_comes_back() {
     kafka.kill(node);
     let apply = async |name: &'static str| {
         let topic = NewTopic::new(name).with_assignment(0, [OWN]);
-        ours.create_topics([topic], Mode::Apply).await[name].is_ok()
+        let created = &ours.create_topics([topic], Mode::Apply).await[name];
+        // A first attempt may have been carried out and not answered.
+        created
+            .as_ref()
+            .map_or_else(|error| error.code() == Some(ErrorCode::TOPIC_ALREADY_EXISTS), |_| true)
     };
     eventually("a topic without the old controller", async || apply("after").await).await;
     produce(&own, "after", "three").await;
@@ -163,11 +176,146 @@ async fn a_broker_joins_lives_through_elections_and_comes_back() {
     assert_eq!(read(&own, "here", 2).await, ["one", "two"], "and the first does not notice");
 
     broker.shut_down().await;
+    let stopped = Instant::now();
     eventually("its leave", async || !brokers(&theirs).await.contains(&OWN)).await;
+    // The controllers have let it go: its session would have lasted longer.
+    assert!(stopped.elapsed() < SESSION / 2, "{:?}", stopped.elapsed());
     // It comes back with what it had, once the controllers have forgotten its last process.
     let broker = joining(&kafka).data(&data.0).start().await;
     let own = broker.bootstrap();
     assert_eq!(read(&own, "here", 2).await, ["one", "two"]);
     assert_eq!(read(&own, "after", 1).await, ["three"]);
+    broker.shut_down().await;
+}
+
+/// The bytes of a replica's records, below the first directory named.
+fn bytes_of(dir: &Path, partition: &str) -> Vec<u8> {
+    let mut segments: Vec<_> = std::fs::read_dir(dir.join(partition))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "log"))
+        .collect();
+    segments.sort_unstable();
+    let mut bytes = Vec::new();
+    for segment in segments {
+        bytes.extend(std::fs::read(segment).unwrap());
+    }
+    // Java makes room for the active segment ahead.
+    let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
+    bytes.truncate(end);
+    bytes
+}
+
+/// So many records to each partition, acknowledged by all in-sync replicas.
+async fn produce_all(bootstrap: &str, topic: &str, partitions: i32, from: usize, count: usize) {
+    let cluster = Cluster::connect(bootstrap, Options::default()).await.unwrap();
+    let producer = Producer::new(cluster, ProducerConfig::default()).unwrap();
+    let mut sent = Vec::new();
+    for at in from..from + count {
+        for partition in 0..partitions {
+            let value = format!("{partition}-{at}");
+            let record = ProducerRecord {
+                topic,
+                partition: Some(partition),
+                value: Some(value.as_bytes()),
+                ..ProducerRecord::default()
+            };
+            sent.push(producer.send(record).await.unwrap());
+        }
+    }
+    for delivery in sent {
+        delivery.await.unwrap();
+    }
+}
+
+/// Whether all replicas of all partitions are in sync.
+async fn in_sync(admin: &Admin, topic: &str, replicas: usize) -> bool {
+    let described = admin.describe_topics([TopicRef::from(topic)]).await;
+    let Some(Ok(topic)) = described.get(&TopicRef::from(topic)) else { return false };
+    topic.partitions.iter().all(|it| it.isr.len() == replicas && it.leader.is_some())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_are_replicated_between_java_and_this_broker() {
+    let Some(builder) = Kafka::builder() else { return };
+    let mut kafka = builder
+        .nodes(3)
+        .feature("transaction.version", 0)
+        .feature("share.version", 0)
+        .feature("streams.version", 0)
+        .config("broker.session.timeout.ms", 3_000)
+        .config("broker.heartbeat.interval.ms", 500)
+        .config("controller.quorum.fetch.timeout.ms", 1_000)
+        .config("replica.lag.time.max.ms", 3_000)
+        .start();
+    let java = kafka.bootstrap(Kafka::INTERNAL);
+    let data = Data::new();
+    let start = |kafka: &Kafka| {
+        joining(kafka).data(&data.0).config("replica.lag.time.max.ms", 3_000).start()
+    };
+    let broker = start(&kafka).await;
+    let own = broker.bootstrap();
+    let everybody = format!("{java},{own}");
+    let theirs = admin(&java).await;
+    eventually("this broker in the cluster", async || brokers(&theirs).await.contains(&OWN)).await;
+    // Led here, followed by Java; led by Java, followed here.
+    let assignment = "10:1:2,1:10:2,2:3:10";
+    let args = ["--create", "--topic", "r", "--replica-assignment", assignment];
+    topic_tool(&own, &[&args[..], &["--config", "min.insync.replicas=2"]].concat());
+    // A cluster without transactions places topics here by itself.
+    topic_tool(&own, &["--create", "--topic", "spread", "--partitions", "16"]);
+    let described = theirs.describe_topics([TopicRef::from("spread")]).await;
+    let placed = described[&TopicRef::from("spread")].as_ref().unwrap().partitions.iter();
+    assert!(placed.flat_map(|it| &it.replicas).any(|id| *id == OWN));
+
+    produce_all(&everybody, "r", 3, 0, 300).await;
+    eventually("all in sync", async || in_sync(&theirs, "r", 3).await).await;
+    let compare = async |kafka: &Kafka, what: &str| {
+        let node = |id: i32| kafka.data().join(format!("node-{id}"));
+        for (partition, replicas) in [("r-0", [1, 2]), ("r-1", [1, 2]), ("r-2", [2, 3])] {
+            eventually(&format!("{what}: the same bytes of {partition}"), async || {
+                let ours = bytes_of(&data.0, partition);
+                !ours.is_empty()
+                    && replicas.iter().all(|id| bytes_of(&node(*id), partition) == ours)
+            })
+            .await;
+        }
+    };
+    compare(&kafka, "after the first records").await;
+
+    // Java's broker dies: what it led is led here or by another one, and nothing acknowledged is lost.
+    kafka.kill(0);
+    let alive = format!("{},{own}", kafka.address(1, Kafka::INTERNAL));
+    produce_all(&alive, "r", 3, 300, 100).await;
+    kafka.start_again(0);
+    eventually("all in sync again", async || in_sync(&theirs, "r", 3).await).await;
+    compare(&kafka, "after Java's death").await;
+
+    // This one leaves and comes back: it fetches what it missed.
+    broker.shut_down().await;
+    produce_all(&java, "r", 3, 400, 100).await;
+    let broker = start(&kafka).await;
+    let own = broker.bootstrap();
+    eventually("all in sync once more", async || in_sync(&theirs, "r", 3).await).await;
+    compare(&kafka, "after this one's absence").await;
+
+    // It leads again what it is preferred for.
+    Program::class("org.apache.kafka.tools.LeaderElectionCommand")
+        .args(["--bootstrap-server", &own, "--election-type", "preferred"])
+        .args(["--all-topic-partitions"])
+        .succeed();
+    let leads = async || {
+        let described = theirs.describe_topics([TopicRef::from("r")]).await;
+        let leaders = described[&TopicRef::from("r")].as_ref().unwrap().partitions.iter();
+        leaders.map(|it| it.leader).collect::<Vec<_>>() == [Some(OWN), Some(1), Some(2)]
+    };
+    eventually("its leadership", leads).await;
+    produce_all(&java, "r", 3, 500, 50).await;
+    compare(&kafka, "after it leads again").await;
+    for partition in 0..3 {
+        let values = read_partition(&java, "r", partition, 550).await;
+        let expected: Vec<String> = (0..550).map(|at| format!("{partition}-{at}")).collect();
+        assert!(values == expected, "partition {partition}: every record once, in order");
+    }
     broker.shut_down().await;
 }

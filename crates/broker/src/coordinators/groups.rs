@@ -144,6 +144,11 @@ impl Groups {
             .collect()
     }
 
+    /// The metadata that the first shards begin with.
+    pub(crate) fn begin(&self, image: Arc<MetadataImage>) {
+        self.current.image.store(image);
+    }
+
     /// The metadata changed. Shards hear of what may matter to groups: topics, their partitions, and the
     /// brokers, whose racks assignors look at. On a thread that may wait.
     pub(crate) fn metadata_changed(&self, image: Arc<MetadataImage>, changes: &Arc<Changes>) {

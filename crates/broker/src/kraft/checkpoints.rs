@@ -32,20 +32,23 @@ pub(crate) struct Retention {
     pub(crate) ms: i64,
 }
 
+/// One that could not be written is tried again after this, or after the usual interval if that is shorter.
+const RETRY_MS: i64 = 60_000;
+
 /// When the next checkpoint is to be written.
 #[derive(Debug)]
 pub(super) struct Schedule {
     retention: Retention,
     /// Bytes of the log behind the last one.
     bytes: u64,
-    /// The last one could not be written: the clock says when it is tried again, not every append.
-    has_failed: bool,
+    /// One was begun at this time, and its end was not reached: it is tried again, but not with every append.
+    begun_ms: Option<i64>,
     written_ms: i64,
 }
 
 impl Schedule {
     pub(super) fn new(retention: Retention, now_ms: i64) -> Schedule {
-        Schedule { retention, bytes: 0, has_failed: false, written_ms: now_ms }
+        Schedule { retention, bytes: 0, begun_ms: None, written_ms: now_ms }
     }
 
     pub(super) fn retention(&self) -> &Retention {
@@ -60,26 +63,28 @@ impl Schedule {
     /// Whether so much was written that one is due. Not after one failed: [`Self::is_due_by`] says when it is tried
     /// again.
     pub(super) fn is_due(&self) -> bool {
-        !self.has_failed && self.bytes >= self.retention.snapshot_after_bytes
+        self.begun_ms.is_none() && self.bytes >= self.retention.snapshot_after_bytes
     }
 
     /// Whether one is due by the clock.
     pub(super) fn is_due_by(&self, now_ms: i64) -> bool {
         let interval = self.retention.snapshot_interval_ms;
         let since = now_ms.saturating_sub(self.written_ms);
-        self.has_failed || self.bytes > 0 && interval > 0 && since >= interval
+        match self.begun_ms {
+            Some(begun_ms) => now_ms.saturating_sub(begun_ms) >= RETRY_MS.min(interval.max(1)),
+            None => self.bytes > 0 && interval > 0 && since >= interval,
+        }
     }
 
     /// One is begun, which stands for so many bytes of the log. What is appended meanwhile counts for the next.
-    pub(super) fn begin(&mut self) -> u64 {
-        // Unless the end is reached.
-        self.has_failed = true;
+    pub(super) fn begin(&mut self, now_ms: i64) -> u64 {
+        self.begun_ms = Some(now_ms);
         self.bytes
     }
 
     /// One is on the disk, which stands for so many bytes of the log.
     pub(super) fn end(&mut self, bytes: u64, now_ms: i64) {
-        self.has_failed = false;
+        self.begun_ms = None;
         self.bytes = self.bytes.saturating_sub(bytes);
         self.written_ms = now_ms;
     }

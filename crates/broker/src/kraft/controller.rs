@@ -20,7 +20,7 @@ pub(crate) enum ControllerError {
     Log(#[from] MetadataLogError),
     #[error("the broker is stopping")]
     Stopped,
-    #[error("the controller did not answer within request.timeout.ms")]
+    #[error("the controller did not answer in time")]
     TimedOut,
     #[error("the controller refused: {0}")]
     Refused(ErrorCode),

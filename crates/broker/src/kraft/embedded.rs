@@ -130,7 +130,7 @@ impl EmbeddedController {
             if failed.is_some() || !log.is_checkpoint_due() {
                 return;
             }
-            log.begin_checkpoint(loader.image())
+            log.begin_checkpoint(loader.image(), broker.clock.wall_ms())
         };
         if let Err(error) = self.write(due, broker.clock.wall_ms()) {
             // The decisions are on the disk and count; without the checkpoint a start reads more.
@@ -157,7 +157,7 @@ impl EmbeddedController {
                 return;
             }
             let is_due = log.is_checkpoint_due_by(now_ms);
-            (is_due.then(|| log.begin_checkpoint(loader.image())), log.retained())
+            (is_due.then(|| log.begin_checkpoint(loader.image(), now_ms)), log.retained())
         };
         let written = due.map_or(Ok(()), |due| self.write(due, now_ms));
         // In any case: the disk may be full, of just these.

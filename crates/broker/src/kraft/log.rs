@@ -329,14 +329,14 @@ impl MetadataLog {
     }
 
     /// A checkpoint of the image, to be written. What is appended meanwhile counts for the next.
-    pub(crate) fn begin_checkpoint(&mut self, image: &MetadataImage) -> Due {
+    pub(crate) fn begin_checkpoint(&mut self, image: &MetadataImage, now_ms: i64) -> Due {
         Due {
             disk: self.log.dir().disk().clone(),
             dir: self.path.clone(),
             image: image.clone(),
             kraft_version: self.kraft_version,
             voters: self.voters.clone(),
-            bytes: self.schedule.begin(),
+            bytes: self.schedule.begin(now_ms),
         }
     }
 

@@ -18,6 +18,9 @@ use super::observer_log::ObserverLog;
 use crate::clock::Clock;
 use crate::net::outgoing::{Outgoing, OutgoingError, Timeouts};
 
+/// Answers in a row that cannot be carried out: about half a minute of them. Whoever does not know what is new must not
+/// lead.
+const FAILURES_MAX: u32 = 60;
 /// The longest pause after failures: an election takes about a second, and is not to be slept through.
 const BACKOFF_MAX_MS: u64 = 500;
 
@@ -83,6 +86,8 @@ struct State {
     clock: Clock,
     /// The last trouble that was said, so that it is said once.
     said: String,
+    /// Answers in a row that could not be carried out.
+    failures: u32,
 }
 
 /// The task.
@@ -128,6 +133,7 @@ impl ObserverTask {
             listener: config.listener,
             clock,
             said: String::new(),
+            failures: 0,
         });
         let status = watch::Sender::new(state.status());
         ObserverTask { state, clock, client_id, timeouts, connection: None, status }
@@ -257,10 +263,14 @@ impl State {
         };
         let leader = self.observer.quorum().leader().map_or(-1, |leader| leader.id);
         let noted = self.log.note_leader(leader, self.observer.quorum().epoch());
-        if let Err(error) = noted.and_then(|()| self.carry_out(step)) {
-            return self.failed(error);
+        match noted.and_then(|()| self.carry_out(step)) {
+            Ok(()) => {
+                self.failures = 0;
+                self.say_if_leaderless();
+                Ok(())
+            }
+            Err(error) => self.failed(error),
         }
-        Ok(())
     }
 
     fn carry_out(&mut self, step: Step) -> Result<(), MetadataLogError> {
@@ -320,14 +330,25 @@ impl State {
 
     /// What was to be done with an answer could not be done.
     fn failed(&mut self, error: MetadataLogError) -> Result<(), Failure> {
+        self.failures += 1;
         // Records that were committed and cannot be read or applied stay so.
-        if matches!(error, MetadataLogError::Record(_) | MetadataLogError::Load(_)) {
+        let is_final = matches!(error, MetadataLogError::Record(_) | MetadataLogError::Load(_));
+        if is_final || self.failures >= FAILURES_MAX {
             return Err(Failure::new(error, false));
         }
         self.say(&error);
         let now = self.clock.monotonic_ms();
         self.observer.snapshot_failed(now);
         Ok(())
+    }
+
+    /// Says that nobody is known to lead, which is so during elections, and for longer only if something is wrong.
+    fn say_if_leaderless(&mut self) {
+        let quorum = self.observer.quorum();
+        if quorum.leader().is_none() {
+            let epoch = quorum.epoch();
+            self.say(&format!("no active controller is known (epoch {epoch})"));
+        }
     }
 
     /// Says what is wrong, once.

@@ -71,7 +71,12 @@ impl ObserverLog {
             snapshot = (!found.is_first()).then(|| found.id());
         }
         let start = snapshot.map_or(0, |snapshot| snapshot.end_offset);
-        if log.log_end_offset() < start || log.log_start_offset() > start {
+        let latest = log.latest_epoch().map_or(0, |(epoch, _)| epoch);
+        let is_older = snapshot.is_some_and(|snapshot| snapshot.epoch > latest);
+        if log.log_end_offset() < start
+            || log.log_start_offset() > start
+            || is_older && log.log_end_offset() > start
+        {
             // The process died between a snapshot and the log that goes on behind it.
             log.truncate_fully_and_start_at(start, None, now_ms)?;
         }
@@ -90,13 +95,14 @@ impl ObserverLog {
             part: None,
             decompressor,
         };
-        opened.look_for_voters(start)?;
+        let bytes = opened.look_for_voters(start)?;
+        opened.schedule.appended(bytes);
         Ok(opened)
     }
 
-    /// Voters count as soon as they are in the log.
-    fn look_for_voters(&mut self, from: i64) -> Result<(), MetadataLogError> {
-        let mut next = from;
+    /// Voters count as soon as they are in the log. Gives the bytes that were looked through.
+    fn look_for_voters(&mut self, from: i64) -> Result<u64, MetadataLogError> {
+        let (mut next, mut bytes) = (from, 0);
         while let Some(chunk) = self.read(next, Isolation::LogEnd)? {
             let mut decompressor = std::mem::take(&mut self.decompressor);
             let looked = each_batch(&chunk, &mut decompressor, |batch| {
@@ -106,8 +112,9 @@ impl ObserverLog {
             });
             self.decompressor = decompressor;
             looked?;
+            bytes += chunk.len() as u64;
         }
-        Ok(())
+        Ok(bytes)
     }
 
     fn control(&mut self, contents: &BatchContents) {
@@ -126,9 +133,9 @@ impl ObserverLog {
         self.loader.image()
     }
 
-    /// The last offset that the image stands for.
+    /// The last offset that the image stands for: not what an open metadata transaction has so far.
     pub(crate) fn applied(&self) -> i64 {
-        self.loader.next_offset() - 1
+        self.loader.image().provenance.offset
     }
 
     /// The voters that the log names, if it does.
@@ -195,7 +202,12 @@ impl ObserverLog {
             len += batch.total_len();
         }
         if len == 0 {
-            return Ok(false);
+            return match bytes.is_empty() {
+                true => Ok(false),
+                false => Err(damaged(format!(
+                    "what the leader sent at offset {next} is no whole batch of its epoch"
+                ))),
+            };
         }
         if self.leader_epoch != leader_epoch {
             self.log.make_follower(leader_epoch);
@@ -318,7 +330,10 @@ impl ObserverLog {
             Ok(read) => read,
             Err(error) => {
                 let _ = disk.remove_file(&path);
-                return Err(error);
+                // Whatever is wrong with it came with the download: it says nothing of what is committed here.
+                return Err(MetadataLogError::Damaged(format!(
+                    "a snapshot cannot be used: {error}"
+                )));
             }
         };
         file.sync().map_err(failed)?;
@@ -337,7 +352,9 @@ impl ObserverLog {
 
     /// A snapshot of the image, if one is due: [`Due::write`] writes it, [`Self::end_checkpoint`] notes it.
     pub(crate) fn checkpoint_due(&mut self, now_ms: i64) -> Option<Due> {
-        if !self.schedule.is_due() && !self.schedule.is_due_by(now_ms) {
+        // An image within a metadata transaction is none that a log could go on behind.
+        let is_due = self.schedule.is_due() || self.schedule.is_due_by(now_ms);
+        if !is_due || self.loader.open_transaction().is_some() {
             return None;
         }
         Some(Due {
@@ -346,7 +363,7 @@ impl ObserverLog {
             image: self.loader.image().clone(),
             kraft_version: self.kraft_version,
             voters: self.voters.clone(),
-            bytes: self.schedule.begin(),
+            bytes: self.schedule.begin(now_ms),
         })
     }
 
@@ -528,8 +545,10 @@ mod tests {
         damaged[last] ^= 1;
         assert!(log.append(&damaged, 3, 0).is_err());
         // A newer leader's, in the answer of an older one.
-        log.append(&batch(1, 5, "newer"), 4, 0).unwrap();
-        assert_eq!(log.log_end(), 1);
+        assert!(log.append(&batch(1, 5, "newer"), 4, 0).is_err());
+        let both = [batch(1, 4, "two"), batch(2, 5, "newer")].concat();
+        log.append(&both, 4, 0).unwrap();
+        assert_eq!(log.log_end(), 2);
     }
 
     #[test]
@@ -577,9 +596,13 @@ mod tests {
             let (_logs, mut log) = open(&dir);
             log.append(&batch(0, 3, "one"), 3, 0).unwrap();
             commit(&mut log, 1);
-            for bytes in [&whole[..whole.len() - 10], b"nothing of the kind", b""] {
+            let mut flipped = whole.clone();
+            let middle = flipped.len() / 2;
+            flipped[middle] ^= 1;
+            for bytes in [&whole[..whole.len() - 10], b"nothing of the kind", b"", &flipped] {
                 log.write_part(id, 0, bytes).unwrap();
-                assert!(log.load_snapshot(id, 0, |_| panic!("an update")).is_err());
+                let error = log.load_snapshot(id, 0, |_| panic!("an update")).unwrap_err();
+                assert!(matches!(error, MetadataLogError::Damaged(_)), "{error}");
                 assert_eq!((topics(&log), log.log_end()), (vec!["one".to_owned()], 1));
             }
             assert!(log.write_part(id, 5, b"piece").is_err(), "a piece without a beginning");
@@ -603,6 +626,17 @@ mod tests {
             log.close(0);
             let path = log.path.join(checkpoints::name(id));
             std::fs::write(path, snapshot(id, &["kept"])).unwrap();
+            // The same where the log goes on behind the snapshot's end, in an older epoch.
+            let inside = SnapshotId { end_offset: 1, epoch: 5 };
+            let other = TempDir::new();
+            let (_logs, mut log) = open(&other);
+            log.append(&[batch(0, 3, "one"), batch(1, 3, "two")].concat(), 3, 0).unwrap();
+            log.close(0);
+            let path = log.path.join(checkpoints::name(inside));
+            std::fs::write(path, snapshot(inside, &["kept"])).unwrap();
+            drop((log, _logs));
+            let (_logs, log) = open(&other);
+            assert_eq!((log.log_end(), log.latest_epoch()), (1, Some(5)));
         }
         let (_logs, log) = open(&dir);
         assert_eq!((log.log_end(), log.high_watermark()), (50, Some(50)));

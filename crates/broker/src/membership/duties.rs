@@ -1,12 +1,7 @@
 //! What the cluster expects of a broker that this one does not do yet.
 
-use std::sync::Arc;
-
 use thalweg_metadata::controller::{SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC};
-use thalweg_metadata::image::{MetadataImage, TopicImage};
-
-/// Partitions that a message names; the others are counted.
-const NAMED_MAX: usize = 10;
+use thalweg_metadata::image::MetadataImage;
 
 /// Why this broker cannot take part, if so: it would be asked for what it cannot give.
 pub(super) fn check(image: &MetadataImage, node_id: i32) -> Result<(), String> {
@@ -34,26 +29,11 @@ pub(super) fn check(image: &MetadataImage, node_id: i32) -> Result<(), String> {
     Ok(())
 }
 
-/// Says which partitions here have replicas on other brokers: these get nothing from this one yet, nor this one from
-/// them.
-pub(super) fn warn_of_replicas<'a>(
-    topics: impl Iterator<Item = &'a Arc<TopicImage>>,
-    node_id: i32,
-) {
-    let is_shared = |replicas: &[i32]| replicas.len() > 1 && replicas.contains(&node_id);
-    let shared = topics.flat_map(|topic| {
-        let partitions = topic.partitions.iter().filter(move |(_, it)| is_shared(&it.replicas));
-        partitions.map(move |(index, _)| format!("{}-{index}", topic.name))
-    });
-    let shared: Vec<String> = shared.collect();
-    if !shared.is_empty() {
-        let named = shared[..shared.len().min(NAMED_MAX)].join(", ");
-        tracing::error!(
-            partitions = shared.len(),
-            named,
-            "partitions have replicas here and on other brokers: records are not replicated between them yet"
-        );
-    }
+/// Whether features are in use that bring duties to whoever leads a partition, and that this broker does not do yet:
+/// then nothing is to be placed on it by itself (KIP-1066).
+pub(super) fn must_be_cordoned<'a>(mut levels: impl Iterator<Item = (&'a str, i16)>) -> bool {
+    const NOT_SERVED: [&str; 3] = ["transaction.version", "share.version", "streams.version"];
+    levels.any(|(name, level)| level > 0 && NOT_SERVED.contains(&name))
 }
 
 #[cfg(test)]
@@ -98,6 +78,14 @@ mod tests {
             let why = checked(image(name, &[1, 2])).unwrap_err();
             assert!(why.contains(name) && why.contains("partitions 3"), "{why}");
         }
+    }
+
+    #[test]
+    fn who_lacks_a_feature_that_is_in_use_is_cordoned() {
+        let must = |levels: &[(&str, i16)]| must_be_cordoned(levels.iter().copied());
+        assert!(!must(&[("metadata.version", 30), ("group.version", 1), ("share.version", 0)]));
+        assert!(must(&[("metadata.version", 30), ("transaction.version", 2)]));
+        assert!(must(&[("streams.version", 1)]));
     }
 
     #[test]

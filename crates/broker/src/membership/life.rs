@@ -1,6 +1,7 @@
 //! Tells the active controller what `thalweg_metadata::lifecycle` says, when it says so.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -29,6 +30,8 @@ pub(crate) struct Life {
     /// There is something to say before it is time to.
     news: Notify,
     state: watch::Sender<BrokerState>,
+    /// When a controller answered last.
+    heard_ms: AtomicU64,
 }
 
 impl Life {
@@ -37,7 +40,14 @@ impl Life {
         let timeout = Duration::from_millis(settings.heartbeat_interval_ms).max(ANSWER_MIN);
         let lifecycle = Lifecycle::new(settings, cordoned, clock.monotonic_ms());
         let state = watch::Sender::new(lifecycle.state());
-        Life { lifecycle: Mutex::new(lifecycle), clock, timeout, news: Notify::new(), state }
+        Life {
+            lifecycle: Mutex::new(lifecycle),
+            clock,
+            timeout,
+            news: Notify::new(),
+            state,
+            heard_ms: AtomicU64::new(clock.monotonic_ms()),
+        }
     }
 
     /// Epoch of the registration; -1 before there is one.
@@ -51,14 +61,26 @@ impl Life {
     }
 
     fn tell<T>(&self, change: impl FnOnce(&mut Lifecycle, u64) -> T) -> T {
-        let (told, state) = {
-            let mut lifecycle = self.lifecycle.lock();
-            let told = change(&mut lifecycle, self.clock.monotonic_ms());
-            (told, lifecycle.state())
-        };
+        let mut lifecycle = self.lifecycle.lock();
+        let told = change(&mut lifecycle, self.clock.monotonic_ms());
+        // Under the lock: states are told in the order in which they were.
+        let state = lifecycle.state();
         self.state.send_if_modified(|before| std::mem::replace(before, state) != state);
+        drop(lifecycle);
         self.news.notify_one();
         told
+    }
+
+    fn heard_if(&self, is_answered: bool) {
+        if is_answered {
+            self.heard_ms.store(self.clock.monotonic_ms(), Ordering::Relaxed);
+        }
+    }
+
+    /// For how long no controller has answered.
+    pub(crate) fn unheard(&self) -> Duration {
+        let heard = self.heard_ms.load(Ordering::Relaxed);
+        Duration::from_millis(self.clock.monotonic_ms().saturating_sub(heard))
     }
 
     /// The broker can serve.
@@ -81,6 +103,11 @@ impl Life {
         self.tell(|lifecycle, now| ids.iter().for_each(|id| lifecycle.directory_lost(*id, now)));
     }
 
+    /// These directories get no new replicas.
+    pub(crate) fn set_cordoned(&self, ids: Vec<Uuid>) {
+        self.tell(|lifecycle, now| lifecycle.set_cordoned(ids, now));
+    }
+
     /// The metadata has changed.
     pub(crate) fn metadata_changed(&self, image: &MetadataImage) -> Result<(), LifecycleError> {
         self.tell(|lifecycle, now| lifecycle.metadata_changed(image, now))
@@ -99,11 +126,11 @@ impl Life {
         let mut said = Said::default();
         loop {
             let (applied, image) = metadata();
-            let now = self.clock.monotonic_ms();
-            let (next, wakes_at, state) = {
+            let (next, wakes_at, state, now) = {
                 let mut lifecycle = self.lifecycle.lock();
+                let now = self.clock.monotonic_ms();
                 let next = lifecycle.next(now, applied, image.metadata_version())?;
-                (next, lifecycle.wakes_at(), lifecycle.state())
+                (next, lifecycle.wakes_at(), lifecycle.state(), now)
             };
             drop(image);
             match next {
@@ -117,11 +144,15 @@ impl Life {
                 Some(ToController::Register(request)) => {
                     let answer = tokio::time::timeout(self.timeout, channel.call(&request)).await;
                     let answer = said.answer(answer, |it| it.error_code);
+                    self.heard_if(answer.is_some());
                     self.answered(|it, now| it.registered(answer.as_ref(), now));
+                    // What was said of this broker while it registered may be about another process.
+                    self.metadata_changed(&metadata().1)?;
                 }
                 Some(ToController::Heartbeat(request)) => {
                     let answer = tokio::time::timeout(self.timeout, channel.call(&request)).await;
                     let answer = said.answer(answer, |it| it.error_code);
+                    self.heard_if(answer.is_some());
                     self.answered(|it, now| it.heartbeat_answered(answer.as_ref(), now));
                 }
             }

@@ -12,8 +12,9 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use thalweg_log::LogManager;
 use thalweg_metadata::config::BrokerConfig;
-use thalweg_metadata::image::Update;
+use thalweg_metadata::image::{MetadataImage, Update};
 use thalweg_metadata::lifecycle::{self, BrokerState};
 use thalweg_replication::observer::{self, Endpoint};
 use thalweg_wire::Uuid;
@@ -27,8 +28,11 @@ use crate::broker::Broker;
 use crate::kraft::{MetadataPublisher, ObserverTask, QuorumConfig, RemoteController};
 use crate::net::outgoing::Timeouts;
 
-/// How long a broker waits for the controllers to let it go, as the Java broker does.
-const CONTROLLED_SHUTDOWN: Duration = Duration::from_secs(300);
+/// How long a broker waits for the controllers to let it go: less than a stop may take in all, so that it is a clean
+/// one.
+const CONTROLLED_SHUTDOWN: Duration = Duration::from_secs(240);
+/// Without a word of them for so long, it does not wait for them.
+const UNHEARD_MAX: Duration = Duration::from_secs(15);
 
 /// How the quorum is reached, by the configuration.
 pub(crate) fn quorum_config(config: &BrokerConfig) -> QuorumConfig {
@@ -97,6 +101,11 @@ impl Publication {
         let _ = self.broker.set(Arc::downgrade(broker));
     }
 
+    /// Whether partitions may have been changed.
+    pub(crate) fn is_serving(&self) -> bool {
+        *self.is_serving.lock()
+    }
+
     fn broker(&self) -> Option<Arc<Broker>> {
         self.broker.get().and_then(Weak::upgrade)
     }
@@ -107,9 +116,8 @@ impl Publication {
         if let Some(broker) = self.broker() {
             let image = broker.shared.image.load_full();
             duties::check(&image, broker.node_id)?;
-            duties::warn_of_replicas(image.topics.iter(), broker.node_id);
-            broker.serve_image().map_err(|error| error.to_string())?;
             *is_serving = true;
+            broker.serve_image().map_err(|error| error.to_string())?;
         }
         Ok(())
     }
@@ -122,21 +130,41 @@ impl MetadataPublisher for Publication {
             let is_serving = self.is_serving.lock();
             match *is_serving {
                 true => {
-                    let changed = update.changes.partitions.keys();
-                    let changed = changed.filter_map(|id| update.new.topics.by_id(*id));
-                    duties::warn_of_replicas(changed, broker.node_id);
+                    let is_concerned = update.changes.acls || !update.changes.partitions.is_empty();
+                    let refused = is_concerned
+                        .then(|| duties::check(&update.new, broker.node_id))
+                        .and_then(Result::err);
                     broker.publish(update);
+                    if let Some(reason) = refused {
+                        tracing::error!(reason, "this broker stops");
+                        broker.fail(&reason);
+                    }
                 }
                 false => broker.shared.image.store(Arc::new(update.new)),
             }
         }
         let image = broker.shared.image.load_full();
-        if let Some(remote) = broker.controller.remote()
-            && let Err(error) = remote.life.metadata_changed(&image)
-        {
+        let Some(remote) = broker.controller.remote() else { return };
+        remote.life.set_cordoned(cordoned(&broker.logs, &broker.settings().config, &image));
+        if let Err(error) = remote.life.metadata_changed(&image) {
             tracing::error!(%error, "this broker stops");
             broker.fail(&error.to_string());
         }
+    }
+}
+
+/// The directories that get no new replicas: all of them where features are in use that this broker does not serve.
+pub(crate) fn cordoned(
+    logs: &LogManager,
+    config: &BrokerConfig,
+    image: &MetadataImage,
+) -> Vec<Uuid> {
+    // Before the metadata is known, it may be anything.
+    let is_unknown = image.features.metadata_version.is_none();
+    let levels = image.features.levels.iter().map(|(name, level)| (name.as_str(), *level));
+    match is_unknown || duties::must_be_cordoned(levels) {
+        true => logs.dirs().iter().map(|dir| dir.id()).collect(),
+        false => crate::registration::cordoned(logs, config),
     }
 }
 
@@ -158,9 +186,26 @@ pub(crate) async fn join(
     publication: &Arc<Publication>,
     observer: ObserverTask,
 ) -> Result<Vec<JoinHandle<()>>, String> {
-    let Some(remote) = broker.controller.remote() else { return Ok(Vec::new()) };
     let mut starting = Starting(Arc::clone(broker), false);
-    let tasks = vec![follow(broker, observer), live(broker)];
+    let mut tasks = vec![follow(broker, observer), live(broker)];
+    let joined = joined(broker, publication, &mut tasks).await;
+    if joined.is_err() {
+        // Nothing of it goes on, so that the directories can be given back.
+        broker.shutdown.send_replace(true);
+        for task in tasks.drain(..) {
+            let _ = task.await;
+        }
+    }
+    starting.1 = true;
+    joined.map(|()| tasks)
+}
+
+async fn joined(
+    broker: &Arc<Broker>,
+    publication: &Arc<Publication>,
+    tasks: &mut Vec<JoinHandle<()>>,
+) -> Result<(), String> {
+    let Some(remote) = broker.controller.remote() else { return Ok(()) };
     let mut state = remote.life.state();
     reach(broker, &mut state, BrokerState::Recovery).await?;
     {
@@ -169,11 +214,10 @@ pub(crate) async fn join(
         served.map_err(|error| error.to_string())??;
     }
     // What was found elsewhere than the metadata says, and what failed meanwhile.
+    tasks.push(broker.spawn_until_stopped(crate::directories::report(Arc::clone(broker))));
     broker.directories.wake();
     remote.life.ready();
-    reach(broker, &mut state, BrokerState::Running).await?;
-    starting.1 = true;
-    Ok(tasks)
+    reach(broker, &mut state, BrokerState::Running).await
 }
 
 /// Waits until the broker has come so far; the reason if it stops instead.
@@ -203,7 +247,11 @@ fn follow(broker: &Arc<Broker>, observer: ObserverTask) -> JoinHandle<()> {
         tracing::error!(%failure, "this broker knows nothing new from here on");
         match broker.controller.remote() {
             // Others go on without it. What it has is still there for who repairs it.
-            Some(remote) if !failure.is_fatal => remote.life.faulty(),
+            Some(remote)
+                if !failure.is_fatal && *remote.life.state().borrow() >= BrokerState::Running =>
+            {
+                remote.life.faulty();
+            }
             _ => broker.fail(&failure.to_string()),
         }
     })
@@ -232,7 +280,15 @@ pub(crate) async fn leave(broker: &Arc<Broker>, remote: &RemoteController) {
     }
     let mut state = remote.life.state();
     let left = reach(broker, &mut state, BrokerState::ShuttingDown);
-    if tokio::time::timeout(CONTROLLED_SHUTDOWN, left).await.is_err() {
-        tracing::warn!("the controllers have not let this broker go: it stops nevertheless");
+    let silence = async {
+        while remote.life.unheard() < UNHEARD_MAX {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+    };
+    tokio::select! {
+        _ = left => return,
+        () = tokio::time::sleep(CONTROLLED_SHUTDOWN) => {}
+        () = silence => {}
     }
+    tracing::warn!("the controllers have not let this broker go: it stops nevertheless");
 }

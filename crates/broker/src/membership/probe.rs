@@ -125,10 +125,13 @@ impl Cluster {
             ));
         }
         let level = self.metadata_version();
-        if !level.and_then(MetadataVersion::from_level).is_some_and(|it| it.has_cordoned_dirs()) {
+        let levels = self.features.iter().map(|(name, level)| (&**name, *level));
+        if super::duties::must_be_cordoned(levels)
+            && !level.and_then(MetadataVersion::from_level).is_some_and(|it| it.has_cordoned_dirs())
+        {
             return Err(format!(
-                "metadata.version of the cluster is {}: below 30 (4.3-IV0) a broker cannot keep partitions \
-                 away that it does not replicate yet",
+                "transactions, share groups or streams groups are in use, which this broker does not serve yet, \
+                 and metadata.version of the cluster is {}: below 30 (4.3-IV0) it cannot be cordoned",
                 level.map_or("unknown".into(), |level| level.to_string())
             ));
         }
@@ -167,7 +170,9 @@ mod tests {
         let why = newer.check(1, None).unwrap_err();
         assert!(why.contains("metadata.version at 31 (supported: 7 to 30)"), "{why}");
         assert!(why.contains("some.version at 2 (not known here)"), "{why}");
-        let old = cluster(&[("metadata.version", 29)]).check(1, None).unwrap_err();
+        let old = |name| cluster(&[("metadata.version", 29), (name, 1)]).check(1, None);
+        assert_eq!(old("group.version"), Ok(()));
+        let old = old("share.version").unwrap_err();
         assert!(old.contains("metadata.version of the cluster is 29"), "{old}");
     }
 }

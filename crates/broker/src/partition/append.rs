@@ -278,7 +278,7 @@ impl Partition {
                 self.log.advance_high_watermark(info.last_offset + 1);
                 wakes.add(self, bytes);
             } else {
-                self.advance();
+                self.appended_for_replicas(bytes);
             }
         }
         Ok(Appended {
@@ -344,7 +344,15 @@ impl Partition {
             self.log.advance_high_watermark(end);
             self.wake_fetchers(bytes);
         } else {
-            self.advance();
+            self.appended_for_replicas(bytes);
+        }
+    }
+
+    /// The partition has other replicas, which can have it now.
+    fn appended_for_replicas(&self, bytes: usize) {
+        self.advance();
+        if let Some(waiting) = self.waiting() {
+            waiting.replicas.add(i64::try_from(bytes).unwrap_or(i64::MAX));
         }
     }
 

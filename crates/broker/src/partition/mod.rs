@@ -17,7 +17,10 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use thalweg_log::Log;
 use thalweg_metadata::image::{MetadataImage, Partition as Assignment};
-use thalweg_replication::{Acknowledged, Applied, Context, Offsets, Replica, Settings};
+use thalweg_replication::{
+    Acknowledged, AlterPartition, Altered, Applied, Context, Fetched, Offsets, Outcome, Replica,
+    Settings,
+};
 use thalweg_wire::ErrorCode;
 
 pub(crate) use append::{
@@ -25,9 +28,10 @@ pub(crate) use append::{
 };
 pub(crate) use delayed_produce::DelayedProduce;
 pub(crate) use piece::Piece;
-pub(crate) use read::{ReadFailure, ReadRequest};
+pub(crate) use read::{Follower, ReadFailure, ReadRequest};
 
 use crate::clock::Clock;
+use crate::replication::IsrChanges;
 use crate::topics::TopicSettings;
 use crate::wait::WakeList;
 use delayed_produce::DelayedProduceList;
@@ -41,6 +45,8 @@ pub(crate) struct Shared {
     pub(crate) image: ArcSwap<MetadataImage>,
     /// `replica.lag.time.max.ms`
     pub(crate) lag_time_max_ms: u64,
+    /// What the controller is to be asked for.
+    pub(crate) isr_changes: IsrChanges,
 }
 
 /// Hears when records of a partition are committed that it has not appended just now: a coordinator, whose
@@ -71,10 +77,12 @@ pub(crate) struct Partition {
     settings: Arc<ArcSwap<TopicSettings>>,
 }
 
-/// Who waits until records are committed.
+/// Who waits until records are committed, or until other replicas can have them.
 #[derive(Default)]
 struct Waiting {
     delayed: DelayedProduceList,
+    /// Fetches of other replicas, which wait for what is appended.
+    replicas: WakeList,
     listener: Mutex<Option<Weak<dyn HighWatermarkListener>>>,
 }
 
@@ -86,6 +94,15 @@ impl std::fmt::Debug for Partition {
             .field("led_epoch", &self.led_epoch)
             .finish_non_exhaustive()
     }
+}
+
+/// What a partition that is led here lacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lacks {
+    /// A replica is not in sync.
+    pub(crate) replicas: bool,
+    /// Fewer are in sync than `min.insync.replicas` asks for.
+    pub(crate) min_isr: bool,
 }
 
 /// Who leads.
@@ -198,7 +215,20 @@ impl Partition {
             self.answer_waiting(ErrorCode::KAFKA_STORAGE_ERROR);
         }
         if before != self.leader() {
-            self.fetchers.wake_all();
+            self.wake_all();
+        }
+    }
+
+    /// Who fetches from this partition as a replica and waits.
+    pub(crate) fn replica_fetchers(&self) -> &WakeList {
+        &self.waiting.get_or_init(Box::default).replicas
+    }
+
+    /// All who wait for something to fetch have to look.
+    fn wake_all(&self) {
+        self.fetchers.wake_all();
+        if let Some(waiting) = self.waiting() {
+            waiting.replicas.wake_all();
         }
     }
 
@@ -211,7 +241,7 @@ impl Partition {
         };
         self.log.make_follower(epoch);
         self.leads_no_more();
-        self.fetchers.wake_all();
+        self.wake_all();
     }
 
     fn leads_no_more(&self) {
@@ -252,6 +282,83 @@ impl Partition {
     pub(crate) fn is_high_watermark_behind(&self) -> bool {
         !self.is_alone()
             && self.replica.lock().epoch_start().is_some_and(|at| at > self.log.high_watermark())
+    }
+
+    /// Whether a replica of that id may fetch.
+    fn check_replica(&self, id: i32, epoch: Option<i32>) -> Result<(), ErrorCode> {
+        self.replica.lock().check_fetch(id, epoch)
+    }
+
+    /// A replica has fetched.
+    fn fetched(&self, fetched: &Fetched) -> Result<(), ErrorCode> {
+        let image = self.shared.image.load();
+        let outcome = {
+            let mut replica = self.replica.lock();
+            self.with_context(&image, |now| replica.fetched(fetched, now))
+        };
+        self.carry_out(outcome?);
+        Ok(())
+    }
+
+    /// By the clock: who has not caught up for too long leaves the ISR, and who only held the high watermark back does
+    /// not any more.
+    pub(crate) fn check_lag(&self) {
+        if self.is_alone() || self.led_epoch().is_err() {
+            return;
+        }
+        let image = self.shared.image.load();
+        let outcome = {
+            let mut replica = self.replica.lock();
+            self.with_context(&image, |now| {
+                let outcome = replica.check_lag(now);
+                Outcome { high_watermark: replica.advance(now), ..outcome }
+            })
+        };
+        self.carry_out(outcome);
+    }
+
+    /// The controller has answered what this partition asked for. What is to be asked again is asked.
+    pub(crate) fn altered(&self, sent: &AlterPartition, answer: Result<Altered, ErrorCode>) {
+        let image = self.shared.image.load();
+        let outcome = {
+            let mut replica = self.replica.lock();
+            self.with_context(&image, |now| replica.altered(sent, answer, now))
+        };
+        self.carry_out(outcome);
+        // Who waits below min.insync.replicas may not any more.
+        self.tell_committed();
+    }
+
+    fn carry_out(&self, outcome: Outcome) {
+        if outcome.high_watermark.is_some_and(|to| self.raise(to)) {
+            self.tell_listener();
+        }
+        if let (Some(alter), Some(topic_id)) = (outcome.alter, self.log.topic_id()) {
+            tracing::info!(topic = %self.topic, partition = self.index, change = ?alter.change,
+                isr = ?alter.isr, "asking the controller for another ISR");
+            self.shared.isr_changes.ask(topic_id, self.index, alter);
+        }
+    }
+
+    /// Where this broker leads: whether a replica is not in sync, and whether too few are.
+    pub(crate) fn lacks(&self) -> Lacks {
+        if self.is_alone() {
+            return Lacks::default();
+        }
+        let replica = self.replica.lock();
+        Lacks {
+            replicas: replica.is_under_replicated(),
+            min_isr: replica.is_under_min_isr(self.replication_settings()),
+        }
+    }
+
+    /// The replica that follows its leader in this partition: in which epoch, and which broker leads; `None` where
+    /// this broker leads, or nobody does.
+    pub(crate) fn followed(&self) -> Option<(i32, i32)> {
+        let replica = self.replica.lock();
+        let follows = !replica.is_leader() && replica.leader() >= 0;
+        (follows && replica.leader() != self.shared.node_id)
+            .then(|| (replica.leader(), replica.leader_epoch()))
     }
 
     /// Looks how far records are committed, of a partition with other replicas: after an append. The listener is
@@ -320,7 +427,7 @@ impl Partition {
     /// but those of the lists.
     pub(crate) fn answer_waiting(&self, code: ErrorCode) {
         self.answer_delayed(code);
-        self.fetchers.wake_all();
+        self.wake_all();
     }
 
     /// A request waits no more.
@@ -559,6 +666,7 @@ pub(crate) mod testing {
                 clock: Clock::new(),
                 image: ArcSwap::from_pointee(MetadataImage::empty()),
                 lag_time_max_ms: 30_000,
+                isr_changes: IsrChanges::default(),
             });
             Partition::new(topic.into(), 0, log, shared, settings(min_insync_replicas))
         }

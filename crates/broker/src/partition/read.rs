@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use thalweg_log::{Isolation, ReadError, Wait, retry_exhausted};
+use thalweg_replication::Fetched;
+use thalweg_wire::ErrorCode;
 
 use super::{Partition, Piece};
 
@@ -32,6 +34,16 @@ pub(crate) struct ReadRequest {
     pub(crate) last_fetched_epoch: i32,
 }
 
+/// A replica on another broker, as its fetch says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Follower {
+    pub(crate) id: i32,
+    /// Epoch of its broker; -1 if the request has none.
+    pub(crate) broker_epoch: i64,
+    /// Where its log starts.
+    pub(crate) log_start: i64,
+}
+
 /// What a fetch gets of the partition.
 #[derive(Debug)]
 pub(crate) struct Found {
@@ -40,6 +52,7 @@ pub(crate) struct Found {
     pub(crate) high_watermark: i64,
     pub(crate) last_stable_offset: i64,
     pub(crate) log_start_offset: i64,
+    pub(crate) log_end: i64,
     pub(crate) diverging: Option<(i32, i64)>,
     pub(crate) aborted: Option<Vec<(i64, i64)>>,
     pub(crate) piece: Option<Piece>,
@@ -70,6 +83,50 @@ impl Partition {
         let led_epoch = self.check_epoch(request.current_leader_epoch)?;
         let isolation =
             if request.committed_only { Isolation::LastStable } else { Isolation::HighWatermark };
+        self.read_in(led_epoch, request, isolation, wait)
+    }
+
+    /// The same for a replica on another broker, which may have what is not committed yet. What the fetch says of the
+    /// replica's log counts if `is_new`: records may be committed by it, and the replica may join the ISR.
+    pub(crate) fn read_for_replica(
+        &self,
+        request: &ReadRequest,
+        follower: &Follower,
+        is_new: bool,
+        wait: Wait,
+    ) -> Result<Found, ReadFailure> {
+        let epoch = request.current_leader_epoch;
+        let leader_epoch = self.check_epoch(epoch)?;
+        let leader = (self.shared.node_id, leader_epoch);
+        let refused = |code| match code {
+            ErrorCode::UNKNOWN_LEADER_EPOCH => ReadFailure::UnknownEpoch,
+            _ => ReadFailure::NotLeader { leader_id: leader.0, leader_epoch: leader.1 },
+        };
+        self.check_replica(follower.id, (epoch != -1).then_some(epoch)).map_err(refused)?;
+        // Before it is read: what is appended later does not keep the replica from being caught up.
+        let leader_end = self.log.log_end_offset();
+        let found = self.read_in(leader_epoch, request, Isolation::LogEnd, wait)?;
+        if is_new && found.diverging.is_none() {
+            let fetched = Fetched {
+                replica: follower.id,
+                leader_epoch,
+                broker_epoch: follower.broker_epoch,
+                offset: request.offset,
+                log_start: follower.log_start,
+                leader_end,
+            };
+            self.fetched(&fetched).map_err(refused)?;
+        }
+        Ok(found)
+    }
+
+    fn read_in(
+        &self,
+        led_epoch: i32,
+        request: &ReadRequest,
+        isolation: Isolation,
+        wait: Wait,
+    ) -> Result<Found, ReadFailure> {
         // A reader that followed this epoch to the end cannot have diverged.
         if (request.last_fetched_epoch < 0 || request.last_fetched_epoch == led_epoch)
             && let Some(offsets) = self.log.nothing_at(request.offset, isolation)
@@ -79,6 +136,7 @@ impl Partition {
                 high_watermark: offsets.high_watermark,
                 last_stable_offset: offsets.last_stable_offset,
                 log_start_offset: offsets.log_start_offset,
+                log_end: offsets.log_end_offset,
                 diverging: None,
                 aborted: request.committed_only.then(Vec::new),
                 piece: None,
@@ -91,6 +149,7 @@ impl Partition {
                 high_watermark: offsets.high_watermark,
                 last_stable_offset: offsets.last_stable_offset,
                 log_start_offset: offsets.log_start_offset,
+                log_end: offsets.log_end_offset,
                 diverging: Some(diverging),
                 aborted: None,
                 piece: None,
@@ -117,6 +176,7 @@ impl Partition {
             high_watermark: result.offsets.high_watermark,
             last_stable_offset: result.offsets.last_stable_offset,
             log_start_offset: result.offsets.log_start_offset,
+            log_end: result.offsets.log_end_offset,
             diverging: None,
             aborted,
             piece,

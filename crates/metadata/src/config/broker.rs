@@ -303,6 +303,18 @@ getters! {
     controlled_shutdown: boolean = "controlled.shutdown.enable";
     /// `controller.socket.timeout.ms`.
     controller_socket_timeout_ms: int = "controller.socket.timeout.ms";
+    /// `replica.fetch.backoff.ms`.
+    replica_fetch_backoff_ms: int = "replica.fetch.backoff.ms";
+    /// `replica.fetch.max.bytes`.
+    replica_fetch_max_bytes: int = "replica.fetch.max.bytes";
+    /// `replica.fetch.min.bytes`.
+    replica_fetch_min_bytes: int = "replica.fetch.min.bytes";
+    /// `replica.fetch.response.max.bytes`.
+    replica_fetch_response_max_bytes: int = "replica.fetch.response.max.bytes";
+    /// `replica.fetch.wait.max.ms`.
+    replica_fetch_wait_max_ms: int = "replica.fetch.wait.max.ms";
+    /// `replica.socket.timeout.ms`.
+    replica_socket_timeout_ms: int = "replica.socket.timeout.ms";
     /// `replica.lag.time.max.ms`.
     replica_lag_time_max_ms: long = "replica.lag.time.max.ms";
 }

@@ -138,14 +138,13 @@ pub enum ObserverError {
 }
 
 impl ObserverError {
-    /// Whether no other answer can come: whoever goes on would go on with wrong metadata, or not at all.
+    /// Whether no other answer can come: whoever goes on would go on with wrong metadata, or not at all. Another
+    /// cluster's id is not meant: an old address may be another cluster's by now, and a newer one this one's.
     pub fn is_fatal(&self) -> bool {
         matches!(
             self,
             ObserverError::CommittedLost { .. }
-                | ObserverError::Refused(
-                    ErrorCode::INCONSISTENT_CLUSTER_ID | ErrorCode::CLUSTER_AUTHORIZATION_FAILED
-                )
+                | ObserverError::Refused(ErrorCode::CLUSTER_AUTHORIZATION_FAILED)
         )
     }
 }

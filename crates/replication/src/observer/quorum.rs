@@ -232,11 +232,11 @@ impl Quorum {
         if is_refused {
             return self.elsewhere(from, now_ms);
         }
-        if self.is_doubted
-            && told.error.is_ok()
+        if told.error.is_ok()
             && let Some(leader) = &mut self.leader
+            && (self.is_doubted || leader.endpoint.is_none())
         {
-            // It answers here, and not where it is said to be.
+            // It answers here, and not where it is said to be, or nobody has said where it is.
             leader.endpoint = Some(from.clone());
         }
         Heard::Leader

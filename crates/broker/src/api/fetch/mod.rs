@@ -28,8 +28,8 @@ struct Terms {
     max_wait: Duration,
     committed_only: bool,
     by_id: bool,
-    /// Whether the fetcher says that it is a replica.
-    replica: bool,
+    /// The replica that fetches, if it is one.
+    replica: Option<FetchingReplica>,
     /// How long the fetcher is told not to ask again, and is not read from: of a fetch that there was no
     /// room to wait for, which would be sent again at once otherwise, and as often as a client can.
     throttle: Duration,
@@ -38,7 +38,36 @@ struct Terms {
 /// Of a fetch that there was no room to wait for.
 const NO_ROOM_THROTTLE: Duration = Duration::from_millis(100);
 
+/// A replica on another broker that fetches.
+#[derive(Clone, Copy, Debug)]
+struct FetchingReplica {
+    id: i32,
+    /// Epoch of its broker; -1 if the request has none.
+    broker_epoch: i64,
+    /// What the request says of the replica's log is noted with the first look at a partition: what is looked for
+    /// later was asked for then.
+    is_noted: bool,
+}
+
+impl FetchingReplica {
+    fn of(request: &FetchRequestView<'_>) -> Option<FetchingReplica> {
+        let state = &request.replica_state;
+        let (id, broker_epoch) = match state.replica_id {
+            -1 => (request.replica_id, -1),
+            id => (id, state.replica_epoch),
+        };
+        (id >= 0).then_some(FetchingReplica { id, broker_epoch, is_noted: false })
+    }
+}
+
 impl Terms {
+    /// All partitions were looked at.
+    fn is_noted(&mut self) {
+        if let Some(replica) = &mut self.replica {
+            replica.is_noted = true;
+        }
+    }
+
     /// Data was left out for want of room, and nothing else is to be told.
     fn throttle_if_nothing(&mut self, attempt: &Attempt) {
         let is_nothing = attempt.bytes == 0 && !attempt.urgent;
@@ -129,7 +158,7 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
         max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
         committed_only: request.isolation_level == 1,
         by_id: context.version >= 13,
-        replica: request.replica_id >= 0 || request.replica_state.replica_id >= 0,
+        replica: FetchingReplica::of(request),
         throttle: Duration::ZERO,
     };
     let plan = match plan(context, request, &terms) {
@@ -143,8 +172,10 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
             if let Some(mut room) = room_to_read(context, &plan) {
                 let context = context.clone();
                 return Handled::Parked(Box::pin(async move {
-                    let plan = Arc::new(plan);
-                    match attempt_waiting(&context, terms, &plan, cold, &mut room).await {
+                    let (plan, mut terms) = (Arc::new(plan), terms);
+                    let found = attempt_waiting(&context, terms, &plan, cold, &mut room).await;
+                    terms.is_noted();
+                    match found {
                         Ok(attempt) => answer_or_park(context, terms, plan, attempt, room).await,
                         Err(stopped) => Parked::close(stopped.to_string()),
                     }
@@ -155,6 +186,7 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
             (attempt, true)
         }
     };
+    terms.is_noted();
     // What was left out is not looked at again while it waits: the next fetch may have room.
     let room = match is_left_out || attempt.may_be_answered(&terms) {
         true => None,
@@ -264,7 +296,10 @@ async fn park(
         let missing = terms.min_bytes.saturating_sub(attempt.bytes);
         let partitions = attempt.parts.iter().filter_map(|part| part.partition.clone()).collect();
         let waiter = Waiter::new(i64::try_from(missing).unwrap_or(i64::MAX));
-        let waiter = Registered::new(waiter, partitions);
+        let waiter = match terms.replica {
+            None => Registered::consumer(waiter, partitions),
+            Some(_) => Registered::replica(waiter, partitions),
+        };
         // What came between the attempt and the registration woke nobody.
         attempt = match again(&context, terms, &plan, Some(attempt), &mut room).await {
             Ok(attempt) => attempt,
@@ -372,6 +407,7 @@ fn collect(context: &Context, request: &FetchRequestView<'_>, terms: &Terms) -> 
                 max_bytes: partition.partition_max_bytes,
                 current_leader_epoch: partition.current_leader_epoch,
                 last_fetched_epoch: partition.last_fetched_epoch,
+                log_start_offset: partition.log_start_offset,
                 told_high_watermark: -1,
                 told_log_start: -1,
             });

@@ -8,7 +8,7 @@ use thalweg_wire::{ErrorCode, Uuid};
 use super::{Plan, Terms};
 use crate::api::request::Context;
 use crate::fetch_session::{Session, TopicKey, Wanted};
-use crate::partition::{Partition, Piece, ReadFailure, ReadRequest};
+use crate::partition::{Follower, Partition, Piece, ReadFailure, ReadRequest};
 use crate::topics::TopicTable;
 
 /// What one look at the partitions found.
@@ -107,6 +107,8 @@ pub(super) struct Part {
     /// Where there was no error.
     pub(super) partition: Option<Arc<Partition>>,
     led_epoch: i32,
+    /// End of the log, for a replica: it may have all of it.
+    log_end: Option<i64>,
     pub(super) error: ErrorCode,
     pub(super) high_watermark: i64,
     pub(super) last_stable_offset: i64,
@@ -132,6 +134,7 @@ impl Part {
             index: partition.index,
             partition: Some(partition),
             led_epoch: 0,
+            log_end: None,
             error: ErrorCode::NONE,
             high_watermark: -1,
             last_stable_offset: -1,
@@ -150,6 +153,7 @@ impl Part {
             let offsets = partition.log.offsets();
             partition.led_epoch() == Ok(self.led_epoch)
                 && partition.log.dir().check().is_ok()
+                && self.log_end.is_none_or(|end| end == offsets.log_end_offset)
                 && offsets.high_watermark == self.high_watermark
                 && offsets.last_stable_offset == self.last_stable_offset
                 && offsets.log_start_offset == self.log_start_offset
@@ -265,6 +269,7 @@ impl Look<'_> {
             index: wanted.partition,
             partition: None,
             led_epoch: -1,
+            log_end: None,
             error: ErrorCode::NONE,
             high_watermark: -1,
             last_stable_offset: -1,
@@ -315,10 +320,6 @@ impl Look<'_> {
         };
         let topic = topic.ok_or(unknown)?;
         let partition = topic.hosted(wanted.partition)?;
-        if self.terms.replica {
-            // There are no followers on a single node: whoever claims to be one is none.
-            return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER.into());
-        }
         let max = usize::try_from(wanted.max_bytes).unwrap_or(0).min(self.left);
         let request = ReadRequest {
             offset: wanted.fetch_offset,
@@ -333,8 +334,20 @@ impl Look<'_> {
             Disks::WaitFor(dirs) if dirs.contains(&dir.id()) => Wait::Allowed,
             _ => Wait::Never,
         };
-        match partition.read(&request, wait) {
+        let found = match self.terms.replica {
+            None => partition.read(&request, wait),
+            Some(replica) => {
+                let follower = Follower {
+                    id: replica.id,
+                    broker_epoch: replica.broker_epoch,
+                    log_start: wanted.log_start_offset,
+                };
+                partition.read_for_replica(&request, &follower, !replica.is_noted, wait)
+            }
+        };
+        match found {
             Ok(found) => {
+                part.log_end = self.terms.replica.map(|_| found.log_end);
                 part.led_epoch = found.led_epoch;
                 part.high_watermark = found.high_watermark;
                 part.last_stable_offset = found.last_stable_offset;
@@ -383,6 +396,7 @@ impl Look<'_> {
     fn nothing_of(&self, partition: &Arc<Partition>, part: &mut Part) {
         let offsets = partition.log.offsets();
         part.led_epoch = partition.led_epoch().unwrap_or(-1);
+        part.log_end = self.terms.replica.map(|_| offsets.log_end_offset);
         part.high_watermark = offsets.high_watermark;
         part.last_stable_offset = offsets.last_stable_offset;
         part.log_start_offset = offsets.log_start_offset;

@@ -1,0 +1,202 @@
+//! What a follower does with its leader's answer, on a thread that may wait for disks.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use thalweg_log::{AppendContext, AppendOrigin};
+use thalweg_records::BatchView;
+use thalweg_replication::{EpochEnd, FetchAnswer, LeaderOffset, NextFetch, Step, high_watermark};
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::FetchResponse;
+use thalweg_wire::messages::fetch_response::PartitionData;
+
+use super::fetcher::{Fetcher, Key, LogEpochs, Wanted};
+use crate::broker::Broker;
+use crate::partition::Partition;
+
+/// An answer of ListOffsets.
+pub(super) struct Found {
+    pub(super) key: Key,
+    pub(super) leader_epoch: i32,
+    pub(super) found: Result<LeaderOffset, ErrorCode>,
+}
+
+/// What is to be asked of the leader's log, in which epoch.
+pub(super) type ToFind = (Key, i32, Wanted);
+
+fn retry_at(broker: &Broker) -> u64 {
+    let pause = u64::try_from(broker.settings().config.replica_fetch_backoff_ms()).unwrap_or(1_000);
+    broker.clock.monotonic_ms().saturating_add(pause)
+}
+
+/// Nobody answered.
+pub(super) fn failed(broker: &Broker, fetcher: &Fetcher, asked: &BTreeMap<Key, NextFetch>) {
+    let retry_at = retry_at(broker);
+    for (key, fetch) in asked {
+        fetcher.with(*key, fetch.leader_epoch, |it| it.follower.failed(retry_at));
+    }
+}
+
+/// Carries out an answer; gives what is to be found out about the leader's logs.
+pub(super) fn take(
+    broker: &Broker,
+    fetcher: &Fetcher,
+    asked: &BTreeMap<Key, NextFetch>,
+    response: FetchResponse,
+) -> Vec<ToFind> {
+    let mut to_find = Vec::new();
+    for topic in response.responses {
+        for partition in topic.partitions {
+            let key = (topic.topic_id, partition.partition_index);
+            let Some(fetch) = asked.get(&key) else { continue };
+            to_find.extend(take_one(broker, fetcher, key, fetch, partition));
+        }
+    }
+    to_find
+}
+
+fn take_one(
+    broker: &Broker,
+    fetcher: &Fetcher,
+    key: Key,
+    fetch: &NextFetch,
+    answer: PartitionData,
+) -> Option<ToFind> {
+    let diverging = &answer.diverging_epoch;
+    let told = FetchAnswer {
+        error: answer.error_code,
+        diverging: (diverging.epoch >= 0)
+            .then_some(EpochEnd { epoch: diverging.epoch, end_offset: diverging.end_offset }),
+    };
+    let retry_at = retry_at(broker);
+    let (partition, step) = fetcher.with(key, fetch.leader_epoch, |it| {
+        let log = LogEpochs(&it.partition);
+        (it.partition.clone(), it.follower.answered(fetch, &told, &log, retry_at))
+    })?;
+    if told.error.is_err() {
+        let named = format!("{}-{}: {}", partition.topic, partition.index, told.error);
+        fetcher.say(&named);
+    }
+    match step {
+        Step::Append => {
+            let records = answer.records.unwrap_or_default();
+            match append(broker, &partition, &records, fetch) {
+                Ok(()) => {
+                    follow_offsets(&partition, answer.high_watermark, answer.log_start_offset);
+                    fetcher.with(key, fetch.leader_epoch, |it| {
+                        it.follower.moved(&LogEpochs(&partition));
+                    });
+                }
+                Err(reason) => {
+                    tracing::warn!(topic = %partition.topic, partition = partition.index, reason,
+                        "what was fetched is not appended; it is fetched again");
+                    fetcher.with(key, fetch.leader_epoch, |it| it.follower.failed(retry_at));
+                }
+            }
+            None
+        }
+        step => carry_out(broker, fetcher, key, fetch.leader_epoch, &partition, step),
+    }
+}
+
+/// Takes what the leader says of where its log begins or ends; gives what else is to be known.
+pub(super) fn found(broker: &Broker, fetcher: &Fetcher, found: Found) -> Option<ToFind> {
+    let Found { key, leader_epoch, found } = found;
+    let retry_at = retry_at(broker);
+    let (partition, step) = fetcher.with(key, leader_epoch, |it| {
+        let log = LogEpochs(&it.partition);
+        (it.partition.clone(), it.follower.found(leader_epoch, found, &log, retry_at))
+    })?;
+    carry_out(broker, fetcher, key, leader_epoch, &partition, step)
+}
+
+fn carry_out(
+    broker: &Broker,
+    fetcher: &Fetcher,
+    key: Key,
+    leader_epoch: i32,
+    partition: &Partition,
+    step: Step,
+) -> Option<ToFind> {
+    let now_ms = broker.clock.wall_ms();
+    let log = &partition.log;
+    let done = match step {
+        Step::Nothing | Step::Append => return None,
+        Step::FindLatest => return Some((key, leader_epoch, Wanted::Latest)),
+        Step::FindEarliest => return Some((key, leader_epoch, Wanted::Earliest)),
+        Step::Truncate(to) => {
+            if to < log.high_watermark() {
+                tracing::error!(topic = %partition.topic, partition = partition.index, to,
+                    high_watermark = log.high_watermark(),
+                    "committed records are cut off: the leader does not have them, as after an unclean election");
+            } else {
+                tracing::info!(topic = %partition.topic, partition = partition.index, to,
+                    log_end_offset = log.log_end_offset(), "cut off where the leader has something else");
+            }
+            broker.logs.truncate([(&*partition.topic, partition.index, to)], now_ms)
+        }
+        Step::StartAt(offset) => {
+            tracing::info!(topic = %partition.topic, partition = partition.index, offset,
+                "begun anew where the leader's log begins");
+            broker.logs.truncate_fully_and_start_at(log, offset, Some(offset), now_ms)
+        }
+    };
+    let retry_at = retry_at(broker);
+    fetcher.with(key, leader_epoch, |it| match &done {
+        Ok(()) => it.follower.moved(&LogEpochs(partition)),
+        Err(_) => it.follower.failed(retry_at),
+    });
+    if let Err(error) = done {
+        tracing::error!(topic = %partition.topic, partition = partition.index, %error,
+            "a follower's log could not be changed");
+    }
+    None
+}
+
+/// Appends the leader's batches as they are, as far as they are whole.
+fn append(
+    broker: &Broker,
+    partition: &Partition,
+    records: &Bytes,
+    fetch: &NextFetch,
+) -> Result<(), String> {
+    let mut len = 0;
+    while let Ok(batch) = BatchView::parse(&records[len..]) {
+        if len == 0 && batch.base_offset() < fetch.offset {
+            return Err(format!(
+                "a batch begins at {}, before {}",
+                batch.base_offset(),
+                fetch.offset
+            ));
+        }
+        if !batch.crc_is_valid() {
+            return Err(format!("the checksum of the batch at {} is wrong", batch.base_offset()));
+        }
+        len += batch.total_len();
+    }
+    if len == 0 {
+        return match records.is_empty() {
+            true => Ok(()),
+            false => Err("what came is no batch".into()),
+        };
+    }
+    let context = AppendContext {
+        origin: AppendOrigin::Replication,
+        ..AppendContext::coordinator(fetch.leader_epoch, broker.clock.wall_ms())
+    };
+    let appended = partition.log.append_with_offsets(&records[..len], &context);
+    appended.map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// High watermark and log start follow the leader's.
+fn follow_offsets(partition: &Partition, leaders_high_watermark: i64, leaders_log_start: i64) {
+    let log = &partition.log;
+    log.advance_high_watermark(high_watermark(log.log_end_offset(), leaders_high_watermark));
+    let start = leaders_log_start.min(log.high_watermark());
+    if start > log.log_start_offset()
+        && let Err(error) = log.delete_records(start)
+    {
+        tracing::warn!(topic = %partition.topic, partition = partition.index, %error,
+            "the log's start does not follow the leader's");
+    }
+}

@@ -1,0 +1,323 @@
+//! Fetches from one broker what it leads: all partitions in one request, one request at a time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use thalweg_replication::observer::Endpoint;
+use thalweg_replication::{EpochEnd, Epochs, Follower, LeaderOffset, NextFetch};
+use thalweg_wire::messages::fetch_request::{FetchPartition, FetchTopic, ReplicaState};
+use thalweg_wire::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
+use thalweg_wire::messages::{FetchRequest, FetchResponse, ListOffsetsRequest};
+use thalweg_wire::{ErrorCode, Uuid};
+use tokio::sync::Notify;
+
+use super::answer::{self, Found};
+use crate::broker::Broker;
+use crate::net::outgoing::{Outgoing, OutgoingError, Timeouts};
+use crate::partition::Partition;
+
+/// Timestamps that ask for a log's end and beginning.
+const LATEST: i64 = -1;
+const EARLIEST: i64 = -2;
+/// A fetch without a session.
+const NO_SESSION_EPOCH: i32 = -1;
+
+/// Topic and partition.
+pub(super) type Key = (Uuid, i32);
+
+/// What to ask for of a partition.
+type Due = (Key, NextFetch, Arc<Partition>);
+
+/// A partition that is fetched.
+#[derive(Debug)]
+pub(super) struct Followed {
+    pub(super) partition: Arc<Partition>,
+    pub(super) follower: Follower,
+}
+
+/// What is fetched from one broker.
+#[derive(Debug)]
+pub(crate) struct Fetcher {
+    leader: i32,
+    followed: Mutex<BTreeMap<Key, Followed>>,
+    /// There is something more to fetch.
+    news: Notify,
+    /// The last trouble that was said, so that it is said once.
+    said: Mutex<String>,
+}
+
+/// What a log says to its follower.
+pub(super) struct LogEpochs<'a>(pub(super) &'a Partition);
+
+impl Epochs for LogEpochs<'_> {
+    fn log_end(&self) -> i64 {
+        self.0.log.log_end_offset()
+    }
+
+    fn latest_epoch(&self) -> Option<i32> {
+        self.0.log.latest_epoch().map(|(epoch, _)| epoch)
+    }
+
+    fn end_of(&self, epoch: i32) -> Option<EpochEnd> {
+        let (epoch, end_offset) = self.0.log.end_offset_for_epoch(epoch)?;
+        Some(EpochEnd { epoch, end_offset })
+    }
+}
+
+impl Fetcher {
+    pub(super) fn new(leader: i32) -> Fetcher {
+        Fetcher { leader, followed: Mutex::default(), news: Notify::new(), said: Mutex::default() }
+    }
+
+    /// Fetches a partition in an epoch, from where its log ends.
+    pub(super) fn add(&self, topic: Uuid, partition: &Arc<Partition>, epoch: i32) {
+        let mut followed = self.followed.lock();
+        let known = followed.get(&(topic, partition.index));
+        let is_known = known.is_some_and(|it| {
+            it.follower.leader_epoch() == epoch && Arc::ptr_eq(&it.partition, partition)
+        });
+        if !is_known {
+            let follower = Follower::new(epoch, &LogEpochs(partition));
+            let partition = Arc::clone(partition);
+            followed.insert((topic, partition.index), Followed { partition, follower });
+            drop(followed);
+            self.news.notify_one();
+        }
+    }
+
+    pub(super) fn remove(&self, topic: Uuid, index: i32) {
+        self.followed.lock().remove(&(topic, index));
+    }
+
+    /// Changes what is known of a partition, if it is still fetched in that epoch.
+    pub(super) fn with<T>(
+        &self,
+        key: Key,
+        leader_epoch: i32,
+        change: impl FnOnce(&mut Followed) -> T,
+    ) -> Option<T> {
+        let mut followed = self.followed.lock();
+        let one = followed.get_mut(&key).filter(|it| it.follower.leader_epoch() == leader_epoch)?;
+        Some(change(one))
+    }
+
+    /// What to ask for now, and when there is more.
+    fn due(&self, now_ms: u64) -> (Vec<Due>, Option<u64>) {
+        let followed = self.followed.lock();
+        let mut wakes_at = None;
+        let mut due = Vec::with_capacity(followed.len());
+        // What an offline directory has is fetched by the next process.
+        for (key, it) in followed.iter().filter(|(_, it)| it.partition.log.dir().check().is_ok()) {
+            match it.follower.next_fetch(now_ms) {
+                Some(fetch) => due.push((*key, fetch, Arc::clone(&it.partition))),
+                None => {
+                    if let Some(at) = it.follower.retries_at() {
+                        wakes_at = Some(wakes_at.map_or(at, |other: u64| other.min(at)));
+                    }
+                }
+            }
+        }
+        (due, wakes_at)
+    }
+
+    /// Says what is wrong, once.
+    pub(super) fn say(&self, error: &dyn std::fmt::Display) {
+        let text = error.to_string();
+        let mut said = self.said.lock();
+        if *said != text {
+            tracing::warn!(leader = self.leader, error = text, "followers cannot fetch for now");
+            *said = text;
+        }
+    }
+}
+
+/// Fetches for as long as it is polled.
+pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
+    let client_id: Arc<str> = format!("broker-{}-fetcher-0", broker.node_id).into();
+    let mut connection: Option<(Endpoint, Outgoing)> = None;
+    // Where the next request begins, so that the last of many partitions are not always the last.
+    let mut turn = 0usize;
+    loop {
+        let now = broker.clock.monotonic_ms();
+        let (mut due, wakes_at) = fetcher.due(now);
+        if due.is_empty() {
+            connection = None;
+            let pause = wakes_at.map_or(Duration::from_secs(3_600), |at| {
+                Duration::from_millis(at.saturating_sub(now).max(1))
+            });
+            let _ = tokio::time::timeout(pause, fetcher.news.notified()).await;
+            continue;
+        }
+        let first = turn % due.len();
+        due.rotate_left(first);
+        turn = turn.wrapping_add(1);
+        let asked: BTreeMap<Key, NextFetch> = due.iter().map(|(key, it, _)| (*key, *it)).collect();
+        let request = request(&broker, &due);
+        drop(due);
+        let answer = match connect(&broker, fetcher.leader, &client_id, &mut connection).await {
+            Ok(connection) => connection.call(&request).await,
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(response) if response.error_code.is_ok() => {
+                take(&broker, &fetcher, asked, response, &mut connection).await;
+            }
+            Ok(response) => {
+                fetcher.say(&response.error_code);
+                answer::failed(&broker, &fetcher, &asked);
+            }
+            Err(error) => {
+                fetcher.say(&error);
+                connection = None;
+                answer::failed(&broker, &fetcher, &asked);
+            }
+        }
+    }
+}
+
+/// The connection to the leader, at its address of now.
+async fn connect<'a>(
+    broker: &Broker,
+    leader: i32,
+    client_id: &Arc<str>,
+    held: &'a mut Option<(Endpoint, Outgoing)>,
+) -> Result<&'a mut Outgoing, OutgoingError> {
+    let unknown = || {
+        let error = std::io::Error::other("the metadata knows no address of it");
+        OutgoingError::Connect(error)
+    };
+    let settings = broker.settings();
+    let image = broker.image();
+    let listener = settings.config.inter_broker_listener().0;
+    let registered = image.cluster.broker(leader).and_then(|it| it.endpoint(listener));
+    let registered = registered.ok_or_else(unknown)?;
+    let endpoint = Endpoint { host: registered.host.clone(), port: registered.port };
+    if held.as_ref().is_none_or(|(known, it)| *known != endpoint || !it.is_usable()) {
+        *held = None;
+        let timeout = u64::try_from(settings.config.replica_socket_timeout_ms()).unwrap_or(30_000);
+        let timeout = Duration::from_millis(timeout.max(1));
+        drop((settings, image));
+        let timeouts = Timeouts { connect: timeout, request: timeout };
+        let opened = Outgoing::open(&endpoint, client_id, timeouts).await?;
+        return Ok(&mut held.insert((endpoint, opened)).1);
+    }
+    held.as_mut().map(|(_, connection)| connection).ok_or_else(unknown)
+}
+
+/// Carries out what came: appends, cuts off, asks for where the leader's logs begin and end.
+async fn take(
+    broker: &Arc<Broker>,
+    fetcher: &Arc<Fetcher>,
+    asked: BTreeMap<Key, NextFetch>,
+    response: FetchResponse,
+    connection: &mut Option<(Endpoint, Outgoing)>,
+) {
+    let work = {
+        let (broker, fetcher) = (Arc::clone(broker), Arc::clone(fetcher));
+        move || answer::take(&broker, &fetcher, &asked, response)
+    };
+    let Ok(mut to_find) = tokio::task::spawn_blocking(work).await else {
+        broker.metrics.panics.add(1);
+        tracing::error!("what was fetched panicked; it is fetched again");
+        return;
+    };
+    // Few: who is out of range begins anew.
+    while let Some((key, leader_epoch, wanted)) = to_find.pop() {
+        let timestamp = if wanted == Wanted::Latest { LATEST } else { EARLIEST };
+        let found = match connection {
+            Some((_, connection)) => offset(broker, connection, key, leader_epoch, timestamp).await,
+            None => Err(ErrorCode::NETWORK_EXCEPTION),
+        };
+        let found = found.map(|offset| match wanted {
+            Wanted::Latest => LeaderOffset::Latest(offset),
+            Wanted::Earliest => LeaderOffset::Earliest(offset),
+        });
+        let (served, fetching) = (Arc::clone(broker), Arc::clone(fetcher));
+        let work = move || answer::found(&served, &fetching, Found { key, leader_epoch, found });
+        if let Ok(Some(next)) = tokio::task::spawn_blocking(work).await {
+            to_find.push(next);
+        }
+    }
+}
+
+/// What is to be known of a leader's log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Latest,
+    Earliest,
+}
+
+/// Where the leader's log ends or begins.
+async fn offset(
+    broker: &Broker,
+    connection: &mut Outgoing,
+    (topic_id, index): Key,
+    leader_epoch: i32,
+    timestamp: i64,
+) -> Result<i64, ErrorCode> {
+    let name = broker.image().topics.by_id(topic_id).map(|topic| topic.name.to_string());
+    let partition = ListOffsetsPartition {
+        partition_index: index,
+        current_leader_epoch: leader_epoch,
+        timestamp,
+        ..ListOffsetsPartition::default()
+    };
+    let request = ListOffsetsRequest {
+        replica_id: broker.node_id,
+        topics: vec![ListOffsetsTopic {
+            name: name.ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?,
+            partitions: vec![partition],
+            ..ListOffsetsTopic::default()
+        }],
+        ..ListOffsetsRequest::default()
+    };
+    let answer = connection.call(&request).await.map_err(|_| ErrorCode::NETWORK_EXCEPTION)?;
+    let topic = answer.topics.into_iter().next();
+    let answer = topic.and_then(|topic| topic.partitions.into_iter().next());
+    let answer = answer.ok_or(ErrorCode::UNKNOWN_SERVER_ERROR)?;
+    match answer.error_code {
+        ErrorCode::NONE => Ok(answer.offset),
+        code => Err(code),
+    }
+}
+
+fn request(broker: &Broker, due: &[Due]) -> FetchRequest {
+    let settings = broker.settings();
+    let config = &settings.config;
+    let mut topics: Vec<FetchTopic> = Vec::new();
+    for ((topic_id, index), fetch, partition) in due {
+        let asked = FetchPartition {
+            partition: *index,
+            current_leader_epoch: fetch.leader_epoch,
+            fetch_offset: fetch.offset,
+            last_fetched_epoch: fetch.last_epoch,
+            log_start_offset: partition.log.log_start_offset(),
+            partition_max_bytes: config.replica_fetch_max_bytes(),
+            ..FetchPartition::default()
+        };
+        match topics.last_mut() {
+            Some(topic) if topic.topic_id == *topic_id => topic.partitions.push(asked),
+            _ => topics.push(FetchTopic {
+                topic_id: *topic_id,
+                topic: partition.topic.to_string(),
+                partitions: vec![asked],
+                ..FetchTopic::default()
+            }),
+        }
+    }
+    FetchRequest {
+        replica_state: ReplicaState {
+            replica_id: broker.node_id,
+            replica_epoch: broker.epoch(),
+            ..ReplicaState::default()
+        },
+        max_wait_ms: config.replica_fetch_wait_max_ms(),
+        min_bytes: config.replica_fetch_min_bytes(),
+        max_bytes: config.replica_fetch_response_max_bytes(),
+        session_epoch: NO_SESSION_EPOCH,
+        topics,
+        ..FetchRequest::default()
+    }
+}

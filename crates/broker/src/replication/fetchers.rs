@@ -1,0 +1,45 @@
+//! Which partitions are fetched from which broker.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use thalweg_wire::Uuid;
+
+use super::fetcher::{Fetcher, run};
+use crate::broker::Broker;
+use crate::partition::Partition;
+
+/// One fetcher for each broker that leads something of which this one has a replica.
+#[derive(Debug, Default)]
+pub(crate) struct Fetchers {
+    by_leader: Mutex<BTreeMap<i32, Arc<Fetcher>>>,
+}
+
+impl Fetchers {
+    /// The metadata says something new of a partition that is here: it is fetched from its leader, or from nobody.
+    /// In the epoch in which it is fetched already nothing changes.
+    pub(crate) fn update(&self, broker: &Arc<Broker>, topic: Uuid, partition: &Arc<Partition>) {
+        let followed = partition.followed();
+        let mut by_leader = self.by_leader.lock();
+        for (id, fetcher) in by_leader.iter() {
+            if followed.is_none_or(|(leader, _)| leader != *id) {
+                fetcher.remove(topic, partition.index);
+            }
+        }
+        let Some((leader, epoch)) = followed else { return };
+        let fetcher = by_leader.entry(leader).or_insert_with(|| {
+            let fetcher = Arc::new(Fetcher::new(leader));
+            broker.spawn_until_stopped(run(Arc::clone(broker), Arc::clone(&fetcher)));
+            fetcher
+        });
+        fetcher.add(topic, partition, epoch);
+    }
+
+    /// A partition is not here any more.
+    pub(crate) fn remove(&self, topic: Uuid, index: i32) {
+        for fetcher in self.by_leader.lock().values() {
+            fetcher.remove(topic, index);
+        }
+    }
+}

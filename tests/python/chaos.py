@@ -1,0 +1,393 @@
+"""A cluster whose brokers are killed, stopped for seconds and restarted while clients write to it: Java's
+controllers, Java's brokers and Thalweg's.
+
+    chaos.py --binary THALWEG --jars FOLDER --scratch FOLDER [--java N] [--thalweg N] [--minutes N] [--seed N]
+
+Every record is unique, and the producers know which were acknowledged by all in-sync replicas. In the end all
+brokers live, and it must hold: what was acknowledged is there, once, at the offset that was acknowledged; no record is
+there twice; each producer's records of a partition are in their order; all replicas have the same bytes; the last
+faults are followed by progress. Nobody is brought down while another one is: two in-sync replicas always live.
+
+The seed decides the schedule, not how far the writers get meanwhile.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from ports import free
+from suite import check, eventually, same
+
+CLUSTER = "thalwegChaosClusterAAA"
+CONTROLLER = 100
+TOPIC = "chaos"
+PARTITIONS = 6
+PRODUCERS = 3
+MIN_ISR = 2
+# Session and lag are short, so that a minute has many elections.
+SETTINGS = {
+    "broker.session.timeout.ms": 3000,
+    "broker.heartbeat.interval.ms": 500,
+    "replica.lag.time.max.ms": 3000,
+    "replica.fetch.backoff.ms": 200,
+    "log.segment.bytes": 1 << 20,
+    "group.initial.rebalance.delay.ms": 0,
+    "offsets.topic.replication.factor": 3,
+    "num.network.threads": 2,
+    "num.io.threads": 3,
+}
+START_SECONDS = 90
+SETTLE_SECONDS = 120
+WAYS = ["kill"] * 3 + ["stop"] * 2 + ["term"] * 2 + ["move"]
+
+
+class Node:
+    """One process of the cluster."""
+
+    def __init__(self, cluster, node_id, kind):
+        self.cluster, self.id, self.kind = cluster, node_id, kind
+        self.dir = cluster.scratch / f"node-{node_id}"
+        self.port = free()
+        self.process = None
+        self.log = (cluster.scratch / f"node-{node_id}.log").open("ab")
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.port}"
+
+    def configure(self):
+        controller = self.cluster.controller
+        is_controller = self is controller
+        listener = "CONTROLLER" if is_controller else "PLAINTEXT"
+        settings = dict(SETTINGS) | {
+            "process.roles": "controller" if is_controller else "broker",
+            "node.id": self.id,
+            "controller.quorum.voters": f"{controller.id}@{controller.address}",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"{listener}://{self.address}",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "log.dirs": self.dir,
+        }
+        self.config = self.cluster.scratch / f"node-{self.id}.properties"
+        self.config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        if self.kind == "java":
+            command = ["format", "-t", CLUSTER, "-c", str(self.config)]
+            if is_controller:
+                for feature in ["transaction.version", "share.version", "streams.version"]:
+                    command += ["--feature", f"{feature}=0"]
+            self.cluster.java(["kafka.tools.StorageTool", *command], 128)
+
+    def start(self):
+        if self.kind == "java":
+            command = self.cluster.java_command(["kafka.Kafka", str(self.config)], 256)
+        else:
+            command = [self.cluster.binary, "serve", "--config", str(self.config)]
+        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def is_running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def end(self, number, seconds):
+        self.signal(number)
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Cluster:
+    def __init__(self, options):
+        self.binary, self.jars = options.binary, options.jars
+        self.scratch = pathlib.Path(options.scratch).absolute()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        self.scratch.mkdir(parents=True)
+        self.controller = Node(self, CONTROLLER, "java")
+        kinds = ["java"] * options.java + ["thalweg"] * options.thalweg
+        self.brokers = [Node(self, at + 1, kind) for at, kind in enumerate(kinds)]
+        self.replicas = min(3, len(self.brokers))
+        self.bootstrap = ",".join(node.address for node in self.brokers)
+
+    def java_command(self, args, mib):
+        return [
+            "java", f"-Xmx{mib}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+            "-cp", f"{self.jars}/*", *args,
+        ]  # fmt: skip
+
+    def java(self, args, mib):
+        subprocess.run(self.java_command(args, mib), check=True, capture_output=True, timeout=START_SECONDS)
+
+    def start(self):
+        for node in [self.controller, *self.brokers]:
+            node.configure()
+            node.start()
+        self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        eventually("all brokers", START_SECONDS, lambda: len(self.known()) == len(self.brokers))
+        topic = NewTopic(
+            TOPIC, PARTITIONS, self.replicas, config={"min.insync.replicas": str(MIN_ISR), "retention.ms": "-1"}
+        )
+        self.admin.create_topics([topic])[TOPIC].result(30)
+
+    def known(self):
+        try:
+            return self.admin.list_topics(timeout=5).brokers
+        except Exception:
+            return {}
+
+    def partitions(self):
+        try:
+            topics = self.admin.list_topics(timeout=5).topics
+        except Exception:
+            return {}
+        return topics[TOPIC].partitions if TOPIC in topics else {}
+
+    def in_sync(self):
+        found = self.partitions()
+        return len(found) == PARTITIONS and all(
+            len(partition.isrs) == self.replicas and partition.leader > 0 for partition in found.values()
+        )
+
+    def elect(self):
+        """Preferred leaders lead again: nobody dies."""
+        from confluent_kafka import ElectionType
+
+        wanted = [TopicPartition(TOPIC, partition) for partition in range(PARTITIONS)]
+        try:
+            self.admin.elect_leaders(ElectionType.PREFERRED, wanted).result(30)
+        except Exception as error:
+            print(f"chaos: no election: {error}", flush=True)
+
+    def stop(self):
+        for node in [*self.brokers, self.controller]:
+            if node.is_running():
+                node.signal(signal.SIGCONT)
+                node.process.kill()
+                node.process.wait()
+
+
+class Writer(threading.Thread):
+    """A producer whose records say who wrote them, where, and as which."""
+
+    def __init__(self, cluster, name, seed):
+        super().__init__(daemon=True)
+        self.name = name
+        self.rng = random.Random(seed)
+        self.producer = Producer({
+            "bootstrap.servers": cluster.bootstrap,
+            "enable.idempotence": True,
+            "acks": "all",
+            "linger.ms": 2,
+            "compression.type": self.rng.choice(["none", "lz4", "zstd"]),
+            "message.timeout.ms": 300_000,
+            "metadata.max.age.ms": 60_000,
+        })  # fmt: skip
+        self.acknowledged = collections.defaultdict(dict)
+        self.failed = []
+        self.next = [0] * PARTITIONS
+        self.is_over = threading.Event()
+
+    def run(self):
+        while not self.is_over.is_set():
+            for _ in range(self.rng.randrange(1, 40)):
+                self.write(self.rng.randrange(PARTITIONS))
+            self.producer.poll(0)
+            time.sleep(0.01)
+
+    def write(self, partition):
+        at = self.next[partition]
+        value = f"{self.name}:{partition}:{at}".encode()
+
+        def told(error, message):
+            if error is None:
+                self.acknowledged[partition][at] = message.offset()
+            else:
+                self.failed.append((partition, at, str(error)))
+
+        try:
+            self.producer.produce(TOPIC, value, partition=partition, callback=told)
+            self.next[partition] += 1
+        except BufferError:
+            self.producer.poll(0.1)
+
+    def finish(self):
+        self.is_over.set()
+        self.join()
+        left = self.producer.flush(SETTLE_SECONDS)
+        check(left == 0, f"{self.name}: {left} records are neither acknowledged nor refused")
+
+    def count(self):
+        return sum(len(partition) for partition in self.acknowledged.values())
+
+
+def bring_down(cluster, rng, way):
+    """One broker fails in one way, and is back at the end of this."""
+    node = rng.choice(cluster.brokers)
+    print(f"chaos: {way} {node.kind} {node.id}", flush=True)
+    if way == "move":
+        cluster.elect()
+        return
+    if way == "stop":
+        node.signal(signal.SIGSTOP)
+        time.sleep(rng.uniform(0.5, 6))
+        node.signal(signal.SIGCONT)
+        return
+    node.end(signal.SIGKILL if way == "kill" else signal.SIGTERM, 60)
+    time.sleep(rng.uniform(0, 4))
+    node.start()
+
+
+def read_all(cluster):
+    """Every record of the topic by partition: offset and value."""
+    consumer = Consumer({
+        "bootstrap.servers": cluster.bootstrap,
+        "group.id": "reader",
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+    })  # fmt: skip
+    ends = {}
+    for partition in range(PARTITIONS):
+        _, ends[partition] = consumer.get_watermark_offsets(TopicPartition(TOPIC, partition), timeout=30)
+    consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(PARTITIONS)])
+    found = {partition: [] for partition in range(PARTITIONS)}
+    deadline = time.monotonic() + SETTLE_SECONDS
+
+    def is_over():
+        return all(
+            end == 0 or (found[partition] and found[partition][-1][0] >= end - 1) for partition, end in ends.items()
+        )
+
+    while not is_over():
+        check(time.monotonic() < deadline, f"not all of {ends} can be read")
+        for message in consumer.consume(10_000, 1):
+            check(message.error() is None, f"{message.error()}")
+            found[message.partition()].append((message.offset(), message.value().decode()))
+    consumer.close()
+    return found
+
+
+def verify(found, writers):
+    by_name = {writer.name: writer for writer in writers}
+    for partition, records in found.items():
+        at = {}
+        last = {}
+        previous = -1
+        for offset, value in records:
+            check(offset > previous, f"partition {partition}: offset {offset} behind {previous}")
+            previous = offset
+            check(value not in at, f"{value} is there twice, at {at.get(value)} and {offset}")
+            at[value] = offset
+            name, of, number = value.split(":")
+            same(f"partition of {value}", str(partition), of)
+            check(int(number) > last.get(name, -1), f"{value} behind {last.get(name)}: out of order")
+            last[name] = int(number)
+        for name, writer in by_name.items():
+            for number, offset in writer.acknowledged[partition].items():
+                value = f"{name}:{partition}:{number}"
+                check(value in at, f"{value} was acknowledged at {offset} and is lost")
+                if offset >= 0:
+                    same(f"offset of {value}", offset, at[value])
+
+
+def replica(node, partition):
+    """The bytes of a replica, without the room that Java makes ahead."""
+    segments = sorted((node.dir / f"{TOPIC}-{partition}").glob("*.log"))
+    return b"".join(segment.read_bytes().rstrip(b"\0") for segment in segments)
+
+
+def compare(cluster):
+    for partition, told in cluster.partitions().items():
+        nodes = [node for node in cluster.brokers if node.id in told.replicas]
+
+        def are_same():
+            first, *others = (replica(node, partition) for node in nodes)
+            return all(other == first for other in others)
+
+        eventually(f"the same bytes in all replicas of {TOPIC}-{partition}", SETTLE_SECONDS, are_same)
+
+
+def millis(since):
+    return round((time.monotonic() - since) * 1000)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--jars", required=True)
+    parser.add_argument("--scratch", required=True)
+    parser.add_argument("--java", type=int, default=1)
+    parser.add_argument("--thalweg", type=int, default=2)
+    parser.add_argument("--minutes", type=float, default=1)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    cluster = Cluster(options)
+    ways, faults = [], collections.Counter()
+    began = time.monotonic()
+    try:
+        cluster.start()
+        writers = [Writer(cluster, f"w{at}", options.seed + at) for at in range(PRODUCERS)]
+        for writer in writers:
+            writer.start()
+        end = time.monotonic() + 60 * options.minutes
+        while time.monotonic() < end:
+            time.sleep(rng.uniform(0.5, 3))
+            ways = ways or rng.sample(WAYS, len(WAYS))
+            way = ways.pop()
+            bring_down(cluster, rng, way)
+            faults[way] += 1
+            for node in cluster.brokers:
+                check(node.is_running(), f"{node.kind} {node.id} has ended by itself: see {node.log.name}")
+            # Two replicas are to be in sync before the next one fails.
+            eventually("all replicas in sync again", SETTLE_SECONDS, cluster.in_sync)
+        faulty_ms = millis(began)
+        before = sum(writer.count() for writer in writers)
+        eventually("progress after the last fault", SETTLE_SECONDS, lambda: sum(w.count() for w in writers) > before)
+        for writer in writers:
+            writer.finish()
+        refused = [failure for writer in writers for failure in writer.failed]
+        check(not refused, f"{len(refused)} records were refused, the first: {refused[:1]}")
+        eventually("all replicas in sync", SETTLE_SECONDS, cluster.in_sync)
+        found = read_all(cluster)
+        verify(found, writers)
+        print(f"pass chaos.acknowledged-once {faulty_ms} # {sum(faults.values())} faults", flush=True)
+        compare(cluster)
+        print(f"pass chaos.same-bytes {millis(began) - faulty_ms}", flush=True)
+        result = {
+            "seed": options.seed,
+            "java": options.java,
+            "thalweg": options.thalweg,
+            "minutes": options.minutes,
+            "faults": dict(faults),
+            "acknowledged": sum(writer.count() for writer in writers),
+            "read": sum(len(records) for records in found.values()),
+            "violations": 0,
+        }
+        print("chaos:", json.dumps(result), flush=True)
+    except Exception as error:
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        print(f"fail chaos.run {millis(began)}: seed {options.seed}: {why}; see {cluster.scratch}", flush=True)
+        traceback.print_exc()
+        return 1
+    finally:
+        cluster.stop()
+    shutil.rmtree(cluster.scratch, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+//! A cluster of Java's controllers and brokers and of Thalweg's, whose brokers fail while clients write
+//! (`tests/python/chaos.py`): half a minute within the client suites, as long as is wanted by command.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::setup::{self, Tools};
+
+/// Brokers of each kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Brokers {
+    pub java: u32,
+    pub thalweg: u32,
+}
+
+/// Those of the client suites.
+pub const MIXED: Brokers = Brokers { java: 1, thalweg: 2 };
+/// How long they fail there.
+pub const SHORT_MINUTES: &str = "0.6";
+
+/// The suite's program, for one seed.
+pub fn command(
+    tools: &Tools,
+    binary: &Path,
+    scratch: &Path,
+    seed: u64,
+    brokers: Brokers,
+    minutes: &str,
+) -> Command {
+    let mut command = Command::new(&tools.python);
+    command.arg(tools.root.join("tests/python/chaos.py"));
+    command.arg("--binary").arg(binary).arg("--jars").arg(&tools.jars);
+    command.arg("--scratch").arg(scratch).args(["--seed", &seed.to_string()]);
+    command.args(["--java", &brokers.java.to_string()]);
+    command.args(["--thalweg", &brokers.thalweg.to_string(), "--minutes", minutes]);
+    command
+}
+
+/// Runs one seed for so many minutes.
+pub fn run(
+    tools: &Tools,
+    binary: &Path,
+    minutes: &str,
+    seed: u64,
+    brokers: Brokers,
+) -> Result<(), String> {
+    let scratch = tools.root.join("target/chaos");
+    setup::remove(&scratch)?;
+    let mut command = command(tools, binary, &scratch, seed, brokers, minutes);
+    let status = command.stdin(Stdio::null()).status();
+    let status = status.map_err(|e| format!("{}: {e}", tools.python.display()))?;
+    let again = format!("THALWEG_SEED_BASE={seed} runs it again");
+    if status.success() { Ok(()) } else { Err(format!("chaos: {status}; {again}")) }
+}
