@@ -1,6 +1,7 @@
 //! DeleteRecords: moves the start of partitions.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use thalweg_log::LogDir;
 use thalweg_metadata::controller::is_internal_topic;
@@ -9,8 +10,10 @@ use thalweg_wire::messages::delete_records_response::{
     DeleteRecordsPartitionResult, DeleteRecordsTopicResult,
 };
 use thalweg_wire::messages::{DeleteRecordsRequest, DeleteRecordsResponse};
+use tokio::time::Instant;
 
 use crate::api::request::Context;
+use crate::partition::Partition;
 
 /// "Up to the high watermark."
 const HIGH_WATERMARK: i64 = -1;
@@ -22,6 +25,9 @@ pub(super) async fn handle(
     context: Context,
     request: DeleteRecordsRequest,
 ) -> DeleteRecordsResponse {
+    let time = Duration::from_millis(u64::try_from(request.timeout_ms).unwrap_or(0));
+    let deadline = Instant::now() + time;
+    let mut waited: Vec<(Place, Arc<Partition>, i64)> = Vec::new();
     let mut topics = Vec::with_capacity(request.topics.len());
     // Which partitions of the answer have their log in which directory.
     let mut changed: Vec<(Arc<LogDir>, Vec<Place>)> = Vec::new();
@@ -30,8 +36,12 @@ pub(super) async fn handle(
         for wanted in topic.partitions {
             let result = delete(&context, &topic.name, wanted.partition_index, wanted.offset).await;
             partitions.push(match result {
-                Ok((low_watermark, dir)) => {
+                Ok((low_watermark, partition)) => {
                     let at = (topics.len(), partitions.len());
+                    let dir = Arc::clone(partition.log.dir());
+                    if !partition.is_alone() {
+                        waited.push((at, partition, low_watermark));
+                    }
                     match changed.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &dir)) {
                         Some((_, places)) => places.push(at),
                         None => changed.push((dir, vec![at])),
@@ -61,6 +71,17 @@ pub(super) async fn handle(
             }
         }
     }
+    // Nobody can read any more what is gone once all replicas have heard of it.
+    for ((topic, partition), deleted, offset) in waited {
+        let result = &mut topics[topic].partitions[partition];
+        if result.error_code.is_err() {
+            continue;
+        }
+        match deleted.wait_deleted(offset, deadline).await {
+            Ok(low_watermark) => result.low_watermark = low_watermark,
+            Err(error_code) => *result = refused(result.partition_index, error_code),
+        }
+    }
     DeleteRecordsResponse { topics, ..Default::default() }
 }
 
@@ -88,7 +109,7 @@ async fn delete(
     topic: &str,
     index: i32,
     offset: i64,
-) -> Result<(i64, Arc<LogDir>), ErrorCode> {
+) -> Result<(i64, Arc<Partition>), ErrorCode> {
     let (partition, may_delete) = {
         let table = context.broker.topics();
         let known = table.by_name(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
@@ -117,5 +138,5 @@ async fn delete(
         .await
         .map_err(|_| ErrorCode::UNKNOWN_SERVER_ERROR)?
         .map_err(|error| error.code())?;
-    Ok((start, Arc::clone(partition.log.dir())))
+    Ok((start, partition))
 }

@@ -12,6 +12,7 @@ mod read;
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -22,6 +23,7 @@ use thalweg_replication::{
     Settings,
 };
 use thalweg_wire::ErrorCode;
+use tokio::sync::Notify;
 
 pub(crate) use append::{
     AppendFailure, AppendLater, AppendNow, AppendResults, Appended, Appending, SubmittedOwn, Wakes,
@@ -83,6 +85,8 @@ struct Waiting {
     delayed: DelayedProduceList,
     /// Fetches of other replicas, which wait for what is appended.
     replicas: WakeList,
+    /// A replica has said where its log starts.
+    starts_told: Notify,
     listener: Mutex<Option<Weak<dyn HighWatermarkListener>>>,
 }
 
@@ -297,7 +301,43 @@ impl Partition {
             self.with_context(&image, |now| replica.fetched(fetched, now))
         };
         self.carry_out(outcome?);
+        if let Some(waiting) = self.waiting() {
+            waiting.starts_told.notify_waiters();
+        }
         Ok(())
+    }
+
+    /// The lowest start of all replicas' logs whose brokers live; `None` if this broker does not lead.
+    fn low_watermark(&self) -> Option<i64> {
+        let image = self.shared.image.load();
+        let replica = self.replica.lock();
+        self.with_context(&image, |now| replica.low_watermark(now))
+    }
+
+    /// Waits until all replicas whose brokers live begin at `offset` or behind it (Kafka's DelayedDeleteRecords); gives
+    /// the lowest start of them.
+    ///
+    /// # Errors
+    /// REQUEST_TIMED_OUT, or what says that this broker does not lead.
+    pub(crate) async fn wait_deleted(
+        &self,
+        offset: i64,
+        deadline: tokio::time::Instant,
+    ) -> Result<i64, ErrorCode> {
+        loop {
+            let told = self.waiting.get_or_init(Box::default).starts_told.notified();
+            match self.low_watermark() {
+                None => return Err(self.not_led_code()),
+                Some(lowest) if lowest >= offset => return Ok(lowest),
+                Some(_) => {}
+            }
+            // Whoever is fenced meanwhile is waited for no more, of which nobody tells.
+            let look_again = tokio::time::Instant::now() + Duration::from_millis(500);
+            let _ = tokio::time::timeout_at(deadline.min(look_again), told).await;
+            if tokio::time::Instant::now() >= deadline {
+                return Err(ErrorCode::REQUEST_TIMED_OUT);
+            }
+        }
     }
 
     /// By the clock: who has not caught up for too long leaves the ISR, and who only held the high watermark back does
@@ -486,8 +526,6 @@ impl Partition {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use thalweg_log::testing::{BatchSpec, TempDir};
     use thalweg_log::{AppendWaiter, CreateRequest, LogConfig, LogManager, ManagerConfig};
     use thalweg_wire::Uuid;

@@ -162,15 +162,23 @@ fn append(
 ) -> Result<(), String> {
     let mut len = 0;
     while let Ok(batch) = BatchView::parse(&records[len..]) {
-        if len == 0 && batch.base_offset() < fetch.offset {
-            return Err(format!(
-                "a batch begins at {}, before {}",
-                batch.base_offset(),
-                fetch.offset
-            ));
+        let base_offset = batch.base_offset();
+        if len == 0 && base_offset < fetch.offset {
+            // Where records were deleted, the leader's log begins in the middle of a batch, of which there is only the
+            // whole: an empty log begins with it.
+            let log = &partition.log;
+            let is_empty = log.log_start_offset() == log.log_end_offset();
+            if !is_empty || batch.next_offset() <= fetch.offset {
+                return Err(format!("a batch begins at {base_offset}, before {}", fetch.offset));
+            }
+            let now_ms = broker.clock.wall_ms();
+            broker
+                .logs
+                .truncate_fully_and_start_at(log, base_offset, Some(base_offset), now_ms)
+                .map_err(|error| error.to_string())?;
         }
         if !batch.crc_is_valid() {
-            return Err(format!("the checksum of the batch at {} is wrong", batch.base_offset()));
+            return Err(format!("the checksum of the batch at {base_offset} is wrong"));
         }
         len += batch.total_len();
     }
