@@ -5,8 +5,9 @@ controllers, Java's brokers and Thalweg's.
 
 Every record is unique, and the producers know which were acknowledged by all in-sync replicas. In the end all
 brokers live, and it must hold: what was acknowledged is there, once, at the offset that was acknowledged; no record is
-there twice; each producer's records of a partition are in their order; all replicas have the same bytes; the last
-faults are followed by progress. Nobody is brought down while another one is: two in-sync replicas always live.
+there twice; each producer's records of a partition are in their order; what a consumer read meanwhile is what is
+there; all replicas have the same bytes; the last faults are followed by progress. Nobody is brought down while
+another one is: two in-sync replicas always live.
 
 The seed decides the schedule, not how far the writers get meanwhile.
 """
@@ -24,7 +25,7 @@ import threading
 import time
 import traceback
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from ports import free
@@ -49,6 +50,8 @@ SETTINGS = {
     "num.io.threads": 3,
 }
 START_SECONDS = 90
+# A little more than broker.session.timeout.ms.
+SESSION_SECONDS = 3.5
 SETTLE_SECONDS = 120
 WAYS = ["kill"] * 3 + ["stop"] * 2 + ["term"] * 2 + ["move"]
 
@@ -105,10 +108,12 @@ class Node:
     def end(self, number, seconds):
         self.signal(number)
         try:
-            self.process.wait(seconds)
+            code = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            raise AssertionError(f"{self.kind} {self.id} does not stop within {seconds} s") from None
+        if number == signal.SIGTERM:
+            # Java ends by the signal that it heard.
+            check(code in (0, 143), f"{self.kind} {self.id} ended with {code}")
 
 
 class Cluster:
@@ -169,8 +174,10 @@ class Cluster:
         wanted = [TopicPartition(TOPIC, partition) for partition in range(PARTITIONS)]
         try:
             self.admin.elect_leaders(ElectionType.PREFERRED, wanted).result(30)
-        except Exception as error:
+        except KafkaException as error:
             print(f"chaos: no election: {error}", flush=True)
+            return False
+        return True
 
     def stop(self):
         for node in [*self.brokers, self.controller]:
@@ -234,31 +241,70 @@ class Writer(threading.Thread):
         return sum(len(partition) for partition in self.acknowledged.values())
 
 
+class Reader(threading.Thread):
+    """A consumer that reads along: what it was given stays what it was."""
+
+    def __init__(self, cluster):
+        super().__init__(daemon=True)
+        self.consumer = reader(cluster, "along")
+        self.consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(PARTITIONS)])
+        self.seen = {}
+        self.is_over = threading.Event()
+
+    def run(self):
+        while not self.is_over.is_set():
+            for message in self.consumer.consume(5_000, 0.2):
+                if message.error() is None:
+                    self.note(message)
+
+    def note(self, message):
+        place = (message.partition(), message.offset())
+        # It may be given what it had, not something else.
+        if self.seen.setdefault(place, message.value()) != message.value():
+            self.seen[place] = None
+
+    def finish(self, found):
+        self.is_over.set()
+        self.join()
+        self.consumer.close()
+        final = {(p, offset): value.encode() for p, records in found.items() for offset, value in records}
+        for place, value in self.seen.items():
+            same(f"what was read at {place} and what is there", value, final.get(place))
+        check(self.seen, "nothing was read meanwhile")
+
+
+def reader(cluster, group):
+    return Consumer({
+        "bootstrap.servers": cluster.bootstrap,
+        "group.id": group,
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+    })  # fmt: skip
+
+
 def bring_down(cluster, rng, way):
-    """One broker fails in one way, and is back at the end of this."""
+    """One broker fails in one way, and is back at the end of this. Says whether it did."""
     node = rng.choice(cluster.brokers)
+    check(node.is_running(), f"{node.kind} {node.id} has ended by itself: see {node.log.name}")
     print(f"chaos: {way} {node.kind} {node.id}", flush=True)
     if way == "move":
-        cluster.elect()
-        return
+        return cluster.elect()
     if way == "stop":
         node.signal(signal.SIGSTOP)
         time.sleep(rng.uniform(0.5, 6))
         node.signal(signal.SIGCONT)
-        return
+        return True
     node.end(signal.SIGKILL if way == "kill" else signal.SIGTERM, 60)
     time.sleep(rng.uniform(0, 4))
     node.start()
+    # Until its session is over the metadata may not say that it was away. The next one fails when it has come back.
+    time.sleep(SESSION_SECONDS)
+    return True
 
 
 def read_all(cluster):
     """Every record of the topic by partition: offset and value."""
-    consumer = Consumer({
-        "bootstrap.servers": cluster.bootstrap,
-        "group.id": "reader",
-        "enable.auto.commit": False,
-        "auto.offset.reset": "earliest",
-    })  # fmt: skip
+    consumer = reader(cluster, "reader")
     ends = {}
     for partition in range(PARTITIONS):
         _, ends[partition] = consumer.get_watermark_offsets(TopicPartition(TOPIC, partition), timeout=30)
@@ -310,8 +356,12 @@ def replica(node, partition):
 
 
 def compare(cluster):
-    for partition, told in cluster.partitions().items():
+    found = cluster.partitions()
+    same("partitions", PARTITIONS, len(found))
+    for partition, told in found.items():
         nodes = [node for node in cluster.brokers if node.id in told.replicas]
+        same(f"replicas of {partition}", cluster.replicas, len(nodes))
+        check(replica(nodes[0], partition), f"partition {partition} of {nodes[0].id} has no bytes")
 
         def are_same():
             first, *others = (replica(node, partition) for node in nodes)
@@ -341,19 +391,20 @@ def main():
     try:
         cluster.start()
         writers = [Writer(cluster, f"w{at}", options.seed + at) for at in range(PRODUCERS)]
-        for writer in writers:
-            writer.start()
+        along = Reader(cluster)
+        for thread in [*writers, along]:
+            thread.start()
         end = time.monotonic() + 60 * options.minutes
         while time.monotonic() < end:
             time.sleep(rng.uniform(0.5, 3))
             ways = ways or rng.sample(WAYS, len(WAYS))
             way = ways.pop()
-            bring_down(cluster, rng, way)
-            faults[way] += 1
+            faults[way] += bring_down(cluster, rng, way)
             for node in cluster.brokers:
                 check(node.is_running(), f"{node.kind} {node.id} has ended by itself: see {node.log.name}")
             # Two replicas are to be in sync before the next one fails.
             eventually("all replicas in sync again", SETTLE_SECONDS, cluster.in_sync)
+            check(all(thread.is_alive() for thread in [*writers, along]), "a client has ended")
         faulty_ms = millis(began)
         before = sum(writer.count() for writer in writers)
         eventually("progress after the last fault", SETTLE_SECONDS, lambda: sum(w.count() for w in writers) > before)
@@ -364,6 +415,7 @@ def main():
         eventually("all replicas in sync", SETTLE_SECONDS, cluster.in_sync)
         found = read_all(cluster)
         verify(found, writers)
+        along.finish(found)
         print(f"pass chaos.acknowledged-once {faulty_ms} # {sum(faults.values())} faults", flush=True)
         compare(cluster)
         print(f"pass chaos.same-bytes {millis(began) - faulty_ms}", flush=True)

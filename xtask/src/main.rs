@@ -46,7 +46,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak groups [SEEDS [FILE]] the same of the group coordinator's state machines
   soak cluster [SEEDS [FILE]] the same of replication: a partition on brokers that fail
   chaos [--minutes N] [--java N] [--thalweg N]
-                            a cluster of both makes whose brokers fail while clients write [60, 1, 2]
+                            a cluster of both makes whose brokers fail while clients write [60, 1, 2];
+                            THALWEG_SEED_BASE=N runs a seed again
   soak kills [MINUTES]      a broker that is killed in all that it does [60]; THALWEG_SEED_BASE=N and
                             0 minutes repeat a seed
   soak mixed [MINUTES]      clients of many makes in one group, killed, paused and restarted, with each
@@ -180,6 +181,9 @@ fn chaos(root: &Path, args: &[&str]) -> Result<(), String> {
             "--thalweg" => brokers.thalweg = number()?,
             _ => return Err(format!("chaos: there is no {name}")),
         }
+    }
+    if brokers.java.saturating_add(brokers.thalweg) < 3 {
+        return Err("chaos: three replicas need three brokers".into());
     }
     let tools = setup::run(root)?;
     chaos::run(&tools, &test::build(&tools)?, minutes, test::seed_of_commit(root)?, brokers)

@@ -35,6 +35,8 @@ pub struct AppendContext {
     pub transaction_verified: bool,
     /// `transaction.version` of a marker's sender; 0 for data.
     pub transaction_version: i16,
+    /// Where a follower's log ended when it asked for these batches: they are refused if it ends elsewhere now.
+    pub expected_end: Option<i64>,
 }
 
 impl AppendContext {
@@ -47,6 +49,16 @@ impl AppendContext {
             log_append_time: -1,
             transaction_verified: true,
             transaction_version: 0,
+            expected_end: None,
+        }
+    }
+
+    /// For what a follower has fetched in a leader epoch, from where its log ended.
+    pub fn replication(leader_epoch: i32, expected_end: i64, now_ms: i64) -> AppendContext {
+        AppendContext {
+            origin: AppendOrigin::Replication,
+            expected_end: Some(expected_end),
+            ..Self::client(leader_epoch, now_ms)
         }
     }
 
@@ -383,7 +395,9 @@ impl Log {
                 }
                 let base = batch.base_offset();
                 if shape.len == 0 {
-                    if base < end_offset {
+                    if base < end_offset
+                        || context.expected_end.is_some_and(|end| end != end_offset)
+                    {
                         return Err(AppendError::UnexpectedOffset {
                             topic: self.topic.clone(),
                             partition: self.partition,

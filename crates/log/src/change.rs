@@ -355,6 +355,26 @@ impl Log {
         truncated
     }
 
+    /// The same for a follower in a leader epoch; `None`, and nothing is done, if this broker is that no more: what was
+    /// decided for one leader must not take what another one, or this broker, has appended since.
+    ///
+    /// For logs of a manager use [`crate::LogManager::truncate_follower`].
+    pub fn truncate_as_follower(
+        &self,
+        offset: i64,
+        leader_epoch: i32,
+        now_ms: i64,
+    ) -> Result<Option<bool>, StorageError> {
+        let _change = self.lock_change();
+        let turn = self.wait_turn();
+        let truncated = match self.cut_as_follower(leader_epoch) {
+            Some(_cut) => self.truncate_in(&turn, offset.max(0), now_ms).map(Some),
+            None => Ok(None),
+        };
+        turn.pass_on();
+        truncated
+    }
+
     fn truncate_in(&self, turn: &Turn<'_>, offset: i64, now_ms: i64) -> Result<bool, StorageError> {
         self.home.dir.check()?;
         if self.is_closed() {
@@ -464,6 +484,27 @@ impl Log {
         let _change = self.lock_change();
         let turn = self.wait_turn();
         let replaced = self.replace_all(&turn, offset.max(0), log_start_offset, now_ms);
+        turn.pass_on();
+        replaced
+    }
+
+    /// The same for a follower in a leader epoch; says whether this broker still was that.
+    ///
+    /// For logs of a manager use [`crate::LogManager::begin_follower_at`].
+    pub fn begin_as_follower_at(
+        &self,
+        offset: i64,
+        leader_epoch: i32,
+        now_ms: i64,
+    ) -> Result<bool, StorageError> {
+        let _change = self.lock_change();
+        let turn = self.wait_turn();
+        let replaced = match self.cut_as_follower(leader_epoch) {
+            Some(_cut) => {
+                self.replace_all(&turn, offset.max(0), Some(offset.max(0)), now_ms).map(|()| true)
+            }
+            None => Ok(false),
+        };
         turn.pass_on();
         replaced
     }

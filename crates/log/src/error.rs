@@ -148,9 +148,9 @@ pub enum AppendError {
         /// The newest one seen.
         current: i32,
     },
-    /// Batches that keep their offsets begin before the log's end.
+    /// Batches that keep their offsets begin before the log's end, or were asked for when it ended elsewhere.
     #[error(
-        "append to {topic}-{partition}: first offset {first} is before the log's end {log_end_offset}"
+        "append to {topic}-{partition}: batches from {first} on do not belong at the log's end {log_end_offset}"
     )]
     UnexpectedOffset {
         /// Topic.

@@ -199,6 +199,34 @@ impl LogManager {
         failure.map_or(Ok(()), Err)
     }
 
+    /// Cuts a follower's log off ([`Log::truncate_as_follower`]), with its checkpoints.
+    pub fn truncate_follower(
+        &self,
+        log: &Log,
+        offset: i64,
+        leader_epoch: i32,
+        now_ms: i64,
+    ) -> Result<(), StorageError> {
+        match log.truncate_as_follower(offset, leader_epoch, now_ms)? {
+            Some(true) => self.checkpoint_dir(log.dir()),
+            Some(false) | None => Ok(()),
+        }
+    }
+
+    /// Begins a follower's log again elsewhere ([`Log::begin_as_follower_at`]), with its checkpoints.
+    pub fn begin_follower_at(
+        &self,
+        log: &Log,
+        offset: i64,
+        leader_epoch: i32,
+        now_ms: i64,
+    ) -> Result<(), StorageError> {
+        match log.begin_as_follower_at(offset, leader_epoch, now_ms)? {
+            true => self.checkpoint_dir(log.dir()),
+            false => Ok(()),
+        }
+    }
+
     /// Begins a log again elsewhere ([`Log::truncate_fully_and_start_at`]), with its checkpoints.
     pub fn truncate_fully_and_start_at(
         &self,

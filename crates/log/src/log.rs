@@ -128,6 +128,8 @@ pub struct Log {
     pub(crate) home: Arc<Home>,
     config: RwLock<Arc<LogConfig>>,
     change: Mutex<()>,
+    /// Held while a follower cuts its log off, and while the role changes.
+    pub(crate) cutting: Mutex<()>,
     writer: Mutex<Writer>,
     pub(crate) queue: Queue,
     /// Appends whose answers wait for a flush.
@@ -210,6 +212,7 @@ impl Log {
             home: loaded.home,
             config: RwLock::new(loaded.config),
             change: Mutex::new(()),
+            cutting: Mutex::new(()),
             writer: Mutex::new(writer),
             queue: Queue::default(),
             unflushed: Mutex::default(),

@@ -1,5 +1,7 @@
 //! What a broker is to a partition, and which appends that allows.
 
+use parking_lot::MutexGuard;
+
 use crate::append::AppendContext;
 use crate::error::AppendError;
 use crate::log::Log;
@@ -47,7 +49,10 @@ impl Log {
     /// This broker leads from where the log ends now on: to be called before the first append of the
     /// epoch. Appends for other epochs are refused from here on. The epoch's file follows with the
     /// next flush at the latest.
+    ///
+    /// Waits until a follower's cut that is under way is done.
     pub fn make_leader(&self, epoch: i32) {
+        let _cut = self.cutting.lock();
         let mut writer = self.writer();
         let end = writer.end_offset;
         self.note_epoch(&mut writer, epoch, end);
@@ -56,8 +61,17 @@ impl Log {
 
     /// Another broker leads, in this epoch. Appends of a leader are refused from here on, those that
     /// wait on the queue, too.
+    ///
+    /// Waits until a follower's cut that is under way is done: what it decided in another epoch does not count.
     pub fn make_follower(&self, epoch: i32) {
+        let _cut = self.cutting.lock();
         self.writer().role = Role::Follower { epoch };
+    }
+
+    /// Keeps the role while a follower cuts its log off, if it is that of a follower in this epoch.
+    pub(crate) fn cut_as_follower(&self, epoch: i32) -> Option<MutexGuard<'_, ()>> {
+        let cut = self.cutting.lock();
+        (self.role() == Role::Follower { epoch }).then_some(cut)
     }
 
     /// Refuses an append that is not for the role of now.

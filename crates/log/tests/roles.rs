@@ -407,3 +407,40 @@ fn rolls_ask_for_one_flush() {
     executor.run_all();
     assert_eq!(log.recovery_point(), 6);
 }
+
+#[test]
+fn what_was_decided_for_an_earlier_leader_cuts_nothing_off() {
+    let dir = TempDir::new();
+    let (logs, _) = open(&dir, LogConfig::default());
+    let log = create(&logs, "t");
+    log.make_follower(3);
+    let replicate = |epoch: i32, offset: i64, expected_end: i64| {
+        let batch = BatchSpec::new(offset, 5).leader_epoch(epoch).build();
+        let context = AppendContext::replication(epoch, expected_end, 1_000);
+        log.append_with_offsets(&batch, &context)
+    };
+    replicate(3, 0, 0).unwrap();
+    // What was asked for when the log ended elsewhere would leave a hole, or be there twice.
+    for expected in [0, 4, 6] {
+        let refused = replicate(3, 5, expected);
+        assert!(matches!(refused, Err(AppendError::UnexpectedOffset { .. })), "{refused:?}");
+    }
+    replicate(3, 5, 5).unwrap();
+    assert_eq!(log.log_end_offset(), 10);
+
+    log.make_follower(4);
+    assert_eq!(log.truncate_as_follower(5, 3, 1_000).unwrap(), None);
+    assert!(!log.begin_as_follower_at(50, 3, 1_000).unwrap());
+    assert_eq!((log.log_start_offset(), log.log_end_offset()), (0, 10));
+    assert_eq!(log.truncate_as_follower(5, 4, 1_000).unwrap(), Some(true));
+    assert_eq!(log.log_end_offset(), 5);
+    // It leads: nobody cuts off what it appends, nor its epoch.
+    log.make_leader(6);
+    logs.truncate_follower(&log, 2, 4, 1_000).unwrap();
+    logs.truncate_follower(&log, 5, 4, 1_000).unwrap();
+    logs.begin_follower_at(&log, 50, 4, 1_000).unwrap();
+    assert_eq!((log.log_end_offset(), log.latest_epoch()), (5, Some((6, 5))));
+    log.make_follower(7);
+    logs.begin_follower_at(&log, 50, 7, 1_000).unwrap();
+    assert_eq!((log.log_start_offset(), log.log_end_offset()), (50, 50));
+}

@@ -165,6 +165,10 @@ impl Follower {
         }
         match answer.error {
             ErrorCode::NONE => match answer.diverging {
+                // No leader means that.
+                Some(leaders) if leaders.end_offset < 0 => {
+                    self.refused(ErrorCode::UNKNOWN_SERVER_ERROR, retry_at_ms)
+                }
                 Some(leaders) => Step::Truncate(truncate_to(leaders, log)),
                 None => Step::Append,
             },
@@ -188,6 +192,9 @@ impl Follower {
             return Step::Nothing;
         }
         match answer {
+            Ok(LeaderOffset::Latest(offset) | LeaderOffset::Earliest(offset)) if offset < 0 => {
+                self.refused(ErrorCode::UNKNOWN_SERVER_ERROR, retry_at_ms)
+            }
             // A leader that was elected uncleanly has less.
             Ok(LeaderOffset::Latest(end)) if end < log.log_end() => Step::Truncate(end),
             Ok(LeaderOffset::Latest(_)) => Step::FindEarliest,

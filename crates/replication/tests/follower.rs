@@ -43,6 +43,19 @@ fn diverges(log: &Log, epoch: i32, end_offset: i64) -> Step {
 }
 
 #[test]
+fn offsets_that_no_leader_means_cut_nothing_off() {
+    assert_eq!(diverges(&LOG, 5, -1), Step::Nothing);
+    for answer in [LeaderOffset::Latest(-1), LeaderOffset::Earliest(-1)] {
+        let mut follower = Follower::new(7, &LOG);
+        let asked = next_fetch(&follower);
+        let out_of_range = self::answer(ErrorCode::OFFSET_OUT_OF_RANGE);
+        assert_eq!(follower.answered(&asked, &out_of_range, &LOG, 9), Step::FindLatest);
+        assert_eq!(follower.found(7, Ok(answer), &LOG, 9), Step::Nothing);
+        assert_eq!(follower.retries_at(), Some(9));
+    }
+}
+
+#[test]
 fn a_log_that_diverges_is_cut_off() {
     // The leader has less of the newest epoch, or more of an older one.
     assert_eq!(diverges(&LOG, 5, 25), Step::Truncate(25));

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use super::log::MetadataLogError;
 use super::observer_log::ObserverLog;
 use crate::clock::Clock;
-use crate::net::outgoing::{Outgoing, OutgoingError, Timeouts};
+use crate::net::outgoing::{ANSWER_MAX, Outgoing, OutgoingError, Timeouts};
 
 /// Answers in a row that cannot be carried out: about half a minute of them. Whoever does not know what is new must not
 /// lead.
@@ -123,8 +123,11 @@ impl ObserverTask {
         if let Some(voters) = log.voters() {
             quorum.voters(voters, &config.listener);
         }
-        let timeouts =
-            Timeouts { connect: config.request_timeout, request: config.request_timeout };
+        let timeouts = Timeouts {
+            connect: config.request_timeout,
+            request: config.request_timeout,
+            answer_max: ANSWER_MAX,
+        };
         let client_id = format!("raft-client-{}", settings.replica_id).into();
         let state = Box::new(State {
             observer: Observer::new(settings, quorum),

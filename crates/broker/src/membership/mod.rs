@@ -26,7 +26,7 @@ pub(crate) use probe::{Cluster, describe};
 
 use crate::broker::Broker;
 use crate::kraft::{MetadataPublisher, ObserverTask, QuorumConfig, RemoteController};
-use crate::net::outgoing::Timeouts;
+use crate::net::outgoing::{ANSWER_MAX, Timeouts};
 
 /// How long a broker waits for the controllers to let it go: less than a stop may take in all, so that it is a clean
 /// one.
@@ -85,6 +85,7 @@ pub(crate) fn timeouts(config: &BrokerConfig) -> Timeouts {
     Timeouts {
         connect: quorum_config(config).request_timeout,
         request: Duration::from_millis(request.max(1)),
+        answer_max: ANSWER_MAX,
     }
 }
 

@@ -17,8 +17,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Largest answer that is read. What is asked for is bounded, but for a single batch that is larger.
-const ANSWER_MAX: usize = 128 << 20;
+/// Largest answer that is read, usually. What is asked for is bounded, but for a single batch that is larger.
+pub(crate) const ANSWER_MAX: usize = 128 << 20;
 
 /// Why a request was not answered.
 #[derive(Debug, thiserror::Error)]
@@ -47,13 +47,15 @@ pub(crate) enum OutgoingError {
     GivenUp,
 }
 
-/// How long things may take.
+/// How long things may take, and how large answers may be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timeouts {
     /// Connecting and finding out what the other side speaks.
     pub(crate) connect: Duration,
     /// One request.
     pub(crate) request: Duration,
+    /// Largest answer, in bytes.
+    pub(crate) answer_max: usize,
 }
 
 /// The connection.
@@ -91,7 +93,7 @@ impl Outgoing {
         stream.set_nodelay(true)?;
         let mut opened = Outgoing {
             stream,
-            buffer: FrameBuffer::new(ANSWER_MAX),
+            buffer: FrameBuffer::new(timeouts.answer_max),
             pipeline: Pipeline::new(),
             versions: ApiVersions::default(),
             client_id: Arc::clone(client_id),

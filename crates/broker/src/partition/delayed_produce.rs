@@ -57,6 +57,8 @@ impl DelayedProduce {
 /// One append that is waited for. It leaves the partition's list when the request is over, however that comes.
 #[derive(Debug)]
 struct DelayedAppend {
+    /// Leader epoch in which it was appended.
+    epoch: i32,
     /// Offset behind the append.
     required: i64,
     number: usize,
@@ -74,15 +76,23 @@ pub(crate) struct DelayedProduceList {
 impl DelayedProduceList {
     /// The append that ends before `required` is waited for. What was committed before this must be looked for
     /// again afterwards.
-    pub(crate) fn register(&self, required: i64, produce: &Arc<DelayedProduce>, number: usize) {
+    pub(crate) fn register(
+        &self,
+        epoch: i32,
+        required: i64,
+        produce: &Arc<DelayedProduce>,
+        number: usize,
+    ) {
         let mut waiting = self.waiting.lock();
-        waiting.push(DelayedAppend { required, number, produce: Arc::clone(produce) });
+        waiting.push(DelayedAppend { epoch, required, number, produce: Arc::clone(produce) });
         self.len.store(waiting.len(), Ordering::SeqCst);
     }
 
-    /// Tells those whose records end at or before `high_watermark`.
-    pub(crate) fn committed(&self, high_watermark: i64, result: ErrorCode) {
-        self.tell(|waiting| waiting.required <= high_watermark, result);
+    /// Tells those whose records end at or before `high_watermark`. What was appended before epoch `led_since` may have
+    /// been cut off since, and other records be at its offsets.
+    pub(crate) fn committed(&self, high_watermark: i64, led_since: i32, result: ErrorCode) {
+        let is_meant = |it: &DelayedAppend| it.epoch >= led_since && it.required <= high_watermark;
+        self.tell(is_meant, result);
     }
 
     /// Tells all: nobody here knows what becomes of their records.
@@ -130,15 +140,16 @@ mod tests {
     async fn each_append_is_told_once_of_what_became_of_it() {
         let (one, other) = (DelayedProduceList::default(), DelayedProduceList::default());
         let produce = DelayedProduce::new(3);
-        one.register(5, &produce, 0);
-        one.register(7, &produce, 1);
-        other.register(2, &produce, 2);
-        one.committed(6, ErrorCode::NONE);
+        one.register(3, 5, &produce, 0);
+        one.register(3, 7, &produce, 1);
+        other.register(3, 2, &produce, 2);
+        one.committed(9, 4, ErrorCode::NOT_ENOUGH_REPLICAS);
+        one.committed(6, 3, ErrorCode::NONE);
         other.lost(ErrorCode::NOT_LEADER_OR_FOLLOWER);
-        other.committed(9, ErrorCode::NONE);
+        other.committed(9, 3, ErrorCode::NONE);
         let (waited, ()) = tokio::join!(produce.wait(LONG), async {
             tokio::task::yield_now().await;
-            one.committed(7, ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND);
+            one.committed(7, 2, ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND);
         });
         let expected = [
             ErrorCode::NONE,
@@ -153,13 +164,13 @@ mod tests {
     async fn who_is_over_leaves_the_list() {
         let list = DelayedProduceList::default();
         let (gone, stays) = (DelayedProduce::new(1), DelayedProduce::new(1));
-        list.register(5, &gone, 0);
-        list.register(5, &stays, 0);
+        list.register(3, 5, &gone, 0);
+        list.register(3, 5, &stays, 0);
         let results = gone.wait(Duration::from_millis(1)).await;
         assert_eq!(results, [ErrorCode::REQUEST_TIMED_OUT]);
         list.leave(&gone);
         assert_eq!((list.len.load(Ordering::Relaxed), Arc::strong_count(&gone)), (1, 1));
-        list.committed(5, ErrorCode::NONE);
+        list.committed(5, 3, ErrorCode::NONE);
         assert_eq!(stays.wait(LONG).await, [ErrorCode::NONE]);
     }
 }

@@ -442,7 +442,8 @@ impl Partition {
             Acknowledged::TooFew => ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND,
             Acknowledged::NotLeader => ErrorCode::NOT_LEADER_OR_FOLLOWER,
         };
-        waiting.delayed.committed(high_watermark, result);
+        let led_since = self.led_since.load(Ordering::Acquire);
+        waiting.delayed.committed(high_watermark, led_since, result);
     }
 
     /// A request waits until what was appended in `epoch` before `required` is committed.
@@ -453,13 +454,15 @@ impl Partition {
         delayed: &Arc<DelayedProduce>,
         number: usize,
     ) {
-        self.waiting.get_or_init(Box::default).delayed.register(required, delayed, number);
+        let waiting = self.waiting.get_or_init(Box::default);
+        waiting.delayed.register(epoch, required, delayed, number);
         // What happened between the append and the registration told nobody.
         std::sync::atomic::fence(Ordering::SeqCst);
         if self.led_epoch().is_ok() && epoch >= self.led_since.load(Ordering::Acquire) {
             self.tell_committed();
         } else {
             delayed.set(number, self.not_led_code());
+            waiting.delayed.leave(delayed);
         }
     }
 

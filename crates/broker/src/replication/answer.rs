@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use thalweg_log::{AppendContext, AppendOrigin};
+use thalweg_log::AppendContext;
 use thalweg_records::BatchView;
 use thalweg_replication::{EpochEnd, FetchAnswer, LeaderOffset, NextFetch, Step, high_watermark};
 use thalweg_wire::ErrorCode;
@@ -31,10 +31,18 @@ fn retry_at(broker: &Broker) -> u64 {
 
 /// Nobody answered.
 pub(super) fn failed(broker: &Broker, fetcher: &Fetcher, asked: &BTreeMap<Key, NextFetch>) {
-    let retry_at = retry_at(broker);
     for (key, fetch) in asked {
-        fetcher.with(*key, fetch.leader_epoch, |it| it.follower.failed(retry_at));
+        give_up(broker, fetcher, *key, fetch.leader_epoch);
     }
+}
+
+/// A partition is fetched again after a pause, from where its log ends then.
+pub(super) fn give_up(broker: &Broker, fetcher: &Fetcher, key: Key, leader_epoch: i32) {
+    let retry_at = retry_at(broker);
+    fetcher.with(key, leader_epoch, |it| {
+        it.follower.moved(&LogEpochs(&it.partition));
+        it.follower.failed(retry_at);
+    });
 }
 
 /// Carries out an answer; gives what is to be found out about the leader's logs.
@@ -90,7 +98,11 @@ fn take_one(
                 Err(reason) => {
                     tracing::warn!(topic = %partition.topic, partition = partition.index, reason,
                         "what was fetched is not appended; it is fetched again");
-                    fetcher.with(key, fetch.leader_epoch, |it| it.follower.failed(retry_at));
+                    fetcher.with(key, fetch.leader_epoch, |it| {
+                        // Part of it may have been done.
+                        it.follower.moved(&LogEpochs(&partition));
+                        it.follower.failed(retry_at);
+                    });
                 }
             }
             None
@@ -133,18 +145,20 @@ fn carry_out(
                 tracing::info!(topic = %partition.topic, partition = partition.index, to,
                     log_end_offset = log.log_end_offset(), "cut off where the leader has something else");
             }
-            broker.logs.truncate([(&*partition.topic, partition.index, to)], now_ms)
+            broker.logs.truncate_follower(log, to, leader_epoch, now_ms)
         }
         Step::StartAt(offset) => {
             tracing::info!(topic = %partition.topic, partition = partition.index, offset,
                 "begun anew where the leader's log begins");
-            broker.logs.truncate_fully_and_start_at(log, offset, Some(offset), now_ms)
+            broker.logs.begin_follower_at(log, offset, leader_epoch, now_ms)
         }
     };
     let retry_at = retry_at(broker);
-    fetcher.with(key, leader_epoch, |it| match &done {
-        Ok(()) => it.follower.moved(&LogEpochs(partition)),
-        Err(_) => it.follower.failed(retry_at),
+    fetcher.with(key, leader_epoch, |it| {
+        it.follower.moved(&LogEpochs(partition));
+        if done.is_err() {
+            it.follower.failed(retry_at);
+        }
     });
     if let Err(error) = done {
         tracing::error!(topic = %partition.topic, partition = partition.index, %error,
@@ -160,39 +174,36 @@ fn append(
     records: &Bytes,
     fetch: &NextFetch,
 ) -> Result<(), String> {
-    let mut len = 0;
+    let (mut len, mut first) = (0, None);
     while let Ok(batch) = BatchView::parse(&records[len..]) {
-        let base_offset = batch.base_offset();
-        if len == 0 && base_offset < fetch.offset {
-            // Where records were deleted, the leader's log begins in the middle of a batch, of which there is only the
-            // whole: an empty log begins with it.
-            let log = &partition.log;
-            let is_empty = log.log_start_offset() == log.log_end_offset();
-            if !is_empty || batch.next_offset() <= fetch.offset {
-                return Err(format!("a batch begins at {base_offset}, before {}", fetch.offset));
-            }
-            let now_ms = broker.clock.wall_ms();
-            broker
-                .logs
-                .truncate_fully_and_start_at(log, base_offset, Some(base_offset), now_ms)
-                .map_err(|error| error.to_string())?;
-        }
         if !batch.crc_is_valid() {
-            return Err(format!("the checksum of the batch at {base_offset} is wrong"));
+            return Err(format!("the checksum of the batch at {} is wrong", batch.base_offset()));
         }
+        first.get_or_insert((batch.base_offset(), batch.next_offset()));
         len += batch.total_len();
     }
-    if len == 0 {
+    let Some((base_offset, next_offset)) = first else {
         return match records.is_empty() {
             true => Ok(()),
             false => Err("what came is no batch".into()),
         };
-    }
-    let context = AppendContext {
-        origin: AppendOrigin::Replication,
-        ..AppendContext::coordinator(fetch.leader_epoch, broker.clock.wall_ms())
     };
-    let appended = partition.log.append_with_offsets(&records[..len], &context);
+    let now_ms = broker.clock.wall_ms();
+    let log = &partition.log;
+    let mut expected_end = fetch.offset;
+    if base_offset < fetch.offset {
+        // Where records were deleted, the leader's log begins in the middle of a batch, of which there is only the
+        // whole: an empty log begins with it.
+        let is_empty = log.log_start_offset() == log.log_end_offset();
+        if !is_empty || next_offset <= fetch.offset {
+            return Err(format!("a batch begins at {base_offset}, before {}", fetch.offset));
+        }
+        let begun = broker.logs.begin_follower_at(log, base_offset, fetch.leader_epoch, now_ms);
+        begun.map_err(|error| error.to_string())?;
+        expected_end = base_offset;
+    }
+    let context = AppendContext::replication(fetch.leader_epoch, expected_end, now_ms);
+    let appended = log.append_with_offsets(&records[..len], &context);
     appended.map(|_| ()).map_err(|error| error.to_string())
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use super::answer::{self, Found};
 use crate::broker::Broker;
-use crate::net::outgoing::{Outgoing, OutgoingError, Timeouts};
+use crate::net::outgoing::{ANSWER_MAX, Outgoing, OutgoingError, Timeouts};
 use crate::partition::Partition;
 
 /// Timestamps that ask for a log's end and beginning.
@@ -122,6 +122,11 @@ impl Fetcher {
         (due, wakes_at)
     }
 
+    /// The leader answers again.
+    fn recovered(&self) {
+        self.said.lock().clear();
+    }
+
     /// Says what is wrong, once.
     pub(super) fn say(&self, error: &dyn std::fmt::Display) {
         let text = error.to_string();
@@ -162,6 +167,10 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
         };
         match answer {
             Ok(response) if response.error_code.is_ok() => {
+                let mut partitions = response.responses.iter().flat_map(|it| &it.partitions);
+                if partitions.all(|it| it.error_code.is_ok()) {
+                    fetcher.recovered();
+                }
                 take(&broker, &fetcher, asked, response, &mut connection).await;
             }
             Ok(response) => {
@@ -198,8 +207,11 @@ async fn connect<'a>(
         *held = None;
         let timeout = u64::try_from(settings.config.replica_socket_timeout_ms()).unwrap_or(30_000);
         let timeout = Duration::from_millis(timeout.max(1));
+        // One batch at least is sent, however large.
+        let asked = settings.config.replica_fetch_response_max_bytes();
+        let answer_max = ANSWER_MAX.max(usize::try_from(asked).unwrap_or(0).saturating_mul(2));
         drop((settings, image));
-        let timeouts = Timeouts { connect: timeout, request: timeout };
+        let timeouts = Timeouts { connect: timeout, request: timeout, answer_max };
         let opened = Outgoing::open(&endpoint, client_id, timeouts).await?;
         return Ok(&mut held.insert((endpoint, opened)).1);
     }
@@ -214,13 +226,16 @@ async fn take(
     response: FetchResponse,
     connection: &mut Option<(Endpoint, Outgoing)>,
 ) {
+    let asked = Arc::new(asked);
     let work = {
         let (broker, fetcher) = (Arc::clone(broker), Arc::clone(fetcher));
+        let asked = Arc::clone(&asked);
         move || answer::take(&broker, &fetcher, &asked, response)
     };
     let Ok(mut to_find) = tokio::task::spawn_blocking(work).await else {
         broker.metrics.panics.add(1);
         tracing::error!("what was fetched panicked; it is fetched again");
+        answer::failed(broker, fetcher, &asked);
         return;
     };
     // Few: who is out of range begins anew.
@@ -236,8 +251,12 @@ async fn take(
         });
         let (served, fetching) = (Arc::clone(broker), Arc::clone(fetcher));
         let work = move || answer::found(&served, &fetching, Found { key, leader_epoch, found });
-        if let Ok(Some(next)) = tokio::task::spawn_blocking(work).await {
-            to_find.push(next);
+        match tokio::task::spawn_blocking(work).await {
+            Ok(next) => to_find.extend(next),
+            Err(_) => {
+                broker.metrics.panics.add(1);
+                answer::give_up(broker, fetcher, key, leader_epoch);
+            }
         }
     }
 }

@@ -18,6 +18,8 @@ use crate::metrics::Counter;
 const PARTITIONS_MAX: usize = 1_000;
 /// Pause before what was not carried out is asked for again, as in the Java broker.
 const RETRY: Duration = Duration::from_millis(50);
+/// The longest pause while no controller answers.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// Topic and partition, and the change that is wanted.
 type Changes = BTreeMap<(Uuid, i32), AlterPartition>;
@@ -35,7 +37,16 @@ pub(crate) struct IsrChanges {
 impl IsrChanges {
     /// The controller is to be asked for this; the partition hears of the answer.
     pub(crate) fn ask(&self, topic: Uuid, index: i32, change: AlterPartition) {
-        self.wanted.lock().insert((topic, index), change);
+        let mut wanted = self.wanted.lock();
+        let is_newer = |known: &AlterPartition| {
+            (change.leader_epoch, change.partition_epoch)
+                >= (known.leader_epoch, known.partition_epoch)
+        };
+        // Partitions ask without a lock: what was decided first may come last.
+        if wanted.get(&(topic, index)).is_none_or(is_newer) {
+            wanted.insert((topic, index), change);
+        }
+        drop(wanted);
         self.added.notify_one();
     }
 
@@ -77,6 +88,7 @@ impl IsrChanges {
 
 /// Asks for what is wanted, for as long as it is polled.
 pub(crate) async fn run(broker: Arc<Broker>) {
+    let mut pause = RETRY;
     loop {
         let changes = broker.shared.isr_changes.take();
         if changes.is_empty() {
@@ -87,14 +99,25 @@ pub(crate) async fn run(broker: Arc<Broker>) {
         let answer = broker.controller.send(&broker, request).await;
         let mut answers = match answer {
             Ok(answer) if answer.error_code.is_ok() => by_partition(answer),
-            Ok(answer) => all(&changes, answer.error_code),
-            Err(error) => {
-                tracing::warn!(%error, "the controller is not asked for other ISRs");
-                all(&changes, ErrorCode::NOT_CONTROLLER)
+            unanswered => {
+                let code =
+                    unanswered.as_ref().map_or(ErrorCode::NOT_CONTROLLER, |it| it.error_code);
+                let error = unanswered.err().map_or(code.to_string(), |error| error.to_string());
+                tracing::warn!(
+                    error,
+                    partitions = changes.len(),
+                    "the controller does not answer what is asked of ISRs; it is asked again"
+                );
+                tell(&broker, &changes, |_| Err(code));
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(PAUSE_MAX);
+                continue;
             }
         };
+        pause = RETRY;
         let mut is_refused = false;
-        for (key, sent) in &changes {
+        tell(&broker, &changes, |key| {
+            let sent = &changes[key];
             let answer = answers.remove(key).unwrap_or(Err(ErrorCode::UNKNOWN_SERVER_ERROR));
             broker.shared.isr_changes.count(&sent.change, &answer);
             if let Err(code) = answer {
@@ -102,23 +125,30 @@ pub(crate) async fn run(broker: Arc<Broker>) {
                     "the controller refuses an ISR");
                 is_refused = true;
             }
-            let table = broker.topics();
-            let partition = table.by_id(key.0).and_then(|topic| topic.partition(key.1));
-            if let Some(partition) = partition {
-                partition.altered(sent, answer);
-            }
-        }
+            answer
+        });
         if is_refused {
             tokio::time::sleep(RETRY).await;
         }
     }
 }
 
-type Answers = BTreeMap<(Uuid, i32), Result<Altered, ErrorCode>>;
-
-fn all(changes: &Changes, code: ErrorCode) -> Answers {
-    changes.keys().map(|key| (*key, Err(code))).collect()
+/// Tells each partition what the controller says.
+fn tell(
+    broker: &Broker,
+    changes: &Changes,
+    mut answer: impl FnMut(&(Uuid, i32)) -> Result<Altered, ErrorCode>,
+) {
+    let table = broker.topics();
+    for (key, sent) in changes {
+        let answer = answer(key);
+        if let Some(partition) = table.by_id(key.0).and_then(|topic| topic.partition(key.1)) {
+            partition.altered(sent, answer);
+        }
+    }
 }
+
+type Answers = BTreeMap<(Uuid, i32), Result<Altered, ErrorCode>>;
 
 fn by_partition(answer: AlterPartitionResponse) -> Answers {
     let mut answers = Answers::new();
@@ -193,6 +223,7 @@ mod tests {
         changes.ask(id(1), 0, change(6));
         changes.ask(id(2), 3, change(7));
         changes.ask(id(1), 0, change(8));
+        changes.ask(id(1), 0, change(7));
         let request = request(1, 11, &changes.take());
         let asked: Vec<(Uuid, i32, i32)> = request
             .topics

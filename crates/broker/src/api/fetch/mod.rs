@@ -61,8 +61,8 @@ impl FetchingReplica {
 }
 
 impl Terms {
-    /// All partitions were looked at.
-    fn is_noted(&mut self) {
+    /// All partitions were looked at: what the replica says of its log is noted.
+    fn note_replica(&mut self) {
         if let Some(replica) = &mut self.replica {
             replica.is_noted = true;
         }
@@ -174,7 +174,7 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
                 return Handled::Parked(Box::pin(async move {
                     let (plan, mut terms) = (Arc::new(plan), terms);
                     let found = attempt_waiting(&context, terms, &plan, cold, &mut room).await;
-                    terms.is_noted();
+                    terms.note_replica();
                     match found {
                         Ok(attempt) => answer_or_park(context, terms, plan, attempt, room).await,
                         Err(stopped) => Parked::close(stopped.to_string()),
@@ -186,7 +186,7 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
             (attempt, true)
         }
     };
-    terms.is_noted();
+    terms.note_replica();
     // What was left out is not looked at again while it waits: the next fetch may have room.
     let room = match is_left_out || attempt.may_be_answered(&terms) {
         true => None,
