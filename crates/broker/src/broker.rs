@@ -29,7 +29,7 @@ use crate::partition::Shared;
 use crate::pool::{CHANGES_PER_DIR, DirPools, READS_PER_DIR};
 use crate::producer_ids::ProducerIds;
 use crate::random::Random;
-use crate::replication::{Fetchers, IsrChanges};
+use crate::replication::{Fetchers, IsrChanges, ShortPolls};
 use crate::settings::Settings;
 use crate::topics::{TopicTable, TopicsGuard};
 use crate::view::View;
@@ -116,6 +116,8 @@ impl Broker {
             image: ArcSwap::new(parts.image),
             lag_time_max_ms: u64::try_from(parts.config.replica_lag_time_max_ms()).unwrap_or(0),
             isr_changes: IsrChanges::default(),
+            short_polls: ShortPolls::default(),
+            published: Notify::new(),
         });
         Arc::new(Broker {
             node_id: parts.config.node_id(),

@@ -166,7 +166,7 @@ pub(crate) fn text(broker: &Broker) -> String {
     page.counter("thalweg_panics_total", "Requests that panicked.", panics);
     page.counter(
         "thalweg_fetches_parked_total",
-        "Fetches that waited for data.",
+        "Fetches that waited for data, or for metadata.",
         metrics.fetches_parked.get(),
     );
     page.counter(

@@ -89,6 +89,11 @@ impl Broker {
 
         self.topics.store(Arc::new(table));
         self.shared.image.store(Arc::clone(&image));
+        self.shared.published.notify_waiters();
+        let elected = local.elected.iter();
+        let led = elected.filter_map(|(id, index)| image.topics.by_id(*id)?.partitions.get(index));
+        let followers = led.flat_map(|it| &it.replicas).copied().filter(|id| *id != self.node_id);
+        self.shared.short_polls.begin(followers, self.clock.monotonic_ms());
         for id in changes.partitions.keys() {
             self.follow(*id);
         }

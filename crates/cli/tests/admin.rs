@@ -356,7 +356,17 @@ async fn clusters() {
     let bench = Bench::start().await;
     bench.run(&["topic", "create", "t", "-p", "2"]).ok();
     bench.produce("t", 0, 3).await;
-    assert_eq!(bench.json(&["cluster", "describe"])["brokers"][0]["fenced"], json!(false));
+    let described = bench.json(&["cluster", "describe"]);
+    let broker = &described["brokers"][0];
+    assert_eq!((&broker["fenced"], &broker["metadata_lag"]), (&json!(false), &json!(0)));
+    let partitions = described["partitions"].as_i64().unwrap();
+    assert!(partitions > 0 && described["metadata_version"].is_string(), "{described}");
+    assert_eq!((&broker["leads"], &broker["replicas"]), (&json!(partitions), &json!(partitions)));
+    let (under, out_of_sync) = (&described["under_replicated"], &broker["out_of_sync"]);
+    assert_eq!((under, out_of_sync), (&json!(0), &json!(0)));
+    assert_eq!(bench.json(&["cluster", "describe", "--brief"])["partitions"], json!(null));
+    let brief = bench.run(&["cluster", "describe", "--brief"]).ok();
+    assert!(brief.contains("METADATA-LAG") && !brief.contains("LEADS"), "{brief}");
     let described = bench.run(&["cluster", "describe", "--fenced"]).ok();
     assert!(described.starts_with("cluster ") && described.contains("alive"), "{described}");
     let features = bench.json(&["cluster", "features"]);

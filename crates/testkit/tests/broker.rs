@@ -17,6 +17,8 @@ use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduce
 use thalweg_wire::messages::*;
 use thalweg_wire::{ApiKey, ErrorCode, Message, Uuid, Writer};
 
+use crate::support::metric;
+
 struct Session {
     broker: TestBroker,
     connection: Connection,
@@ -507,6 +509,42 @@ fn groups_go_on_after_an_unclean_stop() {
         session.broker.shut_down().await;
     });
     std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fetch_in_a_leader_epoch_that_is_not_known_yet_waits_for_it_shortly() {
+    let s = begin(TestBroker::start().await).await;
+    let topic = create(&s.connection, "t", 1).await;
+    let fetch = async |current_leader_epoch, max_wait_ms| {
+        let request = FetchRequest {
+            max_wait_ms,
+            min_bytes: 1,
+            max_bytes: 1 << 20,
+            session_epoch: -1,
+            topics: vec![FetchTopic {
+                topic_id: topic,
+                partitions: vec![FetchPartition {
+                    current_leader_epoch,
+                    partition_max_bytes: 1 << 20,
+                    ..Default::default()
+                }],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let answer = s.connection.send(&request).await.unwrap();
+        answer.responses[0].partitions[0].error_code
+    };
+    let parked = || metric(&s.broker, "thalweg_fetches_parked_total");
+    // Whoever does not want to wait does not, and nobody waits for as long as for records.
+    let before = parked();
+    assert_eq!(fetch(0, 0).await, ErrorCode::NONE);
+    assert_eq!(fetch(1, 0).await, ErrorCode::UNKNOWN_LEADER_EPOCH);
+    assert_eq!(fetch(-2, 300_000).await, ErrorCode::FENCED_LEADER_EPOCH);
+    assert_eq!(parked(), before);
+    assert_eq!(fetch(1, 300_000).await, ErrorCode::UNKNOWN_LEADER_EPOCH);
+    assert_eq!(parked(), before + 1);
+    s.broker.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use thalweg::admin::{Admin, AdminConfig, Mode, NewTopic, TopicRef};
+use thalweg::admin::{Admin, AdminConfig, Election, Mode, NewTopic, TopicRef};
 use thalweg::{
     Cluster, Consumer, ConsumerConfig, OffsetReset, Options, Producer, ProducerConfig,
     ProducerRecord, TopicPartition,
@@ -334,4 +334,67 @@ async fn records_are_replicated_between_java_and_this_broker() {
         assert!(values == expected, "partition {partition}: every record once, in order");
     }
     broker.shut_down().await;
+}
+
+/// A follower that waits at its leader does not let a partition wait that moves there meanwhile: the time after which
+/// the leader would answer is longer than the one that records may take.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_of_moved_partitions_do_not_wait_for_what_followers_wait_for() {
+    const POLL_MS: u64 = 25_000;
+    const RECORD: Duration = Duration::from_secs(12);
+    const SECOND: i32 = 11;
+    const JAVA: i32 = 1;
+    let Some(builder) = Kafka::builder() else { return };
+    let kafka = builder
+        .feature("transaction.version", 0)
+        .feature("share.version", 0)
+        .feature("streams.version", 0)
+        .config("replica.fetch.wait.max.ms", POLL_MS)
+        .config("replica.lag.time.max.ms", 2 * POLL_MS)
+        .start();
+    let (data, second_data) = (Data::new(), Data::new());
+    let start = async |data: &Data, id: i32| {
+        let builder = joining(&kafka).data(&data.0).config("node.id", id);
+        let builder = builder.config("replica.fetch.wait.max.ms", POLL_MS);
+        builder.config("replica.lag.time.max.ms", 2 * POLL_MS).start().await
+    };
+    let (broker, second) = (start(&data, OWN).await, start(&second_data, SECOND).await);
+    let bootstrap = format!("{},{}", kafka.bootstrap(Kafka::INTERNAL), broker.bootstrap());
+    let admin = admin(&bootstrap).await;
+    let all = BTreeSet::from([JAVA, OWN, SECOND]);
+    eventually("three brokers", async || brokers(&admin).await == all).await;
+    // Every broker follows every other one in a partition that stays where it is.
+    let assignment = "1:10:11,10:1:11,11:1:10";
+    let args = ["--create", "--topic", "stays", "--replica-assignment", assignment];
+    topic_tool(&bootstrap, &args);
+    topic_tool(&bootstrap, &["--create", "--topic", "moves", "--replica-assignment", "1:10:11"]);
+    produce_all(&bootstrap, "stays", 3, 0, 1).await;
+
+    let cluster = Cluster::connect(&bootstrap[..], Options::default()).await.unwrap();
+    let producer = Producer::new(cluster, ProducerConfig::default()).unwrap();
+    let moved = TopicPartition::new("moves", 0);
+    let mut leader = JAVA;
+    for (at, next) in [OWN, SECOND, JAVA, SECOND, OWN, JAVA].into_iter().enumerate() {
+        let mut replicas = vec![next];
+        replicas.extend(all.iter().filter(|id| **id != next));
+        let target = [(moved.clone(), Some(replicas))];
+        let reassigned = admin.alter_partition_reassignments(target).await;
+        assert!(reassigned.values().all(Result::is_ok), "{reassigned:?}");
+        let elected = admin.elect_leaders(Election::Preferred, Some(vec![moved.clone()])).await;
+        assert!(elected.unwrap().values().all(Result::is_ok), "move {at} from {leader} to {next}");
+        let value = at.to_string();
+        let record = ProducerRecord {
+            topic: "moves",
+            partition: Some(0),
+            value: Some(value.as_bytes()),
+            ..ProducerRecord::default()
+        };
+        let delivery = producer.send(record).await.unwrap();
+        let delivered = tokio::time::timeout(RECORD, delivery).await;
+        let delivered = delivered.unwrap_or_else(|_| panic!("a record after {leader} to {next}"));
+        delivered.unwrap();
+        leader = next;
+    }
+    broker.shut_down().await;
+    second.shut_down().await;
 }

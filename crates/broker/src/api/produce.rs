@@ -31,6 +31,8 @@ use crate::workspace;
 
 /// `acks` of a producer that waits for all in-sync replicas.
 const ALL: i16 = -1;
+/// First version of Produce whose answers name leaders (KIP-951).
+const FIRST_WITH_LEADERS: i16 = 10;
 
 /// Client id under which Kafka's tools may write to internal topics.
 const ADMIN_CLIENT: &str = "__admin_client";
@@ -548,7 +550,8 @@ fn respond(
         .iter()
         .map(|part| {
             let result = &part.result;
-            let (leader_id, leader_epoch) = result.leader.unwrap_or((-1, -1));
+            let leader = result.leader.filter(|_| context.version >= FIRST_WITH_LEADERS);
+            let (leader_id, leader_epoch) = leader.unwrap_or((-1, -1));
             if leader_id >= 0 && !leaders.contains(&leader_id) {
                 leaders.push(leader_id);
             }

@@ -43,7 +43,7 @@ pub(crate) enum OutgoingError {
     Decode { api: ApiKey, version: i16, source: DecodeError },
     #[error("{api} cannot be sent in version {version}: {source}")]
     Encode { api: ApiKey, version: i16, source: EncodeError },
-    #[error("an earlier request on this connection was given up")]
+    #[error("the request was given up, or one before it on this connection")]
     GivenUp,
 }
 
@@ -108,7 +108,7 @@ impl Outgoing {
         let mut negotiation = Negotiation::default();
         loop {
             let version = negotiation.version();
-            let body = opened.exchange(&request, version).await?;
+            let body = opened.exchange(&request, version, std::future::pending()).await?;
             if let Step::Done(versions) = negotiation.on_response(&body)? {
                 opened.versions = versions;
                 return Ok(opened);
@@ -132,10 +132,21 @@ impl Outgoing {
         &mut self,
         request: &R,
     ) -> Result<R::Response, OutgoingError> {
+        self.call_unless(request, std::future::pending()).await
+    }
+
+    /// The same for a request that the other side lets wait for long: it is given up, and the connection with it, if
+    /// `interrupt` is ready before the answer begins to come.
+    pub(crate) async fn call_unless<R: Request>(
+        &mut self,
+        request: &R,
+        interrupt: impl Future<Output = ()>,
+    ) -> Result<R::Response, OutgoingError> {
         let version = self.versions.pick_for::<R>()?;
         let after = self.timeouts.request;
         let late = |_| OutgoingError::TimedOut { what: R::API_KEY.to_string(), after };
-        let body = timeout(after, self.exchange(request, version)).await.map_err(late)??;
+        let exchange = self.exchange(request, version, interrupt);
+        let body = timeout(after, exchange).await.map_err(late)??;
         R::Response::decode(&mut Reader::shared(&body), version)
             .map_err(|source| OutgoingError::Decode { api: R::API_KEY, version, source })
     }
@@ -145,6 +156,7 @@ impl Outgoing {
         &mut self,
         request: &R,
         version: i16,
+        interrupt: impl Future<Output = ()>,
     ) -> Result<bytes::Bytes, OutgoingError> {
         if self.is_asking {
             return Err(OutgoingError::GivenUp);
@@ -157,13 +169,21 @@ impl Outgoing {
         pipeline::set_correlation_id(frame.inline_mut(), correlation_id);
         self.is_asking = true;
         self.stream.write_all(&frame.to_vec()).await?;
+        let mut interrupt = std::pin::pin!(interrupt);
+        let mut has_begun = false;
         let mut frame = loop {
             if let Some(frame) = self.buffer.take()? {
                 break frame;
             }
-            if self.stream.read_buf(self.buffer.space()).await? == 0 {
+            let read = tokio::select! {
+                biased;
+                read = self.stream.read_buf(self.buffer.space()) => read?,
+                () = &mut interrupt, if !has_begun => return Err(OutgoingError::GivenUp),
+            };
+            if read == 0 {
                 return Err(OutgoingError::Closed(api));
             }
+            has_begun = true;
         };
         let (_, body_at) = self.pipeline.accept(&frame)?;
         self.is_asking = false;

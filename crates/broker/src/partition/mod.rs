@@ -33,7 +33,7 @@ pub(crate) use piece::Piece;
 pub(crate) use read::{Follower, ReadFailure, ReadRequest};
 
 use crate::clock::Clock;
-use crate::replication::IsrChanges;
+use crate::replication::{IsrChanges, ShortPolls};
 use crate::topics::TopicSettings;
 use crate::wait::WakeList;
 use delayed_produce::DelayedProduceList;
@@ -49,6 +49,10 @@ pub(crate) struct Shared {
     pub(crate) lag_time_max_ms: u64,
     /// What the controller is to be asked for.
     pub(crate) isr_changes: IsrChanges,
+    /// Replicas whose fetches do not wait for long.
+    pub(crate) short_polls: ShortPolls,
+    /// A new image is in force.
+    pub(crate) published: Notify,
 }
 
 /// Hears when records of a partition are committed that it has not appended just now: a coordinator, whose
@@ -708,6 +712,8 @@ pub(crate) mod testing {
                 image: ArcSwap::from_pointee(MetadataImage::empty()),
                 lag_time_max_ms: 30_000,
                 isr_changes: IsrChanges::default(),
+                short_polls: ShortPolls::default(),
+                published: Notify::new(),
             });
             Partition::new(topic.into(), 0, log, shared, settings(min_insync_replicas))
         }

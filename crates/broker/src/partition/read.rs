@@ -59,22 +59,22 @@ pub(crate) struct Found {
 }
 
 impl Partition {
-    /// Checks a reader's leader epoch against the partition's.
+    /// Checks a reader's leader epoch against the partition's, which comes before the question who leads.
     pub(crate) fn check_epoch(&self, current: i32) -> Result<i32, ReadFailure> {
-        let led =
-            self.led_epoch().map_err(|(leader_id, leader_epoch)| match self.log.dir().check() {
-                Ok(()) => ReadFailure::NotLeader { leader_id, leader_epoch },
-                Err(error) => ReadFailure::Log(error.into()),
-            })?;
-        // Only -1 says nothing; what is below it is an epoch that has passed.
-        if current != -1 && current < led {
-            let leader_id = self.leader().id;
-            return Err(ReadFailure::Fenced { leader_id, leader_epoch: led });
+        let led = self.led_epoch();
+        if led.is_err() {
+            self.log.dir().check().map_err(|error| ReadFailure::Log(error.into()))?;
         }
-        if current > led {
+        let (Ok(leader_epoch) | Err((_, leader_epoch))) = led;
+        // Only -1 says nothing; what is below it is an epoch that has passed.
+        if current != -1 && current < leader_epoch {
+            let leader_id = self.leader().id;
+            return Err(ReadFailure::Fenced { leader_id, leader_epoch });
+        }
+        if current > leader_epoch {
             return Err(ReadFailure::UnknownEpoch);
         }
-        Ok(led)
+        led.map_err(|(leader_id, leader_epoch)| ReadFailure::NotLeader { leader_id, leader_epoch })
     }
 
     /// Finds what a fetch may have. With [`Wait::Never`] the answer may be

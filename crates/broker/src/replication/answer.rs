@@ -14,6 +14,10 @@ use super::fetcher::{Fetcher, Key, LogEpochs, Wanted};
 use crate::broker::Broker;
 use crate::partition::Partition;
 
+/// A leader whose metadata is behind this broker's is asked again soon, so often.
+const EARLY_MAX: u32 = 25;
+const EARLY_PAUSE_MS: u64 = 20;
+
 /// An answer of ListOffsets.
 pub(super) struct Found {
     pub(super) key: Key,
@@ -76,12 +80,19 @@ fn take_one(
         diverging: (diverging.epoch >= 0)
             .then_some(EpochEnd { epoch: diverging.epoch, end_offset: diverging.end_offset }),
     };
-    let retry_at = retry_at(broker);
-    let (partition, step) = fetcher.with(key, fetch.leader_epoch, |it| {
+    let is_behind =
+        matches!(told.error, ErrorCode::UNKNOWN_LEADER_EPOCH | ErrorCode::UNKNOWN_TOPIC_ID);
+    let mut retry_at = retry_at(broker);
+    let (partition, step, is_early) = fetcher.with(key, fetch.leader_epoch, |it| {
+        it.early = if is_behind { it.early.saturating_add(1) } else { 0 };
+        let is_early = is_behind && it.early <= EARLY_MAX;
+        if is_early {
+            retry_at = broker.clock.monotonic_ms().saturating_add(EARLY_PAUSE_MS);
+        }
         let log = LogEpochs(&it.partition);
-        (it.partition.clone(), it.follower.answered(fetch, &told, &log, retry_at))
+        (it.partition.clone(), it.follower.answered(fetch, &told, &log, retry_at), is_early)
     })?;
-    if told.error.is_err() {
+    if told.error.is_err() && !is_early {
         let named = format!("{}-{}: {}", partition.topic, partition.index, told.error);
         fetcher.say(&named);
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -21,6 +22,8 @@ use crate::partition::Partition;
 /// Timestamps that ask for a log's end and beginning.
 const LATEST: i64 = -1;
 const EARLIEST: i64 = -2;
+/// An interrupted fetch costs a new connection: it is not done more often than that.
+const INTERRUPTS_APART: Duration = Duration::from_millis(100);
 /// A fetch without a session.
 const NO_SESSION_EPOCH: i32 = -1;
 
@@ -35,6 +38,8 @@ type Due = (Key, NextFetch, Arc<Partition>);
 pub(super) struct Followed {
     pub(super) partition: Arc<Partition>,
     pub(super) follower: Follower,
+    /// Fetches in a row that the leader refused because its metadata was behind.
+    pub(super) early: u32,
 }
 
 /// What is fetched from one broker.
@@ -42,8 +47,9 @@ pub(super) struct Followed {
 pub(crate) struct Fetcher {
     leader: i32,
     followed: Mutex<BTreeMap<Key, Followed>>,
-    /// There is something more to fetch.
-    news: Notify,
+    /// How often something more to fetch has come.
+    additions: AtomicU64,
+    added: Notify,
     /// The last trouble that was said, so that it is said once.
     said: Mutex<String>,
 }
@@ -68,7 +74,13 @@ impl Epochs for LogEpochs<'_> {
 
 impl Fetcher {
     pub(super) fn new(leader: i32) -> Fetcher {
-        Fetcher { leader, followed: Mutex::default(), news: Notify::new(), said: Mutex::default() }
+        Fetcher {
+            leader,
+            followed: Mutex::default(),
+            additions: AtomicU64::new(0),
+            added: Notify::new(),
+            said: Mutex::default(),
+        }
     }
 
     /// Fetches a partition in an epoch, from where its log ends.
@@ -81,9 +93,18 @@ impl Fetcher {
         if !is_known {
             let follower = Follower::new(epoch, &LogEpochs(partition));
             let partition = Arc::clone(partition);
-            followed.insert((topic, partition.index), Followed { partition, follower });
+            let key = (topic, partition.index);
+            followed.insert(key, Followed { partition, follower, early: 0 });
             drop(followed);
-            self.news.notify_one();
+            self.additions.fetch_add(1, Ordering::Release);
+            self.added.notify_one();
+        }
+    }
+
+    /// Waits until something more to fetch has come than at `known` [`Fetcher::additions`].
+    async fn added_since(&self, known: u64) {
+        while self.additions.load(Ordering::Acquire) == known {
+            self.added.notified().await;
         }
     }
 
@@ -144,7 +165,9 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
     let mut connection: Option<(Endpoint, Outgoing)> = None;
     // Where the next request begins, so that the last of many partitions are not always the last.
     let mut turn = 0usize;
+    let mut may_interrupt_at = tokio::time::Instant::now();
     loop {
+        let known = fetcher.additions.load(Ordering::Acquire);
         let now = broker.clock.monotonic_ms();
         let (mut due, wakes_at) = fetcher.due(now);
         if due.is_empty() {
@@ -152,20 +175,30 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
             let pause = wakes_at.map_or(Duration::from_secs(3_600), |at| {
                 Duration::from_millis(at.saturating_sub(now).max(1))
             });
-            let _ = tokio::time::timeout(pause, fetcher.news.notified()).await;
+            let _ = tokio::time::timeout(pause, fetcher.added_since(known)).await;
             continue;
         }
         let first = turn % due.len();
         due.rotate_left(first);
         turn = turn.wrapping_add(1);
         let asked: BTreeMap<Key, NextFetch> = due.iter().map(|(key, it, _)| (*key, *it)).collect();
-        let request = request(&broker, &due);
+        let request = request(&broker, &due, wakes_at.map(|at| at.saturating_sub(now)));
         drop(due);
+        // The leader holds a fetch for as long as there is nothing: what comes meanwhile is not left to wait for that.
+        let (not_before, followed) = (may_interrupt_at, &fetcher);
+        let interrupt = async move {
+            tokio::time::sleep_until(not_before).await;
+            followed.added_since(known).await;
+        };
         let answer = match connect(&broker, fetcher.leader, &client_id, &mut connection).await {
-            Ok(connection) => connection.call(&request).await,
+            Ok(connection) => connection.call_unless(&request, interrupt).await,
             Err(error) => Err(error),
         };
         match answer {
+            Err(OutgoingError::GivenUp) => {
+                connection = None;
+                may_interrupt_at = tokio::time::Instant::now() + INTERRUPTS_APART;
+            }
             Ok(response) if response.error_code.is_ok() => {
                 let mut partitions = response.responses.iter().flat_map(|it| &it.partitions);
                 if partitions.all(|it| it.error_code.is_ok()) {
@@ -302,9 +335,11 @@ async fn offset(
     }
 }
 
-fn request(broker: &Broker, due: &[Due]) -> FetchRequest {
+/// What is asked for. Something else is to be asked for in `wait_max_ms`, if at all.
+fn request(broker: &Broker, due: &[Due], wait_max_ms: Option<u64>) -> FetchRequest {
     let settings = broker.settings();
     let config = &settings.config;
+    let wait_max_ms = wait_max_ms.map_or(i32::MAX, |ms| i32::try_from(ms).unwrap_or(i32::MAX));
     let mut topics: Vec<FetchTopic> = Vec::new();
     for ((topic_id, index), fetch, partition) in due {
         let asked = FetchPartition {
@@ -332,7 +367,7 @@ fn request(broker: &Broker, due: &[Due]) -> FetchRequest {
             replica_epoch: broker.epoch(),
             ..ReplicaState::default()
         },
-        max_wait_ms: config.replica_fetch_wait_max_ms(),
+        max_wait_ms: config.replica_fetch_wait_max_ms().min(wait_max_ms),
         min_bytes: config.replica_fetch_min_bytes(),
         max_bytes: config.replica_fetch_response_max_bytes(),
         session_epoch: NO_SESSION_EPOCH,

@@ -6,64 +6,12 @@ use thalweg::admin::{FeatureUpdate, Mode, QuorumReplica, UpgradeType};
 use thalweg_metadata::MetadataVersion;
 use thalweg_wire::ApiKey;
 
+use super::overview;
 use crate::client::time::format_datetime;
 use crate::client::{Align, CliError, CommandContext, Table, Tally};
 
 /// The feature whose levels have names.
-const METADATA_VERSION: &str = thalweg_metadata::features::METADATA_VERSION;
-
-#[derive(Args)]
-pub(super) struct DescribeArgs {
-    /// Also brokers that the controller takes for gone
-    #[arg(long)]
-    fenced: bool,
-}
-
-pub(super) async fn cluster(
-    mut session: CommandContext,
-    args: DescribeArgs,
-) -> Result<(), CliError> {
-    let cluster = session.admin.describe_cluster(args.fenced).await?;
-    if session.json() {
-        let brokers = cluster.brokers.iter().map(|broker| {
-            json!({
-                "broker": broker.id,
-                "host": broker.host,
-                "port": broker.port,
-                "rack": broker.rack,
-                "fenced": broker.is_fenced,
-            })
-        });
-        let brokers: Vec<Value> = brokers.collect();
-        session.out.json(&json!({
-            "cluster": cluster.id,
-            "controller": cluster.controller,
-            "brokers": brokers,
-        }))?;
-        return session.out.finish();
-    }
-    let controller = cluster.controller.map_or_else(|| "none".to_owned(), |id| id.to_string());
-    session.out.line(&format!("cluster {}  controller {controller}", cluster.id))?;
-    let mut table = Table::new([
-        ("BROKER", Align::Right),
-        ("HOST", Align::Left),
-        ("PORT", Align::Right),
-        ("RACK", Align::Left),
-        ("STATE", Align::Left),
-    ]);
-    for broker in cluster.brokers {
-        let state = if broker.is_fenced { "fenced" } else { "alive" };
-        table.row([
-            broker.id.to_string(),
-            broker.host,
-            broker.port.to_string(),
-            broker.rack.unwrap_or_default(),
-            state.to_owned(),
-        ]);
-    }
-    session.out.table(&table)?;
-    session.out.finish()
-}
+pub(super) const METADATA_VERSION: &str = thalweg_metadata::features::METADATA_VERSION;
 
 pub(super) async fn features(mut session: CommandContext) -> Result<(), CliError> {
     let features = session.admin.describe_features().await?;
@@ -144,7 +92,7 @@ fn shown_level(feature: &str, level: Option<i16>) -> String {
     }
 }
 
-fn level_name(feature: &str, level: i16) -> Option<&'static str> {
+pub(super) fn level_name(feature: &str, level: i16) -> Option<&'static str> {
     let known = Some(level).filter(|_| feature == METADATA_VERSION);
     known.and_then(MetadataVersion::from_level).map(MetadataVersion::name)
 }
@@ -175,12 +123,7 @@ pub(super) async fn update(mut session: CommandContext, args: UpdateArgs) -> Res
 
 pub(super) async fn quorum(mut session: CommandContext) -> Result<(), CliError> {
     let quorum = session.admin.describe_quorum().await?;
-    let end = quorum.voters.iter().find(|voter| voter.id == quorum.leader);
-    let end = end.map(|leader| leader.log_end_offset);
-    let lag = |replica: &QuorumReplica| {
-        let end = end.filter(|_| replica.log_end_offset >= 0)?;
-        Some(end.saturating_sub(replica.log_end_offset).max(0))
-    };
+    let lag = |replica: &QuorumReplica| overview::metadata_lag(&quorum, replica);
     let both = || {
         let voters = quorum.voters.iter().map(|replica| (replica, "voter"));
         voters.chain(quorum.observers.iter().map(|replica| (replica, "observer")))

@@ -2,6 +2,7 @@
 
 mod describe;
 mod log_dirs;
+mod overview;
 mod replicas;
 
 use std::process::ExitCode;
@@ -22,8 +23,8 @@ pub struct ClusterArgs {
 
 #[derive(Subcommand)]
 enum ClusterCommand {
-    /// Show the cluster and its brokers.
-    Describe(describe::DescribeArgs),
+    /// Show the cluster, its brokers and how their replicas are.
+    Describe(overview::DescribeArgs),
     /// Show features and their levels.
     Features,
     /// Change levels of features.
@@ -57,7 +58,7 @@ pub fn run(args: ClusterArgs) -> ExitCode {
         let client = &args.client;
         let open = || CommandContext::open(client);
         match args.command {
-            ClusterCommand::Describe(args) => describe::cluster(open().await?, args).await,
+            ClusterCommand::Describe(args) => overview::cluster(open().await?, args).await,
             ClusterCommand::Features => describe::features(open().await?).await,
             ClusterCommand::UpdateFeatures(args) => describe::update(open().await?, args).await,
             ClusterCommand::Quorum => describe::quorum(open().await?).await,

@@ -24,6 +24,8 @@ use crate::partition::Piece;
 
 /// Pieces smaller than this are copied; a system call of their own would cost more.
 const SENDFILE_FROM: u32 = 64 << 10;
+/// First version of Fetch whose answers name leaders (KIP-951).
+const FIRST_WITH_LEADERS: i16 = 16;
 
 /// Why no frame was written.
 pub(super) enum Failed {
@@ -283,12 +285,13 @@ fn write_gathered(
             Source::File(id, len) => RecordsRef::External { id: *id, len: *len },
         };
         bytes += records.len() as u64;
-        if let Some((id, _)) = part.leader
+        let leader = part.leader.filter(|_| context.version >= FIRST_WITH_LEADERS);
+        if let Some((id, _)) = leader
             && !leaders.contains(&id)
         {
             leaders.push(id);
         }
-        let leader = part.leader.unwrap_or((-1, -1));
+        let leader = leader.unwrap_or((-1, -1));
         let diverging = part.diverging.unwrap_or((-1, -1));
         parts.push(PartitionDataRef {
             partition_index: part.index,
@@ -331,7 +334,7 @@ fn write_gathered(
             }
         })
         .collect();
-    let image = (!leaders.is_empty() && context.version >= 16).then(|| context.broker.image());
+    let image = (!leaders.is_empty()).then(|| context.broker.image());
     let endpoints: Vec<NodeEndpointRef<'_>> = leaders
         .iter()
         .filter_map(|id| {

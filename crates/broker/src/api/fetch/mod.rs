@@ -38,6 +38,10 @@ struct Terms {
 /// Of a fetch that there was no room to wait for.
 const NO_ROOM_THROTTLE: Duration = Duration::from_millis(100);
 
+/// How long a fetch in a leader epoch that this broker does not know yet waits for it, at most: the fetcher has heard
+/// earlier of a leader change.
+const METADATA_WAIT_MAX: Duration = Duration::from_millis(50);
+
 /// A replica on another broker that fetches.
 #[derive(Clone, Copy, Debug)]
 struct FetchingReplica {
@@ -186,6 +190,14 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
             (attempt, true)
         }
     };
+    if attempt.is_behind
+        && !terms.max_wait.is_zero()
+        && let Some(room) = room_to_wait(context, &plan, &attempt)
+    {
+        broker.metrics.fetches_parked.add(1);
+        let waiting = wait_for_metadata(context.clone(), terms, Arc::new(plan), attempt, room);
+        return Handled::Parked(Box::pin(waiting));
+    }
     terms.note_replica();
     // What was left out is not looked at again while it waits: the next fetch may have room.
     let room = match is_left_out || attempt.may_be_answered(&terms) {
@@ -213,6 +225,63 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
     };
     broker.metrics.fetches_parked.add(1);
     Handled::Parked(Box::pin(park(context.clone(), terms, Arc::new(plan), attempt, room)))
+}
+
+/// Waits until this broker knows the leader epoch that the fetcher knows, and begins then.
+async fn wait_for_metadata(
+    context: Context,
+    mut terms: Terms,
+    plan: Arc<Plan>,
+    first: Attempt,
+    mut room: Charge,
+) -> Parked {
+    let deadline = tokio::time::Instant::now() + METADATA_WAIT_MAX.min(terms.max_wait);
+    let mut attempt = first;
+    while attempt.is_behind && !context.broker.is_stopping() {
+        let published = context.broker.shared.published.notified();
+        attempt = match again(&context, terms, &plan, None, &mut room).await {
+            Ok(attempt) => attempt,
+            Err(stopped) => return Parked::close(stopped.to_string()),
+        };
+        if attempt.is_behind && tokio::time::timeout_at(deadline, published).await.is_err() {
+            break;
+        }
+    }
+    terms.note_replica();
+    if attempt.may_be_answered(&terms) {
+        drop(room);
+        return answer::finish(&context, terms, &plan, attempt, None).await;
+    }
+    park(context, terms, plan, attempt, room).await
+}
+
+/// Waits until there may be more to answer; whether the wait is over, however much there is.
+async fn wait_for_more(
+    context: &Context,
+    terms: &Terms,
+    waiter: &Waiter,
+    deadline: tokio::time::Instant,
+) -> bool {
+    let Some(replica) = terms.replica else {
+        return tokio::time::timeout_at(deadline, waiter.woken()).await.is_err();
+    };
+    let broker = &context.broker;
+    let polls = &broker.shared.short_polls;
+    loop {
+        let begun = polls.begun();
+        let short = polls.wait_max(replica.id, broker.clock.monotonic_ms());
+        let deadline =
+            short.map_or(deadline, |wait| deadline.min(tokio::time::Instant::now() + wait));
+        tokio::select! {
+            () = waiter.woken() => return false,
+            () = tokio::time::sleep_until(deadline) => return true,
+            () = begun => {
+                if polls.wait_max(replica.id, broker.clock.monotonic_ms()).is_some() {
+                    return true;
+                }
+            }
+        }
+    }
 }
 
 /// Answers if there is enough, waits for more otherwise. `held` is what it had room for until now: who
@@ -311,7 +380,7 @@ async fn park(
             // wakes early, which costs a look; not to count it would be to wait for too much.
             let found = (attempt.bytes + missing).saturating_sub(terms.min_bytes);
             waiter.add(i64::try_from(found).unwrap_or(i64::MAX));
-            over = tokio::time::timeout_at(deadline, waiter.woken()).await.is_err()
+            over = wait_for_more(&context, &terms, &waiter, deadline).await
                 || context.broker.is_stopping();
             let before = (!waiter.is_changed()).then_some(attempt);
             attempt = match again(&context, terms, &plan, before, &mut room).await {

@@ -19,6 +19,8 @@ pub(super) struct Attempt {
     pub(super) bytes: usize,
     /// Whether a partition has something to say that does not wait.
     pub(super) urgent: bool,
+    /// Whether the fetcher knows a newer leader epoch of a partition than this broker.
+    pub(super) is_behind: bool,
 }
 
 impl Attempt {
@@ -202,7 +204,7 @@ fn look_at_all(
         disks,
         left: terms.max_bytes,
         none_yet: true,
-        attempt: Attempt { parts: Vec::new(), bytes: 0, urgent: false },
+        attempt: Attempt { parts: Vec::new(), bytes: 0, urgent: false, is_behind: false },
     };
     match plan {
         Plan::All { wanted, .. } => {
@@ -366,7 +368,10 @@ impl Look<'_> {
                 part.leader = Some((leader_id, leader_epoch));
                 Err(ErrorCode::FENCED_LEADER_EPOCH.into())
             }
-            Err(ReadFailure::UnknownEpoch) => Err(ErrorCode::UNKNOWN_LEADER_EPOCH.into()),
+            Err(ReadFailure::UnknownEpoch) => {
+                self.attempt.is_behind = true;
+                Err(ErrorCode::UNKNOWN_LEADER_EPOCH.into())
+            }
             Err(ReadFailure::Log(ReadError::WouldBlock)) => match self.disks {
                 Disks::WaitFor(_) => Err(Trouble::Cold(Cold(Arc::clone(dir)))),
                 Disks::LeaveOut => {
