@@ -89,11 +89,7 @@ impl Broker {
 
         self.topics.store(Arc::new(table));
         self.shared.image.store(Arc::clone(&image));
-        self.shared.published.notify_waiters();
-        let elected = local.elected.iter();
-        let led = elected.filter_map(|(id, index)| image.topics.by_id(*id)?.partitions.get(index));
-        let followers = led.flat_map(|it| &it.replicas).copied().filter(|id| *id != self.node_id);
-        self.shared.short_polls.begin(followers, self.clock.monotonic_ms());
+        self.tell_fetches(&image, &local.elected);
         for id in changes.partitions.keys() {
             self.follow(*id);
         }
@@ -131,8 +127,26 @@ impl Broker {
             table.insert(Arc::new(self.build_topic(&table, is_new, &image, topic)));
         }
         self.topics.store(Arc::new(table));
+        let table = self.topics();
+        let opened = ids.iter().filter_map(|id| table.by_id(*id));
+        let led: Vec<(Uuid, i32)> = opened
+            .flat_map(|topic| topic.partitions().map(|partition| (topic.id, partition)))
+            .filter(|(_, partition)| partition.leader().is_local)
+            .map(|(id, partition)| (id, partition.index))
+            .collect();
+        drop(table);
+        self.tell_fetches(&image, &led);
         ids.into_iter().for_each(|id| self.follow(id));
         self.begin_coordinators();
+    }
+
+    /// Tells fetches that wait that an image is in force, and followers that this broker leads `elected`.
+    fn tell_fetches(&self, image: &MetadataImage, elected: &[(Uuid, i32)]) {
+        self.shared.published.notify_waiters();
+        let elected = elected.iter();
+        let led = elected.filter_map(|(id, index)| image.topics.by_id(*id)?.partitions.get(index));
+        let followers = led.flat_map(|it| &it.replicas).copied().filter(|id| *id != self.node_id);
+        self.shared.short_polls.begin(followers, self.clock.monotonic_ms());
     }
 
     /// Serves everything the image says is here: once, when the broker starts.

@@ -65,10 +65,12 @@ impl Partition {
         if led.is_err() {
             self.log.dir().check().map_err(|error| ReadFailure::Log(error.into()))?;
         }
-        let (Ok(leader_epoch) | Err((_, leader_epoch))) = led;
+        let (leader_id, leader_epoch) = match led {
+            Ok(epoch) => (self.shared.node_id, epoch),
+            Err(leader) => leader,
+        };
         // Only -1 says nothing; what is below it is an epoch that has passed.
         if current != -1 && current < leader_epoch {
-            let leader_id = self.leader().id;
             return Err(ReadFailure::Fenced { leader_id, leader_epoch });
         }
         if current > leader_epoch {

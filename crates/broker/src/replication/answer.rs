@@ -80,8 +80,12 @@ fn take_one(
         diverging: (diverging.epoch >= 0)
             .then_some(EpochEnd { epoch: diverging.epoch, end_offset: diverging.end_offset }),
     };
-    let is_behind =
-        matches!(told.error, ErrorCode::UNKNOWN_LEADER_EPOCH | ErrorCode::UNKNOWN_TOPIC_ID);
+    let is_behind = matches!(
+        told.error,
+        ErrorCode::UNKNOWN_LEADER_EPOCH
+            | ErrorCode::UNKNOWN_TOPIC_ID
+            | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+    );
     let mut retry_at = retry_at(broker);
     let (partition, step, is_early) = fetcher.with(key, fetch.leader_epoch, |it| {
         it.early = if is_behind { it.early.saturating_add(1) } else { 0 };

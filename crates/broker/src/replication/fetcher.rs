@@ -22,8 +22,10 @@ use crate::partition::Partition;
 /// Timestamps that ask for a log's end and beginning.
 const LATEST: i64 = -1;
 const EARLIEST: i64 = -2;
-/// An interrupted fetch costs a new connection: it is not done more often than that.
-const INTERRUPTS_APART: Duration = Duration::from_millis(100);
+/// How long the leader may hold the fetch that follows one which was given up: that one is not.
+const WAIT_AFTER_INTERRUPT_MS: u64 = 100;
+/// A connection is kept for a fetch that is due within that.
+const KEEP_CONNECTION_MS: u64 = 100;
 /// A fetch without a session.
 const NO_SESSION_EPOCH: i32 = -1;
 
@@ -31,7 +33,16 @@ const NO_SESSION_EPOCH: i32 = -1;
 pub(super) type Key = (Uuid, i32);
 
 /// What to ask for of a partition.
-type Due = (Key, NextFetch, Arc<Partition>);
+type Asked = (Key, NextFetch, Arc<Partition>);
+
+/// What is to be asked for.
+struct Due {
+    fetches: Vec<Asked>,
+    /// When there is more.
+    wakes_at: Option<u64>,
+    /// How often something more to fetch had come.
+    additions: u64,
+}
 
 /// A partition that is fetched.
 #[derive(Debug)]
@@ -95,13 +106,13 @@ impl Fetcher {
             let partition = Arc::clone(partition);
             let key = (topic, partition.index);
             followed.insert(key, Followed { partition, follower, early: 0 });
-            drop(followed);
             self.additions.fetch_add(1, Ordering::Release);
+            drop(followed);
             self.added.notify_one();
         }
     }
 
-    /// Waits until something more to fetch has come than at `known` [`Fetcher::additions`].
+    /// Waits until something more to fetch has come than there was at [`Due::additions`].
     async fn added_since(&self, known: u64) {
         while self.additions.load(Ordering::Acquire) == known {
             self.added.notified().await;
@@ -124,23 +135,24 @@ impl Fetcher {
         Some(change(one))
     }
 
-    /// What to ask for now, and when there is more.
-    fn due(&self, now_ms: u64) -> (Vec<Due>, Option<u64>) {
+    /// What to ask for now.
+    fn due(&self, now_ms: u64) -> Due {
         let followed = self.followed.lock();
-        let mut wakes_at = None;
-        let mut due = Vec::with_capacity(followed.len());
+        let additions = self.additions.load(Ordering::Acquire);
+        let mut due =
+            Due { fetches: Vec::with_capacity(followed.len()), wakes_at: None, additions };
         // What an offline directory has is fetched by the next process.
         for (key, it) in followed.iter().filter(|(_, it)| it.partition.log.dir().check().is_ok()) {
             match it.follower.next_fetch(now_ms) {
-                Some(fetch) => due.push((*key, fetch, Arc::clone(&it.partition))),
+                Some(fetch) => due.fetches.push((*key, fetch, Arc::clone(&it.partition))),
                 None => {
                     if let Some(at) = it.follower.retries_at() {
-                        wakes_at = Some(wakes_at.map_or(at, |other: u64| other.min(at)));
+                        due.wakes_at = Some(due.wakes_at.map_or(at, |other| other.min(at)));
                     }
                 }
             }
         }
-        (due, wakes_at)
+        due
     }
 
     /// The leader answers again.
@@ -165,30 +177,40 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
     let mut connection: Option<(Endpoint, Outgoing)> = None;
     // Where the next request begins, so that the last of many partitions are not always the last.
     let mut turn = 0usize;
-    let mut may_interrupt_at = tokio::time::Instant::now();
+    let mut was_given_up = false;
     loop {
-        let known = fetcher.additions.load(Ordering::Acquire);
         let now = broker.clock.monotonic_ms();
-        let (mut due, wakes_at) = fetcher.due(now);
+        let Due { fetches: mut due, wakes_at, additions } = fetcher.due(now);
+        let mut wakes_in = wakes_at.map(|at| at.saturating_sub(now).max(1));
         if due.is_empty() {
-            connection = None;
-            let pause = wakes_at.map_or(Duration::from_secs(3_600), |at| {
-                Duration::from_millis(at.saturating_sub(now).max(1))
-            });
-            let _ = tokio::time::timeout(pause, fetcher.added_since(known)).await;
+            if wakes_in.is_none_or(|ms| ms > KEEP_CONNECTION_MS) {
+                connection = None;
+            }
+            let pause = wakes_in.map_or(Duration::from_secs(3_600), Duration::from_millis);
+            let _ = tokio::time::timeout(pause, fetcher.added_since(additions)).await;
             continue;
         }
         let first = turn % due.len();
         due.rotate_left(first);
         turn = turn.wrapping_add(1);
         let asked: BTreeMap<Key, NextFetch> = due.iter().map(|(key, it, _)| (*key, *it)).collect();
-        let request = request(&broker, &due, wakes_at.map(|at| at.saturating_sub(now)));
+        let may_interrupt = !was_given_up;
+        if was_given_up {
+            wakes_in = Some(
+                wakes_in.map_or(WAIT_AFTER_INTERRUPT_MS, |ms| ms.min(WAIT_AFTER_INTERRUPT_MS)),
+            );
+        }
+        was_given_up = false;
+        let request = request(&broker, &due, wakes_in);
         drop(due);
         // The leader holds a fetch for as long as there is nothing: what comes meanwhile is not left to wait for that.
-        let (not_before, followed) = (may_interrupt_at, &fetcher);
+        // Every second one is let be, or a leader that is slow to answer would never be heard.
+        let followed = &fetcher;
         let interrupt = async move {
-            tokio::time::sleep_until(not_before).await;
-            followed.added_since(known).await;
+            if !may_interrupt {
+                std::future::pending::<()>().await;
+            }
+            followed.added_since(additions).await;
         };
         let answer = match connect(&broker, fetcher.leader, &client_id, &mut connection).await {
             Ok(connection) => connection.call_unless(&request, interrupt).await,
@@ -197,7 +219,7 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
         match answer {
             Err(OutgoingError::GivenUp) => {
                 connection = None;
-                may_interrupt_at = tokio::time::Instant::now() + INTERRUPTS_APART;
+                was_given_up = true;
             }
             Ok(response) if response.error_code.is_ok() => {
                 let mut partitions = response.responses.iter().flat_map(|it| &it.partitions);
@@ -336,7 +358,7 @@ async fn offset(
 }
 
 /// What is asked for. Something else is to be asked for in `wait_max_ms`, if at all.
-fn request(broker: &Broker, due: &[Due], wait_max_ms: Option<u64>) -> FetchRequest {
+fn request(broker: &Broker, due: &[Asked], wait_max_ms: Option<u64>) -> FetchRequest {
     let settings = broker.settings();
     let config = &settings.config;
     let wait_max_ms = wait_max_ms.map_or(i32::MAX, |ms| i32::try_from(ms).unwrap_or(i32::MAX));

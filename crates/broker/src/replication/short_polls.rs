@@ -11,8 +11,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// How long a fetch waits meanwhile.
+/// How long a fetch waits meanwhile, and how long for each of its partitions, if that is longer: all of them are looked at
+/// for each answer.
 const WAIT: Duration = Duration::from_millis(5);
+const WAIT_OF_PARTITION: Duration = Duration::from_micros(20);
 /// For so long after a leader change.
 const LASTS_MS: u64 = 200;
 
@@ -37,9 +39,16 @@ impl ShortPolls {
         }
     }
 
-    /// How long a fetch of that replica waits, if it is one of these.
-    pub(crate) fn wait_max(&self, replica: i32, now_ms: u64) -> Option<Duration> {
-        self.until_ms.lock().get(&replica).filter(|until| **until > now_ms).map(|_| WAIT)
+    /// How long a fetch of so many partitions waits, if that replica is one of these.
+    pub(crate) fn wait_max(
+        &self,
+        replica: i32,
+        partitions: usize,
+        now_ms: u64,
+    ) -> Option<Duration> {
+        let is_one = self.until_ms.lock().get(&replica).is_some_and(|until| *until > now_ms);
+        let partitions = u32::try_from(partitions).unwrap_or(u32::MAX);
+        is_one.then(|| WAIT.max(WAIT_OF_PARTITION.saturating_mul(partitions)))
     }
 
     /// Hears when there are more of them: whoever waits looks whether it is one.
@@ -60,10 +69,11 @@ mod tests {
         polls.begin([2, 3], 1_000);
         // A wait that had begun before hears of it.
         begun.await;
-        assert_eq!(polls.wait_max(2, 1_000), Some(WAIT));
-        assert_eq!(polls.wait_max(3, 1_000 + LASTS_MS - 1), Some(WAIT));
-        assert_eq!(polls.wait_max(3, 1_000 + LASTS_MS), None);
-        assert_eq!(polls.wait_max(4, 1_000), None);
+        assert_eq!(polls.wait_max(2, 1, 1_000), Some(WAIT));
+        assert_eq!(polls.wait_max(3, 250, 1_000 + LASTS_MS - 1), Some(WAIT));
+        assert_eq!(polls.wait_max(3, 500, 1_000), Some(2 * WAIT));
+        assert_eq!(polls.wait_max(3, 1, 1_000 + LASTS_MS), None);
+        assert_eq!(polls.wait_max(4, 1, 1_000), None);
         polls.begin([4], 1_000 + LASTS_MS);
         assert_eq!(polls.until_ms.lock().keys().copied().collect::<Vec<_>>(), [4]);
     }

@@ -1,6 +1,7 @@
 //! The cluster at a glance: its brokers, how far they have the metadata, and how their replicas are.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -8,6 +9,9 @@ use thalweg::admin::{Features, QuorumDescription, QuorumReplica, TopicDescriptio
 
 use super::describe::{METADATA_VERSION, level_name};
 use crate::client::{Align, CliError, CommandContext, Table};
+
+/// How long what need not be said is waited for.
+const QUORUM_WAIT: Duration = Duration::from_secs(5);
 
 #[derive(Args)]
 pub(super) struct DescribeArgs {
@@ -92,11 +96,21 @@ pub(super) async fn cluster(
     args: DescribeArgs,
 ) -> Result<(), CliError> {
     let cluster = session.admin.describe_cluster(args.fenced).await?;
-    let health = if args.brief { None } else { Some(health(&session).await?) };
-    // Not everybody may ask for these, and not every cluster has them.
-    let quorum = session.admin.describe_quorum().await.ok();
-    let features = session.admin.describe_features().await.ok();
-    let version = features.and_then(version);
+    let health = async { if args.brief { None } else { Some(health(&session).await) } };
+    // Not everybody may ask for these, not every cluster has them, and a quorum without a leader does not answer.
+    let (quorum, features, health) = tokio::join!(
+        tokio::time::timeout(QUORUM_WAIT, session.admin.describe_quorum()),
+        tokio::time::timeout(QUORUM_WAIT, session.admin.describe_features()),
+        health
+    );
+    let quorum = quorum.ok().and_then(Result::ok);
+    let version = features.ok().and_then(Result::ok).and_then(version);
+    // What brokers there are is said all the same.
+    let (health, failure) = match health {
+        Some(Ok(health)) => (Some(health), None),
+        Some(Err(error)) => (None, Some(error)),
+        None => (None, None),
+    };
     let lag = |broker: i32| {
         let quorum = quorum.as_ref()?;
         let mut nodes = quorum.voters.iter().chain(&quorum.observers);
@@ -131,7 +145,8 @@ pub(super) async fn cluster(
             "without_leader": health.as_ref().map(|it| it.without_leader),
             "not_led_by_preferred": health.as_ref().map(|it| it.not_preferred),
         }))?;
-        return session.out.finish();
+        session.out.finish()?;
+        return failure.map_or(Ok(()), Err);
     }
     let controller = cluster.controller.map_or_else(|| "none".to_owned(), |id| id.to_string());
     let version = version.map_or_else(String::new, |it| format!("  {METADATA_VERSION} {it}"));
@@ -171,7 +186,8 @@ pub(super) async fn cluster(
             it.partitions, it.under_replicated, it.without_leader, it.not_preferred
         ))?;
     }
-    session.out.finish()
+    session.out.finish()?;
+    failure.map_or(Ok(()), Err)
 }
 
 /// The metadata version in use, by its name.

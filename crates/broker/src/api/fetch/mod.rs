@@ -178,9 +178,14 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
                 return Handled::Parked(Box::pin(async move {
                     let (plan, mut terms) = (Arc::new(plan), terms);
                     let found = attempt_waiting(&context, terms, &plan, cold, &mut room).await;
-                    terms.note_replica();
                     match found {
-                        Ok(attempt) => answer_or_park(context, terms, plan, attempt, room).await,
+                        Ok(attempt) if attempt.waits_for_metadata(&terms) => {
+                            wait_for_metadata(context, terms, plan, attempt, room).await
+                        }
+                        Ok(attempt) => {
+                            terms.note_replica();
+                            answer_or_park(context, terms, plan, attempt, room).await
+                        }
                         Err(stopped) => Parked::close(stopped.to_string()),
                     }
                 }));
@@ -190,8 +195,8 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
             (attempt, true)
         }
     };
-    if attempt.is_behind
-        && !terms.max_wait.is_zero()
+    if !is_left_out
+        && attempt.waits_for_metadata(&terms)
         && let Some(room) = room_to_wait(context, &plan, &attempt)
     {
         broker.metrics.fetches_parked.add(1);
@@ -227,7 +232,18 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
     Handled::Parked(Box::pin(park(context.clone(), terms, Arc::new(plan), attempt, room)))
 }
 
-/// Waits until this broker knows the leader epoch that the fetcher knows, and begins then.
+/// The fetch waits in the lists of its partitions.
+fn register(terms: &Terms, attempt: &Attempt) -> Registered {
+    let missing = terms.min_bytes.saturating_sub(attempt.bytes);
+    let partitions = attempt.parts.iter().filter_map(|part| part.partition.clone()).collect();
+    let waiter = Waiter::new(i64::try_from(missing).unwrap_or(i64::MAX));
+    match terms.replica {
+        None => Registered::consumer(waiter, partitions),
+        Some(_) => Registered::replica(waiter, partitions),
+    }
+}
+
+/// Waits until this broker knows the leader epoch that the fetcher knows, or there is enough without, and begins then.
 async fn wait_for_metadata(
     context: Context,
     mut terms: Terms,
@@ -237,14 +253,27 @@ async fn wait_for_metadata(
 ) -> Parked {
     let deadline = tokio::time::Instant::now() + METADATA_WAIT_MAX.min(terms.max_wait);
     let mut attempt = first;
-    while attempt.is_behind && !context.broker.is_stopping() {
+    let mut is_late = false;
+    while !is_late && attempt.waits_for_metadata(&terms) && !context.broker.is_stopping() {
         let published = context.broker.shared.published.notified();
+        let waiter = register(&terms, &attempt);
+        // There is room for one.
+        drop(attempt);
         attempt = match again(&context, terms, &plan, None, &mut room).await {
             Ok(attempt) => attempt,
             Err(stopped) => return Parked::close(stopped.to_string()),
         };
-        if attempt.is_behind && tokio::time::timeout_at(deadline, published).await.is_err() {
-            break;
+        if attempt.waits_for_metadata(&terms) {
+            is_late = tokio::select! {
+                () = published => false,
+                () = waiter.woken() => false,
+                () = tokio::time::sleep_until(deadline) => true,
+            };
+            drop(attempt);
+            attempt = match again(&context, terms, &plan, None, &mut room).await {
+                Ok(attempt) => attempt,
+                Err(stopped) => return Parked::close(stopped.to_string()),
+            };
         }
     }
     terms.note_replica();
@@ -259,6 +288,7 @@ async fn wait_for_metadata(
 async fn wait_for_more(
     context: &Context,
     terms: &Terms,
+    partitions: usize,
     waiter: &Waiter,
     deadline: tokio::time::Instant,
 ) -> bool {
@@ -269,14 +299,14 @@ async fn wait_for_more(
     let polls = &broker.shared.short_polls;
     loop {
         let begun = polls.begun();
-        let short = polls.wait_max(replica.id, broker.clock.monotonic_ms());
+        let short = polls.wait_max(replica.id, partitions, broker.clock.monotonic_ms());
         let deadline =
             short.map_or(deadline, |wait| deadline.min(tokio::time::Instant::now() + wait));
         tokio::select! {
             () = waiter.woken() => return false,
             () = tokio::time::sleep_until(deadline) => return true,
             () = begun => {
-                if polls.wait_max(replica.id, broker.clock.monotonic_ms()).is_some() {
+                if polls.wait_max(replica.id, partitions, broker.clock.monotonic_ms()).is_some() {
                     return true;
                 }
             }
@@ -363,12 +393,7 @@ async fn park(
     let mut attempt = first;
     loop {
         let missing = terms.min_bytes.saturating_sub(attempt.bytes);
-        let partitions = attempt.parts.iter().filter_map(|part| part.partition.clone()).collect();
-        let waiter = Waiter::new(i64::try_from(missing).unwrap_or(i64::MAX));
-        let waiter = match terms.replica {
-            None => Registered::consumer(waiter, partitions),
-            Some(_) => Registered::replica(waiter, partitions),
-        };
+        let waiter = register(&terms, &attempt);
         // What came between the attempt and the registration woke nobody.
         attempt = match again(&context, terms, &plan, Some(attempt), &mut room).await {
             Ok(attempt) => attempt,
@@ -380,7 +405,7 @@ async fn park(
             // wakes early, which costs a look; not to count it would be to wait for too much.
             let found = (attempt.bytes + missing).saturating_sub(terms.min_bytes);
             waiter.add(i64::try_from(found).unwrap_or(i64::MAX));
-            over = wait_for_more(&context, &terms, &waiter, deadline).await
+            over = wait_for_more(&context, &terms, attempt.parts.len(), &waiter, deadline).await
                 || context.broker.is_stopping();
             let before = (!waiter.is_changed()).then_some(attempt);
             attempt = match again(&context, terms, &plan, before, &mut room).await {

@@ -19,14 +19,20 @@ pub(super) struct Attempt {
     pub(super) bytes: usize,
     /// Whether a partition has something to say that does not wait.
     pub(super) urgent: bool,
-    /// Whether the fetcher knows a newer leader epoch of a partition than this broker.
+    /// Whether the fetcher knows of a partition what this broker does not know yet: a newer leader epoch.
     pub(super) is_behind: bool,
 }
 
 impl Attempt {
     /// Whether the answer should leave now.
     pub(super) fn is_enough(&self, terms: &Terms) -> bool {
-        self.bytes >= terms.min_bytes || self.urgent || self.parts.is_empty()
+        self.bytes >= terms.min_bytes || self.urgent || self.is_behind || self.parts.is_empty()
+    }
+
+    /// Whether there is nothing to say but that this broker's metadata is behind.
+    pub(super) fn waits_for_metadata(&self, terms: &Terms) -> bool {
+        let is_enough = self.bytes >= terms.min_bytes || self.urgent;
+        self.is_behind && !is_enough && !terms.max_wait.is_zero()
     }
 
     /// Whether the fetcher does not want more to be waited for.
@@ -300,7 +306,11 @@ impl Look<'_> {
                     // Empty, where every other error has none: as Kafka answers.
                     part.aborted = Some(Vec::new());
                 }
-                self.attempt.urgent = true;
+                if self.is_behind(code) {
+                    self.attempt.is_behind = true;
+                } else {
+                    self.attempt.urgent = true;
+                }
             }
         }
         if let Some(piece) = &part.piece {
@@ -368,10 +378,7 @@ impl Look<'_> {
                 part.leader = Some((leader_id, leader_epoch));
                 Err(ErrorCode::FENCED_LEADER_EPOCH.into())
             }
-            Err(ReadFailure::UnknownEpoch) => {
-                self.attempt.is_behind = true;
-                Err(ErrorCode::UNKNOWN_LEADER_EPOCH.into())
-            }
+            Err(ReadFailure::UnknownEpoch) => Err(ErrorCode::UNKNOWN_LEADER_EPOCH.into()),
             Err(ReadFailure::Log(ReadError::WouldBlock)) => match self.disks {
                 Disks::WaitFor(_) => Err(Trouble::Cold(Cold(Arc::clone(dir)))),
                 Disks::LeaveOut => {
@@ -394,6 +401,18 @@ impl Look<'_> {
                 }
                 Err(error.code().into())
             }
+        }
+    }
+
+    /// Whether the error says that the fetcher may know more than this broker. Of a topic only replicas do: they are told
+    /// by the same metadata.
+    fn is_behind(&self, code: ErrorCode) -> bool {
+        match code {
+            ErrorCode::UNKNOWN_LEADER_EPOCH => true,
+            ErrorCode::UNKNOWN_TOPIC_ID | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => {
+                self.terms.replica.is_some()
+            }
+            _ => false,
         }
     }
 
