@@ -2,6 +2,7 @@
 
 mod cases;
 mod chaos;
+mod cluster;
 mod codegen;
 mod conformance;
 mod differences;
@@ -48,6 +49,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   chaos [--minutes N] [--java N] [--thalweg N]
                             a cluster of both makes whose brokers fail while clients write [60, 1, 2];
                             THALWEG_SEED_BASE=N runs a seed again
+  cluster up [--controllers N] [--java N] [--thalweg N]|status|down
+                            a cluster on this machine to look at, with Kafka's controllers [3, 0, 3]
   soak kills [MINUTES]      a broker that is killed in all that it does [60]; THALWEG_SEED_BASE=N and
                             0 minutes repeat a seed
   soak mixed [MINUTES]      clients of many makes in one group, killed, paused and restarted, with each
@@ -83,6 +86,11 @@ fn main() -> ExitCode {
         ["soak", "cluster", seeds] => soak_machines(&root, CLUSTER, seeds, None),
         ["soak", "cluster", seeds, file] => soak_machines(&root, CLUSTER, seeds, Some(file)),
         ["chaos", rest @ ..] => chaos(&root, rest),
+        ["cluster", "up", rest @ ..] => cluster_up(&root, rest),
+        ["cluster", "status"] => {
+            setup::run(&root).and_then(|tools| cluster::status(&tools, &test::build(&tools)?))
+        }
+        ["cluster", "down"] => cluster::down(&root),
         ["soak", "kills"] => kills(&root, "60"),
         ["soak", "kills", minutes] => kills(&root, minutes),
         ["soak", "mixed"] => mixed(&root, "1"),
@@ -187,6 +195,23 @@ fn chaos(root: &Path, args: &[&str]) -> Result<(), String> {
     }
     let tools = setup::run(root)?;
     chaos::run(&tools, &test::build(&tools)?, minutes, test::seed_of_commit(root)?, brokers)
+}
+
+/// Pairs of `--controllers`, `--java`, `--thalweg` and a number.
+fn cluster_up(root: &Path, args: &[&str]) -> Result<(), String> {
+    let mut size = cluster::USUAL;
+    for pair in args.chunks(2) {
+        let [name, value] = pair else { return Err(format!("cluster: {} has no value", pair[0])) };
+        let number = || value.parse().map_err(|e| format!("cluster: {name}: {e}"));
+        match *name {
+            "--controllers" => size.controllers = number()?,
+            "--java" => size.java = number()?,
+            "--thalweg" => size.thalweg = number()?,
+            _ => return Err(format!("cluster: there is no {name}")),
+        }
+    }
+    let tools = setup::run(root)?;
+    cluster::up(&tools, &test::build(&tools)?, size)
 }
 
 fn kills(root: &Path, minutes: &str) -> Result<(), String> {
