@@ -69,10 +69,10 @@ struct CreateArgs {
     /// Topics
     #[arg(required = true)]
     names: Vec<String>,
-    /// Number of partitions [default: the broker's num.partitions]
+    /// Number of partitions [default: the controller's num.partitions]
     #[arg(short, long, value_parser = clap::value_parser!(i32).range(1..))]
     partitions: Option<i32>,
-    /// Replicas of each [default: the broker's default.replication.factor]
+    /// Replicas of each [default: the controller's default.replication.factor]
     #[arg(short, long, value_parser = clap::value_parser!(i16).range(1..))]
     replication_factor: Option<i16>,
     /// The brokers of each partition, instead: 1:2,2:3,3:1

@@ -84,7 +84,7 @@ pub fn topic(
             continue;
         }
         let key = TOPIC.get(name);
-        let mut described = shell(name, key, false);
+        let mut described = shell(name, key, false, true);
         let text = match (key, overrides.get(name)) {
             // An internal config is listed only when it is set, and then as it was set.
             (Some(key), Some(text)) if key.internal => Some(text.clone()),
@@ -119,7 +119,7 @@ pub fn group(
             continue;
         }
         let key = GROUP.get(name);
-        let mut described = shell(name, key, false);
+        let mut described = shell(name, key, false, true);
         if key.is_some() {
             let value = super::group::value(broker, configs, name)?;
             described.value = value.as_ref().map(Value::to_text);
@@ -161,7 +161,7 @@ pub fn client_metrics(
             continue;
         }
         let key = CLIENT_METRICS.get(name);
-        let mut described = shell(name, key, false);
+        let mut described = shell(name, key, false, true);
         described.is_sensitive = false;
         described.value = match (key, configs.get(name)) {
             (Some(key), Some(text)) => Some(key.parse(text)?.to_text()),
@@ -188,7 +188,7 @@ pub fn broker(broker: &BrokerConfig, names: Wanted<'_>) -> Vec<Described> {
             continue;
         }
         let key = described_key(name);
-        let mut described = shell(name, key, is_read_only(name));
+        let mut described = shell(name, key, is_read_only(name), broker.roles().controller);
         let text = match BROKER.get(name) {
             Some(key) if !key.internal => broker.value(name).map(Value::to_text),
             _ => broker.props().get(name).cloned(),
@@ -207,7 +207,8 @@ pub fn broker_defaults(broker: &BrokerConfig, names: Wanted<'_>) -> Vec<Describe
         if !wanted(names, name) {
             continue;
         }
-        let mut described = shell(name, described_key(name), is_read_only(name));
+        let mut described =
+            shell(name, described_key(name), is_read_only(name), broker.roles().controller);
         described.value = Some(text.clone()).filter(|_| !described.is_sensitive);
         described.synonyms = places(broker, name, described.is_sensitive)
             .into_iter()
@@ -229,7 +230,7 @@ fn listed<'a>(
     names.into_keys()
 }
 
-fn shell(name: &str, key: Option<&ConfigKey>, read_only: bool) -> Described {
+fn shell(name: &str, key: Option<&ConfigKey>, read_only: bool, has_controller: bool) -> Described {
     Described {
         name: name.to_owned(),
         value: None,
@@ -239,7 +240,7 @@ fn shell(name: &str, key: Option<&ConfigKey>, read_only: bool) -> Described {
         read_only,
         synonyms: Vec::new(),
         config_type: key.map(|key| key.config_type),
-        documentation: key.map(ConfigKey::documentation),
+        documentation: key.map(|key| key.documentation(has_controller)),
     }
 }
 

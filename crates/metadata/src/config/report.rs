@@ -6,7 +6,7 @@ use super::broker::{BrokerConfig, Mode, OF_LISTENERS, added_defaults};
 use super::error::HIDDEN;
 use super::properties::Properties;
 use super::synonyms::{broker_synonyms, listener_config};
-use super::table::{Acts, acts_when_joined, broker_key};
+use super::table::broker_key;
 
 /// Something about a configuration that its owner should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,14 +69,11 @@ impl BrokerConfig {
                 reports.push(Report::Unknown { name: name.clone() });
                 continue;
             };
-            let reason = match key.acts {
-                Acts::NotYet(reason) if acts_when_joined(reason) && !self.roles().controller => {
-                    continue;
-                }
-                Acts::NotYet(reason) => reason,
-                Acts::Yes if base.is_some_and(|base| OF_LISTENERS.contains(&base)) => continue,
-                Acts::Yes if base.is_some() => "settings of single listeners are not served yet",
-                Acts::Yes => continue,
+            let reason = match key.inactive_because(self.roles().controller) {
+                Some(reason) => reason,
+                None if base.is_some_and(|base| OF_LISTENERS.contains(&base)) => continue,
+                None if base.is_some() => "settings of single listeners are not served yet",
+                None => continue,
             };
             let is_default = key.parse(text).ok().as_ref() == key.default_value();
             if !is_default || base.is_some() {

@@ -100,11 +100,19 @@ impl ConfigKey {
         }
     }
 
-    /// What it does, and whether it does so in Thalweg.
-    pub fn documentation(&self) -> String {
+    /// Why it does not act on a node that has a controller of its own, or on one that has joined other nodes'.
+    pub fn inactive_because(&self, has_controller: bool) -> Option<&'static str> {
         match self.acts {
-            Acts::Yes => self.documentation.to_owned(),
-            Acts::NotYet(reason) => {
+            Acts::NotYet(reason) if has_controller || !acts_when_joined(reason) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// What it does, and whether it does so on such a node ([`ConfigKey::inactive_because`]).
+    pub fn documentation(&self, has_controller: bool) -> String {
+        match self.inactive_because(has_controller) {
+            None => self.documentation.to_owned(),
+            Some(reason) => {
                 format!("{} Does not act in Thalweg yet: {reason}.", self.documentation)
             }
         }
@@ -184,18 +192,19 @@ impl ConfigKey {
 const JOINED: &str = "joined";
 
 /// Whether configs that do not act for this reason act where the controllers are other nodes.
-pub(super) fn acts_when_joined(reason: &str) -> bool {
+fn acts_when_joined(reason: &str) -> bool {
     NOT_YET.iter().any(|(tag, known)| *tag == JOINED && *known == reason)
 }
 
 /// Why configs do not act yet.
 pub const NOT_YET: &[(&str, &str)] = &[
+    ("controllers", "the controllers decide this, and the embedded one does not do it yet"),
     ("coord", "the group coordinator chooses this by itself"),
     ("java", "Java classes cannot be loaded"),
     ("jbod", "replicas are not moved between log directories yet"),
     (JOINED, "the controller runs inside this process, and no other broker has joined it"),
     ("metrics", "metrics are served in Prometheus form, without this setting"),
-    ("quorum", "it is for controllers of a quorum, and the embedded one needs none of it"),
+    ("quorum", "it is for the members of a controllers' quorum"),
     ("quota", "quotas other than connection_creation_rate are stored and not enforced yet"),
     ("repl", "this part of replication is not built yet"),
     ("sec", "TLS, SASL and authorization are not served yet"),
@@ -330,6 +339,9 @@ mod tests {
     #[test]
     fn what_does_not_act_says_so() {
         let key = TOPIC.get("local.retention.ms").expect("a config");
-        assert!(key.documentation().contains("Does not act in Thalweg yet"));
+        assert!(key.documentation(true).contains("Does not act in Thalweg yet"));
+        let joined = BROKER.get("replica.fetch.wait.max.ms").expect("a config");
+        assert!(joined.documentation(true).contains("Does not act in Thalweg yet"));
+        assert!(!joined.documentation(false).contains("Does not act"));
     }
 }
