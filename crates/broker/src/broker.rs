@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use crate::allowed::Connections;
 use crate::api::ApiTable;
 use crate::auto_topics::AutoTopics;
+use crate::catch_panic::CatchPanic;
 use crate::clock::Clock;
 use crate::coordinators::groups::Groups;
 use crate::directories::Directories;
@@ -233,15 +234,21 @@ impl Broker {
     }
 
     /// Does `work` on a task of its own until the broker stops. What is on a thread that may wait then
-    /// is not waited for, and done to its end.
+    /// is not waited for, and done to its end. A panic stops the broker: nobody would do the work any more.
     pub(crate) fn spawn_until_stopped(
-        &self,
+        self: &Arc<Self>,
         work: impl Future<Output = ()> + Send + 'static,
     ) -> JoinHandle<()> {
         let mut shutdown = self.shutdown.subscribe();
+        let broker = Arc::clone(self);
         tokio::spawn(async move {
             tokio::select! {
-                () = work => {}
+                ended = CatchPanic(work) => {
+                    if ended.is_err() {
+                        broker.metrics.panics.add(1);
+                        broker.fail("a task of the broker panicked; see the message above");
+                    }
+                }
                 _ = shutdown.wait_for(|stop| *stop) => {}
             }
         })

@@ -8,6 +8,7 @@ mod allowed;
 mod api;
 mod auto_topics;
 mod broker;
+mod catch_panic;
 mod clock;
 mod coordinators;
 mod descriptors;

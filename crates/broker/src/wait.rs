@@ -79,12 +79,12 @@ impl Registered {
     /// Registers a consumer's waiter with all of `partitions`: it waits for what is committed. What became readable
     /// before this must be looked for again afterwards.
     pub(crate) fn consumer(waiter: Arc<Waiter>, partitions: Vec<Arc<Partition>>) -> Registered {
-        Registered::new(waiter, partitions, |partition| &partition.fetchers)
+        Registered::new(waiter, partitions, |partition| &partition.delayed_fetches)
     }
 
     /// The same for a replica, which waits for what is appended.
     pub(crate) fn replica(waiter: Arc<Waiter>, partitions: Vec<Arc<Partition>>) -> Registered {
-        Registered::new(waiter, partitions, Partition::replica_fetchers)
+        Registered::new(waiter, partitions, Partition::delayed_replica_fetches)
     }
 
     fn new(

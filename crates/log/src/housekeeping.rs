@@ -207,10 +207,8 @@ impl LogManager {
         leader_epoch: i32,
         now_ms: i64,
     ) -> Result<(), StorageError> {
-        match log.truncate_as_follower(offset, leader_epoch, now_ms)? {
-            Some(true) => self.checkpoint_dir(log.dir()),
-            Some(false) | None => Ok(()),
-        }
+        let is_cut = log.truncate_as_follower(offset, leader_epoch, now_ms)? == Some(true);
+        if is_cut { self.checkpoint_dir(log.dir()) } else { Ok(()) }
     }
 
     /// Begins a follower's log again elsewhere ([`Log::begin_as_follower_at`]), with its checkpoints.
@@ -221,10 +219,8 @@ impl LogManager {
         leader_epoch: i32,
         now_ms: i64,
     ) -> Result<(), StorageError> {
-        match log.begin_as_follower_at(offset, leader_epoch, now_ms)? {
-            true => self.checkpoint_dir(log.dir()),
-            false => Ok(()),
-        }
+        let has_begun = log.begin_as_follower_at(offset, leader_epoch, now_ms)?;
+        if has_begun { self.checkpoint_dir(log.dir()) } else { Ok(()) }
     }
 
     /// Begins a log again elsewhere ([`Log::truncate_fully_and_start_at`]), with its checkpoints.

@@ -77,7 +77,12 @@ pub(super) async fn handle(
         if result.error_code.is_err() {
             continue;
         }
-        match deleted.wait_deleted(offset, deadline).await {
+        let mut shutdown = context.broker.shutdown.subscribe();
+        let lowest = tokio::select! {
+            lowest = deleted.wait_deleted(offset, deadline) => lowest,
+            _ = shutdown.wait_for(|stop| *stop) => Err(ErrorCode::NOT_LEADER_OR_FOLLOWER),
+        };
+        match lowest {
             Ok(low_watermark) => result.low_watermark = low_watermark,
             Err(error_code) => *result = refused(result.partition_index, error_code),
         }

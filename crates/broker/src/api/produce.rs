@@ -4,6 +4,7 @@
 //! there, and is written from there; what a request allocates does not depend on its batches.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -117,6 +118,15 @@ struct PartResult {
 struct Details {
     message: Option<String>,
     records: Vec<(i32, String)>,
+}
+
+impl Details {
+    /// Memory that they take.
+    fn bytes(&self) -> usize {
+        let records: usize = self.records.iter().map(|(_, text)| text.capacity()).sum();
+        let message = self.message.as_ref().map_or(0, String::capacity);
+        self.records.capacity() * size_of::<(i32, String)>() + records + message
+    }
 }
 
 impl PartResult {
@@ -442,18 +452,29 @@ struct ParkedProduce {
 /// Partitions that a request may have to wait for without more memory being charged than its frame, which it
 /// gives back: every connection may have so many.
 const PARTITIONS_FREE: usize = 32;
+/// The same of topics' names and of what is said of records.
+const TEXT_FREE: usize = 8 << 10;
 
 impl Work {
     /// Memory for what a request holds while it waits, of what answers to fetches may have, so that nothing is
     /// taken that other requests need, and of that an eighth at most. `None` where there is no room.
-    fn room_to_wait(&self, context: &Context) -> Option<Charge> {
+    fn room_to_wait(&self, context: &Context, names: usize, appends: usize) -> Option<Charge> {
         let budget = &context.broker.fetch_budget;
         let mut held = Charge::new(budget);
-        if self.parts.len() <= PARTITIONS_FREE {
+        let details: usize = self
+            .parts
+            .iter()
+            .filter_map(|part| part.result.details.as_deref())
+            .map(Details::bytes)
+            .sum();
+        if self.parts.len() <= PARTITIONS_FREE && names + details <= TEXT_FREE {
             return Some(held);
         }
-        let bytes =
-            self.parts.len() * size_of::<Part>() + self.topics.len() * size_of::<TopicPart>();
+        let bytes = self.parts.capacity() * size_of::<Part>()
+            + self.topics.capacity() * size_of::<TopicPart>()
+            + names
+            + details
+            + appends * (size_of::<Uncommitted>() + DelayedProduce::BYTES_OF_APPEND);
         (bytes <= budget.limit() / 8 && held.try_raise_to(bytes)).then_some(held)
     }
 
@@ -477,9 +498,11 @@ struct Registered<'a> {
 
 impl Drop for Registered<'_> {
     fn drop(&mut self) {
+        // Who was told is in no list any more, and a partition's list is left once for all appends to it: looking for
+        // each among all that wait would cost their square.
+        let mut left = BTreeSet::new();
         for (number, append) in self.appends.iter().enumerate() {
-            // Who was told is in no list any more: looking for each among all that wait would cost their square.
-            if self.delayed.is_open(number) {
+            if self.delayed.is_open(number) && left.insert(Arc::as_ptr(&append.partition)) {
                 append.partition.leave_delayed(&self.delayed);
             }
         }
@@ -497,7 +520,7 @@ async fn wait_committed(context: Context, mut parked: ParkedProduce) -> Parked {
     }
     // A stop that began before this has told nobody. Nor does a request of many partitions wait that finds no room
     // for what it holds meanwhile.
-    let room = parked.work.room_to_wait(&context);
+    let room = parked.work.room_to_wait(&context, parked.names.capacity(), appends.len());
     let timeout = match room.is_none() || context.broker.is_stopping() {
         true => Duration::ZERO,
         false => parked.work.timeout,

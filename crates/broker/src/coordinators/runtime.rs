@@ -664,7 +664,9 @@ where
                     AppendFailure::NotLeader { .. } => ErrorCode::NOT_LEADER_OR_FOLLOWER,
                     AppendFailure::TimedOut => ErrorCode::REQUEST_TIMED_OUT,
                     AppendFailure::Log(error) => {
-                        tracing::warn!(%error, "a coordinator's records were not written");
+                        tracing::warn!(topic = %self.partition.topic,
+                            partition = self.partition.index, %error,
+                            "a coordinator's records were not written");
                         error.code()
                     }
                 };

@@ -71,7 +71,11 @@ impl Schedule {
         let interval = self.retention.snapshot_interval_ms;
         let since = now_ms.saturating_sub(self.written_ms);
         match self.begun_ms {
-            Some(begun_ms) => now_ms.saturating_sub(begun_ms) >= RETRY_MS.min(interval.max(1)),
+            Some(begun_ms) => {
+                // An interval of 0 is none.
+                let retry_ms = if interval > 0 { RETRY_MS.min(interval) } else { RETRY_MS };
+                now_ms.saturating_sub(begun_ms) >= retry_ms
+            }
             None => self.bytes > 0 && interval > 0 && since >= interval,
         }
     }

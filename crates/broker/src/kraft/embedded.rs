@@ -77,7 +77,7 @@ impl EmbeddedController {
             // The decision itself: it looks at the image, and nothing was changed yet.
             if panic.is_panic() {
                 broker.metrics.panics.add(1);
-                tracing::error!("a decision panicked; it is not carried out");
+                tracing::error!(api = %R::API_KEY, "a decision panicked; it is not carried out");
             }
             ControllerError::Stopped
         })?;

@@ -10,6 +10,7 @@ mod observer;
 mod observer_log;
 mod quorum_state;
 mod remote;
+mod voter_history;
 
 pub(crate) use checkpoints::Retention;
 pub(crate) use controller::{Client, Controller, ControllerError};

@@ -295,7 +295,9 @@ impl State {
                     to,
                     "the metadata log is cut off, where the quorum's leader has something else"
                 );
-                self.log.truncate(to, now_ms)?;
+                if self.log.truncate(to, now_ms)? {
+                    self.name_voters();
+                }
             }
             Step::Snapshot { id, position, bytes, is_complete } => {
                 self.log.write_part(id, position, &bytes)?;
@@ -326,7 +328,9 @@ impl State {
         let Some(due) = self.log.checkpoint_due(now_ms) else { return };
         let written = due.write(now_ms);
         self.log.end_checkpoint(&due, written.is_ok(), now_ms);
-        if let Err(error) = written.and_then(|()| self.log.retained().clean(now_ms)) {
+        // Also where nothing could be written: a full disk gets room by it.
+        let cleaned = self.log.retained().clean(now_ms);
+        if let Err(error) = written.and(cleaned) {
             tracing::error!(%error, "checkpoints of the metadata could not be seen to");
         }
     }

@@ -13,7 +13,7 @@ use thalweg_log::{
     LogDir, LogManager, Mode, OpenFile, ReadRequest, Wait,
 };
 use thalweg_metadata::image::{Loader, MetadataImage, SnapshotReader, Update};
-use thalweg_metadata::records::{Batch, BatchContents, ControlRecord};
+use thalweg_metadata::records::Batch;
 use thalweg_records::BatchView;
 use thalweg_records::codec::Decompressor;
 use thalweg_replication::observer::{ObserverLog as Offsets, SnapshotId};
@@ -24,6 +24,7 @@ use thalweg_wire::messages::VotersRecord;
 use super::checkpoints::{self, Due, Retained, Retention, Schedule};
 use super::log::{MetadataLogError, READ_BYTES, each_batch};
 use super::quorum_state::{self, QuorumState};
+use super::voter_history::{VoterHistory, Voters};
 
 /// A snapshot that is being fetched has this behind its name.
 const PART: &str = ".part";
@@ -35,8 +36,7 @@ pub(crate) struct ObserverLog {
     loader: Loader,
     /// What the log begins with, or behind it.
     snapshot: Option<SnapshotId>,
-    voters: Option<VotersRecord>,
-    kraft_version: i16,
+    voters: VoterHistory,
     /// The newest state of the quorum on the disk.
     quorum: QuorumState,
     /// The epoch that the log's role is for.
@@ -63,10 +63,11 @@ impl ObserverLog {
         remove_parts(dir, &path).map_err(failed)?;
         let mut decompressor = Decompressor::new();
         let checkpoint = checkpoints::latest(dir.disk(), &path).map_err(failed)?;
-        let (mut image, mut voters, mut kraft_version) = (MetadataImage::empty(), None, 0);
+        let (mut image, mut voters) = (MetadataImage::empty(), Voters::default());
         let mut snapshot = None;
         if let Some(found) = checkpoint {
-            (image, voters, kraft_version) = found.read(dir.disk(), &mut decompressor)?;
+            (image, voters.record, voters.kraft_version) =
+                found.read(dir.disk(), &mut decompressor)?;
             // One that a format wrote stands for no record.
             snapshot = (!found.is_first()).then(|| found.id());
         }
@@ -87,8 +88,7 @@ impl ObserverLog {
             path: path.clone(),
             loader: Loader::new(image),
             snapshot,
-            voters,
-            kraft_version,
+            voters: VoterHistory::new(voters),
             quorum: quorum.unwrap_or(QuorumState { leader_id: -1, leader_epoch: 0 }),
             leader_epoch: -1,
             schedule: Schedule::new(retention, now_ms),
@@ -106,7 +106,7 @@ impl ObserverLog {
         while let Some(chunk) = self.read(next, Isolation::LogEnd)? {
             let mut decompressor = std::mem::take(&mut self.decompressor);
             let looked = each_batch(&chunk, &mut decompressor, |batch| {
-                self.control(&batch.contents);
+                self.voters.appended(batch.base_offset, &batch.contents);
                 next = batch.last_offset + 1;
                 Ok(())
             });
@@ -115,17 +115,6 @@ impl ObserverLog {
             bytes += chunk.len() as u64;
         }
         Ok(bytes)
-    }
-
-    fn control(&mut self, contents: &BatchContents) {
-        let BatchContents::Control(records) = contents else { return };
-        for record in records {
-            match record {
-                ControlRecord::Voters(record) => self.voters = Some(record.clone()),
-                ControlRecord::KRaftVersion(record) => self.kraft_version = record.k_raft_version,
-                _ => {}
-            }
-        }
     }
 
     /// What is committed.
@@ -140,12 +129,12 @@ impl ObserverLog {
 
     /// The voters that the log names, if it does.
     pub(crate) fn voters(&self) -> Option<&VotersRecord> {
-        self.voters.as_ref()
+        self.voters.newest().record.as_ref()
     }
 
     /// Level of `kraft.version`.
     pub(crate) fn kraft_version(&self) -> i16 {
-        self.kraft_version
+        self.voters.newest().kraft_version
     }
 
     /// The newest epoch of the quorum that was written down.
@@ -158,7 +147,7 @@ impl ObserverLog {
         let state = QuorumState { leader_id: leader, leader_epoch: epoch };
         if state != self.quorum {
             let disk = self.log.dir().disk();
-            quorum_state::write(disk, &self.path, state, self.kraft_version)
+            quorum_state::write(disk, &self.path, state, self.kraft_version())
                 .map_err(|error| self.failed(error))?;
             self.quorum = state;
         }
@@ -196,7 +185,9 @@ impl ObserverLog {
                 break;
             }
             if batch.is_control() {
-                control.push(Batch::read(batch.bytes(), &mut self.decompressor)?.contents);
+                // It is not committed, and may be gone with the next leader.
+                let read = Batch::read(batch.bytes(), &mut self.decompressor);
+                control.push((next, read.map_err(|error| damaged(error.to_string()))?.contents));
             }
             next = batch.next_offset();
             len += batch.total_len();
@@ -219,15 +210,17 @@ impl ObserverLog {
         };
         self.log.append_with_offsets(&bytes[..len], &context)?;
         self.schedule.appended(len as u64);
-        let before = self.voters.clone();
-        control.iter().for_each(|contents| self.control(contents));
-        Ok(before != self.voters)
+        let before = self.voters().cloned();
+        for (offset, contents) in &control {
+            self.voters.appended(*offset, contents);
+        }
+        Ok(before.as_ref() != self.voters())
     }
 
-    /// Cuts the log off, which was not committed from there on.
-    pub(crate) fn truncate(&mut self, to: i64, now_ms: i64) -> Result<(), MetadataLogError> {
+    /// Cuts the log off, which was not committed from there on; says whether voters were cut off with it.
+    pub(crate) fn truncate(&mut self, to: i64, now_ms: i64) -> Result<bool, MetadataLogError> {
         self.log.truncate_to(to, now_ms)?;
-        Ok(())
+        Ok(self.voters.truncated(to))
     }
 
     /// The log is committed up to there, or to its end. Gives what changes, one update after the other.
@@ -248,6 +241,7 @@ impl ObserverLog {
                 Ok(())
             })?;
         }
+        self.voters.committed(self.applied());
         Ok(())
     }
 
@@ -281,6 +275,11 @@ impl ObserverLog {
         bytes: &[u8],
     ) -> Result<(), MetadataLogError> {
         if position == 0 {
+            if let Some((left, _)) = self.part.take().filter(|(part, _)| *part != id) {
+                let path = self.part_path(left);
+                let removed = self.log.dir().disk().remove_file(&path);
+                removed.map_err(|error| MetadataLogError::Io { path, error })?;
+            }
             let path = self.part_path(id);
             let failed = |error| MetadataLogError::Io { path: path.clone(), error };
             let file = self.log.dir().disk().open(&path, Mode::Create).map_err(failed)?;
@@ -342,8 +341,7 @@ impl ObserverLog {
         self.log.truncate_fully_and_start_at(id.end_offset, None, now_ms)?;
         self.log.advance_high_watermark(id.end_offset);
         self.snapshot = Some(id);
-        self.voters = voters;
-        self.kraft_version = kraft_version;
+        self.voters = VoterHistory::new(Voters { record: voters, kraft_version });
         self.schedule.end(u64::MAX, now_ms);
         self.loader = Loader::new(new.clone());
         publish(Update { old, new, changes });
@@ -357,12 +355,14 @@ impl ObserverLog {
         if !is_due || self.loader.open_transaction().is_some() {
             return None;
         }
+        // Those that are not committed are none that a log could go on behind either.
+        let voters = self.voters.at(self.applied()).clone();
         Some(Due {
             disk: self.log.dir().disk().clone(),
             dir: self.path.clone(),
             image: self.loader.image().clone(),
-            kraft_version: self.kraft_version,
-            voters: self.voters.clone(),
+            kraft_version: voters.kraft_version,
+            voters: voters.record,
             bytes: self.schedule.begin(now_ms),
         })
     }
@@ -606,6 +606,12 @@ mod tests {
                 assert_eq!((topics(&log), log.log_end()), (vec!["one".to_owned()], 1));
             }
             assert!(log.write_part(id, 5, b"piece").is_err(), "a piece without a beginning");
+            // Another leader has another one: of this one nothing is left.
+            log.write_part(SnapshotId { end_offset: 40, epoch: 5 }, 0, &whole[..20]).unwrap();
+            log.write_part(id, 0, &whole[..20]).unwrap();
+            let parts = std::fs::read_dir(&log.path).unwrap().map(|it| it.unwrap().file_name());
+            let is_part = |name: &std::ffi::OsString| name.to_string_lossy().ends_with(PART);
+            assert_eq!(parts.filter(is_part).count(), 1);
             // The process dies while it fetches.
             log.write_part(id, 0, &whole[..20]).unwrap();
             log.close(0);

@@ -154,7 +154,7 @@ impl RemoteController {
                         return Ok(answer);
                     }
                     Ok(_) => self.own.forget().await,
-                    Err(error) => said(error)?,
+                    Err(error) => retry_unless_final(error)?,
                 }
                 tokio::time::sleep(RETRY).await;
             }
@@ -182,7 +182,7 @@ impl RemoteController {
                         ErrorCode::NOT_CONTROLLER => self.forwarded.forget().await,
                         code => return Err(ControllerError::Refused(code)),
                     },
-                    Err(error) => said(error)?,
+                    Err(error) => retry_unless_final(error)?,
                 }
                 tokio::time::sleep(RETRY).await;
             }
@@ -191,8 +191,8 @@ impl RemoteController {
     }
 }
 
-/// Whether a request that failed is to be sent again.
-fn said(error: OutgoingError) -> Result<(), ControllerError> {
+/// Whether a request that failed is to be sent again: not where it would fail again.
+fn retry_unless_final(error: OutgoingError) -> Result<(), ControllerError> {
     match error {
         OutgoingError::Version(_)
         | OutgoingError::Encode { .. }

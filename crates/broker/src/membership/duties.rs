@@ -21,7 +21,7 @@ pub(super) fn check(image: &MetadataImage, node_id: i32) -> Result<(), String> {
         if !here.is_empty() {
             return Err(format!(
                 "partitions {} of {name} have a replica on this broker, which has no coordinator for them yet: give \
-                 these replicas to other brokers first (kafka-reassign-partitions, or thalweg topic reassign)",
+                 these replicas to other brokers first (kafka-reassign-partitions, or thalweg cluster reassign)",
                 here.join(", ")
             ));
         }

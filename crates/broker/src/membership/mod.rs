@@ -25,6 +25,7 @@ pub(crate) use life::Life;
 pub(crate) use probe::{Cluster, describe};
 
 use crate::broker::Broker;
+use crate::catch_panic::CatchPanic;
 use crate::kraft::{MetadataPublisher, ObserverTask, QuorumConfig, RemoteController};
 use crate::net::outgoing::{ANSWER_MAX, Timeouts};
 
@@ -244,7 +245,15 @@ fn follow(broker: &Arc<Broker>, observer: ObserverTask) -> JoinHandle<()> {
         let stopped = async move {
             let _ = shutdown.wait_for(|stop| *stop).await;
         };
-        let Err(failure) = observer.run(stopped).await else { return };
+        let failure = match CatchPanic(observer.run(stopped)).await {
+            Ok(Ok(())) => return,
+            Ok(Err(failure)) => failure,
+            Err(()) => {
+                broker.metrics.panics.add(1);
+                return broker
+                    .fail("what follows the metadata log panicked; see the message above");
+            }
+        };
         tracing::error!(%failure, "this broker knows nothing new from here on");
         match broker.controller.remote() {
             // Others go on without it. What it has is still there for who repairs it.

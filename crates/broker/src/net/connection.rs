@@ -8,11 +8,9 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
 
 use thalweg_wire::Writer;
@@ -26,6 +24,7 @@ use super::idle::Idle;
 use super::limits::{Permit, Socket};
 use super::send::{self, FileRange};
 use crate::broker::Broker;
+use crate::catch_panic::CatchPanic;
 
 /// Whoever understands a connection's requests and makes the answers.
 pub(crate) trait Requests: Send {
@@ -294,22 +293,5 @@ impl<R: Requests> Connection<R> {
         let sent = send::send(&self.stream, &mut self.idle, &reply.frame, &reply.files).await;
         buffers::give_frame(reply.frame);
         sent
-    }
-}
-
-/// A panic ends the connection it happened in and nothing else.
-struct CatchPanic<F>(F);
-
-impl<F: Future> Future for CatchPanic<F> {
-    type Output = Result<F::Output, ()>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
-        // SAFETY: the inner future is pinned as long as this one is, and is never moved out.
-        let inner = unsafe { self.map_unchecked_mut(|s| &mut s.0) };
-        match std::panic::catch_unwind(AssertUnwindSafe(|| inner.poll(cx))) {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
-            Err(_) => Poll::Ready(Err(())),
-        }
     }
 }

@@ -23,14 +23,16 @@ pub(crate) const ANSWER_MAX: usize = 128 << 20;
 /// Why a request was not answered.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutgoingError {
-    #[error("cannot connect: {0}")]
-    Connect(io::Error),
-    #[error("{0}")]
-    Io(#[from] io::Error),
-    #[error("the connection was closed before {0} was answered")]
-    Closed(ApiKey),
-    #[error("{what} was not answered within {} ms", after.as_millis())]
-    TimedOut { what: String, after: Duration },
+    #[error("cannot connect to {endpoint}: {error}")]
+    Connect { endpoint: Endpoint, error: io::Error },
+    #[error("the metadata knows no address of broker {0}")]
+    NoAddress(i32),
+    #[error("connection to {endpoint}: {error}")]
+    Io { endpoint: Endpoint, error: io::Error },
+    #[error("{endpoint} closed the connection before it answered {api}")]
+    Closed { endpoint: Endpoint, api: ApiKey },
+    #[error("{endpoint} did not answer {what} within {} ms", after.as_millis())]
+    TimedOut { endpoint: Endpoint, what: String, after: Duration },
     #[error("{0}")]
     Negotiation(#[from] NegotiationError),
     #[error("{0}")]
@@ -61,6 +63,7 @@ pub(crate) struct Timeouts {
 /// The connection.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
+    endpoint: Endpoint,
     stream: TcpStream,
     buffer: FrameBuffer,
     pipeline: Pipeline,
@@ -79,7 +82,11 @@ impl Outgoing {
         timeouts: Timeouts,
     ) -> Result<Outgoing, OutgoingError> {
         let after = timeouts.connect;
-        let late = |_| OutgoingError::TimedOut { what: "connecting".into(), after };
+        let late = |_| OutgoingError::TimedOut {
+            endpoint: endpoint.clone(),
+            what: "a connection attempt".into(),
+            after,
+        };
         timeout(after, Outgoing::open_now(endpoint, client_id, timeouts)).await.map_err(late)?
     }
 
@@ -89,9 +96,11 @@ impl Outgoing {
         timeouts: Timeouts,
     ) -> Result<Outgoing, OutgoingError> {
         let address = (endpoint.host.as_str(), endpoint.port);
-        let stream = TcpStream::connect(address).await.map_err(OutgoingError::Connect)?;
-        stream.set_nodelay(true)?;
+        let failed = |error| OutgoingError::Connect { endpoint: endpoint.clone(), error };
+        let stream = TcpStream::connect(address).await.map_err(failed)?;
+        stream.set_nodelay(true).map_err(failed)?;
         let mut opened = Outgoing {
+            endpoint: endpoint.clone(),
             stream,
             buffer: FrameBuffer::new(timeouts.answer_max),
             pipeline: Pipeline::new(),
@@ -144,9 +153,11 @@ impl Outgoing {
     ) -> Result<R::Response, OutgoingError> {
         let version = self.versions.pick_for::<R>()?;
         let after = self.timeouts.request;
-        let late = |_| OutgoingError::TimedOut { what: R::API_KEY.to_string(), after };
-        let exchange = self.exchange(request, version, interrupt);
-        let body = timeout(after, exchange).await.map_err(late)??;
+        let Ok(body) = timeout(after, self.exchange(request, version, interrupt)).await else {
+            let what = R::API_KEY.to_string();
+            return Err(OutgoingError::TimedOut { endpoint: self.endpoint.clone(), what, after });
+        };
+        let body = body?;
         R::Response::decode(&mut Reader::shared(&body), version)
             .map_err(|source| OutgoingError::Decode { api: R::API_KEY, version, source })
     }
@@ -168,7 +179,9 @@ impl Outgoing {
         let correlation_id = self.pipeline.enter(api, version);
         pipeline::set_correlation_id(frame.inline_mut(), correlation_id);
         self.is_asking = true;
-        self.stream.write_all(&frame.to_vec()).await?;
+        let endpoint = &self.endpoint;
+        let failed = |error| OutgoingError::Io { endpoint: endpoint.clone(), error };
+        self.stream.write_all(&frame.to_vec()).await.map_err(failed)?;
         let mut interrupt = std::pin::pin!(interrupt);
         let mut has_begun = false;
         let mut frame = loop {
@@ -177,11 +190,11 @@ impl Outgoing {
             }
             let read = tokio::select! {
                 biased;
-                read = self.stream.read_buf(self.buffer.space()) => read?,
+                read = self.stream.read_buf(self.buffer.space()) => read.map_err(failed)?,
                 () = &mut interrupt, if !has_begun => return Err(OutgoingError::GivenUp),
             };
             if read == 0 {
-                return Err(OutgoingError::Closed(api));
+                return Err(OutgoingError::Closed { endpoint: endpoint.clone(), api });
             }
             has_begun = true;
         };

@@ -357,6 +357,6 @@ impl Partition {
     }
 
     fn wake_fetchers(&self, bytes: usize) {
-        self.fetchers.add(i64::try_from(bytes).unwrap_or(i64::MAX));
+        self.delayed_fetches.add(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 }

@@ -19,6 +19,10 @@ pub(crate) struct DelayedProduce {
 }
 
 impl DelayedProduce {
+    /// Memory of each append that is waited for, here and in its partition's list.
+    pub(crate) const BYTES_OF_APPEND: usize =
+        size_of::<Option<ErrorCode>>() + size_of::<DelayedAppend>();
+
     /// Of so many appends.
     pub(crate) fn new(count: usize) -> Arc<DelayedProduce> {
         Arc::new(DelayedProduce {

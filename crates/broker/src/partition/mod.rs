@@ -30,7 +30,7 @@ pub(crate) use append::{
 };
 pub(crate) use delayed_produce::DelayedProduce;
 pub(crate) use piece::Piece;
-pub(crate) use read::{Follower, ReadFailure, ReadRequest};
+pub(crate) use read::{ReadFailure, ReadRequest, ReplicaFetch};
 
 use crate::clock::Clock;
 use crate::replication::{IsrChanges, ShortPolls};
@@ -68,7 +68,7 @@ pub(crate) struct Partition {
     pub(crate) index: i32,
     pub(crate) log: Arc<Log>,
     /// Fetches that wait for data.
-    pub(crate) fetchers: WakeList,
+    pub(crate) delayed_fetches: WakeList,
     /// Who waits until records are committed. Made when somebody does, which in most partitions nobody ever does.
     waiting: OnceLock<Box<Waiting>>,
     /// What this broker is to the partition.
@@ -133,7 +133,7 @@ impl Partition {
             topic,
             index,
             log,
-            fetchers: WakeList::default(),
+            delayed_fetches: WakeList::default(),
             waiting: OnceLock::new(),
             replica: Mutex::new(Replica::new(shared.node_id)),
             led_epoch: AtomicI32::new(-1),
@@ -228,13 +228,13 @@ impl Partition {
     }
 
     /// Who fetches from this partition as a replica and waits.
-    pub(crate) fn replica_fetchers(&self) -> &WakeList {
+    pub(crate) fn delayed_replica_fetches(&self) -> &WakeList {
         &self.waiting.get_or_init(Box::default).replicas
     }
 
     /// All who wait for something to fetch have to look.
     fn wake_all(&self) {
-        self.fetchers.wake_all();
+        self.delayed_fetches.wake_all();
         if let Some(waiting) = self.waiting() {
             waiting.replicas.wake_all();
         }
@@ -425,7 +425,7 @@ impl Partition {
         }
         self.tell_committed();
         // How many bytes these are is not known here: who waits for more than there is looks and waits on.
-        self.fetchers.add(i64::MAX);
+        self.delayed_fetches.add(i64::MAX);
         true
     }
 
@@ -463,7 +463,10 @@ impl Partition {
         // What happened between the append and the registration told nobody.
         std::sync::atomic::fence(Ordering::SeqCst);
         if self.led_epoch().is_ok() && epoch >= self.led_since.load(Ordering::Acquire) {
-            self.tell_committed();
+            // All that wait are looked through for it: not for every append that is only beginning to wait.
+            if self.log.high_watermark() >= required {
+                self.tell_committed();
+            }
         } else {
             delayed.set(number, self.not_led_code());
             waiting.delayed.leave(delayed);

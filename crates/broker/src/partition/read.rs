@@ -36,7 +36,7 @@ pub(crate) struct ReadRequest {
 
 /// A replica on another broker, as its fetch says.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Follower {
+pub(crate) struct ReplicaFetch {
     pub(crate) id: i32,
     /// Epoch of its broker; -1 if the request has none.
     pub(crate) broker_epoch: i64,
@@ -93,7 +93,7 @@ impl Partition {
     pub(crate) fn read_for_replica(
         &self,
         request: &ReadRequest,
-        follower: &Follower,
+        follower: &ReplicaFetch,
         is_new: bool,
         wait: Wait,
     ) -> Result<Found, ReadFailure> {

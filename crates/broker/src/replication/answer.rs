@@ -15,8 +15,8 @@ use crate::broker::Broker;
 use crate::partition::Partition;
 
 /// A leader whose metadata is behind this broker's is asked again soon, so often.
-const EARLY_MAX: u32 = 25;
-const EARLY_PAUSE_MS: u64 = 20;
+const METADATA_BEHIND_RETRIES: u32 = 25;
+const METADATA_BEHIND_PAUSE_MS: u64 = 20;
 
 /// An answer of ListOffsets.
 pub(super) struct Found {
@@ -87,16 +87,16 @@ fn take_one(
             | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
     );
     let mut retry_at = retry_at(broker);
-    let (partition, step, is_early) = fetcher.with(key, fetch.leader_epoch, |it| {
-        it.early = if is_behind { it.early.saturating_add(1) } else { 0 };
-        let is_early = is_behind && it.early <= EARLY_MAX;
-        if is_early {
-            retry_at = broker.clock.monotonic_ms().saturating_add(EARLY_PAUSE_MS);
+    let (partition, step, is_retried_soon) = fetcher.with(key, fetch.leader_epoch, |it| {
+        it.metadata_behind = if is_behind { it.metadata_behind.saturating_add(1) } else { 0 };
+        let is_retried_soon = is_behind && it.metadata_behind <= METADATA_BEHIND_RETRIES;
+        if is_retried_soon {
+            retry_at = broker.clock.monotonic_ms().saturating_add(METADATA_BEHIND_PAUSE_MS);
         }
         let log = LogEpochs(&it.partition);
-        (it.partition.clone(), it.follower.answered(fetch, &told, &log, retry_at), is_early)
+        (it.partition.clone(), it.follower.answered(fetch, &told, &log, retry_at), is_retried_soon)
     })?;
-    if told.error.is_err() && !is_early {
+    if told.error.is_err() && !is_retried_soon {
         let named = format!("{}-{}: {}", partition.topic, partition.index, told.error);
         fetcher.say(&named);
     }
@@ -200,7 +200,11 @@ fn append(
     let Some((base_offset, next_offset)) = first else {
         return match records.is_empty() {
             true => Ok(()),
-            false => Err("what came is no batch".into()),
+            false => Err(format!(
+                "the {} bytes that came for offset {} are no batch",
+                records.len(),
+                fetch.offset
+            )),
         };
     };
     let now_ms = broker.clock.wall_ms();

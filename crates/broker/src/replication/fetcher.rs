@@ -50,7 +50,7 @@ pub(super) struct Followed {
     pub(super) partition: Arc<Partition>,
     pub(super) follower: Follower,
     /// Fetches in a row that the leader refused because its metadata was behind.
-    pub(super) early: u32,
+    pub(super) metadata_behind: u32,
 }
 
 /// What is fetched from one broker.
@@ -105,7 +105,7 @@ impl Fetcher {
             let follower = Follower::new(epoch, &LogEpochs(partition));
             let partition = Arc::clone(partition);
             let key = (topic, partition.index);
-            followed.insert(key, Followed { partition, follower, early: 0 });
+            followed.insert(key, Followed { partition, follower, metadata_behind: 0 });
             self.additions.fetch_add(1, Ordering::Release);
             drop(followed);
             self.added.notify_one();
@@ -248,10 +248,7 @@ async fn connect<'a>(
     client_id: &Arc<str>,
     held: &'a mut Option<(Endpoint, Outgoing)>,
 ) -> Result<&'a mut Outgoing, OutgoingError> {
-    let unknown = || {
-        let error = std::io::Error::other("the metadata knows no address of it");
-        OutgoingError::Connect(error)
-    };
+    let unknown = || OutgoingError::NoAddress(leader);
     let settings = broker.settings();
     let image = broker.image();
     let listener = settings.config.inter_broker_listener().0;
@@ -310,6 +307,8 @@ async fn take(
             Ok(next) => to_find.extend(next),
             Err(_) => {
                 broker.metrics.panics.add(1);
+                tracing::error!(topic_id = %key.0, partition = key.1, leader = fetcher.leader,
+                    "what was found of the leader's log panicked; the partition is fetched again");
                 answer::give_up(broker, fetcher, key, leader_epoch);
             }
         }

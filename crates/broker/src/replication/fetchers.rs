@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use thalweg_wire::Uuid;
 
 use super::fetcher::{Fetcher, run};
 use crate::broker::Broker;
+use crate::catch_panic::CatchPanic;
 use crate::partition::Partition;
 
 /// One fetcher for each broker that leads something of which this one has a replica.
@@ -30,7 +32,7 @@ impl Fetchers {
         let Some((leader, epoch)) = followed else { return };
         let fetcher = by_leader.entry(leader).or_insert_with(|| {
             let fetcher = Arc::new(Fetcher::new(leader));
-            broker.spawn_until_stopped(run(Arc::clone(broker), Arc::clone(&fetcher)));
+            broker.spawn_until_stopped(supervise(Arc::clone(broker), Arc::clone(&fetcher)));
             fetcher
         });
         fetcher.add(topic, partition, epoch);
@@ -41,5 +43,21 @@ impl Fetchers {
         for fetcher in self.by_leader.lock().values() {
             fetcher.remove(topic, index);
         }
+    }
+}
+
+/// How long a fetcher that panicked is not started again.
+const RESTART_PAUSE: Duration = Duration::from_secs(1);
+
+/// Fetches for as long as it is polled. What panics here goes by what the leader sends: that stops neither the broker
+/// nor what is fetched from others.
+async fn supervise(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
+    loop {
+        let fetching = run(Arc::clone(&broker), Arc::clone(&fetcher));
+        if CatchPanic(fetching).await.is_err() {
+            broker.metrics.panics.add(1);
+            fetcher.say(&"the fetcher panicked; it is started again");
+        }
+        tokio::time::sleep(RESTART_PAUSE).await;
     }
 }

@@ -121,7 +121,9 @@ pub(crate) async fn run(broker: Arc<Broker>) {
             let answer = answers.remove(key).unwrap_or(Err(ErrorCode::UNKNOWN_SERVER_ERROR));
             broker.shared.isr_changes.count(&sent.change, &answer);
             if let Err(code) = answer {
-                tracing::info!(topic_id = %key.0, partition = key.1, %code, isr = ?sent.isr,
+                let topic = broker.topics().by_id(key.0).map(|topic| Arc::clone(&topic.name));
+                tracing::info!(topic = topic.as_deref(), topic_id = %key.0, partition = key.1,
+                    %code, isr = ?sent.isr,
                     "the controller refuses an ISR");
                 is_refused = true;
             }

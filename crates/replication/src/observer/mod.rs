@@ -109,11 +109,21 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ObserverError {
     /// The controller refuses.
-    #[error("the controller answers {0}")]
-    Refused(ErrorCode),
+    #[error("the controller at {from} answers {code}")]
+    Refused {
+        /// Who that is.
+        from: Endpoint,
+        /// What it says.
+        code: ErrorCode,
+    },
     /// The answer is about something else than what was asked for.
-    #[error("the controller's answer makes no sense: {0}")]
-    Malformed(&'static str),
+    #[error("the answer of the controller at {from} makes no sense: {reason}")]
+    Malformed {
+        /// Who that is.
+        from: Endpoint,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
     /// Two answers name two leaders for one epoch.
     #[error("controllers {known} and {told} are both said to lead epoch {epoch}")]
     TwoLeaders {
@@ -144,7 +154,7 @@ impl ObserverError {
         matches!(
             self,
             ObserverError::CommittedLost { .. }
-                | ObserverError::Refused(ErrorCode::CLUSTER_AUTHORIZATION_FAILED)
+                | ObserverError::Refused { code: ErrorCode::CLUSTER_AUTHORIZATION_FAILED, .. }
         )
     }
 }
@@ -435,11 +445,11 @@ impl Observer {
 
     fn refused(&mut self, from: &Endpoint, code: ErrorCode, now_ms: u64) -> ObserverError {
         self.quorum.failed(from, now_ms);
-        ObserverError::Refused(code)
+        ObserverError::Refused { from: from.clone(), code }
     }
 
     fn malformed(&mut self, from: &Endpoint, reason: &'static str, now_ms: u64) -> ObserverError {
         self.quorum.failed(from, now_ms);
-        ObserverError::Malformed(reason)
+        ObserverError::Malformed { from: from.clone(), reason }
     }
 }

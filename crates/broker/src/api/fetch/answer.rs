@@ -93,10 +93,10 @@ pub(super) async fn finish_cold(
     let Some(mut room) = held.or_else(|| super::room_to_read(context, plan)) else {
         return finish_in_memory(context, &mut terms, plan, attempt, cold);
     };
-    let mut patient = Vec::new();
+    let mut may_wait_for = Vec::new();
     loop {
-        patient.push(cold.0.id());
-        let waited = patient.clone();
+        may_wait_for.push(cold.0.id());
+        let waited = may_wait_for.clone();
         let budget = Arc::clone(&context.broker.fetch_budget);
         // The room goes with the work, which goes on when the client has gone.
         let read = context.broker.disk_reads.of(&cold.0).run(move || {
@@ -177,8 +177,12 @@ impl AsRef<[u8]> for Copies {
 
 /// Copies the small pieces and sees to it that the large ones are in the page cache. When other
 /// answers hold all the memory there is for copies, the small ones are sent from their files as well.
-/// Waits for the disks of the directories in `patient` only.
-fn gather(budget: &Arc<Budget>, parts: &[Part], patient: &[Uuid]) -> Result<Gathered, NotGathered> {
+/// Waits for the disks of the directories in `may_wait_for` only.
+fn gather(
+    budget: &Arc<Budget>,
+    parts: &[Part],
+    may_wait_for: &[Uuid],
+) -> Result<Gathered, NotGathered> {
     let small: usize = parts
         .iter()
         .filter_map(|part| part.piece.as_ref())
@@ -199,7 +203,7 @@ fn gather(budget: &Arc<Budget>, parts: &[Part], patient: &[Uuid]) -> Result<Gath
             continue;
         };
         let dir = part.partition.as_ref().map(|partition| partition.log.dir());
-        let may_wait = dir.is_none_or(|dir| patient.contains(&dir.id()));
+        let may_wait = dir.is_none_or(|dir| may_wait_for.contains(&dir.id()));
         let missed = |error: io::Error| match dir {
             Some(dir) if !may_wait && error.kind() == io::ErrorKind::WouldBlock => {
                 NotGathered::Cold(Cold(Arc::clone(dir)))

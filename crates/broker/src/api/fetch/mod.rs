@@ -364,11 +364,11 @@ async fn attempt_waiting(
     cold: Cold,
     room: &mut Charge,
 ) -> Result<Attempt, Stopped> {
-    let mut patient = Vec::new();
+    let mut may_wait_for = Vec::new();
     let mut cold = cold;
     loop {
-        patient.push(cold.0.id());
-        let (asking, plan, waited) = (context.clone(), Arc::clone(plan), patient.clone());
+        may_wait_for.push(cold.0.id());
+        let (asking, plan, waited) = (context.clone(), Arc::clone(plan), may_wait_for.clone());
         let pool = context.broker.disk_reads.of(&cold.0);
         let held = std::mem::replace(room, Charge::new(&context.broker.fetch_budget));
         let work = move || (read::attempt(&asking, &terms, &plan, &waited), held);

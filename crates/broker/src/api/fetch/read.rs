@@ -8,7 +8,7 @@ use thalweg_wire::{ErrorCode, Uuid};
 use super::{Plan, Terms};
 use crate::api::request::Context;
 use crate::fetch_session::{Session, TopicKey, Wanted};
-use crate::partition::{Follower, Partition, Piece, ReadFailure, ReadRequest};
+use crate::partition::{Partition, Piece, ReadFailure, ReadRequest, ReplicaFetch};
 use crate::topics::TopicTable;
 
 /// What one look at the partitions found.
@@ -181,14 +181,14 @@ enum Disks<'a> {
     LeaveOut,
 }
 
-/// Looks at all partitions of the plan; waits for the disks of the directories in `patient` only.
+/// Looks at all partitions of the plan; waits for the disks of the directories in `may_wait_for` only.
 pub(super) fn attempt(
     context: &Context,
     terms: &Terms,
     plan: &Plan,
-    patient: &[Uuid],
+    may_wait_for: &[Uuid],
 ) -> Result<Attempt, Cold> {
-    look_at_all(context, terms, plan, Disks::WaitFor(patient))
+    look_at_all(context, terms, plan, Disks::WaitFor(may_wait_for))
 }
 
 /// The same of what is in memory: the other partitions have nothing for now.
@@ -349,7 +349,7 @@ impl Look<'_> {
         let found = match self.terms.replica {
             None => partition.read(&request, wait),
             Some(replica) => {
-                let follower = Follower {
+                let follower = ReplicaFetch {
                     id: replica.id,
                     broker_epoch: replica.broker_epoch,
                     log_start: wanted.log_start_offset,
@@ -397,7 +397,8 @@ impl Look<'_> {
                 if error.code() == ErrorCode::UNKNOWN_SERVER_ERROR
                     || error.code() == ErrorCode::CORRUPT_MESSAGE
                 {
-                    tracing::warn!(%error, peer = %self.context.peer.address, "fetch failed");
+                    tracing::warn!(topic = %partition.topic, partition = partition.index, %error,
+                        peer = %self.context.peer.address, "fetch failed");
                 }
                 Err(error.code().into())
             }
