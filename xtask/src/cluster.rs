@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::setup::{self, Tools};
+use crate::setup;
 
 /// How many of each.
 #[derive(Clone, Copy, Debug)]
@@ -93,11 +93,11 @@ impl Node {
         is_it.then_some(pid)
     }
 
-    fn start(&self, tools: &Tools, binary: &Path) -> Result<(), String> {
+    fn start(&self, jars: &Path, binary: &Path) -> Result<(), String> {
         let config = self.file("properties");
         let mut command = match self.kind {
             Kind::Controller | Kind::Java => {
-                let mut command = java(tools, "kafka.Kafka");
+                let mut command = java(jars, "kafka.Kafka");
                 command.arg(&config);
                 command
             }
@@ -117,10 +117,10 @@ impl Node {
     }
 }
 
-fn java(tools: &Tools, class: &str) -> Command {
+fn java(jars: &Path, class: &str) -> Command {
     let mut command = Command::new("java");
     command.arg(format!("-Xmx{HEAP}m")).args(["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]);
-    command.arg("-cp").arg(format!("{}/*", tools.jars.display())).arg(class);
+    command.arg("-cp").arg(format!("{}/*", jars.display())).arg(class);
     command
 }
 
@@ -153,7 +153,7 @@ fn made(folder: &Path) -> Result<Vec<Node>, String> {
 }
 
 /// Starts a new cluster, and waits until all its brokers serve.
-pub fn up(tools: &Tools, binary: &Path, size: Size) -> Result<(), String> {
+pub fn up(root: &Path, jars: &Path, binary: &Path, size: Size) -> Result<(), String> {
     let all = [size.controllers, size.java, size.thalweg];
     if size.controllers == 0 || size.java + size.thalweg == 0 || all.iter().any(|n| *n > NODES_MAX)
     {
@@ -161,7 +161,7 @@ pub fn up(tools: &Tools, binary: &Path, size: Size) -> Result<(), String> {
             "cluster: 1 to {NODES_MAX} controllers and 1 to {NODES_MAX} brokers of a kind"
         ));
     }
-    let folder = tools.root.join(FOLDER);
+    let folder = root.join(FOLDER);
     if let Some(node) = made(&folder)?.iter().find(|node| node.process().is_some()) {
         return Err(format!("cluster: node {} lives; cargo xtask cluster down ends it", node.id));
     }
@@ -176,9 +176,9 @@ pub fn up(tools: &Tools, binary: &Path, size: Size) -> Result<(), String> {
     for node in &nodes {
         write(&node.file("properties"), &node.properties(size, &voters.join(",")))?;
         if node.kind != Kind::Thalweg {
-            format(tools, node)?;
+            format(jars, node)?;
         }
-        node.start(tools, binary)?;
+        node.start(jars, binary)?;
     }
     let brokers: Vec<&Node> = nodes.iter().filter(|node| node.kind != Kind::Controller).collect();
     let bootstrap = bootstrap(&brokers);
@@ -197,7 +197,7 @@ pub fn up(tools: &Tools, binary: &Path, size: Size) -> Result<(), String> {
         std::thread::sleep(Duration::from_millis(200));
     }
     println!("bootstrap.servers={bootstrap}");
-    status(tools, binary)
+    status(root, binary)
 }
 
 fn bootstrap(brokers: &[&Node]) -> String {
@@ -205,8 +205,8 @@ fn bootstrap(brokers: &[&Node]) -> String {
 }
 
 /// Kafka's directories are made by its own tool, and say what the cluster has: nothing that Thalweg does not serve.
-fn format(tools: &Tools, node: &Node) -> Result<(), String> {
-    let mut command = java(tools, "kafka.tools.StorageTool");
+fn format(jars: &Path, node: &Node) -> Result<(), String> {
+    let mut command = java(jars, "kafka.tools.StorageTool");
     command.args(["format", "-t", CLUSTER_ID, "-c"]).arg(node.file("properties"));
     if node.kind == Kind::Controller {
         for feature in ["transaction.version", "share.version", "streams.version"] {
@@ -229,8 +229,8 @@ fn alive(binary: &Path, bootstrap: &str) -> usize {
 }
 
 /// Says which processes live, and what the cluster says of itself.
-pub fn status(tools: &Tools, binary: &Path) -> Result<(), String> {
-    let nodes = made(&tools.root.join(FOLDER))?;
+pub fn status(root: &Path, binary: &Path) -> Result<(), String> {
+    let nodes = made(&root.join(FOLDER))?;
     if nodes.is_empty() {
         return Err("cluster: there is none; cargo xtask cluster up makes one".into());
     }

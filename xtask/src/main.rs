@@ -1,4 +1,4 @@
-//! Automation: schemas, codegen, setup, test, conformance, soak, mutations, tidy, deny.
+//! Automation: schemas, codegen, setup, test, conformance, soak, chaos, clusters, held heartbeats, mutations, tidy, deny.
 
 mod cases;
 mod chaos;
@@ -88,7 +88,8 @@ fn main() -> ExitCode {
         ["chaos", rest @ ..] => chaos(&root, rest),
         ["cluster", "up", rest @ ..] => cluster_up(&root, rest),
         ["cluster", "status"] => {
-            setup::run(&root).and_then(|tools| cluster::status(&tools, &test::build(&tools)?))
+            let jars = setup::kafka(&root);
+            jars.and_then(|jars| cluster::status(&root, &test::build_in(&root, &jars)?))
         }
         ["cluster", "down"] => cluster::down(&root),
         ["soak", "kills"] => kills(&root, "60"),
@@ -210,8 +211,8 @@ fn cluster_up(root: &Path, args: &[&str]) -> Result<(), String> {
             _ => return Err(format!("cluster: there is no {name}")),
         }
     }
-    let tools = setup::run(root)?;
-    cluster::up(&tools, &test::build(&tools)?, size)
+    let jars = setup::kafka(root)?;
+    cluster::up(root, &jars, &test::build_in(root, &jars)?, size)
 }
 
 fn kills(root: &Path, minutes: &str) -> Result<(), String> {
@@ -247,7 +248,7 @@ fn mutations(root: &Path, names: &[&str]) -> Result<(), String> {
     let tools = setup::run(root)?;
     let mut command = Command::new(&tools.python);
     command.arg(root.join("tests/python/mutations.py")).args(names);
-    setup::cargo_environment(&mut command, &tools);
+    setup::cargo_environment(&mut command, &tools.root, &tools.jars);
     let status = command.status().map_err(|e| format!("python cannot be started: {e}"))?;
     if status.success() { Ok(()) } else { Err(format!("mutations ended with {status}")) }
 }

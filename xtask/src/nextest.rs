@@ -63,7 +63,7 @@ fn call(tools: &Tools, options: &[&str], variables: &[(&str, &str)]) -> Result<(
     let mut command = Command::new(&tools.nextest);
     command.args(["nextest", "run", "--cargo-profile", PROFILE, "--cargo-quiet"]);
     command.args(TARGETS).args(FEATURES).args(options);
-    setup::cargo_environment(&mut command, tools);
+    setup::cargo_environment(&mut command, &tools.root, &tools.jars);
     command.envs(variables.iter().copied()).stdin(Stdio::null());
     let status = command.status().map_err(|e| format!("cargo-nextest cannot be started: {e}"))?;
     if status.success() { Ok(()) } else { Err(format!("cargo nextest ended with {status}")) }

@@ -47,9 +47,12 @@ const PACKAGES: [(&str, &[&str]); 8] = [
     ("npm", &["npm", "--version"]),
 ];
 
+/// Those that Kafka needs.
+const KAFKA_PACKAGES: [&str; 3] = ["build-essential", "default-jdk-headless", "maven"];
+
 /// Installs what is missing.
 pub fn run(root: &Path) -> Result<Tools, String> {
-    packages()?;
+    packages(|_| true)?;
     let jars = jars(root)?;
     let python = wheels(root)?;
     let node_modules = node_modules(root)?;
@@ -80,9 +83,15 @@ fn works(command: &[&str]) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-fn packages() -> Result<(), String> {
-    let missing: Vec<&str> =
-        PACKAGES.iter().filter(|(_, probe)| !works(probe)).map(|p| p.0).collect();
+/// Installs what Kafka's own processes need, and nothing else: the folder of its jars.
+pub fn kafka(root: &Path) -> Result<PathBuf, String> {
+    packages(|name| KAFKA_PACKAGES.contains(&name))?;
+    jars(root)
+}
+
+fn packages(is_needed: impl Fn(&str) -> bool) -> Result<(), String> {
+    let needed = PACKAGES.iter().filter(|(name, _)| is_needed(name));
+    let missing: Vec<&str> = needed.filter(|(_, probe)| !works(probe)).map(|p| p.0).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -192,9 +201,9 @@ fn nextest(root: &Path) -> Result<PathBuf, String> {
 }
 
 /// What every call of Cargo gets: how many compilers, and where Kafka's jars are.
-pub fn cargo_environment(command: &mut Command, tools: &Tools) {
-    command.current_dir(&tools.root);
-    command.env("CARGO_BUILD_JOBS", BUILD_JOBS).env(JARS, &tools.jars);
+pub fn cargo_environment(command: &mut Command, root: &Path, jars: &Path) {
+    command.current_dir(root);
+    command.env("CARGO_BUILD_JOBS", BUILD_JOBS).env(JARS, jars);
 }
 
 fn classes(root: &Path, jars: &Path) -> Result<PathBuf, String> {

@@ -283,19 +283,33 @@ fn cargo_test(tools: &Tools, kind: &str, which: &[&str]) -> Result<(usize, Vec<S
 
 /// Builds the binary that users get.
 pub fn build(tools: &Tools) -> Result<PathBuf, String> {
-    cargo(tools, &["build", "--release", "--quiet", "--package", "thalweg-cli"])?;
-    Ok(tools.root.join("target/release/thalweg"))
+    build_in(&tools.root, &tools.jars)
+}
+
+/// The same where nothing but Kafka's jars is needed.
+pub fn build_in(root: &Path, jars: &Path) -> Result<PathBuf, String> {
+    let build = ["build", "--release", "--quiet", "--package", "thalweg-cli"];
+    run_cargo(cargo_in(root, jars), &build)?;
+    Ok(root.join("target/release/thalweg"))
 }
 
 fn cargo_command(tools: &Tools) -> Command {
+    cargo_in(&tools.root, &tools.jars)
+}
+
+fn cargo_in(root: &Path, jars: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    setup::cargo_environment(&mut command, tools);
+    setup::cargo_environment(&mut command, root, jars);
     command.stdin(Stdio::null());
     command
 }
 
 fn cargo(tools: &Tools, args: &[&str]) -> Result<(), String> {
-    let status = cargo_command(tools).args(args).status();
+    run_cargo(cargo_command(tools), args)
+}
+
+fn run_cargo(mut cargo: Command, args: &[&str]) -> Result<(), String> {
+    let status = cargo.args(args).status();
     let status = status.map_err(|e| format!("cargo cannot be started: {e}"))?;
     if status.success() { Ok(()) } else { Err(format!("cargo {} ended with {status}", args[0])) }
 }
