@@ -157,10 +157,20 @@ pub(crate) enum Mode {
 #[derive(Debug)]
 struct Held {
     session: Arc<Mutex<Session>>,
+    is_privileged: bool,
     size: usize,
     created_ms: u64,
     used_ms: u64,
 }
+
+impl Held {
+    fn value(&self, id: i32) -> Value {
+        (self.is_privileged, self.size, self.created_ms, id)
+    }
+}
+
+/// What a session is worth, least first: whether a replica has it, its partitions; then when it was made, and its id.
+type Value = (bool, usize, u64, i32);
 
 /// The sessions of a broker: `max.incremental.fetch.session.cache.slots` at most.
 #[derive(Debug)]
@@ -169,7 +179,7 @@ pub(crate) struct SessionCache {
     evict_after_ms: u64,
     held: HashMap<i32, Held>,
     by_use: BTreeSet<(u64, i32)>,
-    by_size: BTreeSet<(usize, u64, i32)>,
+    by_value: BTreeSet<Value>,
     pub(crate) evictions: u64,
 }
 
@@ -183,7 +193,7 @@ impl SessionCache {
             evict_after_ms: EVICT_AFTER_MS,
             held: HashMap::new(),
             by_use: BTreeSet::new(),
-            by_size: BTreeSet::new(),
+            by_value: BTreeSet::new(),
             evictions: 0,
         }
     }
@@ -231,9 +241,9 @@ impl SessionCache {
     pub(crate) fn resized(&mut self, id: i32) {
         let Some(held) = self.held.get_mut(&id) else { return };
         let size = held.session.lock().len();
-        self.by_size.remove(&(held.size, held.created_ms, id));
+        self.by_value.remove(&held.value(id));
         held.size = size;
-        self.by_size.insert((size, held.created_ms, id));
+        self.by_value.insert(held.value(id));
         if size == 0 {
             self.remove(id);
         }
@@ -243,23 +253,26 @@ impl SessionCache {
     pub(crate) fn remove(&mut self, id: i32) {
         if let Some(held) = self.held.remove(&id) {
             self.by_use.remove(&(held.used_ms, id));
-            self.by_size.remove(&(held.size, held.created_ms, id));
+            self.by_value.remove(&held.value(id));
         }
     }
 
     /// Makes a session of `wanted` if there is room, or if another has to give way: one unused for
-    /// two minutes, or one that is smaller and has existed for two minutes. 0 when there is none.
+    /// two minutes, or one that is worth less. A replica's is worth more than a consumer's, one of more partitions more
+    /// than one of fewer; replicas take the place of any consumer's, all others only of one that has existed for two
+    /// minutes. 0 when there is none.
     pub(crate) fn create(
         &mut self,
         random_id: i32,
         wanted: Vec<Wanted>,
         uses_topic_ids: bool,
+        is_replica: bool,
         now_ms: u64,
     ) -> i32 {
         if wanted.is_empty() || self.slots == 0 {
             return NO_SESSION;
         }
-        if self.held.len() >= self.slots && !self.make_room(wanted.len(), now_ms) {
+        if self.held.len() >= self.slots && !self.make_room(is_replica, wanted.len(), now_ms) {
             return NO_SESSION;
         }
         // An id in use is not handed out twice; ids are positive.
@@ -269,29 +282,29 @@ impl SessionCache {
         }
         let mut session = Session::new(id, uses_topic_ids);
         wanted.into_iter().for_each(|w| session.update(w));
-        let size = session.len();
+        let held = Held {
+            is_privileged: is_replica,
+            size: session.len(),
+            session: Arc::new(Mutex::new(session)),
+            created_ms: now_ms,
+            used_ms: now_ms,
+        };
         self.by_use.insert((now_ms, id));
-        self.by_size.insert((size, now_ms, id));
-        self.held.insert(
-            id,
-            Held {
-                session: Arc::new(Mutex::new(session)),
-                size,
-                created_ms: now_ms,
-                used_ms: now_ms,
-            },
-        );
+        self.by_value.insert(held.value(id));
+        self.held.insert(id, held);
         id
     }
 
-    fn make_room(&mut self, size: usize, now_ms: u64) -> bool {
+    fn make_room(&mut self, is_replica: bool, size: usize, now_ms: u64) -> bool {
         let old = now_ms.saturating_sub(self.evict_after_ms);
-        let victim = match (self.by_use.first(), self.by_size.first()) {
-            (Some(&(used, id)), _) if used < old => Some(id),
-            (_, Some(&(smallest, created, id))) if smallest < size && created < old => Some(id),
-            _ => None,
+        let stale = self.by_use.first().filter(|(used, _)| *used < old).map(|(_, id)| *id);
+        let may_go = |&&(is_privileged, _, created, _): &&Value| {
+            created < old || (is_replica && !is_privileged)
         };
-        let Some(id) = victim else { return false };
+        let least = || self.by_value.iter().find(may_go);
+        let worth_less =
+            || least().filter(|least| (least.0, least.1) < (is_replica, size)).map(|least| least.3);
+        let Some(id) = stale.or_else(worth_less) else { return false };
         self.remove(id);
         self.evictions += 1;
         true
@@ -319,7 +332,7 @@ mod tests {
     #[test]
     fn epochs_must_follow_each_other() {
         let mut cache = SessionCache::new(10);
-        let id = cache.create(7, vec![wanted(0), wanted(1)], false, 0);
+        let id = cache.create(7, vec![wanted(0), wanted(1)], false, false, 0);
         assert_eq!(id, 7);
         assert!(matches!(cache.mode(7, 1, false, 0), Mode::Incremental(_)));
         assert!(
@@ -338,13 +351,42 @@ mod tests {
     #[test]
     fn a_full_cache_gives_way_only_to_larger_or_after_two_minutes() {
         let mut cache = SessionCache::new(1);
-        assert_eq!(cache.create(1, vec![wanted(0)], false, 0), 1);
-        assert_eq!(cache.create(2, vec![wanted(0), wanted(1)], false, 1_000), NO_SESSION);
+        assert_eq!(cache.create(1, vec![wanted(0)], false, false, 0), 1);
+        assert_eq!(cache.create(2, vec![wanted(0), wanted(1)], false, false, 1_000), NO_SESSION);
         assert!(matches!(cache.mode(1, 1, false, 120_000), Mode::Incremental(_)));
         // Used lately, but small and old enough to give way to a larger one.
-        assert_eq!(cache.create(2, vec![wanted(0)], false, 121_000), NO_SESSION);
-        assert_eq!(cache.create(2, vec![wanted(0), wanted(1)], false, 121_000), 2);
+        assert_eq!(cache.create(2, vec![wanted(0)], false, false, 121_000), NO_SESSION);
+        assert_eq!(cache.create(2, vec![wanted(0), wanted(1)], false, false, 121_000), 2);
         assert_eq!(cache.evictions, 1);
+    }
+
+    #[test]
+    fn a_replica_takes_a_consumers_place_and_no_consumer_a_replicas() {
+        let mut cache = SessionCache::new(2);
+        assert_eq!(cache.create(1, vec![wanted(0), wanted(1)], false, false, 0), 1);
+        assert_eq!(cache.create(2, vec![wanted(0)], false, true, 0), 2);
+        assert_eq!(cache.create(3, vec![wanted(0)], false, true, 1), 3);
+        assert!(matches!(cache.mode(1, 1, false, 1), Mode::Error(_)), "the consumer's is gone");
+        // Among replicas it is as among consumers.
+        let large = || vec![wanted(0), wanted(1)];
+        assert_eq!(cache.create(4, large(), false, true, 2), NO_SESSION);
+        for (id, epoch) in [(2, 1), (3, 1)] {
+            assert!(matches!(cache.mode(id, epoch, false, 120_002), Mode::Incremental(_)));
+        }
+        assert_eq!(cache.create(5, large(), false, false, 120_002), NO_SESSION);
+        assert_eq!(cache.create(6, large(), false, true, 120_002), 6);
+        assert_eq!((cache.evictions, cache.counts()), (2, (2, 3)));
+    }
+
+    #[test]
+    fn a_session_that_may_not_go_yet_hides_none_that_may() {
+        let mut cache = SessionCache::new(2);
+        assert_eq!(cache.create(1, vec![wanted(0), wanted(1)], false, false, 0), 1);
+        assert!(matches!(cache.mode(1, 1, false, 119_000), Mode::Incremental(_)));
+        assert_eq!(cache.create(2, vec![wanted(0)], false, false, 119_000), 2);
+        let larger = (0..3).map(wanted).collect();
+        assert_eq!(cache.create(3, larger, false, false, 121_000), 3);
+        assert!(matches!(cache.mode(2, 1, false, 121_000), Mode::Incremental(_)));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //!   says how far the high watermark goes and which change of the ISR the controller is to be asked for.
 //! * [`Follower`]: what a follower asks its leader for, and what it does with the answer: append, cut off what
 //!   the leader does not have, begin anew, wait.
+//! * [`FetchSession`]: what a leader has been told of the partitions that are fetched from it (KIP-227).
 //! * [`observer`]: a broker's part in the metadata log, which is another log that it follows: it finds the leader of
 //!   the controllers' quorum by itself, and begins with a snapshot where the log does not reach back.
 //! * [`Brokers`]: what has to be known of other brokers, which a
@@ -31,6 +32,7 @@
 //! Pure: no I/O, no clock, no randomness, no threads.
 
 mod brokers;
+mod fetch_session;
 mod follower;
 mod isr;
 pub mod observer;
@@ -38,6 +40,7 @@ mod progress;
 mod replica;
 
 pub use brokers::{BrokerStatus, Brokers};
+pub use fetch_session::{Changes, FetchSession, Told};
 pub use follower::{
     EpochEnd, Epochs, FetchAnswer, Follower, LeaderOffset, NextFetch, Step, high_watermark,
 };

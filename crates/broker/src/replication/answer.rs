@@ -1,7 +1,5 @@
 //! What a follower does with its leader's answer, on a thread that may wait for disks.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use thalweg_log::AppendContext;
 use thalweg_records::BatchView;
@@ -10,7 +8,7 @@ use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::FetchResponse;
 use thalweg_wire::messages::fetch_response::PartitionData;
 
-use super::fetcher::{Fetcher, Key, LogEpochs, Wanted};
+use super::fetcher::{Fetcher, Key, LogEpochs, Session, Wanted};
 use crate::broker::Broker;
 use crate::partition::Partition;
 
@@ -34,8 +32,8 @@ fn retry_at(broker: &Broker) -> u64 {
 }
 
 /// Nobody answered.
-pub(super) fn failed(broker: &Broker, fetcher: &Fetcher, asked: &BTreeMap<Key, NextFetch>) {
-    for (key, fetch) in asked {
+pub(super) fn failed(broker: &Broker, fetcher: &Fetcher, session: &Session) {
+    for (key, fetch) in session.all_asked() {
         give_up(broker, fetcher, *key, fetch.leader_epoch);
     }
 }
@@ -53,14 +51,14 @@ pub(super) fn give_up(broker: &Broker, fetcher: &Fetcher, key: Key, leader_epoch
 pub(super) fn take(
     broker: &Broker,
     fetcher: &Fetcher,
-    asked: &BTreeMap<Key, NextFetch>,
+    session: &Session,
     response: FetchResponse,
 ) -> Vec<ToFind> {
     let mut to_find = Vec::new();
     for topic in response.responses {
         for partition in topic.partitions {
             let key = (topic.topic_id, partition.partition_index);
-            let Some(fetch) = asked.get(&key) else { continue };
+            let Some(fetch) = session.asked(&key) else { continue };
             to_find.extend(take_one(broker, fetcher, key, fetch, partition));
         }
     }

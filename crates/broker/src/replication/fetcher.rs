@@ -1,4 +1,5 @@
-//! Fetches from one broker what it leads: all partitions in one request, one request at a time.
+//! Fetches from one broker what it leads: all partitions in one request, one request at a time. The requests are of one
+//! incremental fetch session, so that they name only partitions of which there is something new.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,8 +8,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use thalweg_replication::observer::Endpoint;
-use thalweg_replication::{EpochEnd, Epochs, Follower, LeaderOffset, NextFetch};
-use thalweg_wire::messages::fetch_request::{FetchPartition, FetchTopic, ReplicaState};
+use thalweg_replication::{Changes, EpochEnd, Epochs, FetchSession, Follower, LeaderOffset, Told};
+use thalweg_wire::messages::fetch_request::{
+    FetchPartition, FetchTopic, ForgottenTopic, ReplicaState,
+};
 use thalweg_wire::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
 use thalweg_wire::messages::{FetchRequest, FetchResponse, ListOffsetsRequest};
 use thalweg_wire::{ErrorCode, Uuid};
@@ -26,18 +29,17 @@ const EARLIEST: i64 = -2;
 const WAIT_AFTER_INTERRUPT_MS: u64 = 100;
 /// A connection is kept for a fetch that is due within that.
 const KEEP_CONNECTION_MS: u64 = 100;
-/// A fetch without a session.
-const NO_SESSION_EPOCH: i32 = -1;
-
 /// Topic and partition.
 pub(super) type Key = (Uuid, i32);
 
-/// What to ask for of a partition.
-type Asked = (Key, NextFetch, Arc<Partition>);
+/// The session with the leader.
+pub(super) type Session = FetchSession<Key>;
 
 /// What is to be asked for.
 struct Due {
-    fetches: Vec<Asked>,
+    changes: Changes<Key>,
+    /// Whether the leader is asked for nothing at all.
+    is_empty: bool,
     /// When there is more.
     wakes_at: Option<u64>,
     /// How often something more to fetch had come.
@@ -136,23 +138,23 @@ impl Fetcher {
     }
 
     /// What to ask for now.
-    fn due(&self, now_ms: u64) -> Due {
+    fn due(&self, session: &mut Session, now_ms: u64) -> Due {
         let followed = self.followed.lock();
         let additions = self.additions.load(Ordering::Acquire);
-        let mut due =
-            Due { fetches: Vec::with_capacity(followed.len()), wakes_at: None, additions };
+        let (mut wakes_at, mut is_empty) = (None::<u64>, true);
         // What an offline directory has is fetched by the next process.
-        for (key, it) in followed.iter().filter(|(_, it)| it.partition.log.dir().check().is_ok()) {
-            match it.follower.next_fetch(now_ms) {
-                Some(fetch) => due.fetches.push((*key, fetch, Arc::clone(&it.partition))),
-                None => {
-                    if let Some(at) = it.follower.retries_at() {
-                        due.wakes_at = Some(due.wakes_at.map_or(at, |other| other.min(at)));
-                    }
+        let usable = followed.iter().filter(|(_, it)| it.partition.log.dir().check().is_ok());
+        let changes = session.next(usable.filter_map(|(key, it)| {
+            let Some(fetch) = it.follower.next_fetch(now_ms) else {
+                if let Some(at) = it.follower.retries_at() {
+                    wakes_at = Some(wakes_at.map_or(at, |other| other.min(at)));
                 }
-            }
-        }
-        due
+                return None;
+            };
+            is_empty = false;
+            Some((*key, Told { fetch, log_start: it.partition.log.log_start_offset() }))
+        }));
+        Due { changes, is_empty, wakes_at, additions }
     }
 
     /// The leader answers again.
@@ -175,25 +177,29 @@ impl Fetcher {
 pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
     let client_id: Arc<str> = format!("broker-{}-fetcher-0", broker.node_id).into();
     let mut connection: Option<(Endpoint, Outgoing)> = None;
-    // Where the next request begins, so that the last of many partitions are not always the last.
+    let mut session = Session::default();
+    // Where the next request of all partitions begins, so that the last of many are not always the last.
     let mut turn = 0usize;
     let mut was_given_up = false;
     loop {
         let now = broker.clock.monotonic_ms();
-        let Due { fetches: mut due, wakes_at, additions } = fetcher.due(now);
+        let Due { mut changes, is_empty, wakes_at, additions } = fetcher.due(&mut session, now);
         let mut wakes_in = wakes_at.map(|at| at.saturating_sub(now).max(1));
-        if due.is_empty() {
+        if is_empty {
             if wakes_in.is_none_or(|ms| ms > KEEP_CONNECTION_MS) {
                 connection = None;
             }
+            // What the leader was to forget is not told.
+            session.lost();
             let pause = wakes_in.map_or(Duration::from_secs(3_600), Duration::from_millis);
             let _ = tokio::time::timeout(pause, fetcher.added_since(additions)).await;
             continue;
         }
-        let first = turn % due.len();
-        due.rotate_left(first);
-        turn = turn.wrapping_add(1);
-        let asked: BTreeMap<Key, NextFetch> = due.iter().map(|(key, it, _)| (*key, *it)).collect();
+        if session.is_full() {
+            let first = turn % changes.named.len().max(1);
+            changes.named.rotate_left(first);
+            turn = turn.wrapping_add(1);
+        }
         let may_interrupt = !was_given_up;
         if was_given_up {
             wakes_in = Some(
@@ -201,8 +207,7 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
             );
         }
         was_given_up = false;
-        let request = request(&broker, &due, wakes_in);
-        drop(due);
+        let request = request(&broker, session.id_and_epoch(), changes, wakes_in);
         // The leader holds a fetch for as long as there is nothing: what comes meanwhile is not left to wait for that.
         // Every second one is let be, or a leader that is slow to answer would never be heard.
         let followed = &fetcher;
@@ -220,25 +225,45 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
             Err(OutgoingError::GivenUp) => {
                 connection = None;
                 was_given_up = true;
+                session.lost();
             }
             Ok(response) if response.error_code.is_ok() => {
                 let mut partitions = response.responses.iter().flat_map(|it| &it.partitions);
                 if partitions.all(|it| it.error_code.is_ok()) {
                     fetcher.recovered();
                 }
-                take(&broker, &fetcher, asked, response, &mut connection).await;
+                session.answered(response.session_id);
+                session = take(&broker, &fetcher, session, response, &mut connection).await;
+            }
+            // As after a restart of the leader, or when it needed the place for others: it is told everything at once.
+            Ok(response) if is_of_session(response.error_code) && !session.is_full() => {
+                tracing::debug!(leader = fetcher.leader, error = %response.error_code,
+                    "the leader does not have this fetch session; another is begun");
+                session.refused();
             }
             Ok(response) => {
                 fetcher.say(&response.error_code);
-                answer::failed(&broker, &fetcher, &asked);
+                answer::failed(&broker, &fetcher, &session);
+                session.refused();
             }
             Err(error) => {
                 fetcher.say(&error);
                 connection = None;
-                answer::failed(&broker, &fetcher, &asked);
+                answer::failed(&broker, &fetcher, &session);
+                session.lost();
             }
         }
     }
+}
+
+/// Whether an error says that the leader does not have the session that a request names.
+fn is_of_session(error: ErrorCode) -> bool {
+    matches!(
+        error,
+        ErrorCode::FETCH_SESSION_ID_NOT_FOUND
+            | ErrorCode::INVALID_FETCH_SESSION_EPOCH
+            | ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR
+    )
 }
 
 /// The connection to the leader, at its address of now.
@@ -270,25 +295,31 @@ async fn connect<'a>(
     held.as_mut().map(|(_, connection)| connection).ok_or_else(unknown)
 }
 
-/// Carries out what came: appends, cuts off, asks for where the leader's logs begin and end.
+/// Carries out what came: appends, cuts off, asks for where the leader's logs begin and end. Gives the session back.
 async fn take(
     broker: &Arc<Broker>,
     fetcher: &Arc<Fetcher>,
-    asked: BTreeMap<Key, NextFetch>,
+    session: Session,
     response: FetchResponse,
     connection: &mut Option<(Endpoint, Outgoing)>,
-) {
-    let asked = Arc::new(asked);
+) -> Session {
+    if response.responses.is_empty() {
+        return session;
+    }
+    let session = Arc::new(session);
     let work = {
         let (broker, fetcher) = (Arc::clone(broker), Arc::clone(fetcher));
-        let asked = Arc::clone(&asked);
-        move || answer::take(&broker, &fetcher, &asked, response)
+        let session = Arc::clone(&session);
+        move || answer::take(&broker, &fetcher, &session, response)
     };
-    let Ok(mut to_find) = tokio::task::spawn_blocking(work).await else {
+    let taken = tokio::task::spawn_blocking(work).await;
+    let mut session = Arc::unwrap_or_clone(session);
+    let Ok(mut to_find) = taken else {
         broker.metrics.panics.add(1);
         tracing::error!("what was fetched panicked; it is fetched again");
-        answer::failed(broker, fetcher, &asked);
-        return;
+        answer::failed(broker, fetcher, &session);
+        session.lost();
+        return session;
     };
     // Few: who is out of range begins anew.
     while let Some((key, leader_epoch, wanted)) = to_find.pop() {
@@ -313,6 +344,7 @@ async fn take(
             }
         }
     }
+    session
 }
 
 /// What is to be known of a leader's log.
@@ -356,29 +388,45 @@ async fn offset(
     }
 }
 
-/// What is asked for. Something else is to be asked for in `wait_max_ms`, if at all.
-fn request(broker: &Broker, due: &[Asked], wait_max_ms: Option<u64>) -> FetchRequest {
+/// What is asked for. Something else is to be asked for in `wait_max_ms`, if at all. Topics are named by id alone: whoever
+/// follows the metadata of KRaft's controllers speaks a version that has ids.
+fn request(
+    broker: &Broker,
+    (session_id, session_epoch): (i32, i32),
+    changes: Changes<Key>,
+    wait_max_ms: Option<u64>,
+) -> FetchRequest {
     let settings = broker.settings();
     let config = &settings.config;
     let wait_max_ms = wait_max_ms.map_or(i32::MAX, |ms| i32::try_from(ms).unwrap_or(i32::MAX));
     let mut topics: Vec<FetchTopic> = Vec::new();
-    for ((topic_id, index), fetch, partition) in due {
+    for ((topic_id, index), Told { fetch, log_start }) in changes.named {
         let asked = FetchPartition {
-            partition: *index,
+            partition: index,
             current_leader_epoch: fetch.leader_epoch,
             fetch_offset: fetch.offset,
             last_fetched_epoch: fetch.last_epoch,
-            log_start_offset: partition.log.log_start_offset(),
+            log_start_offset: log_start,
             partition_max_bytes: config.replica_fetch_max_bytes(),
             ..FetchPartition::default()
         };
         match topics.last_mut() {
-            Some(topic) if topic.topic_id == *topic_id => topic.partitions.push(asked),
+            Some(topic) if topic.topic_id == topic_id => topic.partitions.push(asked),
             _ => topics.push(FetchTopic {
-                topic_id: *topic_id,
-                topic: partition.topic.to_string(),
+                topic_id,
                 partitions: vec![asked],
                 ..FetchTopic::default()
+            }),
+        }
+    }
+    let mut forgotten_topics_data: Vec<ForgottenTopic> = Vec::new();
+    for (topic_id, index) in changes.forgotten {
+        match forgotten_topics_data.last_mut() {
+            Some(topic) if topic.topic_id == topic_id => topic.partitions.push(index),
+            _ => forgotten_topics_data.push(ForgottenTopic {
+                topic_id,
+                partitions: vec![index],
+                ..ForgottenTopic::default()
             }),
         }
     }
@@ -391,8 +439,10 @@ fn request(broker: &Broker, due: &[Asked], wait_max_ms: Option<u64>) -> FetchReq
         max_wait_ms: config.replica_fetch_wait_max_ms().min(wait_max_ms),
         min_bytes: config.replica_fetch_min_bytes(),
         max_bytes: config.replica_fetch_response_max_bytes(),
-        session_epoch: NO_SESSION_EPOCH,
+        session_id,
+        session_epoch,
         topics,
+        forgotten_topics_data,
         ..FetchRequest::default()
     }
 }

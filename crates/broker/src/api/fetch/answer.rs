@@ -410,7 +410,8 @@ fn make_session(
         .collect();
     let now = context.broker.clock.monotonic_ms();
     let id = context.broker.random_i32();
-    context.broker.sessions.lock().create(id, told, terms.by_id, now)
+    let is_replica = terms.replica.is_some();
+    context.broker.sessions.lock().create(id, told, terms.by_id, is_replica, now)
 }
 
 #[cfg(test)]
