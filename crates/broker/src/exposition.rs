@@ -112,6 +112,16 @@ pub(crate) fn text(broker: &Broker) -> String {
         metrics.bytes_out.get(),
     );
     page.counter(
+        "kafka_server_brokertopicmetrics_replicationbytesin_total",
+        "Bytes of record batches fetched from leaders.",
+        metrics.replication_bytes_in.get(),
+    );
+    page.counter(
+        "kafka_server_brokertopicmetrics_replicationbytesout_total",
+        "Bytes of record batches sent to followers.",
+        metrics.replication_bytes_out.get(),
+    );
+    page.counter(
         "kafka_server_brokertopicmetrics_messagesin_total",
         "Records appended for producers.",
         metrics.messages_in.get(),
@@ -173,6 +183,16 @@ pub(crate) fn text(broker: &Broker) -> String {
         "thalweg_produces_parked_total",
         "Produce requests that waited until other replicas had their records.",
         metrics.produces_parked.get(),
+    );
+    page.counter(
+        "thalweg_produces_early_total",
+        "Produce requests that waited, at most 10 ms, for this broker to be elected: it followed in sync.",
+        metrics.produces_early.get(),
+    );
+    page.counter(
+        "thalweg_leader_hints_total",
+        "Answers to clients' Produce and Fetch that named the leader to be asked instead (KIP-951).",
+        metrics.leader_hints.get(),
     );
     page.gauge(
         "thalweg_heartbeats_held",

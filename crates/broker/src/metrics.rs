@@ -51,8 +51,14 @@ pub(crate) struct Metrics {
     pub(crate) bytes_in: Counter,
     pub(crate) messages_in: Counter,
     pub(crate) bytes_out: Counter,
+    pub(crate) replication_bytes_in: Counter,
+    pub(crate) replication_bytes_out: Counter,
     pub(crate) fetches_parked: Counter,
     pub(crate) produces_parked: Counter,
+    /// Requests that came for a partition which this broker followed in sync.
+    pub(crate) produces_early: Counter,
+    /// Answers that named leaders.
+    pub(crate) leader_hints: Counter,
     /// Heartbeats whose answers are kept back now, and those that were answered because there was
     /// something to say.
     pub(crate) heartbeats_held: Gauge,
@@ -71,8 +77,12 @@ impl Metrics {
             bytes_in: Counter::default(),
             messages_in: Counter::default(),
             bytes_out: Counter::default(),
+            replication_bytes_in: Counter::default(),
+            replication_bytes_out: Counter::default(),
             fetches_parked: Counter::default(),
             produces_parked: Counter::default(),
+            produces_early: Counter::default(),
+            leader_hints: Counter::default(),
             heartbeats_held: Gauge::default(),
             heartbeats_pushed: Counter::default(),
             requests: std::array::from_fn(|_| Counter::default()),

@@ -16,6 +16,8 @@ pub(crate) struct Settings {
     pub(crate) idle_max: Option<Duration>,
     /// Whether `group.coordinator.rebalance.protocols` names the consumer protocol (KIP-848).
     pub(crate) has_consumer_protocol: bool,
+    /// Whether `replica.selector.class` has consumers read from replicas in their rack (KIP-392).
+    pub(crate) selects_replicas_by_rack: bool,
 }
 
 impl Settings {
@@ -31,6 +33,7 @@ impl Settings {
                 .group_rebalance_protocols()
                 .iter()
                 .any(|protocol| protocol == "consumer"),
+            selects_replicas_by_rack: config.selects_replicas_by_rack(),
             config,
         }
     }

@@ -179,6 +179,15 @@ impl Replica {
         self.leadership.as_ref().map_or(&[], |leadership| &leadership.isr.committed)
     }
 
+    /// The followers in the ISR, and how far they are; none if this broker does not lead.
+    pub fn in_sync_followers(&self) -> impl Iterator<Item = (i32, &Progress)> {
+        self.leadership.iter().flat_map(|leadership| {
+            let is_in_sync = |id: &i32| leadership.isr.committed.contains(id);
+            let followers = leadership.followers.iter();
+            followers.filter(move |(id, _)| is_in_sync(id)).map(|(id, progress)| (*id, progress))
+        })
+    }
+
     /// The change of the ISR that is in flight.
     pub fn pending(&self) -> Option<&AlterPartition> {
         self.leadership.as_ref()?.isr.pending.as_deref()

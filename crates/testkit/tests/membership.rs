@@ -14,7 +14,7 @@ use thalweg_testkit::oracle::Program;
 use thalweg_testkit::{Builder, TestBroker};
 use thalweg_wire::ErrorCode;
 
-use crate::support::Data;
+use crate::support::{self, Data};
 
 /// This broker's id.
 const OWN: i32 = 10;
@@ -397,4 +397,99 @@ async fn records_of_moved_partitions_do_not_wait_for_what_followers_wait_for() {
     }
     broker.shut_down().await;
     second.shut_down().await;
+}
+
+/// KIP-392, in both directions; and what a producer that knows of an election first sends to who is elected.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn followers_serve_consumers_in_their_rack_and_wait_for_their_election() {
+    const COUNT: usize = 200;
+    const SELECTOR: &str = "org.apache.kafka.common.replica.RackAwareReplicaSelector";
+    let Some(builder) = Kafka::builder() else { return };
+    let kafka = builder
+        .feature("transaction.version", 0)
+        .feature("share.version", 0)
+        .feature("streams.version", 0)
+        .config("broker.rack", "theirs")
+        .config("replica.selector.class", SELECTOR)
+        .start();
+    let data = Data::new();
+    let broker = joining(&kafka)
+        .data(&data.0)
+        .config("broker.rack", "ours")
+        .config("replica.selector.class", SELECTOR)
+        .start()
+        .await;
+    let own = broker.bootstrap();
+    let bootstrap = format!("{},{own}", kafka.bootstrap(Kafka::INTERNAL));
+    let admin = admin(&bootstrap).await;
+    eventually("two brokers", async || brokers(&admin).await == BTreeSet::from([1, OWN])).await;
+    let assignment = format!("1:{OWN},{OWN}:1");
+    topic_tool(&bootstrap, &["--create", "--topic", "r", "--replica-assignment", &assignment]);
+    produce_all(&bootstrap, "r", 2, 0, COUNT).await;
+    eventually("all in sync", async || in_sync(&admin, "r", 2).await).await;
+
+    // Kafka's own consumer reads the partition that the other broker leads from the one in its rack. What it gets
+    // before it is sent there is no more than an answer without records.
+    let served = || support::metric(&broker, "kafka_server_brokertopicmetrics_bytesout_total");
+    let consume = |rack: &str, partition: i32| {
+        let before = served();
+        let text = Program::class("org.apache.kafka.tools.consumer.ConsoleConsumer")
+            .args(["--bootstrap-server", &bootstrap, "--topic", "r", "--offset", "earliest"])
+            .args(["--partition", &partition.to_string(), "--max-messages", &COUNT.to_string()])
+            .args(["--timeout-ms", "30000"])
+            .args(["--command-property", &format!("client.rack={rack}")])
+            .succeed();
+        let expected: Vec<String> = (0..COUNT).map(|at| format!("{partition}-{at}")).collect();
+        let read: Vec<&str> = text.lines().collect();
+        assert!(read == expected, "rack {rack}, partition {partition}: {text}");
+        served() - before
+    };
+    // Replication costs nothing here: everybody has everything.
+    assert_ne!(consume("ours", 0), 0, "led by Java, read here");
+    assert_eq!(consume("theirs", 1), 0, "led here, read from Java");
+    assert_eq!(consume("theirs", 0), 0, "led by Java, in its rack");
+    assert_ne!(consume("ours", 1), 0, "led here, in this rack");
+    assert_ne!(consume("elsewhere", 1), 0, "no replica there: the leader's");
+
+    // One that follows takes what it is sent a moment before it knows that it leads. Requests are sent until one is
+    // taken: all of them, the last one too, must have come too early, or the election fell between two.
+    let client = support::connect(&broker).await;
+    let topics = admin.describe_topics([TopicRef::from("r")]).await;
+    let topic = topics[&TopicRef::from("r")].as_ref().unwrap().id;
+    let early = || support::metric(&broker, "thalweg_produces_early_total");
+    let partition = TopicPartition::new("r", 0);
+    let lead = async |first: i32, second: i32| {
+        let target = [(partition.clone(), Some(vec![first, second]))];
+        let reassigned = admin.alter_partition_reassignments(target).await;
+        assert!(reassigned.values().all(Result::is_ok), "{reassigned:?}");
+        let elected = admin.elect_leaders(Election::Preferred, Some(vec![partition.clone()])).await;
+        assert!(elected.unwrap().values().all(Result::is_ok));
+    };
+    eventually("a record taken at the election", async || {
+        // Where it led a moment ago nothing waits.
+        eventually("a wait", async || {
+            let before = early();
+            let refused = client.produce(topic, 0, "early").await;
+            assert_eq!(refused, Err(ErrorCode::NOT_LEADER_OR_FOLLOWER));
+            early() > before
+        })
+        .await;
+        let before = early();
+        let send = async {
+            let mut sent = 0;
+            loop {
+                sent += 1;
+                match client.produce(topic, 0, "early").await {
+                    Ok(_) => return sent,
+                    Err(code) => assert_eq!(code, ErrorCode::NOT_LEADER_OR_FOLLOWER),
+                }
+            }
+        };
+        let (sent, ()) = tokio::join!(send, lead(OWN, 1));
+        let was_early = early() - before == sent;
+        lead(1, OWN).await;
+        was_early
+    })
+    .await;
+    broker.shut_down().await;
 }

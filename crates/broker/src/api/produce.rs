@@ -25,7 +25,8 @@ use crate::api::request::{Context, Scratch};
 use crate::net::budget::Charge;
 use crate::net::connection::{Handled, Parked, Reply};
 use crate::partition::{
-    AppendFailure, AppendLater, AppendNow, Appended, Appending, DelayedProduce, Partition, Wakes,
+    AppendFailure, AppendLater, AppendNow, AppendResults, Appended, Appending, DelayedProduce,
+    Partition, Wakes,
 };
 use crate::topics::Topic;
 use crate::workspace;
@@ -34,6 +35,9 @@ use crate::workspace;
 const ALL: i16 = -1;
 /// First version of Produce whose answers name leaders (KIP-951).
 const FIRST_WITH_LEADERS: i16 = 10;
+
+/// How long what is sent to an in-sync follower waits for it to be elected: the producer may have heard of that first.
+const LEADERSHIP_WAIT_MAX: Duration = Duration::from_millis(10);
 
 /// Client id under which Kafka's tools may write to internal topics.
 const ADMIN_CLIENT: &str = "__admin_client";
@@ -46,6 +50,8 @@ struct Work {
     wakes: Wakes,
     /// What acks=all has to wait for.
     uncommitted: Vec<Uncommitted>,
+    /// What is for partitions that this broker may lead soon: the places of topic and part.
+    early: Vec<(usize, usize)>,
     /// How long it may.
     timeout: Duration,
 }
@@ -77,6 +83,7 @@ impl Work {
         self.topics.clear();
         self.parts.clear();
         self.uncommitted.clear();
+        self.early.clear();
         self.wakes.wake();
         if self.parts.capacity() <= KEEP_PARTS && self.topics.capacity() <= KEEP_PARTS {
             KEPT.with_borrow_mut(|kept| {
@@ -191,46 +198,29 @@ async fn handle_with(
             part.result = PartResult::error(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
         }
     } else {
-        let results = &scratch.append_results;
-        let mut appending = Appending { results, wakes: &mut work.wakes, timeout };
+        let terms = AppendTerms { results: &scratch.append_results, acks, now, timeout };
         for topic_at in 0..work.topics.len() {
             let Some(topic) = work.topics[topic_at].topic.clone() else { continue };
             for at in work.topics[topic_at].parts.clone() {
-                let part = &mut work.parts[at];
-                if part.result.error.is_err() {
+                if work.parts[at].result.error.is_err() {
                     continue;
                 }
-                let partition = match topic.hosted(part.index) {
+                let partition = match topic.hosted(work.parts[at].index) {
                     Ok(partition) => partition,
                     Err(code) => {
-                        part.result = PartResult::error(code);
+                        work.parts[at].result = PartResult::error(code);
                         continue;
                     }
                 };
-                if acks == ALL && partition.check_in_sync() == Err(ErrorCode::NOT_ENOUGH_REPLICAS) {
-                    part.result = PartResult::error(ErrorCode::NOT_ENOUGH_REPLICAS);
+                if partition.may_be_elected() && has_room_to_wait(context) {
+                    work.early.push((topic_at, at));
                     continue;
                 }
-                let records = match &part.records {
-                    Some(range) => &mut body[range.clone()],
-                    None => &mut [],
-                };
-                part.result = match append(context, &topic, partition, records, now, &mut appending)
-                {
-                    Ok(result) => result,
-                    Err(rest) => rest.await,
-                };
-                // Where this broker has the only replica, what is written is committed. Asked after the append,
-                // which may have had to wait.
-                if acks == ALL && part.result.error.is_ok() && !partition.is_alone() {
-                    work.uncommitted.push(Uncommitted {
-                        partition: Arc::clone(partition),
-                        part: at,
-                        leader_epoch: part.result.leader_epoch,
-                        required: part.result.end_offset,
-                    });
-                }
+                work.append_part(context, &topic, partition, at, body, &terms).await;
             }
+        }
+        if !work.early.is_empty() {
+            Box::pin(append_early(context, work, body, &terms)).await;
         }
         work.wakes.wake();
     }
@@ -253,6 +243,97 @@ async fn handle_with(
     match respond(context, work, &mut scratch.reply.frame, body) {
         Ok(()) => Handled::Reply,
         Err(reason) => Handled::Close(reason),
+    }
+}
+
+/// What the appends of a request go by.
+struct AppendTerms<'a> {
+    results: &'a Arc<AppendResults>,
+    acks: i16,
+    now: i64,
+    timeout: Duration,
+}
+
+impl Work {
+    /// Appends what the request has for a partition, and notes what became of it.
+    async fn append_part(
+        &mut self,
+        context: &Context,
+        topic: &Topic,
+        partition: &Arc<Partition>,
+        at: usize,
+        body: &mut [u8],
+        terms: &AppendTerms<'_>,
+    ) {
+        let Work { parts, wakes, uncommitted, .. } = self;
+        let AppendTerms { results, acks, now, timeout } = *terms;
+        let part = &mut parts[at];
+        if acks == ALL && partition.check_in_sync() == Err(ErrorCode::NOT_ENOUGH_REPLICAS) {
+            part.result = PartResult::error(ErrorCode::NOT_ENOUGH_REPLICAS);
+            return;
+        }
+        let records = match &part.records {
+            Some(range) => &mut body[range.clone()],
+            None => &mut [],
+        };
+        let mut appending = Appending { results, wakes, timeout };
+        part.result = match append(context, topic, partition, records, now, &mut appending) {
+            Ok(result) => result,
+            Err(rest) => rest.await,
+        };
+        // Where this broker has the only replica, what is written is committed. Asked after the append, which may have
+        // had to wait.
+        if acks == ALL && part.result.error.is_ok() && !partition.is_alone() {
+            uncommitted.push(Uncommitted {
+                partition: Arc::clone(partition),
+                part: at,
+                leader_epoch: part.result.leader_epoch,
+                required: part.result.end_offset,
+            });
+        }
+    }
+}
+
+/// Whether a request may wait with its records: they take memory that others need to be read at all.
+fn has_room_to_wait(context: &Context) -> bool {
+    let budget = &context.broker.request_budget;
+    budget.used() < budget.limit() / 2
+}
+
+/// Waits until this broker leads the partitions that the request came too early for, but not for long, and appends.
+async fn append_early(
+    context: &Context,
+    work: &mut Work,
+    body: &mut [u8],
+    terms: &AppendTerms<'_>,
+) {
+    // Readers of what the request has appended already need not wait.
+    work.wakes.wake();
+    let broker = &context.broker;
+    broker.metrics.produces_early.add(1);
+    let early = std::mem::take(&mut work.early);
+    let deadline = tokio::time::Instant::now() + LEADERSHIP_WAIT_MAX;
+    let is_early = |&(topic_at, at): &(usize, usize)| {
+        let topic: Option<&Arc<Topic>> = work.topics[topic_at].topic.as_ref();
+        topic
+            .and_then(|topic| topic.hosted(work.parts[at].index).ok())
+            .is_some_and(|partition| partition.may_be_elected())
+    };
+    loop {
+        let published = broker.shared.published.notified();
+        if !early.iter().any(is_early) || broker.is_stopping() {
+            break;
+        }
+        if tokio::time::timeout_at(deadline, published).await.is_err() {
+            break;
+        }
+    }
+    for (topic_at, at) in early {
+        let Some(topic) = work.topics[topic_at].topic.clone() else { continue };
+        match topic.hosted(work.parts[at].index) {
+            Ok(partition) => work.append_part(context, &topic, partition, at, body, terms).await,
+            Err(code) => work.parts[at].result = PartResult::error(code),
+        }
     }
 }
 
@@ -604,7 +685,10 @@ fn respond(
             partition_responses: &parts[topic.parts.clone()],
         })
         .collect();
-    let image = (!leaders.is_empty()).then(|| context.broker.image());
+    let image = (!leaders.is_empty()).then(|| {
+        context.broker.metrics.leader_hints.add(1);
+        context.broker.image()
+    });
     let endpoints: Vec<NodeEndpointRef<'_>> = leaders
         .iter()
         .filter_map(|id| {

@@ -32,6 +32,9 @@ use crate::net::outgoing::{ANSWER_MAX, Timeouts};
 /// How long a broker waits for the controllers to let it go: less than a stop may take in all, so that it is a clean
 /// one.
 const CONTROLLED_SHUTDOWN: Duration = Duration::from_secs(240);
+/// How long a broker that has handed its leaderships over still says who leads, and how long nobody must have asked.
+const NAME_LEADERS_MAX: Duration = Duration::from_secs(1);
+const NAME_LEADERS_QUIET: Duration = Duration::from_millis(200);
 /// Without a word of them for so long, it does not wait for them.
 const UNHEARD_MAX: Duration = Duration::from_secs(15);
 
@@ -296,9 +299,33 @@ pub(crate) async fn leave(broker: &Arc<Broker>, remote: &RemoteController) {
         }
     };
     tokio::select! {
-        _ = left => return,
+        left = left => {
+            if left.is_ok() {
+                name_leaders(broker).await;
+            }
+            return;
+        }
         () = tokio::time::sleep(CONTROLLED_SHUTDOWN) => {}
         () = silence => {}
     }
     tracing::warn!("the controllers have not let this broker go: it stops nevertheless");
+}
+
+/// Serves on for a moment: clients that have not heard who leads now are told with the next request that they send
+/// here, where a connection that breaks would have them ask for metadata. It ends when nobody has asked for a while.
+async fn name_leaders(broker: &Arc<Broker>) {
+    let deadline = tokio::time::Instant::now() + NAME_LEADERS_MAX;
+    let mut named = broker.metrics.leader_hints.get();
+    let mut shutdown = broker.shutdown.subscribe();
+    while tokio::time::Instant::now() < deadline {
+        tokio::select! {
+            () = tokio::time::sleep(NAME_LEADERS_QUIET) => {}
+            _ = shutdown.wait_for(|stop| *stop) => return,
+        }
+        let now = broker.metrics.leader_hints.get();
+        if now == named {
+            return;
+        }
+        named = now;
+    }
 }

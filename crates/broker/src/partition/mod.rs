@@ -10,7 +10,7 @@ mod delayed_produce;
 mod piece;
 mod read;
 
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -37,6 +37,9 @@ use crate::replication::{IsrChanges, ShortPolls};
 use crate::topics::TopicSettings;
 use crate::wait::WakeList;
 use delayed_produce::DelayedProduceList;
+
+/// So long after a leadership producers are expected that have not heard of its end.
+const WAS_LEADER_MS: u64 = 1_000;
 
 /// What the partitions of a broker go by.
 #[derive(Debug)]
@@ -79,6 +82,10 @@ pub(crate) struct Partition {
     is_alone: AtomicBool,
     /// Epoch since which this broker leads without a break: what it has appended since is still there.
     led_since: AtomicI32,
+    /// This broker follows and is in the ISR: it may be elected.
+    is_in_sync_follower: AtomicBool,
+    /// When this broker led last, on the monotonic clock; 0 if it never did.
+    led_until_ms: AtomicU64,
     shared: Arc<Shared>,
     settings: Arc<ArcSwap<TopicSettings>>,
 }
@@ -139,6 +146,8 @@ impl Partition {
             led_epoch: AtomicI32::new(-1),
             is_alone: AtomicBool::new(false),
             led_since: AtomicI32::new(-1),
+            is_in_sync_follower: AtomicBool::new(false),
+            led_until_ms: AtomicU64::new(0),
             shared,
             settings,
         }
@@ -197,10 +206,17 @@ impl Partition {
         match applied {
             Applied::Stale => return,
             Applied::Follows { .. } => {
+                if before.is_local {
+                    self.led_until_ms
+                        .store(self.shared.clock.monotonic_ms().max(1), Ordering::Release);
+                }
+                let is_in_sync = assignment.isr.contains(&self.shared.node_id);
+                self.is_in_sync_follower.store(is_in_sync, Ordering::Release);
                 self.log.make_follower(assignment.leader_epoch);
                 self.leads_no_more();
             }
             Applied::Leads { is_new_leader, high_watermark, .. } => {
+                self.is_in_sync_follower.store(false, Ordering::Release);
                 if is_new_leader {
                     self.led_since.store(assignment.leader_epoch, Ordering::Release);
                     // Of a leadership before, if another one may have been in between.
@@ -247,6 +263,7 @@ impl Partition {
             replica.resign();
             replica.leader_epoch()
         };
+        self.is_in_sync_follower.store(false, Ordering::Release);
         self.log.make_follower(epoch);
         self.leads_no_more();
         self.wake_all();
@@ -418,6 +435,13 @@ impl Partition {
         }
     }
 
+    /// A follower's high watermark follows the leader's: consumers that read here may have more.
+    pub(crate) fn follow_high_watermark(&self, high_watermark: i64) {
+        if self.log.advance_high_watermark(high_watermark) {
+            self.delayed_fetches.add(i64::MAX);
+        }
+    }
+
     /// Records up to `high_watermark` are committed, which had to wait for other replicas.
     fn raise(&self, high_watermark: i64) -> bool {
         if !self.log.advance_high_watermark(high_watermark) {
@@ -526,6 +550,18 @@ impl Partition {
             }
             epoch => Ok(epoch),
         }
+    }
+
+    /// Whether a producer that takes this broker for the leader may have heard of an election earlier than this broker.
+    /// One that sends where the leader was a moment ago has not.
+    pub(crate) fn may_be_elected(&self) -> bool {
+        let led_until = self.led_until_ms.load(Ordering::Acquire);
+        let was_leader =
+            || self.shared.clock.monotonic_ms().saturating_sub(led_until) < WAS_LEADER_MS;
+        self.is_in_sync_follower.load(Ordering::Acquire)
+            && self.led_epoch.load(Ordering::Acquire) == -1
+            && (led_until == 0 || !was_leader())
+            && self.log.dir().check().is_ok()
     }
 
     /// Largest batch that may be appended.
@@ -658,6 +694,28 @@ mod tests {
         assert_eq!(results(partition, 4, &[3], || {}).await, lost);
         assert_eq!(results(partition, 6, &[9], || partition.resign()).await, lost);
         assert_eq!(partition.led_epoch(), Err((-1, 6)));
+    }
+
+    #[test]
+    fn only_an_in_sync_follower_that_did_not_just_lead_may_be_elected() {
+        let World { partition, .. } = &world(1);
+        let follows = |epoch, isr: &[i32]| {
+            let led = assignment(epoch, epoch + 1, &[1, 2], isr);
+            partition.assign(&Assignment { leader: 2, ..led });
+            partition.may_be_elected()
+        };
+        assert!(!partition.may_be_elected(), "nothing is known");
+        assert!(follows(0, &[1, 2]));
+        assert!(!follows(1, &[2]));
+        assert!(follows(2, &[1, 2]));
+        partition.assign(&assignment(3, 4, &[1, 2], &[1, 2]));
+        assert!(!partition.may_be_elected(), "it leads");
+        assert!(!follows(4, &[1, 2]), "it led a moment ago");
+        let long_ago = partition.shared.clock.monotonic_ms().saturating_sub(WAS_LEADER_MS);
+        partition.led_until_ms.store(long_ago, Ordering::Release);
+        assert!(partition.may_be_elected());
+        partition.resign();
+        assert!(!partition.may_be_elected());
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub(crate) struct ReadRequest {
     pub(crate) current_leader_epoch: i32,
     /// -1 when the reader does not say.
     pub(crate) last_fetched_epoch: i32,
+    /// Whether this broker need not lead (KIP-392).
+    pub(crate) any_replica: bool,
 }
 
 /// A replica on another broker, as its fetch says.
@@ -47,8 +49,9 @@ pub(crate) struct ReplicaFetch {
 /// What a fetch gets of the partition.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// Epoch in which this broker leads.
-    pub(crate) led_epoch: i32,
+    /// Epoch of who leads, and whether that is this broker.
+    pub(crate) leader_epoch: i32,
+    pub(crate) leads: bool,
     pub(crate) high_watermark: i64,
     pub(crate) last_stable_offset: i64,
     pub(crate) log_start_offset: i64,
@@ -61,6 +64,15 @@ pub(crate) struct Found {
 impl Partition {
     /// Checks a reader's leader epoch against the partition's, which comes before the question who leads.
     pub(crate) fn check_epoch(&self, current: i32) -> Result<i32, ReadFailure> {
+        self.check_reader(current, false).map(|(epoch, _)| epoch)
+    }
+
+    /// The same of a reader that may read from any replica: the leader's epoch, and whether this broker leads.
+    pub(crate) fn check_reader(
+        &self,
+        current: i32,
+        any_replica: bool,
+    ) -> Result<(i32, bool), ReadFailure> {
         let led = self.led_epoch();
         if led.is_err() {
             self.log.dir().check().map_err(|error| ReadFailure::Log(error.into()))?;
@@ -76,16 +88,59 @@ impl Partition {
         if current > leader_epoch {
             return Err(ReadFailure::UnknownEpoch);
         }
-        led.map_err(|(leader_id, leader_epoch)| ReadFailure::NotLeader { leader_id, leader_epoch })
+        // Before the first metadata nothing is known of what is committed.
+        match led.is_ok() || any_replica && leader_epoch >= 0 {
+            true => Ok((leader_epoch, led.is_ok())),
+            false => Err(ReadFailure::NotLeader { leader_id, leader_epoch }),
+        }
+    }
+
+    /// Epoch of who leads, and whether that is this broker.
+    pub(crate) fn role(&self) -> (i32, bool) {
+        match self.led_epoch() {
+            Ok(epoch) => (epoch, true),
+            Err((_, epoch)) => (epoch, false),
+        }
+    }
+
+    /// The in-sync replica in `rack` that a consumer should rather read from than from this leader, as Kafka's
+    /// `RackAwareReplicaSelector` chooses it: the one that has most. `None` if there is none, or this broker is in that
+    /// rack itself, or does not lead.
+    pub(crate) fn preferred_read_replica(
+        &self,
+        rack: &str,
+        listener: &str,
+        offset: i64,
+    ) -> Option<i32> {
+        if self.is_alone() {
+            return None;
+        }
+        let image = self.shared.image.load();
+        let is_there = |id: i32| {
+            let broker = image.cluster.broker(id).filter(|broker| !broker.fenced);
+            broker.is_some_and(|it| {
+                it.rack.as_deref() == Some(rack) && it.endpoint(listener).is_some()
+            })
+        };
+        if is_there(self.shared.node_id) {
+            return None;
+        }
+        let replica = self.replica.lock();
+        replica
+            .in_sync_followers()
+            .filter(|(_, it)| it.log_end >= offset && it.log_start <= offset)
+            .filter(|(id, _)| is_there(*id))
+            .max_by_key(|(id, it)| (it.log_end, it.caught_up_ms, *id))
+            .map(|(id, _)| id)
     }
 
     /// Finds what a fetch may have. With [`Wait::Never`] the answer may be
     /// [`ReadError::WouldBlock`]: index or headers are not in memory.
     pub(crate) fn read(&self, request: &ReadRequest, wait: Wait) -> Result<Found, ReadFailure> {
-        let led_epoch = self.check_epoch(request.current_leader_epoch)?;
+        let role = self.check_reader(request.current_leader_epoch, request.any_replica)?;
         let isolation =
             if request.committed_only { Isolation::LastStable } else { Isolation::HighWatermark };
-        self.read_in(led_epoch, request, isolation, wait)
+        self.read_in(role, request, isolation, wait)
     }
 
     /// The same for a replica on another broker, which may have what is not committed yet. What the fetch says of the
@@ -107,7 +162,7 @@ impl Partition {
         self.check_replica(follower.id, (epoch != -1).then_some(epoch)).map_err(refused)?;
         // Before it is read: what is appended later does not keep the replica from being caught up.
         let leader_end = self.log.log_end_offset();
-        let found = self.read_in(leader_epoch, request, Isolation::LogEnd, wait)?;
+        let found = self.read_in((leader_epoch, true), request, Isolation::LogEnd, wait)?;
         if is_new && found.diverging.is_none() {
             let fetched = Fetched {
                 replica: follower.id,
@@ -124,17 +179,18 @@ impl Partition {
 
     fn read_in(
         &self,
-        led_epoch: i32,
+        (leader_epoch, leads): (i32, bool),
         request: &ReadRequest,
         isolation: Isolation,
         wait: Wait,
     ) -> Result<Found, ReadFailure> {
         // A reader that followed this epoch to the end cannot have diverged.
-        if (request.last_fetched_epoch < 0 || request.last_fetched_epoch == led_epoch)
+        if (request.last_fetched_epoch < 0 || request.last_fetched_epoch == leader_epoch)
             && let Some(offsets) = self.log.nothing_at(request.offset, isolation)
         {
             return Ok(Found {
-                led_epoch,
+                leader_epoch,
+                leads,
                 high_watermark: offsets.high_watermark,
                 last_stable_offset: offsets.last_stable_offset,
                 log_start_offset: offsets.log_start_offset,
@@ -147,7 +203,8 @@ impl Partition {
         if let Some(diverging) = self.divergence(request)? {
             let offsets = self.log.offsets();
             return Ok(Found {
-                led_epoch,
+                leader_epoch,
+                leads,
                 high_watermark: offsets.high_watermark,
                 last_stable_offset: offsets.last_stable_offset,
                 log_start_offset: offsets.log_start_offset,
@@ -174,7 +231,8 @@ impl Partition {
             result.aborted.iter().map(|txn| (txn.producer_id, txn.first_offset)).collect()
         });
         Ok(Found {
-            led_epoch,
+            leader_epoch,
+            leads,
             high_watermark: result.offsets.high_watermark,
             last_stable_offset: result.offsets.last_stable_offset,
             log_start_offset: result.offsets.log_start_offset,

@@ -220,14 +220,15 @@ fn append(
         expected_end = base_offset;
     }
     let context = AppendContext::replication(fetch.leader_epoch, expected_end, now_ms);
-    let appended = log.append_with_offsets(&records[..len], &context);
-    appended.map(|_| ()).map_err(|error| error.to_string())
+    log.append_with_offsets(&records[..len], &context).map_err(|error| error.to_string())?;
+    broker.metrics.replication_bytes_in.add(len as u64);
+    Ok(())
 }
 
 /// High watermark and log start follow the leader's.
 fn follow_offsets(partition: &Partition, leaders_high_watermark: i64, leaders_log_start: i64) {
     let log = &partition.log;
-    log.advance_high_watermark(high_watermark(log.log_end_offset(), leaders_high_watermark));
+    partition.follow_high_watermark(high_watermark(log.log_end_offset(), leaders_high_watermark));
     let start = leaders_log_start.min(log.high_watermark());
     if start > log.log_start_offset()
         && let Err(error) = log.delete_records(start)

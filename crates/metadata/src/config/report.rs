@@ -44,7 +44,18 @@ impl fmt::Display for Report {
     }
 }
 
+/// Selects a replica in the consumer's rack.
+const RACK_AWARE_SELECTOR: &str = "org.apache.kafka.common.replica.RackAwareReplicaSelector";
+/// The values of `replica.selector.class` that act.
+const REPLICA_SELECTORS: [&str; 3] =
+    ["", RACK_AWARE_SELECTOR, "org.apache.kafka.common.replica.LeaderSelector"];
+
 impl BrokerConfig {
+    /// Whether consumers are sent to replicas in their rack (KIP-392).
+    pub fn selects_replicas_by_rack(&self) -> bool {
+        self.replica_selector() == Some(RACK_AWARE_SELECTOR)
+    }
+
     /// What the owner of this configuration should know.
     pub fn reports(&self) -> Vec<Report> {
         let mut reports = Vec::new();
@@ -89,6 +100,14 @@ impl BrokerConfig {
                 reason: "share groups are not served yet",
             });
         }
+        if let Some(selector) = self.replica_selector().filter(|it| !REPLICA_SELECTORS.contains(it))
+        {
+            reports.push(Report::NotYet {
+                name: "replica.selector.class".into(),
+                value: selector.to_owned(),
+                reason: "of Java classes only Kafka's own selectors are served; consumers read from leaders",
+            });
+        }
         for endpoint in self.listeners() {
             if self.mode() == Mode::Embedded
                 && self.controller_listener_names().contains(&endpoint.listener)
@@ -129,6 +148,7 @@ mod tests {
             ("num.network.threads", "3"),
             ("num.io.threads", "4"),
             ("foo.bar", "x"),
+            ("replica.selector.class", "com.example.Nearest"),
             ("listener.name.plaintext.ssl.key.password", "secret"),
             // Acts.
             ("listener.name.plaintext.max.connections", "5"),
@@ -142,7 +162,19 @@ mod tests {
                  SASL and authorization are not served yet",
                 "config num.io.threads=4 does not act yet: there is no such thread pool, queue or \
                  sweep",
+                "config replica.selector.class=com.example.Nearest does not act yet: of Java classes \
+                 only Kafka's own selectors are served; consumers read from leaders",
             ]
         );
+        assert!(!config.selects_replicas_by_rack());
+    }
+
+    #[test]
+    fn kafkas_own_replica_selectors_act() {
+        for (selector, by_rack) in [("RackAwareReplicaSelector", true), ("LeaderSelector", false)] {
+            let class = format!("org.apache.kafka.common.replica.{selector}");
+            let config = embedded(&[("replica.selector.class", &class)]);
+            assert_eq!((config.selects_replicas_by_rack(), config.reports()), (by_rack, vec![]));
+        }
     }
 }

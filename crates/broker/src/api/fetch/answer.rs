@@ -13,7 +13,7 @@ use thalweg_wire::messages::fetch_response::{
 use thalweg_wire::{ErrorCode, RecordsRef, Uuid, Writer};
 
 use super::read::{Attempt, Cold, Part};
-use super::{Plan, Terms};
+use super::{Asks, Plan, Terms};
 use crate::api::request::Context;
 use crate::fetch_session::{NO_SESSION, TopicKey};
 use crate::net::budget::{Budget, Charge};
@@ -247,13 +247,13 @@ fn write_gathered(
     gathered: Gathered,
     frame: &mut Writer,
 ) -> Result<Vec<FileRange>, String> {
-    let (session_id, only_changed) = match plan {
-        Plan::Changed(session) => {
+    let (session_id, only_changed) = match &plan.asks {
+        Asks::Changed(session) => {
             let mut session = session.lock();
             note_told(&mut session, &attempt);
             (session.id, true)
         }
-        Plan::All { wanted, keep } => {
+        Asks::All { wanted, keep } => {
             (make_session(context, terms, wanted, &attempt, *keep), false)
         }
     };
@@ -314,6 +314,7 @@ fn write_gathered(
                 ..Default::default()
             },
             aborted_transactions: aborted.map(|list| &list[..]),
+            preferred_read_replica: part.preferred.unwrap_or(-1),
             records,
             ..PartitionDataRef::default()
         });
@@ -338,7 +339,12 @@ fn write_gathered(
             }
         })
         .collect();
-    let image = (!leaders.is_empty()).then(|| context.broker.image());
+    let image = (!leaders.is_empty()).then(|| {
+        if terms.replica.is_none() {
+            context.broker.metrics.leader_hints.add(1);
+        }
+        context.broker.image()
+    });
     let endpoints: Vec<NodeEndpointRef<'_>> = leaders
         .iter()
         .filter_map(|id| {
@@ -363,7 +369,11 @@ fn write_gathered(
         .encode(frame, context.version)
         .and_then(|()| frame.end_frame())
         .map_err(|error| format!("Fetch cannot be answered: {error}"))?;
-    context.broker.metrics.bytes_out.add(bytes);
+    let metrics = &context.broker.metrics;
+    match terms.replica {
+        None => metrics.bytes_out.add(bytes),
+        Some(_) => metrics.replication_bytes_out.add(bytes),
+    }
     Ok(gathered.files)
 }
 
@@ -446,6 +456,7 @@ mod tests {
             committed_only: false,
             current_leader_epoch: -1,
             last_fetched_epoch: -1,
+            any_replica: false,
         };
         let found = partition.read(&request, Wait::Allowed).unwrap();
         let part = Part::with_piece(partition, found.piece.unwrap());

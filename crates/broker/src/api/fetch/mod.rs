@@ -28,12 +28,17 @@ struct Terms {
     max_wait: Duration,
     committed_only: bool,
     by_id: bool,
+    /// Whether a replica that does not lead may be read from: by consumers that know of that (KIP-392).
+    any_replica: bool,
     /// The replica that fetches, if it is one.
     replica: Option<FetchingReplica>,
     /// How long the fetcher is told not to ask again, and is not read from: of a fetch that there was no
     /// room to wait for, which would be sent again at once otherwise, and as often as a client can.
     throttle: Duration,
 }
+
+/// First version of Fetch whose consumers may be sent to a replica that does not lead (KIP-392).
+const FIRST_FROM_ANY_REPLICA: i16 = 11;
 
 /// Of a fetch that there was no room to wait for.
 const NO_ROOM_THROTTLE: Duration = Duration::from_millis(100);
@@ -79,8 +84,15 @@ impl Terms {
     }
 }
 
-/// What is asked for, and how it is answered.
-enum Plan {
+/// What is asked for.
+struct Plan {
+    asks: Asks,
+    /// The consumer's rack, where a replica in it is to be read from instead of the leader's (KIP-392).
+    rack: Option<Box<str>>,
+}
+
+/// Of which partitions, and how it is answered.
+enum Asks {
     /// Every partition asked for is answered; a session is made of them if `keep`.
     All { wanted: Vec<Wanted>, keep: bool },
     /// Only what changed is answered.
@@ -90,9 +102,9 @@ enum Plan {
 impl Plan {
     /// Partitions that are looked at.
     fn partitions(&self) -> usize {
-        match self {
-            Plan::All { wanted, .. } => wanted.len(),
-            Plan::Changed(session) => session.lock().len(),
+        match &self.asks {
+            Asks::All { wanted, .. } => wanted.len(),
+            Asks::Changed(session) => session.lock().len(),
         }
     }
 }
@@ -130,10 +142,10 @@ pub(super) async fn handle(
 fn room_to_wait(context: &Context, plan: &Plan, attempt: &Attempt) -> Option<Charge> {
     let budget = &context.broker.fetch_budget;
     let mut held = Charge::new(budget);
-    let wanted = match plan {
-        Plan::All { wanted, .. } => wanted.len(),
+    let wanted = match &plan.asks {
+        Asks::All { wanted, .. } => wanted.len(),
         // The session has them, whoever waits.
-        Plan::Changed(_) => 0,
+        Asks::Changed(_) => 0,
     };
     let parts = attempt.parts.len();
     if wanted.max(parts) <= PARTITIONS_FREE {
@@ -162,9 +174,11 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
         max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
         committed_only: request.isolation_level == 1,
         by_id: context.version >= 13,
+        any_replica: false,
         replica: FetchingReplica::of(request),
         throttle: Duration::ZERO,
     };
+    terms.any_replica = terms.replica.is_none() && context.version >= FIRST_FROM_ANY_REPLICA;
     let plan = match plan(context, request, &terms) {
         Ok(plan) => plan,
         Err(code) => return top_level_error(context, scratch, code),
@@ -442,6 +456,17 @@ fn plan(
     request: &FetchRequestView<'_>,
     terms: &Terms,
 ) -> Result<Plan, ErrorCode> {
+    let by_rack = || context.broker.settings().selects_replicas_by_rack;
+    let has_rack = terms.any_replica && !request.rack_id.is_empty();
+    let rack = (has_rack && by_rack()).then(|| Box::from(request.rack_id));
+    asks(context, request, terms).map(|asks| Plan { asks, rack })
+}
+
+fn asks(
+    context: &Context,
+    request: &FetchRequestView<'_>,
+    terms: &Terms,
+) -> Result<Asks, ErrorCode> {
     let broker = &context.broker;
     let now = broker.clock.monotonic_ms();
     let mode =
@@ -449,9 +474,9 @@ fn plan(
     match mode {
         Mode::Error(code) => Err(code),
         Mode::Sessionless => {
-            Ok(Plan::All { wanted: collect(context, request, terms), keep: false })
+            Ok(Asks::All { wanted: collect(context, request, terms), keep: false })
         }
-        Mode::Full => Ok(Plan::All { wanted: collect(context, request, terms), keep: true }),
+        Mode::Full => Ok(Asks::All { wanted: collect(context, request, terms), keep: true }),
         Mode::Incremental(session) => {
             if !request.topics.is_empty() || !request.forgotten_topics_data.is_empty() {
                 let id = {
@@ -473,7 +498,7 @@ fn plan(
                 };
                 broker.sessions.lock().resized(id);
             }
-            Ok(Plan::Changed(session))
+            Ok(Asks::Changed(session))
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thalweg_log::{LogDir, ReadError, Wait};
 use thalweg_wire::{ErrorCode, Uuid};
 
-use super::{Plan, Terms};
+use super::{Asks, Plan, Terms};
 use crate::api::request::Context;
 use crate::fetch_session::{Session, TopicKey, Wanted};
 use crate::partition::{Partition, Piece, ReadFailure, ReadRequest, ReplicaFetch};
@@ -69,6 +69,7 @@ pub(super) fn refresh(
     let mut look = Look {
         context,
         terms,
+        rack: plan.rack.as_deref(),
         table: &table,
         disks: Disks::WaitFor(&[]),
         left: terms.max_bytes,
@@ -76,9 +77,9 @@ pub(super) fn refresh(
         attempt: Attempt { parts: Vec::new(), bytes: 0, ..attempt },
     };
     let mut parts = attempt.parts;
-    let held = match plan {
-        Plan::All { wanted, .. } => Wants::All(wanted),
-        Plan::Changed(session) => Wants::Session(session.lock()),
+    let held = match &plan.asks {
+        Asks::All { wanted, .. } => Wants::All(wanted),
+        Asks::Changed(session) => Wants::Session(session.lock()),
     };
     for part in &mut parts {
         if part.is_current() {
@@ -114,7 +115,11 @@ pub(super) struct Part {
     pub(super) index: i32,
     /// Where there was no error.
     pub(super) partition: Option<Arc<Partition>>,
-    led_epoch: i32,
+    leader_epoch: i32,
+    /// Whether this broker leads.
+    leads: bool,
+    /// The replica that is to be read from instead.
+    pub(super) preferred: Option<i32>,
     /// End of the log, for a replica: it may have all of it.
     log_end: Option<i64>,
     pub(super) error: ErrorCode,
@@ -141,7 +146,9 @@ impl Part {
             topic: TopicKey::Name(Arc::clone(&partition.topic)),
             index: partition.index,
             partition: Some(partition),
-            led_epoch: 0,
+            leader_epoch: 0,
+            leads: true,
+            preferred: None,
             log_end: None,
             error: ErrorCode::NONE,
             high_watermark: -1,
@@ -159,7 +166,7 @@ impl Part {
     fn is_current(&self) -> bool {
         self.partition.as_ref().is_some_and(|partition| {
             let offsets = partition.log.offsets();
-            partition.led_epoch() == Ok(self.led_epoch)
+            partition.role() == (self.leader_epoch, self.leads)
                 && partition.log.dir().check().is_ok()
                 && self.log_end.is_none_or(|end| end == offsets.log_end_offset)
                 && offsets.high_watermark == self.high_watermark
@@ -206,20 +213,21 @@ fn look_at_all(
     let mut look = Look {
         context,
         terms,
+        rack: plan.rack.as_deref(),
         table: &table,
         disks,
         left: terms.max_bytes,
         none_yet: true,
         attempt: Attempt { parts: Vec::new(), bytes: 0, urgent: false, is_behind: false },
     };
-    match plan {
-        Plan::All { wanted, .. } => {
+    match &plan.asks {
+        Asks::All { wanted, .. } => {
             look.attempt.parts.reserve_exact(wanted.len());
             for (slot, wanted) in wanted.iter().enumerate() {
                 look.at(slot, wanted)?;
             }
         }
-        Plan::Changed(session) if matches!(disks, Disks::WaitFor([_, ..])) => {
+        Asks::Changed(session) if matches!(disks, Disks::WaitFor([_, ..])) => {
             // The session is not held while a disk is waited for: the lock on all sessions takes
             // it, too.
             let wanted: Vec<(usize, Wanted)> =
@@ -229,7 +237,7 @@ fn look_at_all(
                 look.at(*slot, wanted)?;
             }
         }
-        Plan::Changed(session) => {
+        Asks::Changed(session) => {
             let session = session.lock();
             look.attempt.parts.reserve_exact(session.len());
             for (slot, wanted) in session.in_turn() {
@@ -255,6 +263,8 @@ impl From<ErrorCode> for Trouble {
 struct Look<'a> {
     context: &'a Context,
     terms: &'a Terms,
+    /// The consumer's, if a replica there is to be read from.
+    rack: Option<&'a str>,
     table: &'a TopicTable,
     disks: Disks<'a>,
     left: usize,
@@ -276,7 +286,9 @@ impl Look<'_> {
             topic: wanted.topic.clone(),
             index: wanted.partition,
             partition: None,
-            led_epoch: -1,
+            leader_epoch: -1,
+            leads: false,
+            preferred: None,
             log_end: None,
             error: ErrorCode::NONE,
             high_watermark: -1,
@@ -292,9 +304,10 @@ impl Look<'_> {
             Ok(()) => {
                 part.changed = part.piece.is_some()
                     || part.diverging.is_some()
+                    || part.preferred.is_some()
                     || part.high_watermark != wanted.told_high_watermark
                     || part.log_start_offset != wanted.told_log_start;
-                self.attempt.urgent |= part.diverging.is_some();
+                self.attempt.urgent |= part.diverging.is_some() || part.preferred.is_some();
             }
             Err(Trouble::Cold(cold)) => return Err(cold),
             Err(Trouble::Code(code)) => {
@@ -340,27 +353,41 @@ impl Look<'_> {
             committed_only: self.terms.committed_only,
             current_leader_epoch: wanted.current_leader_epoch,
             last_fetched_epoch: wanted.last_fetched_epoch,
+            any_replica: self.terms.any_replica,
         };
+        if let Some(rack) = self.rack {
+            let listener = &self.context.listener.name;
+            part.preferred = partition.preferred_read_replica(rack, listener, wanted.fetch_offset);
+        }
         let dir = partition.log.dir();
         let wait = match self.disks {
             Disks::WaitFor(dirs) if dirs.contains(&dir.id()) => Wait::Allowed,
             _ => Wait::Never,
         };
         let found = match self.terms.replica {
-            None => partition.read(&request, wait),
+            None if part.preferred.is_some() => {
+                partition.check_epoch(request.current_leader_epoch).map(|_| None)
+            }
+            None => partition.read(&request, wait).map(Some),
             Some(replica) => {
                 let follower = ReplicaFetch {
                     id: replica.id,
                     broker_epoch: replica.broker_epoch,
                     log_start: wanted.log_start_offset,
                 };
-                partition.read_for_replica(&request, &follower, !replica.is_noted, wait)
+                let is_new = !replica.is_noted;
+                partition.read_for_replica(&request, &follower, is_new, wait).map(Some)
             }
         };
         match found {
-            Ok(found) => {
+            Ok(None) => {
+                self.nothing_of(partition, part);
+                part.aborted = None;
+                Ok(())
+            }
+            Ok(Some(found)) => {
                 part.log_end = self.terms.replica.map(|_| found.log_end);
-                part.led_epoch = found.led_epoch;
+                (part.leader_epoch, part.leads) = (found.leader_epoch, found.leads);
                 part.high_watermark = found.high_watermark;
                 part.last_stable_offset = found.last_stable_offset;
                 part.log_start_offset = found.log_start_offset;
@@ -420,7 +447,7 @@ impl Look<'_> {
     /// The partition's data is left to another fetch.
     fn nothing_of(&self, partition: &Arc<Partition>, part: &mut Part) {
         let offsets = partition.log.offsets();
-        part.led_epoch = partition.led_epoch().unwrap_or(-1);
+        (part.leader_epoch, part.leads) = partition.role();
         part.log_end = self.terms.replica.map(|_| offsets.log_end_offset);
         part.high_watermark = offsets.high_watermark;
         part.last_stable_offset = offsets.last_stable_offset;

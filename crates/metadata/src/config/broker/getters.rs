@@ -32,6 +32,8 @@ getters! {
     node_id: int = "node.id";
     /// `broker.rack`.
     rack: text_or_none = "broker.rack";
+    /// `replica.selector.class`.
+    replica_selector: text_or_none = "replica.selector.class";
     /// `auto.create.topics.enable`.
     auto_create_topics: boolean = "auto.create.topics.enable";
     /// `delete.topic.enable`.
