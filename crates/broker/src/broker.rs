@@ -30,7 +30,7 @@ use crate::partition::Shared;
 use crate::pool::{CHANGES_PER_DIR, DirPools, READS_PER_DIR};
 use crate::producer_ids::ProducerIds;
 use crate::random::Random;
-use crate::replication::{Fetchers, IsrChanges, ShortPolls};
+use crate::replication::{Fetchers, IsrChanges, ShortPolls, Throttles};
 use crate::settings::Settings;
 use crate::topics::{TopicTable, TopicsGuard};
 use crate::view::View;
@@ -118,6 +118,7 @@ impl Broker {
             lag_time_max_ms: u64::try_from(parts.config.replica_lag_time_max_ms()).unwrap_or(0),
             isr_changes: IsrChanges::default(),
             short_polls: ShortPolls::default(),
+            throttles: Throttles::new(&parts.config),
             published: Notify::new(),
         });
         Arc::new(Broker {

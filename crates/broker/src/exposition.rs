@@ -121,6 +121,17 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Bytes of record batches sent to followers.",
         metrics.replication_bytes_out.get(),
     );
+    let (throttles, now_ms) = (&broker.shared.throttles, broker.clock.monotonic_ms());
+    page.gauge(
+        "kafka_server_leaderreplication_byte_rate",
+        "Bytes per second sent to followers of throttled replicas.",
+        throttles.leader.bytes_per_second(now_ms),
+    );
+    page.gauge(
+        "kafka_server_followerreplication_byte_rate",
+        "Bytes per second fetched for throttled replicas.",
+        throttles.follower.bytes_per_second(now_ms),
+    );
     page.counter(
         "kafka_server_brokertopicmetrics_messagesin_total",
         "Records appended for producers.",

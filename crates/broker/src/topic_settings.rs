@@ -7,6 +7,7 @@ use thalweg_records::codec::CompressionSpec;
 use thalweg_records::validate::{BrokerCompression, ValidationConfig};
 use thalweg_records::{Compression, TimestampType};
 
+use crate::replication::{ThrottledReplicas, throttled_replicas};
 use crate::topics::TopicSettings;
 
 /// Settings of a topic.
@@ -32,7 +33,10 @@ pub(crate) fn of(config: &TopicConfig) -> TopicSettings {
             BrokerCompression::Fixed(level(Compression::Zstd, config.zstd_level))
         }
     };
+    let (leader_throttled, follower_throttled) = throttled_replicas(config);
     TopicSettings {
+        leader_throttled,
+        follower_throttled,
         validation: ValidationConfig {
             compression,
             compact: config.compact,
@@ -76,5 +80,7 @@ pub(crate) fn defaults() -> TopicSettings {
         validation: ValidationConfig::default(),
         log: LogConfig::default(),
         min_insync_replicas: 1,
+        leader_throttled: ThrottledReplicas::None,
+        follower_throttled: ThrottledReplicas::None,
     }
 }

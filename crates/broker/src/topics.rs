@@ -10,6 +10,7 @@ use thalweg_records::validate::ValidationConfig;
 use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::partition::Partition;
+use crate::replication::ThrottledReplicas;
 
 /// What a topic's configuration means for the data path.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +18,9 @@ pub(crate) struct TopicSettings {
     pub(crate) validation: ValidationConfig,
     pub(crate) log: LogConfig,
     pub(crate) min_insync_replicas: i32,
+    /// Replicas that are led, and those that follow, as fast as the throttles let them.
+    pub(crate) leader_throttled: ThrottledReplicas,
+    pub(crate) follower_throttled: ThrottledReplicas,
 }
 
 /// A topic with the partitions that live here.

@@ -7,6 +7,7 @@
 //! * [`Follower`]: what a follower asks its leader for, and what it does with the answer: append, cut off what
 //!   the leader does not have, begin anew, wait.
 //! * [`FetchSession`]: what a leader has been told of the partitions that are fetched from it (KIP-227).
+//! * [`RateQuota`]: the throttle of replication.
 //! * [`observer`]: a broker's part in the metadata log, which is another log that it follows: it finds the leader of
 //!   the controllers' quorum by itself, and begins with a snapshot where the log does not reach back.
 //! * [`Brokers`]: what has to be known of other brokers, which a
@@ -37,6 +38,7 @@ mod follower;
 mod isr;
 pub mod observer;
 mod progress;
+mod rate_quota;
 mod replica;
 
 pub use brokers::{BrokerStatus, Brokers};
@@ -46,6 +48,7 @@ pub use follower::{
 };
 pub use isr::{AlterPartition, IsrChange, IsrMember};
 pub use progress::Progress;
+pub use rate_quota::RateQuota;
 pub use replica::{
     Acknowledged, Altered, Applied, Context, Fetched, Offsets, Outcome, Replica, Settings,
 };

@@ -493,3 +493,78 @@ async fn followers_serve_consumers_in_their_rack_and_wait_for_their_election() {
     .await;
     broker.shut_down().await;
 }
+
+/// KIP-73, on both sides, by Kafka's own tool: a replica that is new gets no more than the throttle lets it have until
+/// that is raised.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn new_replicas_catch_up_no_faster_than_their_throttle() {
+    const BATCHES: usize = 20;
+    const RECORD: usize = 1_000;
+    // One batch in each fetch; with one byte per second as the throttle, one every eleven seconds.
+    const FETCH: [&str; 2] = ["replica.fetch.max.bytes", "replica.fetch.response.max.bytes"];
+    let Some(mut builder) = Kafka::builder() else { return };
+    for feature in ["transaction.version", "share.version", "streams.version"] {
+        builder = builder.feature(feature, 0);
+    }
+    for name in FETCH {
+        builder = builder.config(name, RECORD);
+    }
+    let kafka = builder.start();
+    let data = Data::new();
+    let mut builder = joining(&kafka).data(&data.0);
+    for name in FETCH {
+        builder = builder.config(name, RECORD);
+    }
+    let broker = builder.start().await;
+    let bootstrap = format!("{},{}", kafka.bootstrap(Kafka::INTERNAL), broker.bootstrap());
+    let admin = admin(&bootstrap).await;
+    eventually("two brokers", async || brokers(&admin).await == BTreeSet::from([1, OWN])).await;
+    let assignment = format!("1,{OWN}");
+    topic_tool(&bootstrap, &["--create", "--topic", "r", "--replica-assignment", &assignment]);
+    let value = "x".repeat(RECORD);
+    for _ in 0..BATCHES {
+        produce(&bootstrap, "r", &value).await;
+        let cluster = Cluster::connect(&bootstrap[..], Options::default()).await.unwrap();
+        let producer = Producer::new(cluster, ProducerConfig::default()).unwrap();
+        let record = ProducerRecord {
+            topic: "r",
+            partition: Some(1),
+            value: Some(value.as_bytes()),
+            ..ProducerRecord::default()
+        };
+        producer.send(record).await.unwrap().await.unwrap();
+    }
+
+    let plan = data.0.join("plan.json");
+    let replicas = |partition, first, second| {
+        format!(r#"{{"topic":"r","partition":{partition},"replicas":[{first},{second}]}}"#)
+    };
+    let partitions = [replicas(0, 1, OWN), replicas(1, OWN, 1)].join(",");
+    let text = format!(r#"{{"version":1,"partitions":[{partitions}]}}"#);
+    std::fs::write(&plan, text).unwrap();
+    let reassign = |args: &[&str]| {
+        Program::class("org.apache.kafka.tools.reassign.ReassignPartitionsCommand")
+            .args(["--bootstrap-server", &bootstrap, "--reassignment-json-file"])
+            .arg(plan.display())
+            .args(args)
+            .succeed()
+    };
+    reassign(&["--execute", "--throttle", "1"]);
+    let bytes = |direction: &str| {
+        let name = format!("kafka_server_brokertopicmetrics_replicationbytes{direction}_total");
+        usize::try_from(support::metric(&broker, &name)).unwrap()
+    };
+    eventually("first batches", async || bytes("in") > 0 && bytes("out") > 0).await;
+    // Long enough for all of them, were it not for the throttle.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    for direction in ["in", "out"] {
+        let sent = bytes(direction);
+        assert!(sent < BATCHES / 2 * RECORD, "{sent} bytes {direction}");
+    }
+    assert!(!in_sync(&admin, "r", 2).await);
+    reassign(&["--execute", "--additional", "--throttle", "100000000"]);
+    eventually("all in sync", async || in_sync(&admin, "r", 2).await).await;
+    let verified = reassign(&["--verify"]);
+    assert!(verified.contains("Clearing topic-level throttles"), "{verified}");
+    broker.shut_down().await;
+}

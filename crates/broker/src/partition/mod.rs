@@ -33,7 +33,7 @@ pub(crate) use piece::Piece;
 pub(crate) use read::{ReadFailure, ReadRequest, ReplicaFetch};
 
 use crate::clock::Clock;
-use crate::replication::{IsrChanges, ShortPolls};
+use crate::replication::{IsrChanges, ShortPolls, Throttles};
 use crate::topics::TopicSettings;
 use crate::wait::WakeList;
 use delayed_produce::DelayedProduceList;
@@ -54,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) isr_changes: IsrChanges,
     /// Replicas whose fetches do not wait for long.
     pub(crate) short_polls: ShortPolls,
+    /// How fast replicas that are not in sync may catch up.
+    pub(crate) throttles: Throttles,
     /// A new image is in force.
     pub(crate) published: Notify,
 }
@@ -286,6 +288,23 @@ impl Partition {
         if let Some(waiting) = self.waiting() {
             waiting.delayed.lost(code);
         }
+    }
+
+    /// Whether what replicas fetch of this leader counts against its throttle.
+    pub(crate) fn is_leader_throttled(&self) -> bool {
+        self.settings.load().leader_throttled.contains(self.index, self.shared.node_id)
+    }
+
+    /// The same of what this follower fetches.
+    pub(crate) fn is_follower_throttled(&self) -> bool {
+        self.settings.load().follower_throttled.contains(self.index, self.shared.node_id)
+    }
+
+    /// Whether a replica gets nothing for now. One that is in sync is not held up, or it would not stay so.
+    fn holds_up(&self, replica: i32) -> bool {
+        self.is_leader_throttled()
+            && self.shared.throttles.leader.is_exceeded(self.shared.clock.monotonic_ms())
+            && !self.replica.lock().isr().contains(&replica)
     }
 
     /// Whether this broker leads and has the only replica: what is written is committed.
@@ -730,6 +749,9 @@ mod tests {
 
 #[cfg(test)]
 pub(crate) mod testing {
+    use thalweg_metadata::config::broker::Mode;
+    use thalweg_metadata::config::{BrokerConfig, Properties};
+
     use super::*;
 
     /// Settings of a topic that asks for so many in-sync replicas.
@@ -767,6 +789,7 @@ pub(crate) mod testing {
             log: Arc<Log>,
             min_insync_replicas: i32,
         ) -> Partition {
+            let config = BrokerConfig::new(Properties::new(), Mode::Embedded).unwrap();
             let shared = Arc::new(Shared {
                 node_id: 1,
                 clock: Clock::new(),
@@ -774,6 +797,7 @@ pub(crate) mod testing {
                 lag_time_max_ms: 30_000,
                 isr_changes: IsrChanges::default(),
                 short_polls: ShortPolls::default(),
+                throttles: Throttles::new(&config),
                 published: Notify::new(),
             });
             Partition::new(topic.into(), 0, log, shared, settings(min_insync_replicas))

@@ -162,7 +162,7 @@ impl Partition {
         self.check_replica(follower.id, (epoch != -1).then_some(epoch)).map_err(refused)?;
         // Before it is read: what is appended later does not keep the replica from being caught up.
         let leader_end = self.log.log_end_offset();
-        let found = self.read_in((leader_epoch, true), request, Isolation::LogEnd, wait)?;
+        let mut found = self.read_in((leader_epoch, true), request, Isolation::LogEnd, wait)?;
         if is_new && found.diverging.is_none() {
             let fetched = Fetched {
                 replica: follower.id,
@@ -173,6 +173,9 @@ impl Partition {
                 leader_end,
             };
             self.fetched(&fetched).map_err(refused)?;
+        }
+        if found.piece.is_some() && self.holds_up(follower.id) {
+            found.piece = None;
         }
         Ok(found)
     }

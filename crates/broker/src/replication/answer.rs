@@ -105,6 +105,7 @@ fn take_one(
                 Ok(()) => {
                     follow_offsets(&partition, answer.high_watermark, answer.log_start_offset);
                     fetcher.with(key, fetch.leader_epoch, |it| {
+                        it.is_in_sync = partition.log.log_end_offset() >= answer.high_watermark;
                         it.follower.moved(&LogEpochs(&partition));
                     });
                 }
@@ -222,6 +223,10 @@ fn append(
     let context = AppendContext::replication(fetch.leader_epoch, expected_end, now_ms);
     log.append_with_offsets(&records[..len], &context).map_err(|error| error.to_string())?;
     broker.metrics.replication_bytes_in.add(len as u64);
+    if partition.is_follower_throttled() {
+        let now_ms = broker.clock.monotonic_ms();
+        broker.shared.throttles.follower.record(len as u64, now_ms);
+    }
     Ok(())
 }
 

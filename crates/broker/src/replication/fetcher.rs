@@ -18,6 +18,7 @@ use thalweg_wire::{ErrorCode, Uuid};
 use tokio::sync::Notify;
 
 use super::answer::{self, Found};
+use super::throttle::Throttle;
 use crate::broker::Broker;
 use crate::net::outgoing::{ANSWER_MAX, Outgoing, OutgoingError, Timeouts};
 use crate::partition::Partition;
@@ -29,6 +30,9 @@ const EARLIEST: i64 = -2;
 const WAIT_AFTER_INTERRUPT_MS: u64 = 100;
 /// A connection is kept for a fetch that is due within that.
 const KEEP_CONNECTION_MS: u64 = 100;
+/// How long a follower waits that fetches faster than it may.
+const THROTTLED_PAUSE_MS: u64 = 100;
+
 /// Topic and partition.
 pub(super) type Key = (Uuid, i32);
 
@@ -53,6 +57,8 @@ pub(super) struct Followed {
     pub(super) follower: Follower,
     /// Fetches in a row that the leader refused because its metadata was behind.
     pub(super) metadata_behind: u32,
+    /// Whether it had all that is committed when the leader answered last.
+    pub(super) is_in_sync: bool,
 }
 
 /// What is fetched from one broker.
@@ -107,7 +113,8 @@ impl Fetcher {
             let follower = Follower::new(epoch, &LogEpochs(partition));
             let partition = Arc::clone(partition);
             let key = (topic, partition.index);
-            followed.insert(key, Followed { partition, follower, metadata_behind: 0 });
+            let (metadata_behind, is_in_sync) = (0, false);
+            followed.insert(key, Followed { partition, follower, metadata_behind, is_in_sync });
             self.additions.fetch_add(1, Ordering::Release);
             drop(followed);
             self.added.notify_one();
@@ -138,7 +145,8 @@ impl Fetcher {
     }
 
     /// What to ask for now.
-    fn due(&self, session: &mut Session, now_ms: u64) -> Due {
+    fn due(&self, session: &mut Session, throttle: &Throttle, now_ms: u64) -> Due {
+        let is_exceeded = throttle.is_exceeded(now_ms);
         let followed = self.followed.lock();
         let additions = self.additions.load(Ordering::Acquire);
         let (mut wakes_at, mut is_empty) = (None::<u64>, true);
@@ -151,6 +159,11 @@ impl Fetcher {
                 }
                 return None;
             };
+            if is_exceeded && !it.is_in_sync && it.partition.is_follower_throttled() {
+                let at = now_ms + THROTTLED_PAUSE_MS;
+                wakes_at = Some(wakes_at.map_or(at, |other| other.min(at)));
+                return None;
+            }
             is_empty = false;
             Some((*key, Told { fetch, log_start: it.partition.log.log_start_offset() }))
         }));
@@ -183,7 +196,8 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
     let mut was_given_up = false;
     loop {
         let now = broker.clock.monotonic_ms();
-        let Due { mut changes, is_empty, wakes_at, additions } = fetcher.due(&mut session, now);
+        let Due { mut changes, is_empty, wakes_at, additions } =
+            fetcher.due(&mut session, &broker.shared.throttles.follower, now);
         let mut wakes_in = wakes_at.map(|at| at.saturating_sub(now).max(1));
         if is_empty {
             if wakes_in.is_none_or(|ms| ms > KEEP_CONNECTION_MS) {

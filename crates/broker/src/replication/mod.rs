@@ -1,13 +1,16 @@
 //! Replication between brokers, around the state machines of `thalweg_replication`: what leaders ask the controller
 //! for (`isr_changes`), what followers fetch (`fetchers`: which broker from whom, `fetcher`: one at a time,
-//! `answer`: what is done with what comes), and whose fetches a new leader answers soon (`short_polls`).
+//! `answer`: what is done with what comes), whose fetches a new leader answers soon
+//! (`short_polls`), and how fast replicas that are not in sync may catch up (`throttle`).
 
 mod answer;
 mod fetcher;
 mod fetchers;
 mod isr_changes;
 mod short_polls;
+mod throttle;
 
 pub(crate) use fetchers::Fetchers;
 pub(crate) use isr_changes::{IsrChanges, run as ask_for_isrs};
 pub(crate) use short_polls::ShortPolls;
+pub(crate) use throttle::{ThrottledReplicas, Throttles, throttled_replicas};

@@ -282,6 +282,16 @@ impl BrokerConfig {
         self.values.get(at)?.as_ref()
     }
 
+    /// A config of type long that exists only as a dynamic one: what is set, or its default.
+    pub fn dynamic_long(&self, name: &str) -> i64 {
+        let key = super::table::BROKER_DYNAMIC_ONLY.get(name);
+        let set = key.zip(self.props().get(name)).and_then(|(key, text)| key.parse(text).ok());
+        match set.as_ref().or_else(|| key?.default_value()) {
+            Some(Value::Long(value)) => *value,
+            other => unreachable!("{name} is not such a config: {other:?}"),
+        }
+    }
+
     /// `internal.metadata.log.segment.bytes`, if it is set.
     pub fn internal_metadata_segment_bytes(&self) -> Option<i32> {
         self.int_or_none("internal.metadata.log.segment.bytes")

@@ -277,7 +277,7 @@ fn write_gathered(
     let mut parts: Vec<PartitionDataRef<'_>> = Vec::with_capacity(attempt.parts.len());
     // Topic of each run of neighbouring partitions, and where its run ends.
     let mut runs: Vec<(&TopicKey, usize)> = Vec::new();
-    let mut bytes = 0u64;
+    let (mut bytes, mut throttled) = (0u64, 0u64);
     for (part, source) in attempt.parts.iter().zip(&gathered.sources) {
         let aborted = part.aborted.as_ref().and_then(|_| aborted.next());
         if only_changed && !part.changed {
@@ -289,6 +289,11 @@ fn write_gathered(
             Source::File(id, len) => RecordsRef::External { id: *id, len: *len },
         };
         bytes += records.len() as u64;
+        let is_throttled = terms.replica.is_some()
+            && part.partition.as_ref().is_some_and(|partition| partition.is_leader_throttled());
+        if is_throttled {
+            throttled += records.len() as u64;
+        }
         let leader = part.leader.filter(|_| context.version >= FIRST_WITH_LEADERS);
         if let Some((id, _)) = leader
             && !leaders.contains(&id)
@@ -372,7 +377,11 @@ fn write_gathered(
     let metrics = &context.broker.metrics;
     match terms.replica {
         None => metrics.bytes_out.add(bytes),
-        Some(_) => metrics.replication_bytes_out.add(bytes),
+        Some(_) => {
+            metrics.replication_bytes_out.add(bytes);
+            let now = context.broker.clock.monotonic_ms();
+            context.broker.shared.throttles.leader.record(throttled, now);
+        }
     }
     Ok(gathered.files)
 }

@@ -34,6 +34,10 @@ getters! {
     rack: text_or_none = "broker.rack";
     /// `replica.selector.class`.
     replica_selector: text_or_none = "replica.selector.class";
+    /// `replication.quota.window.num`.
+    replication_quota_samples: int = "replication.quota.window.num";
+    /// `replication.quota.window.size.seconds`.
+    replication_quota_sample_seconds: int = "replication.quota.window.size.seconds";
     /// `auto.create.topics.enable`.
     auto_create_topics: boolean = "auto.create.topics.enable";
     /// `delete.topic.enable`.
