@@ -394,6 +394,9 @@ fn embedded(
     Ok(broker)
 }
 
+/// A clock does not reach further than that.
+const FOREVER_MS: u64 = 30 * 365 * 24 * 3_600_000;
+
 /// A broker of a cluster whose controllers run on other nodes, and the tasks that make it one.
 async fn joined(
     config: BrokerConfig,
@@ -403,7 +406,9 @@ async fn joined(
     let (dirs, metadata_dir) = directories(&config);
     let own_cluster = existing_cluster_id(dirs.iter().chain([&metadata_dir]));
     let quorum = membership::quorum_config(&config);
-    let within = u64::try_from(config.registration_timeout_ms()).unwrap_or(0);
+    let begun = tokio::time::Instant::now();
+    let time_max = u64::try_from(config.startup_time_max_ms()).unwrap_or(0);
+    let within = u64::try_from(config.registration_timeout_ms()).unwrap_or(0).min(time_max);
     let client_id = format!("{}-probe", config.node_id()).into();
     let cluster = membership::describe(
         &quorum.bootstrap,
@@ -428,7 +433,8 @@ async fn joined(
     };
     let opened = opening.await.map_err(|e| StartError::Other(format!("start failed: {e}")))??;
     let (broker, publication, observer, report) = opened;
-    let reason = match membership::join(&broker, &publication, observer).await {
+    let deadline = begun + Duration::from_millis(time_max.min(FOREVER_MS));
+    let reason = match membership::join(&broker, &publication, observer, deadline).await {
         Ok(tasks) => return Ok((broker, tasks)),
         Err(reason) => reason,
     };

@@ -173,6 +173,9 @@ async fn a_broker_joins_lives_through_elections_and_comes_back() {
     let twin = joining(&kafka).config("initial.broker.registration.timeout.ms", 1_500);
     let refused = twin.try_start().await.err().unwrap();
     assert!(refused.to_string().contains("DUPLICATE_BROKER_REGISTRATION"), "{refused}");
+    let twin = joining(&kafka).config("server.max.startup.time.ms", 1_500);
+    let refused = twin.try_start().await.err().unwrap();
+    assert!(refused.to_string().contains("server.max.startup.time.ms=1500"), "{refused}");
     assert_eq!(read(&own, "here", 2).await, ["one", "two"], "and the first does not notice");
 
     broker.shut_down().await;

@@ -46,7 +46,7 @@ pub(super) async fn describe_quotas(
 pub(super) async fn incremental_alter(
     context: Context,
     mut request: IncrementalAlterConfigsRequest,
-) -> IncrementalAlterConfigsResponse {
+) -> Result<IncrementalAlterConfigsResponse, String> {
     let of_loggers = alter_loggers(&context, &request);
     if of_loggers.is_empty() {
         return forward::handle(context, request).await;
@@ -55,7 +55,7 @@ pub(super) async fn incremental_alter(
     request.resources.retain(|resource| resource.resource_type != BROKER_LOGGER);
     let mut response = match request.resources.is_empty() {
         true => IncrementalAlterConfigsResponse::default(),
-        false => forward::handle(context, request).await,
+        false => forward::handle(context, request).await?,
     };
     let count = response.responses.len() + of_loggers.len();
     let mut others = std::mem::take(&mut response.responses).into_iter();
@@ -64,7 +64,7 @@ pub(super) async fn incremental_alter(
         let of_logger = of_loggers.next_if(|(place, _)| *place == at).map(|(_, answer)| answer);
         response.responses.extend(of_logger.or_else(|| others.next()));
     }
-    response
+    Ok(response)
 }
 
 /// Changes the levels of the log that the request is about; the answers with their places.

@@ -10,15 +10,15 @@ use crate::kraft::Controller;
 pub(super) async fn handle(
     context: Context,
     request: DescribeQuorumRequest,
-) -> DescribeQuorumResponse {
+) -> Result<DescribeQuorumResponse, String> {
     let controller = match &context.broker.controller {
         Controller::Embedded(controller) => controller,
         Controller::Remote(remote) => {
             let answer = remote.forward(&request, context.version, &context.client()).await;
-            return answer.unwrap_or_else(|error| {
+            return answer.or_else(|error| {
                 tracing::warn!(%error, "the quorum could not be asked");
-                let error_code = super::forward::code(&error);
-                DescribeQuorumResponse { error_code, ..Default::default() }
+                let error_code = super::forward::code(&error)?;
+                Ok(DescribeQuorumResponse { error_code, ..Default::default() })
             });
         }
     };
@@ -36,5 +36,6 @@ pub(super) async fn handle(
         now_ms: context.broker.clock.wall_ms(),
     };
     let version = context.version;
-    context.broker.with_controller_context(|c| describe_quorum(c, &request, state, version))
+    let broker = &context.broker;
+    Ok(broker.with_controller_context(|c| describe_quorum(c, &request, state, version)))
 }

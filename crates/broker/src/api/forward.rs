@@ -23,21 +23,43 @@ pub(super) const FORWARDED: [ApiKey; 11] = [
     ApiKey::UPDATE_FEATURES,
 ];
 
-pub(super) async fn handle<R: ControllerRequest>(context: Context, request: R) -> R::Response {
+/// The controller's answer; or why the client's connection has to end.
+pub(super) async fn handle<R: ControllerRequest>(
+    context: Context,
+    request: R,
+) -> Result<R::Response, String> {
     let (broker, client) = (&context.broker, context.client());
     let request = Arc::new(request);
     let forwarded = Arc::clone(&request);
     let answer = broker.controller.forward(broker, forwarded, context.version, &client).await;
-    answer.unwrap_or_else(|error| request.refused(code(&error)))
+    answer.or_else(|error| Ok(request.refused(code(&error)?)))
 }
 
-/// What a client is told whose request the controller has not answered, as the Java broker does.
-pub(super) fn code(error: &ControllerError) -> ErrorCode {
-    match error {
+/// What a client is told whose request the controller has not answered, as the Java broker does; or why its connection
+/// has to end: then it asks anew which versions there are.
+pub(super) fn code(error: &ControllerError) -> Result<ErrorCode, String> {
+    let code = match error {
+        ControllerError::Refused(ErrorCode::UNSUPPORTED_VERSION) => {
+            return Err("the active controller does not know this version of the request".into());
+        }
         ControllerError::TimedOut => ErrorCode::REQUEST_TIMED_OUT,
         // Of the envelope, which is nothing that the client has sent.
         ControllerError::Refused(_) => ErrorCode::UNKNOWN_SERVER_ERROR,
         // The client asks again, and by then perhaps another controller.
         _ => ErrorCode::NOT_CONTROLLER,
+    };
+    Ok(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_asks_anew_for_versions_when_the_controller_does_not_know_its_own() {
+        assert!(code(&ControllerError::Refused(ErrorCode::UNSUPPORTED_VERSION)).is_err());
+        let refused = ControllerError::Refused(ErrorCode::CLUSTER_AUTHORIZATION_FAILED);
+        assert_eq!(code(&refused), Ok(ErrorCode::UNKNOWN_SERVER_ERROR));
+        assert_eq!(code(&ControllerError::Stopped), Ok(ErrorCode::NOT_CONTROLLER));
     }
 }

@@ -46,6 +46,7 @@ fn released<R: Request>() -> Served {
 macro_rules! apis {
     (
         consumed_by_the_handler: $($request:ident => $handler:path,)*;
+        forwarded: $($forwarded:ident => $forwarding_handler:path,)*;
         consumed_first: $($parking:ident => $parking_handler:path,)*;
         held: $($held:ident,)*;
     ) => {
@@ -57,6 +58,7 @@ macro_rules! apis {
                 released::<FetchRequest>(),
                 released::<ApiVersionsRequest>(),
                 $(released::<$request>(),)*
+                $(released::<$forwarded>(),)*
                 $(released::<$parking>(),)*
                 $(released::<$held>(),)*
             ];
@@ -99,6 +101,25 @@ macro_rules! apis {
                 }
             )*
             $(
+                if context.api_key == <$forwarded as Request>::API_KEY {
+                    return match decode::<$forwarded>(context, body, charge).await {
+                        Ok((request, held)) => {
+                            let answer = $forwarding_handler(context.clone(), request);
+                            let context = context.clone();
+                            Handled::Parked(Box::pin(async move {
+                                let answer = answer.await;
+                                drop(held);
+                                match answer {
+                                    Ok(answer) => encode(&context, &answer),
+                                    Err(reason) => Parked::close(reason),
+                                }
+                            }))
+                        }
+                        Err(reason) => Handled::Close(reason),
+                    };
+                }
+            )*
+            $(
                 if context.api_key == <$parking as Request>::API_KEY {
                     return match decode::<$parking>(context, body, charge).await {
                         Ok((request, held)) => {
@@ -125,30 +146,33 @@ apis! {
     FindCoordinatorRequest => find_coordinator::handle,
     DescribeGroupsRequest => groups::describe,
     ListGroupsRequest => groups::list,
-    CreateTopicsRequest => forward::handle,
-    DeleteTopicsRequest => forward::handle,
     DeleteRecordsRequest => delete_records::handle,
     InitProducerIdRequest => init_producer_id::handle,
     OffsetForLeaderEpochRequest => offset_for_leader_epoch::handle,
     DescribeConfigsRequest => configs::describe,
-    AlterConfigsRequest => forward::handle,
     DescribeLogDirsRequest => describe_log_dirs::handle,
-    CreatePartitionsRequest => forward::handle,
     DeleteGroupsRequest => groups::delete,
-    ElectLeadersRequest => forward::handle,
-    IncrementalAlterConfigsRequest => configs::incremental_alter,
-    AlterPartitionReassignmentsRequest => forward::handle,
-    ListPartitionReassignmentsRequest => forward::handle,
     OffsetDeleteRequest => groups::offset_delete,
     DescribeClientQuotasRequest => configs::describe_quotas,
-    AlterClientQuotasRequest => forward::handle,
-    DescribeQuorumRequest => describe_quorum::handle,
-    UpdateFeaturesRequest => forward::handle,
     DescribeClusterRequest => describe_cluster::handle,
     DescribeProducersRequest => describe_producers::handle,
     ListConfigResourcesRequest => configs::list_resources,
     DescribeTopicPartitionsRequest => metadata::describe_topic_partitions,
     ConsumerGroupDescribeRequest => groups::consumer_describe,
+    ;
+    // What the controller answers. A request that it cannot read ends the connection.
+    forwarded:
+    CreateTopicsRequest => forward::handle,
+    DeleteTopicsRequest => forward::handle,
+    AlterConfigsRequest => forward::handle,
+    CreatePartitionsRequest => forward::handle,
+    ElectLeadersRequest => forward::handle,
+    IncrementalAlterConfigsRequest => configs::incremental_alter,
+    AlterPartitionReassignmentsRequest => forward::handle,
+    ListPartitionReassignmentsRequest => forward::handle,
+    AlterClientQuotasRequest => forward::handle,
+    DescribeQuorumRequest => describe_quorum::handle,
+    UpdateFeaturesRequest => forward::handle,
     ;
     // These give the charge back when a coordinator has taken the request over.
     consumed_first:

@@ -75,7 +75,7 @@ impl Controller {
             Controller::Embedded(controller) => {
                 controller.send(broker, Arc::new(request), R::MAX_VERSION).await
             }
-            Controller::Remote(remote) => remote.send(&request).await,
+            Controller::Remote(remote) => unless_stopped(broker, remote.send(&request)).await,
         }
     }
 
@@ -90,7 +90,9 @@ impl Controller {
     ) -> Result<R::Response, ControllerError> {
         let answer = match self {
             Controller::Embedded(controller) => controller.send(broker, request, version).await,
-            Controller::Remote(remote) => remote.forward(&*request, version, client).await,
+            Controller::Remote(remote) => {
+                unless_stopped(broker, remote.forward(&*request, version, client)).await
+            }
         };
         if let Err(error) = &answer {
             let Client { principal, id, address } = client;
@@ -104,5 +106,17 @@ impl Controller {
             );
         }
         answer
+    }
+}
+
+/// Waits for an answer of the controllers while the broker serves: a stop does not wait for an election of theirs.
+async fn unless_stopped<T>(
+    broker: &Broker,
+    answer: impl Future<Output = Result<T, ControllerError>>,
+) -> Result<T, ControllerError> {
+    let mut shutdown = broker.shutdown.subscribe();
+    tokio::select! {
+        answer = answer => answer,
+        _ = shutdown.wait_for(|stop| *stop) => Err(ControllerError::Stopped),
     }
 }

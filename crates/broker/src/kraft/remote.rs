@@ -148,12 +148,8 @@ impl RemoteController {
         let answered = timeout_at(until, async {
             loop {
                 match self.own.call(request).await {
-                    // Of the requests that go this way only CreateTopics has codes elsewhere, and its topics are
-                    // asked for again by whoever needs them.
-                    Ok(answer) if answer != request.refused(ErrorCode::NOT_CONTROLLER) => {
-                        return Ok(answer);
-                    }
-                    Ok(_) => self.own.forget().await,
+                    Ok(answer) if request.is_of_inactive(&answer) => self.own.forget().await,
+                    Ok(answer) => return Ok(answer),
                     Err(error) => retry_unless_final(error)?,
                 }
                 tokio::time::sleep(RETRY).await;

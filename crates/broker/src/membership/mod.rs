@@ -185,15 +185,20 @@ impl Drop for Starting {
 }
 
 /// Registers the broker, catches up with the metadata, opens what it says is here, and waits until the controllers
-/// let clients come. Gives the tasks that go on until the broker stops.
+/// let clients come, until `deadline` at most. Gives the tasks that go on until the broker stops.
 pub(crate) async fn join(
     broker: &Arc<Broker>,
     publication: &Arc<Publication>,
     observer: ObserverTask,
+    deadline: tokio::time::Instant,
 ) -> Result<Vec<JoinHandle<()>>, String> {
     let mut starting = Starting(Arc::clone(broker), false);
     let mut tasks = vec![follow(broker, observer), live(broker)];
-    let joined = joined(broker, publication, &mut tasks).await;
+    let joined = tokio::time::timeout_at(deadline, joined(broker, publication, &mut tasks));
+    let joined = joined.await.unwrap_or_else(|_| {
+        let time_max = broker.settings().config.startup_time_max_ms();
+        Err(format!("not started within server.max.startup.time.ms={time_max}"))
+    });
     if joined.is_err() {
         // Nothing of it goes on, so that the directories can be given back.
         broker.shutdown.send_replace(true);

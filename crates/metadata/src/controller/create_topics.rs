@@ -37,6 +37,11 @@ impl ControllerRequest for CreateTopicsRequest {
         });
         CreateTopicsResponse { topics: topics.collect(), ..Default::default() }
     }
+
+    /// Kafka says it of each topic, with a message.
+    fn is_of_inactive(&self, answer: &CreateTopicsResponse) -> bool {
+        answer.topics.iter().any(|topic| topic.error_code == ErrorCode::NOT_CONTROLLER)
+    }
 }
 
 /// Decides about new topics.

@@ -20,6 +20,11 @@ pub trait ControllerRequest: Request<Response: Send + 'static> + Send + Sync + '
 
     /// The answer where the controller gave none: `code`, wherever this API has a place for it.
     fn refused(&self, code: ErrorCode) -> Self::Response;
+
+    /// Whether the answer is that of a controller that is not the active one.
+    fn is_of_inactive(&self, answer: &Self::Response) -> bool {
+        *answer == self.refused(ErrorCode::NOT_CONTROLLER)
+    }
 }
 
 /// What a decision goes by beside its request, the image and the configuration.
