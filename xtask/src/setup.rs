@@ -15,6 +15,10 @@ use crate::jvm::JARS;
 /// Version of Apache Kafka that everything is compared with.
 pub const KAFKA_VERSION: &str = "4.3.0";
 
+/// Earlier releases whose controllers Thalweg's brokers join: the newest of each minor release since 4.0 that the tests
+/// are run with (`testkit::kafka`).
+const EARLIER_VERSIONS: [&str; 3] = ["4.0.0", "4.1.1", "4.2.0"];
+
 /// Compilers at once; more only fight for two cores and memory.
 const BUILD_JOBS: &str = "2";
 
@@ -53,7 +57,10 @@ const KAFKA_PACKAGES: [&str; 3] = ["build-essential", "default-jdk-headless", "m
 /// Installs what is missing.
 pub fn run(root: &Path) -> Result<Tools, String> {
     packages(|_| true)?;
-    let jars = jars(root)?;
+    let jars = jars(root, KAFKA_VERSION)?;
+    for version in EARLIER_VERSIONS {
+        self::jars(root, version)?;
+    }
     let python = wheels(root)?;
     let node_modules = node_modules(root)?;
     let classes = classes(root, &jars)?;
@@ -86,7 +93,7 @@ fn works(command: &[&str]) -> bool {
 /// Installs what Kafka's own processes need, and nothing else: the folder of its jars.
 pub fn kafka(root: &Path) -> Result<PathBuf, String> {
     packages(|name| KAFKA_PACKAGES.contains(&name))?;
-    jars(root)
+    jars(root, KAFKA_VERSION)
 }
 
 fn packages(is_needed: impl Fn(&str) -> bool) -> Result<(), String> {
@@ -116,14 +123,15 @@ fn apt(args: &[&str]) -> Result<(), String> {
     call(Path::new("."), program, rest)
 }
 
-fn jars(root: &Path) -> Result<PathBuf, String> {
-    let base = root.join(format!(".cache/kafka-{KAFKA_VERSION}"));
+fn jars(root: &Path, version: &str) -> Result<PathBuf, String> {
+    let base = root.join(format!(".cache/kafka-{version}"));
     let jars = base.join("jars");
     let pom = root.join("tests/java/pom.xml");
     once(&base, &[&pom], || {
-        println!("setup: jars of Apache Kafka {KAFKA_VERSION}");
+        println!("setup: jars of Apache Kafka {version}");
         remove(&jars)?;
         let out = format!("-DoutputDirectory={}", jars.display());
+        let version = format!("-Dkafka.version={version}");
         let pom = pom.display().to_string();
         call(
             root,
@@ -133,6 +141,7 @@ fn jars(root: &Path) -> Result<PathBuf, String> {
                 "-B",
                 "-f",
                 &pom,
+                &version,
                 "dependency:copy-dependencies",
                 &out,
                 "-DincludeScope=runtime",

@@ -55,6 +55,10 @@ pub struct Builder {
     advertised: BTreeMap<String, Vec<u16>>,
     scram: Vec<String>,
     features: Vec<String>,
+    /// Whether the voters are in the metadata log, not in the configs (KIP-853).
+    has_dynamic_quorum: bool,
+    /// Whether it is the release of the oracle.
+    is_current: bool,
 }
 
 /// Apache Kafka, running.
@@ -133,16 +137,15 @@ impl Kafka {
     /// # Panics
     /// If the variable names something else than a directory with Kafka's jars.
     pub fn builder() -> Option<Builder> {
-        Some(Builder {
-            class_path: oracle::jars()?.join("*").display().to_string(),
-            nodes: 1,
-            listeners: vec![(Kafka::INTERNAL.to_owned(), "PLAINTEXT".to_owned())],
-            configs: Vec::new(),
-            node_configs: Vec::new(),
-            advertised: BTreeMap::new(),
-            scram: Vec::new(),
-            features: Vec::new(),
-        })
+        Some(Builder::with(oracle::jars()?, true))
+    }
+
+    /// The same of an earlier release.
+    ///
+    /// # Panics
+    /// If its jars are missing where others are there.
+    pub fn builder_of(version: &str) -> Option<Builder> {
+        Some(Builder::with(oracle::jars_of(version)?, false))
     }
 
     /// `bootstrap.servers` of a listener.
@@ -178,6 +181,13 @@ impl Kafka {
             |(at, node): (usize, &Node)| format!("{}@{HOST}:{}", at + 1, node.controller_port);
         let voters: Vec<String> = self.nodes.iter().enumerate().map(voter).collect();
         voters.join(",")
+    }
+
+    /// `controller.quorum.bootstrap.servers`, for a broker that joins them without knowing the voters.
+    pub fn controllers(&self) -> String {
+        let address = |node: &Node| format!("{HOST}:{}", node.controller_port);
+        let addresses: Vec<String> = self.nodes.iter().map(address).collect();
+        addresses.join(",")
     }
 
     /// Where the data of all nodes is.
@@ -219,6 +229,27 @@ impl Kafka {
 }
 
 impl Builder {
+    fn with(jars: PathBuf, is_current: bool) -> Builder {
+        Builder {
+            class_path: jars.join("*").display().to_string(),
+            nodes: 1,
+            listeners: vec![(Kafka::INTERNAL.to_owned(), "PLAINTEXT".to_owned())],
+            configs: Vec::new(),
+            node_configs: Vec::new(),
+            advertised: BTreeMap::new(),
+            scram: Vec::new(),
+            features: Vec::new(),
+            has_dynamic_quorum: false,
+            is_current,
+        }
+    }
+
+    /// One node whose quorum is in its metadata log (KIP-853), as `kafka-storage.sh format --standalone` makes it.
+    pub fn dynamic_quorum(mut self) -> Builder {
+        self.has_dynamic_quorum = true;
+        self
+    }
+
     /// Number of nodes; 1. All of them vote in the controllers' quorum.
     pub fn nodes(mut self, nodes: usize) -> Builder {
         self.nodes = nodes;
@@ -302,15 +333,25 @@ impl Builder {
     }
 
     fn format(&self, config: &Path) {
-        let format = Program::class("kafka.tools.StorageTool").args(["format", "-t", CLUSTER_ID]);
-        let mut format = format.arg("-c").arg(config.display());
+        let mut args = vec!["format".to_owned(), "-t".into(), CLUSTER_ID.into()];
+        args.extend(["-c".into(), config.display().to_string()]);
         for user in &self.scram {
-            format = format.args(["--add-scram", user]);
+            args.extend(["--add-scram".into(), user.clone()]);
         }
         for feature in &self.features {
-            format = format.args(["--feature", feature]);
+            args.extend(["--feature".into(), feature.clone()]);
         }
-        format.succeed();
+        if self.has_dynamic_quorum {
+            args.push("--standalone".into());
+        }
+        const TOOL: &str = "kafka.tools.StorageTool";
+        if self.is_current {
+            Program::class(TOOL).args(args).succeed();
+            return;
+        }
+        let formatted = java(&self.class_path, "256m").arg(TOOL).args(args).output();
+        let formatted = formatted.expect("java starts");
+        assert!(formatted.status.success(), "{}", String::from_utf8_lossy(&formatted.stderr));
     }
 
     /// The `server.properties` of a node. `ports` holds, for each node, those of its listeners and,
@@ -333,7 +374,19 @@ impl Builder {
         let voter = |(node, ports): (usize, &&[u16])| {
             format!("{}@{HOST}:{}", node + 1, ports[ports.len() - 1])
         };
-        set("controller.quorum.voters", join(ports.iter().enumerate().map(voter).collect()));
+        match self.has_dynamic_quorum {
+            true => {
+                let controllers =
+                    ports.iter().map(|ports| format!("{HOST}:{}", ports[ports.len() - 1]));
+                set("controller.quorum.bootstrap.servers", join(controllers.collect()));
+            }
+            false => {
+                set(
+                    "controller.quorum.voters",
+                    join(ports.iter().enumerate().map(voter).collect()),
+                );
+            }
+        }
         set("controller.listener.names", CONTROLLER.into());
         set("inter.broker.listener.name", Kafka::INTERNAL.into());
         let listener = |((name, _), port): ((&str, &str), &u16)| format!("{name}://{HOST}:{port}");

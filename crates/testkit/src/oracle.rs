@@ -46,6 +46,21 @@ pub fn jars() -> Option<PathBuf> {
     Some(folder)
 }
 
+/// The directory with the jars of another release, beside that of the first one; `None` where there is none of that
+/// either.
+///
+/// # Panics
+/// If only this one is missing.
+pub fn jars_of(version: &str) -> Option<PathBuf> {
+    let folder = jars()?.join(format!("../../kafka-{version}/jars"));
+    assert!(
+        folder.is_dir(),
+        "{} is missing: `cargo xtask test` gets the jars of Kafka {version}",
+        folder.display()
+    );
+    Some(folder)
+}
+
 /// Where the virtual machine listens: the one that was started for all tests, or this process's own.
 fn address() -> String {
     static OWN: OnceLock<Jvm> = OnceLock::new();

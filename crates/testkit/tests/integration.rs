@@ -5,6 +5,7 @@ mod apache_kafka;
 mod broker;
 mod compaction;
 mod consumer_groups;
+mod controllers;
 mod crash;
 mod disconnects;
 mod dynamic_configs;

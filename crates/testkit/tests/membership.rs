@@ -17,7 +17,7 @@ use thalweg_wire::ErrorCode;
 use crate::support::{self, Data};
 
 /// This broker's id.
-const OWN: i32 = 10;
+pub(crate) const OWN: i32 = 10;
 const WAIT: Duration = Duration::from_secs(60);
 /// `broker.session.timeout.ms` of the controllers.
 const SESSION: Duration = Duration::from_secs(3);
@@ -34,13 +34,13 @@ fn joining(kafka: &Kafka) -> Builder {
         .config("listener.security.protocol.map", "CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT")
 }
 
-async fn admin(bootstrap: &str) -> Admin {
+pub(crate) async fn admin(bootstrap: &str) -> Admin {
     let cluster = Cluster::connect(bootstrap, Options::default()).await.unwrap();
     Admin::new(cluster, AdminConfig::default())
 }
 
 /// Waits until something is so.
-async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+pub(crate) async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + WAIT;
     while !is_so().await {
         assert!(Instant::now() < deadline, "{what} did not come about");
@@ -49,13 +49,13 @@ async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 }
 
 /// The brokers that one of them tells of.
-async fn brokers(admin: &Admin) -> BTreeSet<i32> {
+pub(crate) async fn brokers(admin: &Admin) -> BTreeSet<i32> {
     let described = admin.describe_cluster(false).await.unwrap();
     described.brokers.iter().filter(|it| !it.is_fenced).map(|it| it.id).collect()
 }
 
 /// Kafka's own tool, which asks `bootstrap`.
-fn topic_tool(bootstrap: &str, args: &[&str]) -> String {
+pub(crate) fn topic_tool(bootstrap: &str, args: &[&str]) -> String {
     Program::class("org.apache.kafka.tools.TopicCommand")
         .args(["--bootstrap-server", bootstrap])
         .args(args)
@@ -75,7 +75,7 @@ async fn produce(bootstrap: &str, topic: &str, value: &str) {
 }
 
 /// The first values of the first partition.
-async fn read(bootstrap: &str, topic: &str, count: usize) -> Vec<String> {
+pub(crate) async fn read(bootstrap: &str, topic: &str, count: usize) -> Vec<String> {
     read_partition(bootstrap, topic, 0, count).await
 }
 
@@ -232,7 +232,7 @@ async fn produce_all(bootstrap: &str, topic: &str, partitions: i32, from: usize,
 }
 
 /// Whether all replicas of all partitions are in sync.
-async fn in_sync(admin: &Admin, topic: &str, replicas: usize) -> bool {
+pub(crate) async fn in_sync(admin: &Admin, topic: &str, replicas: usize) -> bool {
     let described = admin.describe_topics([TopicRef::from(topic)]).await;
     let Some(Ok(topic)) = described.get(&TopicRef::from(topic)) else { return false };
     topic.partitions.iter().all(|it| it.isr.len() == replicas && it.leader.is_some())

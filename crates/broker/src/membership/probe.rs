@@ -44,6 +44,13 @@ pub(crate) async fn describe(
         for address in addresses {
             match describe_at(address, client_id, timeouts).await {
                 Ok(cluster) => return Ok(cluster),
+                // Asking again changes nothing about that.
+                Err(ProbeError::Refused(ErrorCode::UNSUPPORTED_VERSION)) => {
+                    return Err(format!(
+                        "{address} answers nobody but controllers and brokers that it knows: metadata.version of the \
+                         cluster is below 15 (3.7-IV0, KIP-919); raise it first (kafka-features.sh upgrade)"
+                    ));
+                }
                 Err(error) => last = format!("{address}: {error}"),
             }
         }
