@@ -70,6 +70,9 @@ class Node:
     def address(self):
         return f"127.0.0.1:{self.port}"
 
+    def log_dirs(self):
+        return [self.dir]
+
     def configure(self):
         controller = self.cluster.controller
         is_controller = self is controller
@@ -81,7 +84,7 @@ class Node:
             "controller.listener.names": "CONTROLLER",
             "listeners": f"{listener}://{self.address}",
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-            "log.dirs": self.dir,
+            "log.dirs": ",".join(map(str, self.log_dirs())),
         }
         self.config = self.cluster.scratch / f"node-{self.id}.properties"
         self.config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
@@ -124,9 +127,12 @@ class Cluster:
         self.scratch.mkdir(parents=True)
         self.controller = Node(self, CONTROLLER, "java")
         kinds = ["java"] * options.java + ["thalweg"] * options.thalweg
-        self.brokers = [Node(self, at + 1, kind) for at, kind in enumerate(kinds)]
+        self.brokers = [self.broker(at + 1, kind) for at, kind in enumerate(kinds)]
         self.replicas = min(3, len(self.brokers))
         self.bootstrap = ",".join(node.address for node in self.brokers)
+
+    def broker(self, node_id, kind):
+        return Node(self, node_id, kind)
 
     def java_command(self, args, mib):
         return [
@@ -222,6 +228,7 @@ class Writer(threading.Thread):
         def told(error, message):
             if error is None:
                 self.acknowledged[partition][at] = message.offset()
+                self.heard(partition)
             else:
                 self.failed.append((partition, at, str(error)))
 
@@ -230,6 +237,9 @@ class Writer(threading.Thread):
             self.next[partition] += 1
         except BufferError:
             self.producer.poll(0.1)
+
+    def heard(self, partition):
+        """A record of the partition was acknowledged just now."""
 
     def finish(self):
         self.is_over.set()
@@ -351,8 +361,13 @@ def verify(found, writers):
 
 def replica(node, partition):
     """The bytes of a replica, without the room that Java makes ahead."""
-    segments = sorted((node.dir / f"{TOPIC}-{partition}").glob("*.log"))
-    return b"".join(segment.read_bytes().rstrip(b"\0") for segment in segments)
+    return b"".join(segment.read_bytes().rstrip(b"\0") for segment in segments(node, f"{TOPIC}-{partition}"))
+
+
+def segments(node, partition):
+    """The files with a replica's records, in whichever of its directories it is."""
+    files = [file for place in node.log_dirs() for file in (place / partition).glob("*.log")]
+    return sorted(files, key=lambda file: file.name)
 
 
 def compare(cluster):

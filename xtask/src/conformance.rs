@@ -11,13 +11,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::cases::{self, Cases};
-use crate::chaos;
 use crate::differences::{self, Accepted, Transcript};
 use crate::installations;
 use crate::kills;
 use crate::limited::Limited;
 use crate::ports;
 use crate::setup::Tools;
+use crate::{chaos, rolling};
 
 /// Settings that both brokers get, so that groups form quickly, names agree, and retention leaves
 /// records alone whose timestamps the suites made up years ago.
@@ -103,7 +103,7 @@ const JAVA: [&str; 6] = ["producer", "consumer", "groups", "admin", "errors", "t
 const OTHERS: [&str; 7] =
     ["kcat", "confluent", "kafka_python", "aiokafka", "kafkajs", "answers", "raw"];
 /// Suites that start brokers themselves, after the others.
-const OWN_BROKERS: [&str; 5] = ["kill", "kills", "handover", "chaos", "installations"];
+const OWN_BROKERS: [&str; 6] = ["kill", "kills", "handover", "chaos", "rolling", "installations"];
 
 /// Runs the plan and prints a line per case.
 pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
@@ -221,7 +221,7 @@ impl Plan {
         let asked = self.suites.iter().any(|name| name == suite);
         match suite {
             // A handover needs both, and starts Kafka itself.
-            "handover" | "chaos" | "installations" => {
+            "handover" | "chaos" | "rolling" | "installations" => {
                 target == Target::Thalweg && (asked || self.suites.is_empty())
             }
             // It also looks into directories, and asks for what Kafka does not promise.
@@ -250,7 +250,7 @@ impl Plan {
                 self.wants(target, suite)
                     && round.is_none_or(|round: u32| round <= self.kill_rounds)
             }
-            "kills" | "handover" | "chaos" | "directory" => self.wants(target, suite),
+            "kills" | "handover" | "chaos" | "rolling" | "directory" => self.wants(target, suite),
             "installations" => {
                 let chosen = name.split('.').next().unwrap_or_default();
                 self.wants(target, suite) && self.installations.iter().any(|one| one == chosen)
@@ -321,6 +321,11 @@ fn on_target(
         let (place, minutes) = (scratch.join("chaos"), chaos::SHORT_MINUTES);
         let command = chaos::command(tools, &plan.binary, &place, plan.seed, chaos::MIXED, minutes);
         follow(command, "chaos", target, scratch, tally);
+    }
+    if plan.wants(target, "rolling") {
+        let place = scratch.join("rolling");
+        let command = rolling::command(tools, &plan.binary, &place, plan.seed, &rolling::SHORT);
+        follow(command, "rolling", target, scratch, tally);
     }
     if plan.wants(target, "installations") {
         let (cases, place) = (&plan.installations, scratch.join("installations"));

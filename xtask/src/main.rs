@@ -1,4 +1,4 @@
-//! Automation: schemas, codegen, setup, test, conformance, soak, chaos, clusters, held heartbeats, mutations, tidy, deny.
+//! Automation: schemas, codegen, setup, test, conformance, soak, chaos, rolling restarts, clusters, held heartbeats, mutations, tidy, deny.
 
 mod cases;
 mod chaos;
@@ -16,6 +16,7 @@ mod mixed;
 mod nextest;
 #[path = "../../crates/testkit/src/ports.rs"]
 mod ports;
+mod rolling;
 mod schemas;
 mod setup;
 mod shared;
@@ -49,6 +50,10 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   chaos [--minutes N] [--java N] [--thalweg N]
                             a cluster of both makes whose brokers fail while clients write [60, 1, 2];
                             THALWEG_SEED_BASE=N runs a seed again
+  rolling [--brokers MAKE,MAKE,MAKE] [--plan restart|there-and-back|STEPS] [--out FILE]
+                            brokers of a cluster under load go and come back one by one, on the same
+                            directories, as java or as thalweg [java,java,java there-and-back]; a step is
+                            BROKER[!][=MAKE], ! for kill -9
   cluster up [--controllers N] [--java N] [--thalweg N]|status|down
                             a cluster on this machine to look at, with Kafka's controllers [3, 0, 3]
   soak kills [MINUTES]      a broker that is killed in all that it does [60]; THALWEG_SEED_BASE=N and
@@ -86,6 +91,7 @@ fn main() -> ExitCode {
         ["soak", "cluster", seeds] => soak_machines(&root, CLUSTER, seeds, None),
         ["soak", "cluster", seeds, file] => soak_machines(&root, CLUSTER, seeds, Some(file)),
         ["chaos", rest @ ..] => chaos(&root, rest),
+        ["rolling", rest @ ..] => rolling(&root, rest),
         ["cluster", "up", rest @ ..] => cluster_up(&root, rest),
         ["cluster", "status"] => {
             let jars = setup::kafka(&root);
@@ -173,6 +179,19 @@ fn soak(root: &Path, minutes: &str) -> Result<(), String> {
     let minutes = minutes.parse().map_err(|e| format!("soak: {e}"))?;
     let binary = test::build(&setup::run(root)?)?;
     soak::run(root, &binary, minutes)
+}
+
+/// What brokers there are, what happens to them, and where the result goes.
+fn rolling(root: &Path, args: &[&str]) -> Result<(), String> {
+    for pair in args.chunks(2) {
+        match pair {
+            ["--brokers" | "--plan" | "--out", _] => {}
+            [name, _] => return Err(format!("rolling: there is no {name}")),
+            _ => return Err(format!("rolling: {} has no value", pair[0])),
+        }
+    }
+    let tools = setup::run(root)?;
+    rolling::run(&tools, &test::build(&tools)?, test::seed_of_commit(root)?, args)
 }
 
 /// Pairs of `--minutes`, `--java`, `--thalweg` and a number.

@@ -13,7 +13,6 @@ use thalweg_metadata::image::MetadataImage;
 use thalweg_records::Compression;
 use thalweg_records::codec::CompressionSpec;
 use thalweg_wire::Uuid;
-use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::Hooks;
@@ -31,7 +30,7 @@ use crate::kraft::{
 };
 use crate::loggers::LogLevels;
 use crate::membership::{self, Cluster, Life, Publication};
-use crate::net::listener::{self, Listener, SocketOptions};
+use crate::net::listener::{self, BoundSocket, Listener, SocketOptions};
 use crate::random::Random;
 use crate::registration;
 use crate::spare_worker::SpareWorker;
@@ -69,7 +68,7 @@ pub struct RunningBroker {
 
 /// Starts a broker; when this returns it accepts connections.
 pub(crate) async fn start(config: BrokerConfig, hooks: Hooks) -> Result<RunningBroker, StartError> {
-    // Sockets first: an address in use is found before anything is written.
+    // Sockets first: an address in use is found before anything is written. They listen when the broker can serve.
     let bound = bind_all(&config)?;
     let listeners: Vec<Arc<Listener>> =
         bound.iter().map(|(listener, _)| Arc::clone(listener)).collect();
@@ -78,22 +77,13 @@ pub(crate) async fn start(config: BrokerConfig, hooks: Hooks) -> Result<RunningB
             let listeners = listeners.clone();
             // Opens, recovers and formats directories: waits for disks.
             let opened = tokio::task::spawn_blocking(move || embedded(config, &listeners, hooks));
-            (
-                opened.await.map_err(|e| StartError::Other(format!("start failed: {e}")))??,
-                Vec::new(),
-            )
+            let broker =
+                opened.await.map_err(|e| StartError::Other(format!("start failed: {e}")))??;
+            let tasks = accept_all(bound, &broker)?;
+            (broker, tasks)
         }
-        false => joined(config, listeners.clone(), hooks).await?,
+        false => joined(config, listeners.clone(), hooks, bound).await?,
     };
-    for (listener, socket) in bound {
-        tasks.push(broker.spawn_until_stopped(listener::accept(
-            Arc::clone(&broker),
-            listener,
-            socket,
-            Arc::clone(broker.connections.limits()),
-            ConnectionRequests::new,
-        )));
-    }
     tasks.extend(crate::housekeeping::spawn(&broker));
     start_cleaner(&broker);
     let (tasks, spare_worker) = (Mutex::new(tasks), Mutex::new(None));
@@ -402,6 +392,7 @@ async fn joined(
     config: BrokerConfig,
     listeners: Vec<Arc<Listener>>,
     hooks: Hooks,
+    bound: Bound,
 ) -> Result<(Arc<Broker>, Vec<JoinHandle<()>>), StartError> {
     let (dirs, metadata_dir) = directories(&config);
     let own_cluster = existing_cluster_id(dirs.iter().chain([&metadata_dir]));
@@ -434,7 +425,9 @@ async fn joined(
     let opened = opening.await.map_err(|e| StartError::Other(format!("start failed: {e}")))??;
     let (broker, publication, observer, report) = opened;
     let deadline = begun + Duration::from_millis(time_max.min(FOREVER_MS));
-    let reason = match membership::join(&broker, &publication, observer, deadline).await {
+    let accept =
+        |broker: &Arc<Broker>| accept_all(bound, broker).map_err(|error| error.to_string());
+    let reason = match membership::join(&broker, &publication, observer, deadline, accept).await {
         Ok(tasks) => return Ok((broker, tasks)),
         Err(reason) => reason,
     };
@@ -562,7 +555,24 @@ fn controller_listener(
     (name, host, 9093)
 }
 
-type Bound = Vec<(Arc<Listener>, TcpListener)>;
+type Bound = Vec<(Arc<Listener>, BoundSocket)>;
+
+/// Listens, and accepts until the broker stops.
+fn accept_all(bound: Bound, broker: &Arc<Broker>) -> Result<Vec<JoinHandle<()>>, StartError> {
+    let mut tasks = Vec::new();
+    for (listener, socket) in bound {
+        let listening = socket.listen().map_err(|error| StartError::Listen {
+            listener: listener.name.clone(),
+            address: listener.local.to_string(),
+            error,
+        })?;
+        let limits = Arc::clone(broker.connections.limits());
+        let requests = ConnectionRequests::new;
+        let accepting = listener::accept(Arc::clone(broker), listener, listening, limits, requests);
+        tasks.push(broker.spawn_until_stopped(accepting));
+    }
+    Ok(tasks)
+}
 
 fn bind_all(config: &BrokerConfig) -> Result<Bound, StartError> {
     let buffer = |bytes: i32| u32::try_from(bytes).ok().filter(|bytes| *bytes > 0);

@@ -42,6 +42,8 @@ pub(super) fn code(error: &ControllerError) -> Result<ErrorCode, String> {
         ControllerError::Refused(ErrorCode::UNSUPPORTED_VERSION) => {
             return Err("the active controller does not know this version of the request".into());
         }
+        // As when the connection had broken: the client asks another broker.
+        ControllerError::Stopped => return Err(error.to_string()),
         ControllerError::TimedOut => ErrorCode::REQUEST_TIMED_OUT,
         // Of the envelope, which is nothing that the client has sent.
         ControllerError::Refused(_) => ErrorCode::UNKNOWN_SERVER_ERROR,
@@ -60,6 +62,6 @@ mod tests {
         assert!(code(&ControllerError::Refused(ErrorCode::UNSUPPORTED_VERSION)).is_err());
         let refused = ControllerError::Refused(ErrorCode::CLUSTER_AUTHORIZATION_FAILED);
         assert_eq!(code(&refused), Ok(ErrorCode::UNKNOWN_SERVER_ERROR));
-        assert_eq!(code(&ControllerError::Stopped), Ok(ErrorCode::NOT_CONTROLLER));
+        assert!(code(&ControllerError::Stopped).is_err());
     }
 }

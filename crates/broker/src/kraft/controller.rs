@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use thalweg_metadata::controller::ControllerRequest;
 use thalweg_wire::ErrorCode;
@@ -109,14 +110,21 @@ impl Controller {
     }
 }
 
-/// Waits for an answer of the controllers while the broker serves: a stop does not wait for an election of theirs.
+/// How long a broker that stops waits for the controllers' answers: not for an election of theirs.
+const WAIT_WHEN_STOPPED: Duration = Duration::from_secs(1);
+
+/// Waits for an answer of the controllers while the broker serves, and a little longer.
 async fn unless_stopped<T>(
     broker: &Broker,
     answer: impl Future<Output = Result<T, ControllerError>>,
 ) -> Result<T, ControllerError> {
     let mut shutdown = broker.shutdown.subscribe();
+    let stopped = async {
+        let _ = shutdown.wait_for(|stop| *stop).await;
+        tokio::time::sleep(WAIT_WHEN_STOPPED).await;
+    };
     tokio::select! {
         answer = answer => answer,
-        _ = shutdown.wait_for(|stop| *stop) => Err(ControllerError::Stopped),
+        () = stopped => Err(ControllerError::Stopped),
     }
 }

@@ -185,16 +185,17 @@ impl Drop for Starting {
 }
 
 /// Registers the broker, catches up with the metadata, opens what it says is here, and waits until the controllers
-/// let clients come, until `deadline` at most. Gives the tasks that go on until the broker stops.
+/// let clients come, until `deadline` at most; `accept` has them come. Gives the tasks that go on until the broker stops.
 pub(crate) async fn join(
     broker: &Arc<Broker>,
     publication: &Arc<Publication>,
     observer: ObserverTask,
     deadline: tokio::time::Instant,
+    accept: impl FnOnce(&Arc<Broker>) -> Result<Vec<JoinHandle<()>>, String>,
 ) -> Result<Vec<JoinHandle<()>>, String> {
     let mut starting = Starting(Arc::clone(broker), false);
     let mut tasks = vec![follow(broker, observer), live(broker)];
-    let joined = tokio::time::timeout_at(deadline, joined(broker, publication, &mut tasks));
+    let joined = tokio::time::timeout_at(deadline, joined(broker, publication, &mut tasks, accept));
     let joined = joined.await.unwrap_or_else(|_| {
         let time_max = broker.settings().config.startup_time_max_ms();
         Err(format!("not started within server.max.startup.time.ms={time_max}"))
@@ -214,6 +215,7 @@ async fn joined(
     broker: &Arc<Broker>,
     publication: &Arc<Publication>,
     tasks: &mut Vec<JoinHandle<()>>,
+    accept: impl FnOnce(&Arc<Broker>) -> Result<Vec<JoinHandle<()>>, String>,
 ) -> Result<(), String> {
     let Some(remote) = broker.controller.remote() else { return Ok(()) };
     let mut state = remote.life.state();
@@ -226,6 +228,8 @@ async fn joined(
     // What was found elsewhere than the metadata says, and what failed meanwhile.
     tasks.push(broker.spawn_until_stopped(crate::directories::report(Arc::clone(broker))));
     broker.directories.wake();
+    // Before the controllers tell of it: who has heard must not be refused.
+    tasks.extend(accept(broker)?);
     remote.life.ready();
     reach(broker, &mut state, BrokerState::Running).await
 }

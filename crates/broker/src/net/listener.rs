@@ -37,8 +37,28 @@ pub(crate) struct SocketOptions {
     pub(crate) backlog: u32,
 }
 
-/// Binds a listening socket.
-pub(crate) fn bind(address: SocketAddr, options: SocketOptions) -> std::io::Result<TcpListener> {
+/// A socket that has its address and does not listen: whoever connects is refused, and tries another broker, instead of
+/// waiting for one that is not ready.
+#[derive(Debug)]
+pub(crate) struct BoundSocket {
+    socket: TcpSocket,
+    backlog: u32,
+}
+
+impl BoundSocket {
+    /// Its address; where the system chose the port, that too.
+    pub(crate) fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Listens.
+    pub(crate) fn listen(self) -> std::io::Result<TcpListener> {
+        self.socket.listen(self.backlog)
+    }
+}
+
+/// Binds a socket.
+pub(crate) fn bind(address: SocketAddr, options: SocketOptions) -> std::io::Result<BoundSocket> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
@@ -52,7 +72,7 @@ pub(crate) fn bind(address: SocketAddr, options: SocketOptions) -> std::io::Resu
         socket.set_send_buffer_size(bytes)?;
     }
     socket.bind(address)?;
-    socket.listen(options.backlog)
+    Ok(BoundSocket { socket, backlog: options.backlog })
 }
 
 /// Accepts for as long as it is polled; `requests` makes what understands a peer's requests.
