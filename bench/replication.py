@@ -1,0 +1,217 @@
+"""What replication costs, Thalweg's brokers beside Kafka's in the same places, under one Java controller.
+
+    replication.py --binary THALWEG --jars FOLDER --scratch FOLDER --out FILE [--rounds N] EXPERIMENT...
+
+    catch-up  a new replica gets a gigabyte: CPU seconds per GB of leader and follower, and how long it takes
+    tail      a replica follows a producer: CPU seconds per GB of the follower
+    idle      10 000 partitions that nobody writes to: CPU of leader and follower, fetches per second
+    latency   acks=all with three replicas at half of the rate that Java's brokers take: p50, p99
+
+Every experiment is run for both makes in each round, on new clusters, after a smaller one that warms them up. A line of
+JSON for each.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+
+sys.path.append(str(pathlib.Path(__file__).parent.parent / "tests/python"))
+
+from confluent_kafka.admin import NewTopic
+
+import chaos
+from leader_moves import Cluster as WarmCluster
+from ports import free
+
+GIB = 1 << 30
+WARM_BYTES = 256 << 20
+RECORD = 1024
+IDLE_TOPICS, IDLE_PARTITIONS = 10, 1000
+IDLE_SECONDS = 60
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Node(chaos.Node):
+    def start(self):
+        if self.kind == "java":
+            return super().start()
+        self.metrics = f"127.0.0.1:{free()}"
+        command = [self.cluster.binary, "serve", "--config", str(self.config), "--metrics", self.metrics]
+        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
+
+    def cpu(self):
+        """CPU seconds so far."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def fetches(self):
+        """Fetch requests so far; None where nobody counts them."""
+        if self.kind == "java":
+            return None
+        page = urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=10).read().decode()
+        found = re.search(r'^\S*requests?\S*\{[^}]*"Fetch"[^}]*\} (\d+)', page, re.MULTILINE | re.IGNORECASE)
+        return int(found[1]) if found else None
+
+
+class Cluster(WarmCluster):
+    def broker(self, node_id, kind):
+        return Node(self, node_id, kind)
+
+
+def started(options, kind, count):
+    sizes = {"java": count if kind == "java" else 0, "thalweg": count if kind == "thalweg" else 0}
+    made = argparse.Namespace(binary=options.binary, jars=options.jars, scratch=options.scratch, **sizes)
+    chaos.MIN_ISR = min(2, count)
+    cluster = Cluster(made)
+    cluster.start()
+    return cluster
+
+
+def create(cluster, name, partitions, replicas, config=None):
+    topic = NewTopic(name, partitions, replica_assignment=[replicas] * partitions, config=config or {})
+    cluster.admin.create_topics([topic], operation_timeout=60)[name].result(120)
+
+
+def in_sync(cluster, topics, replicas, seconds):
+    def are():
+        try:
+            found = cluster.admin.list_topics(timeout=60).topics
+        except Exception:
+            return False
+        return all(
+            name in found and all(len(it.isrs) == replicas for it in found[name].partitions.values()) for name in topics
+        )
+
+    chaos.eventually(f"{len(topics)} topics in sync", seconds, are)
+
+
+def bench(options, cluster, command, *args):
+    command = [options.binary, "bench", command, "-b", cluster.bootstrap, "--json", "--quiet", *map(str, args)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(command)}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def write(options, cluster, topic, size, acks=1, *args):
+    bench(options, cluster, "produce", "--topic", topic, "--records", size // RECORD, "--record-size", RECORD,
+          "--acks", acks, *args)  # fmt: skip
+
+
+def reassign(options, cluster, topic, partitions, replicas):
+    wanted = [{"topic": topic, "partition": at, "replicas": replicas} for at in range(partitions)]
+    path = cluster.scratch / "plan.json"
+    path.write_text(json.dumps({"version": 1, "partitions": wanted}))
+    command = [options.binary, "cluster", "reassign", "--file", path, "-b", cluster.bootstrap]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+
+
+def catch_up(options, kind):
+    cluster = started(options, kind, 2)
+    try:
+        leader, follower = cluster.brokers
+        result = {}
+        for name, size in [("warm", WARM_BYTES), ("measured", GIB)]:
+            create(cluster, name, 4, [1])
+            write(options, cluster, name, size)
+            time.sleep(2)
+            begun, before = time.monotonic(), (leader.cpu(), follower.cpu())
+            reassign(options, cluster, name, 4, [1, 2])
+            in_sync(cluster, [name], 2, 300)
+            seconds = time.monotonic() - begun
+            result = {
+                "seconds": seconds,
+                "leader_cpu_per_gb": (leader.cpu() - before[0]) / (size / 1e9),
+                "follower_cpu_per_gb": (follower.cpu() - before[1]) / (size / 1e9),
+            }
+        return result
+    finally:
+        cluster.stop()
+
+
+def tail(options, kind):
+    cluster = started(options, kind, 2)
+    try:
+        _, follower = cluster.brokers
+        create(cluster, "t", 4, [1, 2])
+        write(options, cluster, "t", WARM_BYTES, "all")
+        before, size = follower.cpu(), GIB
+        write(options, cluster, "t", size, "all", "--rate", 40_000)
+        in_sync(cluster, ["t"], 2, 60)
+        return {"follower_cpu_per_gb": (follower.cpu() - before) / (size / 1e9)}
+    finally:
+        cluster.stop()
+
+
+def idle(options, kind):
+    cluster = started(options, kind, 2)
+    try:
+        leader, follower = cluster.brokers
+        names = [f"idle-{at}" for at in range(IDLE_TOPICS)]
+        for name in names:
+            create(cluster, name, IDLE_PARTITIONS, [1, 2])
+        in_sync(cluster, names, 2, 300)
+        time.sleep(30)
+        begun, before = time.monotonic(), (leader.cpu(), follower.cpu(), leader.fetches())
+        time.sleep(IDLE_SECONDS)
+        seconds = time.monotonic() - begun
+        fetches = leader.fetches()
+        return {
+            "partitions": IDLE_TOPICS * IDLE_PARTITIONS,
+            "leader_cpu_percent": 100 * (leader.cpu() - before[0]) / seconds,
+            "follower_cpu_percent": 100 * (follower.cpu() - before[1]) / seconds,
+            "fetches_per_second": None if fetches is None else (fetches - before[2]) / seconds,
+        }
+    finally:
+        cluster.stop()
+
+
+def latency(options, kind):
+    cluster = started(options, kind, 3)
+    try:
+        shape = ["--topic", "l", "--partitions", 6, "--replication-factor", 3, "--record-size", RECORD, "--acks", "all"]
+        bench(options, cluster, "produce", *shape, "--seconds", 20)
+        most = bench(options, cluster, "produce", *shape, "--seconds", 10)
+        if options.rate is None:
+            # The first run is Java's.
+            options.rate = round(rate_of(most) / 2)
+        measured = bench(options, cluster, "latency", *shape, "--rate", options.rate, "--warmup-seconds", 5, "--seconds", 20)
+        return {"most_per_second": rate_of(most), "rate": options.rate, "report": measured}
+    finally:
+        cluster.stop()
+
+
+def rate_of(report):
+    return report["records_per_second"] if "records_per_second" in report else report["records"] / report["seconds"]
+
+
+EXPERIMENTS = {"catch-up": catch_up, "tail": tail, "idle": idle, "latency": latency}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ["--binary", "--jars", "--scratch", "--out"]:
+        parser.add_argument(name, required=True)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rate", type=int, help="records per second of the latency experiment")
+    parser.add_argument("experiments", nargs="+", choices=EXPERIMENTS)
+    options = parser.parse_args()
+    with open(options.out, "a") as out:
+        for _ in range(options.rounds):
+            for name in options.experiments:
+                for kind in ["java", "thalweg"]:
+                    load = os.getloadavg()[0]
+                    result = EXPERIMENTS[name](options, kind)
+                    line = {"experiment": name, "brokers": kind, "load_before": load, **result}
+                    print(json.dumps(line), file=out, flush=True)
+                    print(json.dumps(line)[:400], flush=True)
+
+
+if __name__ == "__main__":
+    main()
