@@ -9,6 +9,7 @@ use thalweg_wire::{ErrorCode, Uuid};
 use super::buffer::{Buffer, Decoding, Fault, Next};
 use super::error::{PartitionError, PartitionErrorKind};
 use super::{OffsetReset, Slot};
+use crate::core::leadership::Leadership;
 use crate::core::metadata::Leader;
 use crate::core::partition::{Position, TopicPartition};
 
@@ -48,6 +49,9 @@ pub(super) struct Cursor {
     /// It was given up, and may come back with the next assignment: only its buffer is kept.
     pub parked: bool,
     pub leader: Option<Leader>,
+    pub leadership: Leadership,
+    /// Something of it was answered.
+    pub is_used: bool,
     /// A replica to read from instead of the leader, and until when (KIP-392).
     pub replica: Option<(i32, u64)>,
     /// The broker whose session it is part of.
@@ -95,6 +99,8 @@ impl Cursor {
             held: false,
             parked: false,
             leader: None,
+            leadership: Leadership::default(),
+            is_used: false,
             replica: None,
             source: None,
             retry_at: None,
@@ -256,6 +262,7 @@ impl Cursor {
             (known, new) => {
                 if known != new {
                     self.leader = new;
+                    self.leadership = Leadership::default();
                     // What the old leader said of replicas and waiting is void.
                     self.replica = None;
                     self.retry_at = None;

@@ -134,7 +134,7 @@ impl Fetcher {
                 let cursor = fetcher.cursors[slot as usize].as_ref()?;
                 asked.get(&cursor.partition).copied()
             };
-            self.accept_partitions(response, (body, version), asked, now_ms, &mut accepted);
+            self.accept_partitions(broker, response, (body, version), asked, now_ms, &mut accepted);
         }
         self.go_on(broker, &asked);
         Ok(accepted)
