@@ -264,6 +264,7 @@ impl Fetcher {
         if cursor.leader.is_some_and(|leader| leader.id == broker) {
             cursor.leadership.confirm();
         }
+        cursor.is_moved &= cursor.sessionless;
         cursor.is_stale = false;
         cursor.high_watermark = data.high_watermark;
         cursor.last_stable_offset = data.last_stable_offset;

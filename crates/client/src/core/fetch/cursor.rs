@@ -58,6 +58,8 @@ pub(super) struct Cursor {
     pub source: Option<i32>,
     /// It is asked for without a session.
     pub sessionless: bool,
+    /// Another leader has it since it was answered in a session, and more of it will come.
+    pub is_moved: bool,
     /// The round of its broker in which there is nothing more to be had without a session.
     pub sessionless_round: u64,
     /// Not asked for before this time.
@@ -106,6 +108,7 @@ impl Cursor {
             retry_at: None,
             failures: 0,
             sessionless: false,
+            is_moved: false,
             sessionless_round: u64::MAX,
             ask_at_least: 0,
             batch: 0,
@@ -261,6 +264,7 @@ impl Cursor {
             (Some(known), Some(new)) if new.epoch >= 0 && new.epoch < known.epoch => {}
             (known, new) => {
                 if known != new {
+                    self.is_moved |= known.is_some();
                     self.leader = new;
                     self.leadership = Leadership::default();
                     // What the old leader said of replicas and waiting is void.

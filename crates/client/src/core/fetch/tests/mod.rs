@@ -294,6 +294,53 @@ fn a_partition_that_is_refused_again_and_again_is_asked_for_less_and_less() {
 }
 
 #[test]
+fn what_moves_to_a_broker_that_holds_a_request_back_does_not_wait_for_that() {
+    let mut cluster = Cluster::with(2, 2);
+    for log in cluster.logs.values_mut() {
+        log.append(&["a"], BatchOptions::default(), Compression::None);
+    }
+    let mut fetcher = fetcher(FetchSettings::default(), 1 << 20);
+    for index in [0, 1] {
+        fetcher.add(tp(index), Some(Position::at(0)));
+    }
+    fetcher.update_leaders(&cluster.metadata());
+    pump(&mut fetcher, &mut cluster, 0);
+    assert_eq!(take(&mut fetcher, 9).len(), 2);
+    // Broker 2 has nothing new, and holds this back.
+    let mut held = Writer::new();
+    let _held = fetcher.plan(2, 0, VERSION, "test", &mut held).unwrap().unwrap();
+    let log = cluster.logs.get_mut(&0).unwrap();
+    (log.leader, log.epoch) = (2, 1);
+    assert_eq!(refused(&mut fetcher, &mut cluster, 0).leaders.len(), 1);
+    assert_eq!(fetcher.take_late(), [2]);
+    let ask = |fetcher: &mut Fetcher, cluster: &mut Cluster| {
+        let mut frame = Writer::new();
+        let planned = fetcher.plan_sessionless(2, 0, VERSION, "test", &mut frame).unwrap()?;
+        let request = read_request(&frame.to_vec());
+        let body = cluster.answer(2, &frame.to_vec());
+        fetcher.accept_sessionless(2, &body, VERSION, 0).unwrap();
+        drop(planned);
+        Some(request.max_wait_ms)
+    };
+    assert_eq!(ask(&mut fetcher, &mut cluster), Some(0), "something may be there");
+    assert_eq!(ask(&mut fetcher, &mut cluster), Some(20), "nothing was");
+    let log = cluster.logs.get_mut(&0).unwrap();
+    log.append(&["b"], BatchOptions::default(), Compression::None);
+    assert_eq!(ask(&mut fetcher, &mut cluster), Some(20));
+    assert_eq!(take(&mut fetcher, 9), owned(&[(0, 1, "b")]));
+    let body = cluster.answer(2, &held.to_vec());
+    fetcher.accept(2, &body, VERSION, 0).unwrap();
+    // From now on it is one of those that the session asks for.
+    assert_eq!(ask(&mut fetcher, &mut cluster), None);
+    let log = cluster.logs.get_mut(&0).unwrap();
+    log.append(&["c"], BatchOptions::default(), Compression::None);
+    pump(&mut fetcher, &mut cluster, 0);
+    assert_eq!(take(&mut fetcher, 9), owned(&[(0, 2, "c")]));
+    drop(fetcher.plan(2, 0, VERSION, "test", &mut Writer::new()).unwrap().unwrap());
+    assert_eq!(ask(&mut fetcher, &mut cluster), None);
+}
+
+#[test]
 fn what_is_resumed_while_a_request_is_held_back_is_asked_for_without_a_session() {
     let mut cluster = Cluster::with(2, 1);
     let mut fetcher = fetcher(FetchSettings::default(), 1 << 20);
