@@ -98,11 +98,13 @@ class Librdkafka(Gaps):
 
     def read(self):
         while not self.is_over.is_set():
-            for message in self.consumer.consume(100, 0.2):
-                if message.error() is None:
-                    self.arrived.append(time.monotonic())
-                else:
-                    self.failed += 1
+            message = self.consumer.poll(0.2)
+            if message is None:
+                continue
+            if message.error() is None:
+                self.arrived.append(time.monotonic())
+            else:
+                self.failed += 1
         self.consumer.close()
 
     def finish(self):
@@ -195,8 +197,8 @@ def measure(options, client, kind, acks):
         cluster.start()
         topic = "moves"
         cluster.admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(30)
-        # All brokers have heard of it.
-        time.sleep(1)
+        # All brokers have heard of it, Java's that have just begun as well.
+        time.sleep(5)
         load = CLIENTS[client](options, cluster.bootstrap, topic, acks)
         time.sleep(WARM_SECONDS)
         leader = leader_of(cluster, topic).leader

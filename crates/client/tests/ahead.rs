@@ -13,6 +13,7 @@ use support::{Bench, earliest, soon, tp};
 use thalweg::{
     Cluster, Consumer, ErrorCode, Options, Position, Producer, ProducerConfig, ProducerRecord,
 };
+use thalweg_records::Compression;
 use thalweg_wire::ApiKey;
 use thalweg_wire::messages::metadata_response::MetadataResponseBroker;
 use thalweg_wire::messages::{
@@ -213,4 +214,41 @@ async fn connections_ahead_stay_and_come_back() {
     until(|| tap.seen().requests(ApiKey::API_VERSIONS) >= seen + 4).await;
     assert_eq!(cluster.metadata_requests(), asked);
     two.bench.broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_breaks_costs_one_metadata_request() {
+    // So long that metadata would be asked for again only if the connection did not come back.
+    const PAUSE: Duration = Duration::from_secs(1);
+    let hostile = Hostile::start().await;
+    let breaks = Arc::new(AtomicU64::new(0));
+    let left = Arc::clone(&breaks);
+    hostile.judge(move |answer| {
+        let is_broken = matches!(answer.api, ApiKey::PRODUCE | ApiKey::FETCH)
+            && left
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |it| it.checked_sub(1))
+                .is_ok();
+        if is_broken { Fate::Break(Vec::new()) } else { Fate::Pass }
+    });
+    let connect = || Cluster::connect(&hostile.address, Options::default());
+    let [ours, theirs] = [connect().await.unwrap(), connect().await.unwrap()];
+    let bench = Bench::on(hostile.broker, 1).await;
+    let config = ProducerConfig::default().with_retry_backoff(PAUSE).with_retry_backoff_max(PAUSE);
+    let producer = Producer::new(ours.clone(), config).unwrap();
+    assert_eq!(send(&producer).await, 0);
+    let asked = ours.metadata_requests();
+    breaks.store(1, Ordering::SeqCst);
+    assert_eq!(send(&producer).await, 1);
+    assert_eq!(ours.metadata_requests(), asked + 1);
+
+    let config = earliest().with_retry_backoff(PAUSE).with_retry_backoff_max(PAUSE);
+    let mut consumer = Consumer::new(theirs.clone(), config).unwrap();
+    consumer.assign([(tp(0), Some(Position::at(0)))]).unwrap();
+    assert_eq!(soon(consumer.poll(9)).await.unwrap().len(), 2);
+    let asked = theirs.metadata_requests();
+    breaks.store(1, Ordering::SeqCst);
+    bench.produce(0, &["a"], Compression::None).await;
+    assert_eq!(soon(consumer.poll(9)).await.unwrap().len(), 1);
+    until(|| theirs.metadata_requests() == asked + 1).await;
+    bench.broker.shut_down().await;
 }

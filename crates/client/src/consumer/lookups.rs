@@ -92,9 +92,6 @@ pub(super) async fn run(shared: Weak<Shared>, lookup: Arc<Notify>) {
         }
         let left = tend(&strong, &mut asked).await;
         open_ahead(&strong, seed);
-        if left != Left::Leader {
-            asked.seeking_since = None;
-        }
         let again = match left {
             Left::Nothing => {
                 failures = 0;
@@ -178,8 +175,9 @@ async fn tend(shared: &Arc<Shared>, asked: &mut MetadataRequested) -> Left {
     let mut left = Left::Nothing;
     let is_old = Instant::now() >= asked.again_at(&shared.config);
     let (topics, pattern, wanted) = shared.with(|state| {
-        let unknown = state.fetcher.without_leader().next().is_some()
-            || state.seeks_leader(&shared.cluster.metadata());
+        let seeks_leader = state.seeks_leader(&shared.cluster.metadata());
+        asked.seeking_since = asked.seeking_since.filter(|_| seeks_leader);
+        let unknown = seeks_leader || state.fetcher.without_leader().next().is_some();
         let wanted = std::mem::take(&mut state.wants_metadata) || unknown || is_old;
         let mut topics: BTreeSet<Arc<str>> =
             state.fetcher.partitions().map(|partition| Arc::clone(&partition.topic)).collect();

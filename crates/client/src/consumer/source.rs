@@ -110,7 +110,10 @@ impl Rest {
         broker: i32,
         connection: &mut Option<FetchConnection>,
     ) -> Option<Instant> {
-        let is_wanted = shared.lock().ahead.contains(&broker);
+        let (is_wanted, retry_at) = {
+            let state = shared.lock();
+            (state.ahead.contains(&broker), state.fetcher.next_retry())
+        };
         let is_kept = match connection {
             Some(connection) => connection.tend(shared, is_wanted).await,
             None if is_wanted && self.again_at.is_none_or(|at| at <= Instant::now()) => {
@@ -127,7 +130,6 @@ impl Rest {
             Ok(false) => *connection = None,
             Err(error) => self.note_end(shared, broker, connection, &error),
         }
-        let retry_at = shared.lock().fetcher.next_retry();
         let retry_at = retry_at.map(|ms| Instant::from_std(shared.instant_of(ms)));
         let own = match connection {
             Some(connection) => Some(connection.tend_at(shared)),
@@ -172,7 +174,7 @@ async fn wait(
     };
     let end = async {
         match connection {
-            Some(connection) => connection.receiver.end().await,
+            Some(connection) => connection.end().await,
             None => pending().await,
         }
     };
@@ -336,6 +338,11 @@ impl FetchConnection {
         }
         // Else it is closed before the broker does so. The fetch session outlives it.
         Ok(is_wanted)
+    }
+
+    /// Waits until the connection ends, while nothing is in flight.
+    pub async fn end(&mut self) -> Error {
+        self.receiver.end().await
     }
 
     /// When [`Self::tend`] has something to do.

@@ -26,6 +26,8 @@ struct Refused;
 #[derive(Default)]
 struct Asked {
     at: Option<Instant>,
+    /// The last request was not answered.
+    has_failed: bool,
     /// Since when a leader is looked for that is not known, or was lost.
     seeking_since: Option<Instant>,
 }
@@ -39,7 +41,7 @@ impl Asked {
     /// The pause after so many failures in a row to find out all there is.
     fn pause(&self, config: &ProducerConfig, failures: u32) -> Duration {
         match self.seeking_since {
-            Some(since) if since.elapsed() < backoff::SEEK_FOR => {
+            Some(since) if since.elapsed() < backoff::SEEK_FOR && !self.has_failed => {
                 backoff::seek_pause(config.retry_backoff)
             }
             _ => config.backoff(failures),
@@ -139,7 +141,7 @@ async fn metadata(shared: &Arc<Shared>, asked: &mut Asked) -> Result<bool, Refus
     let topics: Vec<&str> = names.iter().map(String::as_str).collect();
     let create = shared.config.auto_create_topics;
     let answer = shared.cluster.refresh_or_create(&topics, create).await;
-    asked.at = Some(Instant::now());
+    (asked.at, asked.has_failed) = (Some(Instant::now()), answer.is_err());
     let is_known = match answer {
         Ok((metadata, failed)) => shared.with(|state| {
             let now = shared.now_ms();
