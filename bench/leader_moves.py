@@ -24,7 +24,7 @@ import time
 
 sys.path.append(str(pathlib.Path(__file__).parent.parent / "tests/python"))
 
-from confluent_kafka import Consumer, ElectionType, Producer, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, ElectionType, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 import chaos
@@ -70,7 +70,8 @@ class Librdkafka(Gaps):
             "group.id": "none", "enable.auto.commit": False, "auto.offset.reset": "latest",
             "stats_cb": lambda text: self.count("consumer", text),
         })  # fmt: skip
-        self.consumer.assign([TopicPartition(topic, 0)])
+        # With an offset, or a coordinator would be asked for one.
+        self.consumer.assign([TopicPartition(topic, 0, OFFSET_END)])
         self.threads = [threading.Thread(target=run, daemon=True) for run in (self.send, self.read)]
         for thread in self.threads:
             thread.start()
@@ -119,7 +120,8 @@ class Thalweg(Gaps):
 
     def __init__(self, options, bootstrap, topic, acks):
         super().__init__()
-        command = [options.binary, "bench", "client", "moves", "--bootstrap", bootstrap, "--topic", topic, "--acks", acks]
+        command = [options.binary, "bench", "client", "moves", "--topic", topic, "--acks", acks]
+        command += ["--bootstrap", bootstrap]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.last = {}
         self.reader = threading.Thread(target=self.read, daemon=True)
