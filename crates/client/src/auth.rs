@@ -10,11 +10,13 @@ use bytes::Bytes;
 use thalweg_connection::login::{self, Progress};
 use thalweg_connection::sasl::RANDOM_LEN;
 use thalweg_connection::{ApiVersions, Login, LoginError, SaslError};
+use thalweg_wire::messages::ApiVersionsRequest;
 use thalweg_wire::{ApiKey, ErrorCode, Writer};
 use tokio::time::{Instant, timeout};
 
 use crate::error::{AuthenticationError, Error};
 use crate::options::{Options, SaslOptions, bounded};
+use crate::raw;
 
 /// Shortest session that is believed.
 const LIFETIME_MIN: Duration = Duration::from_millis(100);
@@ -59,6 +61,11 @@ impl SaslSession {
     /// which something comes after the session's end.
     pub fn is_due(&self) -> bool {
         self.renew_at.is_some_and(|at| Instant::now() >= at)
+    }
+
+    /// When to log in again.
+    pub fn renew_at(&self) -> Option<Instant> {
+        self.renew_at
     }
 
     /// When the session ends.
@@ -116,6 +123,25 @@ pub(crate) async fn log_in_if_due(on: &mut impl Ask, after: Duration) -> Result<
         let addr = Arc::clone(on.addr());
         Err(Error::Timeout { addr, what: "SASL authentication".into(), after })
     })
+}
+
+/// Asks something that costs nothing, so that the broker does not take the connection for one that nobody needs
+/// (`connections.max.idle.ms`), within `after`. Nothing may be in flight. After an error the connection is of no more
+/// use.
+pub(crate) async fn keep_alive(on: &mut impl Ask, options: &Options) -> Result<(), Error> {
+    let request = raw::api_versions(options);
+    let version = on
+        .versions()
+        .pick_for::<ApiVersionsRequest>()
+        .map_err(|source| Error::Version { addr: Arc::clone(on.addr()), source })?;
+    let frame = raw::encode(on.addr(), &request, version, options)?;
+    let after = bounded(options.request_timeout);
+    let asked = timeout(after, on.ask(frame, ApiKey::API_VERSIONS, version)).await;
+    let late = |_| {
+        let addr = Arc::clone(on.addr());
+        Error::Timeout { addr, what: ApiKey::API_VERSIONS.to_string(), after }
+    };
+    asked.map_err(late)?.map(drop)
 }
 
 /// Has the login take an answer in, elsewhere if that takes milliseconds: others wait for this

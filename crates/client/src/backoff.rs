@@ -22,6 +22,29 @@ pub(crate) fn pause_without_chance(first: Duration, longest: Duration, failures:
     backoff::doubled(bounded(first.max(PAUSE_MIN)), bounded(longest), failures)
 }
 
+/// For so long after the connection to a leader was lost, or while nobody leads, metadata is asked for at
+/// [`seek_pause`]: longer than it takes a controller to find out that a broker has died, by its defaults
+/// (`broker.session.timeout.ms`, 9 s).
+pub(crate) const SEEK_FOR: Duration = Duration::from_secs(12);
+
+/// The pause between two requests for metadata while a new leader is looked for: 40 ms by default, two fifths of
+/// `retry.backoff.ms`. It does not grow, so the election is heard of 20 ms after it, on average.
+pub(crate) fn seek_pause(first: Duration) -> Duration {
+    let pause = bounded(first) * 2 / 5;
+    self::pause(pause, pause, 1)
+}
+
+/// Longest pause before a broker is tried again to which a connection is opened ahead.
+const AHEAD_PAUSE_MAX: Duration = Duration::from_secs(10);
+
+/// A connection that lasted so long was sound: what comes after it is a first failure.
+pub(crate) const SOUND_AFTER: Duration = Duration::from_secs(10);
+
+/// The pause after so many failures in a row to open a connection ahead.
+pub(crate) fn ahead_pause(first: Duration, failures: u32) -> Duration {
+    pause(first, AHEAD_PAUSE_MAX, failures)
+}
+
 /// Chance, where nothing depends on nobody guessing it.
 pub(crate) fn random() -> u64 {
     RandomState::new().hash_one(())

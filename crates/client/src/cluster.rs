@@ -55,6 +55,8 @@ struct State {
     /// sooner than `socket.connection.setup.timeout.ms`; a name's second address is tried all the
     /// same.
     opening: HashMap<String, Opening>,
+    /// Metadata requests sent so far, answered or not.
+    metadata_requests: u64,
 }
 
 impl Cluster {
@@ -81,6 +83,12 @@ impl Cluster {
     /// What is known of the cluster.
     pub fn metadata(&self) -> Arc<Metadata> {
         self.shared.lock().metadata.clone()
+    }
+
+    /// Metadata requests so far of all who use this cluster: of this handle, of consumers, producers and
+    /// admins. One that was tried at several addresses counts once.
+    pub fn metadata_requests(&self) -> u64 {
+        self.shared.lock().metadata_requests
     }
 
     /// Asks for the cluster's brokers and the topics named. Topics are not created by being asked
@@ -141,6 +149,7 @@ impl Cluster {
             allow_auto_topic_creation: create,
             ..MetadataRequest::default()
         };
+        self.shared.lock().metadata_requests += 1;
         let mut response = self.send_any(&request).await?;
         if response.error_code == ErrorCode::REBOOTSTRAP_REQUIRED {
             // These brokers are not the ones to ask any more (KIP-1102).

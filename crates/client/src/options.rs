@@ -33,6 +33,12 @@ pub struct Options {
     /// How long a connection stays open on which nothing is asked (`connections.max.idle.ms`);
     /// 9 minutes, less than the 10 after which brokers close it.
     pub connections_max_idle: Duration,
+    /// Brokers to which each producer and each consumer keeps a connection open, logged in, before it needs one
+    /// with the property `thalweg.connect.ahead.brokers`; 8. They are those that have replicas of the partitions in use and may lead
+    /// them next, the likeliest first, so that a leader that moves is not waited for. The connections are opened in
+    /// the background once something was acknowledged or fetched; brokers that lead already do not count. With 0 a
+    /// connection is opened when it is first needed.
+    pub connect_ahead: usize,
     /// Requests in flight on one connection (`max.in.flight.requests.per.connection`); 5.
     pub max_in_flight: usize,
     /// Largest response in bytes; a longer one ends the connection. 256 MiB.
@@ -104,6 +110,7 @@ setters! {
         connect_timeout: Duration => with_connect_timeout,
         request_timeout: Duration => with_request_timeout,
         connections_max_idle: Duration => with_connections_max_idle,
+        connect_ahead: usize => with_connect_ahead,
         max_in_flight: usize => with_max_in_flight,
         max_response_bytes: usize => with_max_response_bytes,
         security: Security => with_security,
@@ -147,6 +154,7 @@ impl Default for Options {
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(30),
             connections_max_idle: Duration::from_secs(9 * 60),
+            connect_ahead: 8,
             max_in_flight: 5,
             max_response_bytes: 256 << 20,
             software_name: "thalweg".into(),

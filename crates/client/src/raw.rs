@@ -90,11 +90,7 @@ impl RawConnection {
     }
 
     async fn negotiate(&mut self) -> Result<(), Error> {
-        let request = ApiVersionsRequest {
-            client_software_name: self.options.software_name.to_string(),
-            client_software_version: self.options.software_version.to_string(),
-            ..ApiVersionsRequest::default()
-        };
+        let request = api_versions(&self.options);
         let mut negotiation = Negotiation::default();
         loop {
             let body = self.exchange(&request, negotiation.version()).await?;
@@ -217,6 +213,15 @@ impl Ask for RawConnection {
         version: i16,
     ) -> impl Future<Output = Result<Bytes, Error>> + Send {
         self.ask_for(frame, api, version)
+    }
+}
+
+/// Asks for the broker's versions, and says whose client this is (KIP-511).
+pub(crate) fn api_versions(options: &Options) -> ApiVersionsRequest {
+    ApiVersionsRequest {
+        client_software_name: options.software_name.to_string(),
+        client_software_version: options.software_version.to_string(),
+        ..ApiVersionsRequest::default()
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod admin;
 mod admin_kafka;
+mod ahead;
 mod brokers;
 mod closing;
 mod configs;

@@ -1,5 +1,7 @@
 //! A broker among the controllers and brokers of an Apache Kafka cluster.
 
+mod moves;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};

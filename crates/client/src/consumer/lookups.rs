@@ -10,7 +10,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::shared::Shared;
 use super::{ConsumerConfig, commit, membership};
-use crate::backoff::AUTHENTICATION_BACKOFF;
+use crate::backoff::{self, AUTHENTICATION_BACKOFF};
+use crate::core::connect_ahead;
 use crate::core::fetch::{OffsetReset, PartitionErrorKind};
 use crate::core::group::{GroupProtocol, SubscribedTopics};
 use crate::core::metadata::Metadata;
@@ -25,6 +26,8 @@ const COMMIT_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Left {
     Nothing,
+    /// A leader is looked for that is not known, or was lost.
+    Leader,
     /// Something has to be tried again.
     Again,
     /// The same, but not soon: authentication failed.
@@ -42,6 +45,8 @@ struct MetadataRequested {
     at: Instant,
     /// Times in a row that a topic was missing which may come yet.
     missing: u32,
+    /// Since when a leader is looked for.
+    seeking_since: Option<Instant>,
 }
 
 impl MetadataRequested {
@@ -56,12 +61,22 @@ impl MetadataRequested {
         };
         self.at + pause
     }
+
+    /// The pause before metadata is asked for again because a leader is looked for, after so many times in a row.
+    fn seek_pause(&mut self, config: &ConsumerConfig, failures: u32) -> Duration {
+        let since = *self.seeking_since.get_or_insert_with(Instant::now);
+        match since.elapsed() < backoff::SEEK_FOR {
+            true => backoff::seek_pause(config.retry_backoff),
+            false => config.backoff(failures),
+        }
+    }
 }
 
 /// Looks after a consumer for as long as it lives.
 pub(super) async fn run(shared: Weak<Shared>, lookup: Arc<Notify>) {
-    let mut asked = MetadataRequested { at: Instant::now(), missing: 0 };
+    let mut asked = MetadataRequested { at: Instant::now(), missing: 0, seeking_since: None };
     let mut failures = 0u32;
+    let seed = backoff::random();
     let mut next_commit = Instant::now();
     loop {
         let Some(strong) = shared.upgrade() else { return };
@@ -75,7 +90,9 @@ pub(super) async fn run(shared: Weak<Shared>, lookup: Arc<Notify>) {
                 tracing::warn!("what was read was not committed in time, and will be later");
             }
         }
-        let again = match tend(&strong, &mut asked).await {
+        let left = tend(&strong, &mut asked).await;
+        open_ahead(&strong, seed);
+        let again = match left {
             Left::Nothing => {
                 failures = 0;
                 let again = asked.again_at(&strong.config);
@@ -86,9 +103,12 @@ pub(super) async fn run(shared: Weak<Shared>, lookup: Arc<Notify>) {
                 tokio::time::sleep(AUTHENTICATION_BACKOFF).await;
                 continue;
             }
-            Left::Again => {
+            Left::Leader | Left::Again => {
                 failures += 1;
-                let pause = strong.config.backoff(failures);
+                let pause = match left {
+                    Left::Leader => asked.seek_pause(&strong.config, failures),
+                    _ => strong.config.backoff(failures),
+                };
                 drop(strong);
                 // Nothing makes this go faster: what is missing was just asked for.
                 tokio::time::sleep(pause).await;
@@ -98,6 +118,22 @@ pub(super) async fn run(shared: Weak<Shared>, lookup: Arc<Notify>) {
         drop(strong);
         drop(timeout_at(again, lookup.notified()).await);
     }
+}
+
+/// Has connections opened to those who may lead next what is fetched, if that has changed.
+fn open_ahead(shared: &Arc<Shared>, seed: u64) {
+    let most = shared.cluster.options().connect_ahead;
+    let metadata = shared.cluster.metadata();
+    let added: Vec<i32> = {
+        let mut state = shared.lock();
+        if !state.fetcher.take_uses_changed() {
+            return;
+        }
+        let chosen = connect_ahead::choose(&metadata, state.fetcher.in_use(), most, seed);
+        let before = std::mem::replace(&mut state.ahead, chosen);
+        state.ahead.difference(&before).copied().collect()
+    };
+    shared.wake_sources(added, Vec::new());
 }
 
 /// Whether this task commits what was read: where there is a group and no membership, whose task
@@ -139,7 +175,9 @@ async fn tend(shared: &Arc<Shared>, asked: &mut MetadataRequested) -> Left {
     let mut left = Left::Nothing;
     let is_old = Instant::now() >= asked.again_at(&shared.config);
     let (topics, pattern, wanted) = shared.with(|state| {
-        let unknown = state.fetcher.without_leader().next().is_some();
+        let seeks_leader = state.seeks_leader(&shared.cluster.metadata());
+        asked.seeking_since = asked.seeking_since.filter(|_| seeks_leader);
+        let unknown = seeks_leader || state.fetcher.without_leader().next().is_some();
         let wanted = std::mem::take(&mut state.wants_metadata) || unknown || is_old;
         let mut topics: BTreeSet<Arc<str>> =
             state.fetcher.partitions().map(|partition| Arc::clone(&partition.topic)).collect();
@@ -157,10 +195,10 @@ async fn tend(shared: &Arc<Shared>, asked: &mut MetadataRequested) -> Left {
         let is_missing;
         (left, is_missing) = refresh(shared, &topics, pattern.as_deref()).await;
         let missing = if is_missing { asked.missing.saturating_add(1) } else { 0 };
-        *asked = MetadataRequested { at: Instant::now(), missing };
+        (asked.at, asked.missing) = (Instant::now(), missing);
     } else if is_old {
         // There is nothing to ask for, which will do for as long.
-        *asked = MetadataRequested { at: Instant::now(), missing: 0 };
+        (asked.at, asked.missing) = (Instant::now(), 0);
     }
     left = left.max(find_committed(shared).await);
     left.max(resolve(shared).await)
@@ -199,7 +237,7 @@ async fn refresh(
                 }
             }
             let now = shared.now_ms();
-            let left = Left::unless(shared.with(|state| {
+            let left = shared.with(|state| {
                 state.fetcher.update_leaders(&metadata);
                 if let Some(group) = &mut state.group
                     && let Some(member) = &mut group.member
@@ -214,8 +252,12 @@ async fn refresh(
                     member.update_metadata(&metadata, now);
                     group.wake.notify_one();
                 }
-                state.fetcher.without_leader().next().is_none()
-            }));
+                match (state.seeks_leader(&metadata), state.fetcher.without_leader().next()) {
+                    (true, _) => Left::Leader,
+                    (false, Some(_)) => Left::Again,
+                    (false, None) => Left::Nothing,
+                }
+            });
             (left, is_missing)
         }
         Err(error) => {

@@ -54,6 +54,15 @@ impl Receiver {
         }
     }
 
+    /// Waits until the connection ends, while nothing is asked on it; whatever comes ends it. Safe to cancel.
+    pub async fn end(&mut self) -> Error {
+        let addr = Arc::clone(self.inner.addr());
+        match self.inner.stream().read(&mut [0; 1]).await {
+            Ok(_) => Error::Closed { addr, api: None },
+            Err(source) => Error::Io { addr, source: Arc::new(source) },
+        }
+    }
+
     /// Takes the first `total` bytes, a whole frame.
     fn take(&mut self, total: usize, reservation: &mut Reservation) -> Bytes {
         // A buffer much larger than what is in it would count for much more than was asked for.

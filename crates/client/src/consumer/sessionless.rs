@@ -1,6 +1,7 @@
 //! Asking a broker for what the request that it holds back does not ask for, on a connection of its
 //! own, which is opened when it is first needed. See `core::fetch::sessionless`.
 
+use std::future::pending;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -50,14 +51,21 @@ async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Notify>, idle: Duratio
     let mut failures = 0;
     let mut frame = Writer::new();
     loop {
-        if connection.is_some() {
-            if timeout(idle, wake.notified()).await.is_err() {
-                // Before the broker does so.
-                connection = None;
-                continue;
+        let end = async {
+            match &mut connection {
+                Some(connection) => FetchConnection::end(connection).await,
+                None => pending().await,
             }
-        } else {
-            wake.notified().await;
+        };
+        // It is closed before the broker does so.
+        let woken = async { timeout(idle, wake.notified()).await.is_ok() };
+        let is_woken = tokio::select! {
+            is_woken = woken => is_woken,
+            _ = end => false,
+        };
+        if !is_woken {
+            connection = None;
+            continue;
         }
         let Some(shared) = shared.upgrade() else { return };
         match ask(&shared, broker, &mut connection, &mut frame).await {
@@ -103,7 +111,7 @@ async fn ask(
         let body = connection.exchange(frame, &mut planned).await?;
         let now = shared.now_ms();
         let accepted = shared
-            .with(|state| state.fetcher.accept_sessionless(broker, &body, version, now))
+            .accept(|fetcher| fetcher.accept_sessionless(broker, &body, version, now))
             .map_err(|source| connection.cannot_decode(source))?;
         drop((body, planned));
         shared.after_answer(&accepted);

@@ -1,6 +1,6 @@
 //! What a consumer's handle and its tasks have in common.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -19,7 +19,7 @@ use crate::cluster::Cluster;
 use crate::coordinator;
 use crate::core::fetch::{Accepted, Fetcher};
 use crate::core::group::SubscribedTopics;
-use crate::core::metadata::Broker;
+use crate::core::metadata::{Broker, Metadata};
 use crate::error::Error;
 
 /// Errors that wait for a poll at most.
@@ -49,6 +49,8 @@ pub(super) struct Shared {
 /// Guarded by one lock, which is held for moments and never across an await.
 pub(super) struct State {
     pub fetcher: Fetcher,
+    /// Brokers to which a connection is kept before there is anything to fetch.
+    pub ahead: BTreeSet<i32>,
     /// Metadata is to be asked for.
     pub wants_metadata: bool,
     /// Errors to report once each, not of one partition; the first few are kept.
@@ -80,6 +82,11 @@ impl State {
     fn is_known(&self, error: &Error) -> bool {
         let text = error.to_string();
         self.errors.iter().any(|known| known.to_string() == text)
+    }
+
+    /// Whether there is a partition that nobody can be asked for.
+    pub fn seeks_leader(&self, metadata: &Metadata) -> bool {
+        self.fetcher.without_reachable_leader().any(|partition| metadata.has(partition))
     }
 
     /// Whether there is anything to read: a subscription or a partition.
@@ -157,6 +164,7 @@ impl Shared {
             config,
             state: Mutex::new(State {
                 fetcher,
+                ahead: BTreeSet::new(),
                 wants_metadata: false,
                 errors: VecDeque::new(),
                 fatal: None,
@@ -258,7 +266,9 @@ impl Shared {
         self.runtime.spawn(task);
     }
 
-    fn wake_sources(self: &Arc<Self>, brokers: Vec<i32>, late: Vec<i32>) {
+    /// Wakes the tasks that fetch from brokers, or begins them; and those of `late`, for what the requests under way do
+    /// not ask for.
+    pub fn wake_sources(self: &Arc<Self>, brokers: Vec<i32>, late: Vec<i32>) {
         if brokers.is_empty() && late.is_empty() {
             return;
         }
@@ -284,8 +294,20 @@ impl Shared {
         }
     }
 
-    /// What follows from an answer.
-    pub fn after_answer(&self, accepted: &Accepted) {
+    /// Has the fetcher take an answer in; [`Self::after_answer`] is to follow.
+    pub fn accept<E>(
+        self: &Arc<Self>,
+        take_in: impl FnOnce(&mut Fetcher) -> Result<Accepted, E>,
+    ) -> Result<Accepted, E> {
+        self.with(|state| {
+            let accepted = take_in(&mut state.fetcher)?;
+            // Before the task is woken that fetches from the new leader, and needs its address.
+            self.note_leaders(&accepted);
+            Ok(accepted)
+        })
+    }
+
+    fn note_leaders(&self, accepted: &Accepted) {
         if !accepted.leaders.is_empty() {
             let endpoints = accepted.endpoints.iter().map(|endpoint| Broker {
                 id: endpoint.id,
@@ -295,13 +317,17 @@ impl Shared {
             });
             self.cluster.hint(&accepted.leaders, endpoints);
         }
+    }
+
+    /// Wakes those who wait for what an answer brought, once it is taken in.
+    pub fn after_answer(&self, accepted: &Accepted) {
         if accepted.has_records || accepted.has_errors {
             self.arrived.notify_one();
         }
         if accepted.needs_metadata {
             self.lock().wants_metadata = true;
         }
-        if accepted.needs_metadata || accepted.has_unresolved {
+        if accepted.needs_metadata || accepted.has_unresolved || accepted.uses_changed {
             self.lookup.notify_one();
         }
     }

@@ -2,6 +2,7 @@
 //! other task between socket and buffer. While the broker holds a request back, [`sessionless`] asks for
 //! what that request does not.
 
+use std::future::pending;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -9,13 +10,13 @@ use bytes::Bytes;
 use thalweg_connection::{ApiVersions, Pipeline, pipeline};
 use thalweg_wire::messages::FetchRequest;
 use thalweg_wire::{ApiKey, DecodeError, EncodeError, Writer};
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::receiver::Receiver;
 use super::sessionless::SessionlessFetch;
 use super::shared::{Shared, Wake};
 use crate::auth::{self, Ask, SaslSession};
-use crate::backoff::AUTHENTICATION_BACKOFF;
+use crate::backoff::{self, AUTHENTICATION_BACKOFF};
 use crate::core::fetch::{Accepted, Budget, Planned};
 use crate::error::Error;
 use crate::options::bounded;
@@ -36,31 +37,29 @@ pub(super) struct FetchConnection {
     addr: Arc<str>,
     /// How long a request and its answer may take.
     exchange_timeout: Duration,
+    /// When something was asked last.
+    used_at: Instant,
 }
 
 /// Fetches from `broker` for as long as the consumer lives.
-pub(super) async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Wake>) {
+pub(super) async fn run(weak: Weak<Shared>, broker: i32, wake: Arc<Wake>) {
     let mut sessionless = SessionlessFetch::new(broker);
     let mut connection = None;
     let mut failures = 0;
+    let mut rest = Rest::default();
     let mut frame = Writer::new();
     loop {
-        let Some(shared) = shared.upgrade() else { return };
+        let Some(shared) = weak.upgrade() else { return };
         match fetch(&shared, broker, &mut connection, &mut frame, &wake, &mut sessionless).await {
             Ok(true) => failures = 0,
             Ok(false) => {
-                let retry = shared.lock().fetcher.next_retry().map(|at| shared.instant_of(at));
-                let idle = bounded(shared.cluster.options().connections_max_idle);
+                let until = rest.begin(&shared, broker, &mut connection).await;
                 drop(shared);
-                match retry {
-                    Some(at) => drop(timeout_at(at.into(), wake.look.notified()).await),
-                    None if connection.is_some() => {
-                        if timeout(idle, wake.look.notified()).await.is_err() {
-                            // Before the broker does so. The fetch session outlives it.
-                            connection = None;
-                        }
-                    }
-                    None => wake.look.notified().await,
+                let ended = wait(&wake, until, &mut connection).await;
+                if let Some(error) = ended
+                    && let Some(shared) = weak.upgrade()
+                {
+                    rest.note_end(&shared, broker, &mut connection, &error);
                 }
             }
             Err(error) => {
@@ -69,9 +68,13 @@ pub(super) async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Wake>) {
                 tracing::debug!(broker, %error, "fetching failed");
                 let now = shared.now_ms();
                 shared.with(|state| {
-                    state.fetcher.disconnected(broker, now);
                     // It may be gone for good, or listen elsewhere.
                     state.wants_metadata = true;
+                    match failures {
+                        // It may have been the connection alone: the first time another is opened at once.
+                        1 => state.fetcher.reconnecting(broker),
+                        _ => state.fetcher.disconnected(broker, now),
+                    }
                 });
                 shared.lookup.notify_one();
                 let pause = match error.is_authentication() {
@@ -79,12 +82,106 @@ pub(super) async fn run(shared: Weak<Shared>, broker: i32, wake: Arc<Wake>) {
                         shared.fail(error);
                         AUTHENTICATION_BACKOFF
                     }
-                    false => shared.config.backoff(failures),
+                    false if failures == 1 => continue,
+                    false => shared.config.backoff(failures - 1),
                 };
                 drop(shared);
                 tokio::time::sleep(pause).await;
             }
         }
+    }
+}
+
+/// What a task does while there is nothing to ask. It watches its connection, so that one that was closed meanwhile
+/// is not met when there is something; and where the broker may come to lead what is fetched, it has one.
+#[derive(Default)]
+struct Rest {
+    opened_at: Option<Instant>,
+    failures: u32,
+    /// Not before then is another one opened.
+    again_at: Option<Instant>,
+}
+
+impl Rest {
+    /// Opens the connection, or keeps it alive, where that is due; says when to look again.
+    async fn begin(
+        &mut self,
+        shared: &Arc<Shared>,
+        broker: i32,
+        connection: &mut Option<FetchConnection>,
+    ) -> Option<Instant> {
+        let (is_wanted, retry_at) = {
+            let state = shared.lock();
+            (state.ahead.contains(&broker), state.fetcher.next_retry())
+        };
+        let is_kept = match connection {
+            Some(connection) => connection.tend(shared, is_wanted).await,
+            None if is_wanted && self.again_at.is_none_or(|at| at <= Instant::now()) => {
+                self.opened_at = Some(Instant::now());
+                FetchConnection::open(shared, broker).await.map(|opened| {
+                    *connection = Some(opened);
+                    true
+                })
+            }
+            None => Ok(false),
+        };
+        match is_kept {
+            Ok(true) => {}
+            Ok(false) => *connection = None,
+            Err(error) => self.note_end(shared, broker, connection, &error),
+        }
+        let retry_at = retry_at.map(|ms| Instant::from_std(shared.instant_of(ms)));
+        let own = match connection {
+            Some(connection) => Some(connection.tend_at(shared)),
+            None => self.again_at.filter(|_| is_wanted),
+        };
+        retry_at.into_iter().chain(own).min()
+    }
+
+    /// The connection has ended, or did not come about. Nothing waits for it, so nobody has to hear of it.
+    fn note_end(
+        &mut self,
+        shared: &Shared,
+        broker: i32,
+        connection: &mut Option<FetchConnection>,
+        error: &Error,
+    ) {
+        tracing::debug!(broker, %error, "the connection for fetching is not there");
+        *connection = None;
+        if self.opened_at.is_none_or(|at| at.elapsed() >= backoff::SOUND_AFTER) {
+            self.failures = 0;
+        }
+        self.failures += 1;
+        let pause = match error.is_authentication() {
+            true => AUTHENTICATION_BACKOFF,
+            false => backoff::ahead_pause(shared.config.retry_backoff, self.failures),
+        };
+        self.again_at = Some(Instant::now() + pause);
+    }
+}
+
+/// Waits until there may be something to ask, or until then; gives the error with which the connection ended.
+async fn wait(
+    wake: &Wake,
+    until: Option<Instant>,
+    connection: &mut Option<FetchConnection>,
+) -> Option<Error> {
+    let is_due = async {
+        match until {
+            Some(at) => sleep_until(at).await,
+            None => pending().await,
+        }
+    };
+    let end = async {
+        match connection {
+            Some(connection) => connection.end().await,
+            None => pending().await,
+        }
+    };
+    tokio::select! {
+        () = wake.look.notified() => None,
+        () = is_due => None,
+        error = end => Some(error),
     }
 }
 
@@ -103,6 +200,7 @@ async fn fetch(
             return Ok(false);
         }
         *connection = Some(FetchConnection::open(shared, broker).await?);
+        shared.with(|state| state.fetcher.connected(broker));
     }
     let Some(connection) = connection else { return Ok(false) };
     connection.log_in_if_due(shared).await?;
@@ -132,7 +230,7 @@ async fn fetch(
     };
     let now = shared.now_ms();
     let accepted = shared
-        .with(|state| state.fetcher.accept(broker, &body, connection.version, now))
+        .accept(|fetcher| fetcher.accept(broker, &body, connection.version, now))
         .map_err(|source| connection.cannot_decode(source))?;
     drop((body, planned));
     shared.after_answer(&accepted);
@@ -179,6 +277,7 @@ impl FetchConnection {
             session,
             addr,
             exchange_timeout,
+            used_at: Instant::now(),
         }
     }
 
@@ -194,6 +293,7 @@ impl FetchConnection {
         frame: &mut Writer,
         planned: &mut Planned,
     ) -> Result<Bytes, Error> {
+        self.used_at = Instant::now();
         let correlation_id = self.pipeline.enter(ApiKey::FETCH, self.version);
         pipeline::set_correlation_id(frame.inline_mut(), correlation_id);
         let (sender, receiver, after) =
@@ -222,6 +322,33 @@ impl FetchConnection {
     pub fn cannot_decode(&self, source: DecodeError) -> Error {
         let (addr, version) = (Arc::clone(&self.addr), self.version);
         Error::Decode { addr, api: ApiKey::FETCH, version, source }
+    }
+
+    /// Logs in again when it is time to, and asks something where nothing was asked for long, if the connection is
+    /// wanted; says whether it is of any more use. Nothing may be in flight.
+    async fn tend(&mut self, shared: &Shared, is_wanted: bool) -> Result<bool, Error> {
+        self.log_in_if_due(shared).await?;
+        let options = shared.cluster.options();
+        if self.used_at + bounded(options.connections_max_idle) > Instant::now() {
+            return Ok(true);
+        }
+        if is_wanted {
+            auth::keep_alive(self, options).await?;
+            self.used_at = Instant::now();
+        }
+        // Else it is closed before the broker does so. The fetch session outlives it.
+        Ok(is_wanted)
+    }
+
+    /// Waits until the connection ends, while nothing is in flight.
+    pub async fn end(&mut self) -> Error {
+        self.receiver.end().await
+    }
+
+    /// When [`Self::tend`] has something to do.
+    fn tend_at(&self, shared: &Shared) -> Instant {
+        let idle_at = self.used_at + bounded(shared.cluster.options().connections_max_idle);
+        self.session.renew_at().map_or(idle_at, |renew_at| renew_at.min(idle_at))
     }
 
     /// Logs in again when it is time to. Nothing may be in flight: then it can be done on this

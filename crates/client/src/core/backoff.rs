@@ -11,6 +11,16 @@ pub const RETRY_BACKOFF_MAX: Duration = Duration::from_secs(1);
 /// some brokers lock out who tries often.
 pub const AUTHENTICATION_BACKOFF: Duration = Duration::from_secs(10);
 
+/// Pauses before a broker is asked again that was just named the leader and does not know of it yet: metadata reaches
+/// brokers at different times, mostly within milliseconds. They double from the first to the longest.
+const UNREADY_FIRST_MS: u64 = 2;
+const UNREADY_LONGEST_MS: u64 = 20;
+/// The pause before a new leader is asked again that has refused so often in a row.
+pub fn unready_ms(refusals: u32) -> u64 {
+    let doublings = refusals.saturating_sub(1).min(DOUBLINGS_MAX);
+    (UNREADY_FIRST_MS << doublings).min(UNREADY_LONGEST_MS)
+}
+
 /// Doublings beyond which nothing changes.
 const DOUBLINGS_MAX: u32 = 16;
 
@@ -47,6 +57,11 @@ mod tests {
         let pauses = [0, 1, 2, 3, 4, 9_999].map(|failures| doubled(ms(100), ms(350), failures));
         assert_eq!(pauses, [ms(100), ms(100), ms(200), ms(350), ms(350), ms(350)]);
         assert_eq!(doubled(Duration::MAX, Duration::MAX, 40), Duration::MAX);
+    }
+
+    #[test]
+    fn a_leader_that_is_not_ready_is_asked_again_soon() {
+        assert_eq!([0, 1, 2, 3, 4, 5, 9_999].map(unready_ms), [2, 2, 4, 8, 16, 20, 20]);
     }
 
     #[test]

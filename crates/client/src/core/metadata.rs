@@ -9,6 +9,8 @@ use thalweg_wire::messages::MetadataResponse;
 use thalweg_wire::messages::metadata_response::{MetadataResponsePartition, MetadataResponseTopic};
 use thalweg_wire::{ErrorCode, Uuid};
 
+use crate::core::partition::TopicPartition;
+
 /// A broker and where it listens.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Broker {
@@ -120,6 +122,12 @@ impl Metadata {
             failed.push((name.clone(), topic.error_code));
         }
         failed
+    }
+
+    /// Whether a partition is there, whoever leads it.
+    pub fn has(&self, partition: &TopicPartition) -> bool {
+        let topic = self.topics.get(&*partition.topic);
+        topic.is_some_and(|topic| topic.partitions.contains_key(&partition.partition))
     }
 
     /// Who leads a partition, when that is known.

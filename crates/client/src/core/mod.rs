@@ -2,9 +2,11 @@
 //! randomness.
 
 pub mod backoff;
+pub mod connect_ahead;
 pub mod fetch;
 pub mod group;
 pub mod headers;
+pub mod leadership;
 pub mod metadata;
 pub mod partition;
 pub mod produce;

@@ -44,7 +44,8 @@ pub struct ProducerConfig {
     /// How long a record may take until it is acknowledged (`delivery.timeout.ms`); 2 minutes. At
     /// least linger and request timeout together.
     pub delivery_timeout: Duration,
-    /// How often a batch is sent again (`retries`); as often as `delivery.timeout.ms` lets it.
+    /// How often a batch is sent again (`retries`); as often as `delivery.timeout.ms` lets it. That it is sent on
+    /// because its partition's leader moves does not count.
     pub retries: u32,
     /// First pause before something that failed is tried again (`retry.backoff.ms`); 100 ms.
     pub retry_backoff: Duration,

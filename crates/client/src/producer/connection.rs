@@ -13,11 +13,11 @@ use thalweg_connection::{ApiVersions, Pipeline, pipeline};
 use thalweg_wire::messages::ProduceRequest;
 use thalweg_wire::{ApiKey, Writer};
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::shared::Shared;
 use crate::auth::{self, Ask, SaslSession};
-use crate::backoff::AUTHENTICATION_BACKOFF;
+use crate::backoff::{self, AUTHENTICATION_BACKOFF};
 use crate::core::produce::{Acks, OutgoingRequest, Sealer};
 use crate::error::Error;
 use crate::options::bounded;
@@ -51,8 +51,30 @@ struct Answers {
     sent: VecDeque<Instant>,
     /// When something was sent or answered last.
     used_at: Instant,
+    /// A request was answered.
+    has_answered: bool,
     timeout: Duration,
     addr: Arc<str>,
+}
+
+/// What a connection is wanted for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    No,
+    /// The broker may come to lead what is produced to.
+    Ahead,
+    /// There is something to send.
+    Now,
+}
+
+fn wanted(shared: &Arc<Shared>, broker: i32) -> Wanted {
+    shared.with(|state| {
+        if state.sender.has_work(broker) {
+            return Wanted::Now;
+        }
+        state.sender.sleep(broker, 0);
+        if state.ahead.contains(&broker) { Wanted::Ahead } else { Wanted::No }
+    })
 }
 
 /// Sends to `broker` until it is aborted.
@@ -60,50 +82,67 @@ pub(super) async fn run(shared: Arc<Shared>, broker: i32, wake: Arc<Notify>) {
     let mut buffers = Buffers::default();
     let mut failures = 0;
     loop {
-        let is_idle = shared.with(|state| {
-            let is_idle = !state.sender.has_work(broker);
-            if is_idle {
-                state.sender.sleep(broker, 0);
-            }
-            is_idle
-        });
-        if is_idle {
+        if wanted(&shared, broker) == Wanted::No {
             wake.notified().await;
             continue;
         }
-        match serve(&shared, broker, &wake, &mut buffers, &mut failures).await {
+        let begun = Instant::now();
+        let ended = serve(&shared, broker, &wake, &mut buffers, &mut failures).await;
+        if begun.elapsed() >= backoff::SOUND_AFTER {
+            failures = 0;
+        }
+        // The batches in it are sent again, and may need another header.
+        buffers.frame.clear();
+        let error = match ended {
             // Another is opened when there is something to send.
             Ok(Ended::Idle) => continue,
-            Ok(Ended::ByBroker) => {
+            Ok(Ended::ByBroker { has_produced }) => {
                 tracing::debug!(broker, "the connection for producing was closed");
                 // Where nothing is acknowledged, that is how a broker says that it is not the one.
-                if shared.config.acks == Acks::None {
+                if has_produced && shared.config.acks == Acks::None {
                     shared.with(|state| state.sender.want_metadata());
                 }
-                if !shared.lock().sender.has_work(broker) {
-                    continue;
-                }
+                None
             }
             Err(error) => {
                 tracing::debug!(broker, %error, "producing failed");
-                // The batches in it are sent again, and may need another header.
-                buffers.frame.clear();
-                let cause: Arc<str> = error.to_string().into();
-                shared.with(|state| state.sender.disconnected(broker, cause, shared.now_ms()));
-                if error.is_authentication() {
-                    tracing::error!(broker, %error, "this producer is refused");
-                    tokio::time::sleep(AUTHENTICATION_BACKOFF).await;
-                }
+                Some(error)
+            }
+        };
+        let is_refused = error.as_ref().is_some_and(Error::is_authentication);
+        failures += 1;
+        if wanted(&shared, broker) != Wanted::Now {
+            // Nothing waits for it, so nobody has to hear of it.
+            let pause = match is_refused {
+                true => AUTHENTICATION_BACKOFF,
+                false => backoff::ahead_pause(shared.config.retry_backoff, failures),
+            };
+            if timeout(pause, wake.notified()).await.is_ok() {
+                failures = 0;
+            }
+            continue;
+        }
+        if let Some(error) = error {
+            let cause: Arc<str> = error.to_string().into();
+            shared.with(|state| state.sender.disconnected(broker, cause, shared.now_ms()));
+            if is_refused {
+                tracing::error!(broker, %error, "this producer is refused");
+                tokio::time::sleep(AUTHENTICATION_BACKOFF).await;
             }
         }
-        failures += 1;
-        tokio::time::sleep(shared.config.backoff(failures)).await;
+        // It may have been the connection alone, and not the broker: the first time another is opened at once.
+        if failures > 1 {
+            tokio::time::sleep(shared.config.backoff(failures - 1)).await;
+        }
     }
 }
 
 /// How a connection ended on which nothing was in flight, which is no error.
 enum Ended {
-    ByBroker,
+    ByBroker {
+        /// Something was produced over it.
+        has_produced: bool,
+    },
     /// It was not used for `connections.max.idle.ms`.
     Idle,
 }
@@ -117,14 +156,16 @@ async fn serve(
     failures: &mut u32,
 ) -> Result<Ended, Error> {
     let mut connection = ProduceConnection::open(shared, broker).await?;
+    shared.with(|state| state.sender.connected(broker));
+    let mut has_produced = false;
+    let options = shared.cluster.options();
     loop {
         if connection.session.is_due() {
             // What is under way is answered first; then the connection goes on.
             if connection.answers.pipeline.is_empty() {
-                auth::log_in_if_due(&mut connection, shared.cluster.options().request_timeout)
-                    .await?;
+                auth::log_in_if_due(&mut connection, options.request_timeout).await?;
             } else if !connection.wait(shared, wake, None).await? {
-                return Ok(Ended::ByBroker);
+                return Ok(Ended::ByBroker { has_produced });
             }
             continue;
         }
@@ -134,15 +175,24 @@ async fn serve(
             None => (None, state.sender.sleep(broker, now)),
         });
         match outgoing {
-            Some(outgoing) => connection.ship(shared, outgoing, buffers).await?,
+            Some(outgoing) => {
+                has_produced = true;
+                connection.ship(shared, outgoing, buffers).await?;
+            }
             None => {
                 let until = until.map(|ms| shared.instant_of(ms).into());
                 if !connection.wait(shared, wake, until).await? {
-                    return Ok(Ended::ByBroker);
+                    return Ok(Ended::ByBroker { has_produced });
                 }
-                *failures = 0;
+                if connection.answers.has_answered {
+                    *failures = 0;
+                }
                 if connection.is_idle(shared) {
-                    return Ok(Ended::Idle);
+                    if wanted(shared, broker) == Wanted::No {
+                        return Ok(Ended::Idle);
+                    }
+                    auth::keep_alive(&mut connection, options).await?;
+                    connection.answers.used_at = Instant::now();
                 }
             }
         }
@@ -160,7 +210,17 @@ impl ProduceConnection {
         let timeout = bounded(options.request_timeout);
         let sent = VecDeque::new();
         let used_at = Instant::now();
-        let answers = Answers { broker, receiver, pipeline, version, sent, used_at, timeout, addr };
+        let answers = Answers {
+            broker,
+            receiver,
+            pipeline,
+            version,
+            sent,
+            used_at,
+            has_answered: false,
+            timeout,
+            addr,
+        };
         Ok(ProduceConnection { sender, answers, versions, session })
     }
 
@@ -239,7 +299,11 @@ impl ProduceConnection {
         let at = match (until, deadline) {
             (Some(until), Some(deadline)) => until.min(deadline),
             (Some(at), None) | (None, Some(at)) => at,
-            (None, None) => answers.idle_at(shared),
+            // Whoever comes with something to send finds it logged in.
+            (None, None) => {
+                let idle_at = answers.idle_at(shared);
+                self.session.renew_at().map_or(idle_at, |renew_at| renew_at.min(idle_at))
+            }
         };
         tokio::select! {
             biased;
@@ -336,17 +400,21 @@ impl Answers {
             .map_err(|source| Error::Pipeline { addr: Arc::clone(&self.addr), source })?;
         self.sent.pop_front();
         self.used_at = Instant::now();
+        self.has_answered = true;
         let (now, version) = (shared.now_ms(), self.version);
         let body = frame.get(body_at..).unwrap_or_default();
-        let accepted = shared
-            .with(|state| state.sender.accept(self.broker, body, version, now))
+        shared
+            .with(|state| {
+                let accepted = state.sender.accept(self.broker, body, version, now)?;
+                // Before the task is woken that sends to the new leader, and needs its address.
+                if !accepted.leaders.is_empty() {
+                    shared.cluster.hint(&accepted.leaders, accepted.brokers);
+                }
+                Ok(())
+            })
             .map_err(|source| {
                 let (addr, api) = (Arc::clone(&self.addr), ApiKey::PRODUCE);
                 Error::Decode { addr, api, version, source }
-            })?;
-        if !accepted.leaders.is_empty() {
-            shared.cluster.hint(&accepted.leaders, accepted.brokers);
-        }
-        Ok(())
+            })
     }
 }

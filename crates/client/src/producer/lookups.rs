@@ -8,9 +8,10 @@ use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::InitProducerIdRequest;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::config::ms;
+use super::config::{ProducerConfig, ms};
 use super::shared::Shared;
-use crate::backoff::AUTHENTICATION_BACKOFF;
+use crate::backoff::{self, AUTHENTICATION_BACKOFF};
+use crate::core::connect_ahead;
 use crate::core::produce::ProduceErrorKind;
 use crate::error::Error;
 
@@ -21,16 +22,45 @@ const WATCH_MAX: Duration = Duration::from_secs(1);
 /// The cluster does not take this client for who it says it is, or the other way round.
 struct Refused;
 
+/// When metadata was asked for.
+#[derive(Default)]
+struct Asked {
+    at: Option<Instant>,
+    /// The last request was not answered.
+    has_failed: bool,
+    /// Since when a leader is looked for that is not known, or was lost.
+    seeking_since: Option<Instant>,
+}
+
+impl Asked {
+    fn note_seeking(&mut self, is_seeking: bool) {
+        let since = self.seeking_since.unwrap_or_else(Instant::now);
+        self.seeking_since = is_seeking.then_some(since);
+    }
+
+    /// The pause after so many failures in a row to find out all there is.
+    fn pause(&self, config: &ProducerConfig, failures: u32) -> Duration {
+        match self.seeking_since {
+            Some(since) if since.elapsed() < backoff::SEEK_FOR && !self.has_failed => {
+                backoff::seek_pause(config.retry_backoff)
+            }
+            _ => config.backoff(failures),
+        }
+    }
+}
+
 /// Asks for what is to be known, until it is aborted.
 pub(super) async fn run(shared: Arc<Shared>) {
-    let mut refreshed = None;
+    let mut asked = Asked::default();
     let mut failures = 0u32;
+    let seed = backoff::random();
     loop {
-        let (metadata, id) = tokio::join!(metadata(&shared, &mut refreshed), producer_id(&shared));
+        let (metadata, id) = tokio::join!(metadata(&shared, &mut asked), producer_id(&shared));
+        open_ahead(&shared, seed);
         match metadata.and_then(|knows| id.map(|has_id| knows && has_id)) {
             Ok(true) => {
                 failures = 0;
-                let since = refreshed.unwrap_or_else(Instant::now);
+                let since = asked.at.unwrap_or_else(Instant::now);
                 let again = since + shared.config.metadata_max_age;
                 drop(timeout_at(again, shared.lookup.notified()).await);
             }
@@ -38,11 +68,30 @@ pub(super) async fn run(shared: Arc<Shared>) {
                 failures += 1;
                 // What is missing was just asked for; only a topic that was not makes this go
                 // faster.
-                drop(timeout(shared.config.backoff(failures), shared.asked.notified()).await);
+                let pause = asked.pause(&shared.config, failures);
+                drop(timeout(pause, shared.asked.notified()).await);
             }
             // Whoever is refused does not ask again at once, whatever is wanted meanwhile.
             Err(Refused) => tokio::time::sleep(AUTHENTICATION_BACKOFF).await,
         }
+    }
+}
+
+/// Has connections opened to those who may lead next what is produced to, if that has changed.
+fn open_ahead(shared: &Arc<Shared>, seed: u64) {
+    let most = shared.cluster.options().connect_ahead;
+    let metadata = shared.cluster.metadata();
+    let added: Vec<i32> = {
+        let mut state = shared.lock();
+        if !state.sender.take_uses_changed() {
+            return;
+        }
+        let chosen = connect_ahead::choose(&metadata, state.sender.in_use(), most, seed);
+        let before = std::mem::replace(&mut state.ahead, chosen);
+        state.ahead.difference(&before).copied().collect()
+    };
+    for broker in added {
+        shared.wake_connection(broker);
     }
 }
 
@@ -59,8 +108,8 @@ pub(super) async fn watch(shared: Arc<Shared>) {
 }
 
 /// Asks for metadata, if that is wanted; says whether all that is wanted is known.
-async fn metadata(shared: &Arc<Shared>, refreshed: &mut Option<Instant>) -> Result<bool, Refused> {
-    let is_old = refreshed.is_some_and(|at| at.elapsed() >= shared.config.metadata_max_age);
+async fn metadata(shared: &Arc<Shared>, asked: &mut Asked) -> Result<bool, Refused> {
+    let is_old = asked.at.is_some_and(|at| at.elapsed() >= shared.config.metadata_max_age);
     let since_ms = shared.now_ms().saturating_sub(ms(shared.config.metadata_max_idle));
     let mut names: Vec<String> = Vec::new();
     let is_wanted = {
@@ -72,17 +121,19 @@ async fn metadata(shared: &Arc<Shared>, refreshed: &mut Option<Instant>) -> Resu
         names.extend(state.sender.topic_names(since_ms).map(|name| name.to_string()));
         // What somebody waits for is asked for again, but for what will not change.
         let waits = state.wanted.values().any(|w| w.code.is_none_or(ErrorCode::is_retriable));
-        state.sender.take_wants_metadata() || state.sender.lacks_leader() || waits || is_old
+        asked.note_seeking(state.sender.seeks_leader(&shared.cluster.metadata()));
+        let lacks_leader = asked.seeking_since.is_some() || state.sender.lacks_leader();
+        state.sender.take_wants_metadata() || lacks_leader || waits || is_old
     };
     if names.is_empty() {
-        *refreshed = Some(Instant::now());
+        asked.at = Some(Instant::now());
     }
     if !is_wanted || names.is_empty() {
         return Ok(true);
     }
     // Answers that say little new do not come faster by being asked for again at once.
-    if let Some(at) = *refreshed {
-        let soonest = at + shared.config.backoff(1);
+    if let Some(at) = asked.at {
+        let soonest = at + asked.pause(&shared.config, 1);
         drop(timeout_at(soonest, shared.asked.notified()).await);
     }
     names.sort_unstable();
@@ -90,7 +141,7 @@ async fn metadata(shared: &Arc<Shared>, refreshed: &mut Option<Instant>) -> Resu
     let topics: Vec<&str> = names.iter().map(String::as_str).collect();
     let create = shared.config.auto_create_topics;
     let answer = shared.cluster.refresh_or_create(&topics, create).await;
-    *refreshed = Some(Instant::now());
+    (asked.at, asked.has_failed) = (Some(Instant::now()), answer.is_err());
     let is_known = match answer {
         Ok((metadata, failed)) => shared.with(|state| {
             let now = shared.now_ms();
@@ -104,7 +155,8 @@ async fn metadata(shared: &Arc<Shared>, refreshed: &mut Option<Instant>) -> Resu
             state.wanted.retain(|name, _| !sender.knows(name));
             state.refreshes += 1;
             let waits = state.wanted.values().any(|w| w.code.is_none_or(ErrorCode::is_retriable));
-            !waits && !state.sender.lacks_leader()
+            asked.note_seeking(state.sender.seeks_leader(&metadata));
+            !waits && !state.sender.lacks_leader() && asked.seeking_since.is_none()
         }),
         Err(error) => {
             tracing::warn!(%error, "metadata could not be asked for");

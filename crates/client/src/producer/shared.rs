@@ -1,6 +1,6 @@
 //! What a producer's handles and its tasks have in common.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -43,6 +43,8 @@ pub(super) struct Shared {
 /// Guarded by one lock, which is held for moments and never across an await.
 pub(super) struct State {
     pub sender: Sender,
+    /// Brokers to which a connection is kept before there is anything to send.
+    pub ahead: BTreeSet<i32>,
     /// Topics that somebody waits for.
     pub wanted: HashMap<String, Wanted>,
     /// Times that metadata were asked for, in vain or not.
@@ -73,7 +75,13 @@ impl Shared {
         sender: Sender,
         room: Arc<Notify>,
     ) -> Shared {
-        let state = State { sender, wanted: HashMap::new(), refreshes: 0, is_closing: false };
+        let state = State {
+            sender,
+            ahead: BTreeSet::new(),
+            wanted: HashMap::new(),
+            refreshes: 0,
+            is_closing: false,
+        };
         Shared {
             cluster,
             config,
@@ -132,7 +140,8 @@ impl Shared {
         }
     }
 
-    fn wake_connection(self: &Arc<Self>, broker: i32) {
+    /// Wakes the task that sends to a broker, or begins it.
+    pub fn wake_connection(self: &Arc<Self>, broker: i32) {
         let mut tasks = self.tasks();
         if tasks.is_over {
             return;

@@ -40,6 +40,9 @@ fn options(properties: &Properties) -> Result<Options, Error> {
         options.connections_max_idle =
             u64::try_from(ms).map_or(Duration::MAX, Duration::from_millis);
     }
+    if let Some(most) = properties.number::<u32>("thalweg.connect.ahead.brokers")? {
+        options.connect_ahead = usize::try_from(most).unwrap_or(usize::MAX);
+    }
     let protocol = properties.filled("security.protocol").unwrap_or("PLAINTEXT");
     let (is_encrypted, has_sasl) = match protocol.to_ascii_uppercase().as_str() {
         "PLAINTEXT" => (false, false),
@@ -224,6 +227,10 @@ mod tests {
         assert_eq!(options.connections_max_idle, Duration::MAX);
         let options = from(&[("connections.max.idle.ms", "1000")]).unwrap();
         assert_eq!(options.connections_max_idle, Duration::from_secs(1));
+        let options = from(&[("thalweg.connect.ahead.brokers", "0")]).unwrap();
+        assert_eq!(options.connect_ahead, 0);
+        let error = from(&[("thalweg.connect.ahead.brokers", "-1")]).unwrap_err();
+        assert!(error.to_string().contains("thalweg.connect.ahead.brokers"), "{error}");
     }
 
     #[cfg(feature = "tls")]

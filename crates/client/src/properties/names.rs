@@ -76,6 +76,9 @@ const TAKEN: [&str; 61] = [
     "ssl.truststore.type",
 ];
 
+/// Names that Kafka's clients do not have and some client here takes.
+const OWN: [&str; 1] = ["thalweg.connect.ahead.brokers"];
+
 /// Names of Kafka's clients that nothing here needs.
 const IDLE: [&str; 31] = [
     "client.dns.lookup",
@@ -131,9 +134,9 @@ const REFUSED: [(&str, &str); 11] = [
 /// Names with these beginnings belong to mechanisms that are refused by `sasl.mechanism`.
 const IDLE_PREFIXES: [&str; 3] = ["sasl.kerberos.", "sasl.oauthbearer.", "sasl.login."];
 
-/// What a name does here; nothing for one that Kafka's clients do not have.
+/// What a name does here; nothing for one that neither Kafka's clients nor these have.
 pub(super) fn meaning(name: &str) -> Option<Meaning> {
-    if TAKEN.contains(&name) {
+    if TAKEN.contains(&name) || OWN.contains(&name) {
         return Some(Meaning::Taken);
     }
     if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
@@ -156,6 +159,7 @@ mod tests {
         assert_eq!(meaning("sasl.login.class"), Some(Meaning::Refused(JAVA)));
         assert_eq!(meaning("sasl.login.refresh.window.factor"), Some(Meaning::Idle));
         assert_eq!(meaning("linger"), None);
+        assert!(OWN.iter().all(|name| name.starts_with("thalweg.")));
     }
 
     /// The table for readers says of each name what it is; the two must not disagree.

@@ -7,6 +7,7 @@ use thalweg_wire::ApiKey;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 
 /// Longer than any request of these tests: more is a frame that was not understood.
 const FRAME_MAX: usize = 16 << 20;
@@ -16,18 +17,25 @@ pub struct Tap {
     listeners: Vec<TcpListener>,
     ports: Vec<u16>,
     seen: Arc<Mutex<Seen>>,
+    cut: Arc<Notify>,
 }
 
 /// What passed so far; nodes count from 0.
 #[derive(Clone, Default, Debug)]
 pub struct Seen {
     requests: BTreeMap<(usize, ApiKey), u64>,
+    connections: u64,
 }
 
 impl Seen {
     /// Requests of a kind, to all nodes.
     pub fn requests(&self, api: ApiKey) -> u64 {
         self.requests.iter().filter(|((_, key), _)| *key == api).map(|(_, count)| count).sum()
+    }
+
+    /// Connections that were opened, to all nodes.
+    pub fn connections(&self) -> u64 {
+        self.connections
     }
 
     /// Requests of a kind to one node.
@@ -38,7 +46,12 @@ impl Seen {
 
 impl Tap {
     pub async fn bind(nodes: usize) -> Tap {
-        let mut tap = Tap { listeners: Vec::new(), ports: Vec::new(), seen: Arc::default() };
+        let mut tap = Tap {
+            listeners: Vec::new(),
+            ports: Vec::new(),
+            seen: Arc::default(),
+            cut: Arc::default(),
+        };
         for _ in 0..nodes {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             tap.ports.push(listener.local_addr().unwrap().port());
@@ -62,13 +75,32 @@ impl Tap {
     /// Connects clients through to these addresses from now on, node by node.
     pub fn lead_to(&mut self, nodes: &[String]) {
         for (node, (listener, behind)) in self.listeners.drain(..).zip(nodes).enumerate() {
-            let (seen, behind) = (Arc::clone(&self.seen), behind.clone());
+            let (seen, cut) = (Arc::clone(&self.seen), Arc::clone(&self.cut));
+            let behind = behind.clone();
             tokio::spawn(async move {
                 while let Ok((client, _)) = listener.accept().await {
-                    tokio::spawn(pass(client, behind.clone(), node, Arc::clone(&seen)));
+                    seen.lock().unwrap().connections += 1;
+                    let (seen, cut) = (Arc::clone(&seen), Arc::clone(&cut));
+                    let passing = pass(client, behind.clone(), node, seen);
+                    tokio::spawn(async move {
+                        tokio::select! {
+                            () = passing => {}
+                            () = cut.notified() => {}
+                        }
+                    });
                 }
             });
         }
+    }
+
+    /// Ends all connections that there are.
+    pub fn cut(&self) {
+        self.cut.notify_waiters();
+    }
+
+    /// What passed so far.
+    pub fn seen(&self) -> Seen {
+        self.seen.lock().unwrap().clone()
     }
 
     /// What passed since the last time.

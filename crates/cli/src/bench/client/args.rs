@@ -27,6 +27,9 @@ pub(super) enum ClientCommand {
     Stream(StreamArgs),
     /// Write records as fast as the producer takes them.
     Write(WriteArgs),
+    /// Write a record every millisecond and read it, until standard input ends; say when each was acknowledged and
+    /// when it arrived. For `bench/leader_moves.py`, which moves the partition's leader meanwhile.
+    Moves(MovesArgs),
 }
 
 /// How the consumer comes by its partitions.
@@ -202,4 +205,22 @@ pub(super) struct WriteArgs {
     /// File of values, one behind the other, that are sent in turn.
     #[arg(long)]
     pub payload: PathBuf,
+}
+
+#[derive(Args)]
+pub(super) struct MovesArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// The partition that is written and read.
+    #[arg(long, default_value = "0", value_parser = clap::value_parser!(i32).range(0..))]
+    pub partition: i32,
+    /// Bytes of a record's value; the first 8 are its number.
+    #[arg(long, default_value = "100", value_parser = parse_size)]
+    pub record_size: usize,
+    /// Time between two records.
+    #[arg(long, default_value = "1", value_parser = clap::value_parser!(u64).range(1..=10000))]
+    pub every_ms: u64,
+    /// 1 or all (acks); with all, batches are numbered (enable.idempotence).
+    #[arg(long, default_value = "all", value_parser = parse_acks)]
+    pub acks: i16,
 }

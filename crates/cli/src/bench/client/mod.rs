@@ -6,6 +6,7 @@
 
 mod args;
 mod consume;
+mod moves;
 mod stream;
 mod usage;
 mod write;
@@ -29,6 +30,7 @@ pub fn run(args: &ClientArgs) -> Result<Outcome, BenchError> {
         ClientCommand::Pause(args) => (&args.common, "pause"),
         ClientCommand::Stream(args) => (&args.common, "stream"),
         ClientCommand::Write(args) => (&args.common, "write"),
+        ClientCommand::Moves(args) => (&args.common, "moves"),
     };
     let report = runtime(common.threads)?.block_on(async {
         let cluster = connect(common).await?;
@@ -37,6 +39,7 @@ pub fn run(args: &ClientArgs) -> Result<Outcome, BenchError> {
             ClientCommand::Pause(args) => consume::pause(cluster, args).await,
             ClientCommand::Stream(args) => stream::run(cluster, args).await,
             ClientCommand::Write(args) => write::run(cluster, args).await,
+            ClientCommand::Moves(args) => moves::run(cluster, args).await,
         }
     })?;
     let mut object = Map::new();

@@ -47,6 +47,8 @@ pub struct Accepted {
     pub has_unresolved: bool,
     /// Who leads what is not known well enough: the metadata are to be asked for.
     pub needs_metadata: bool,
+    /// [`Fetcher::in_use`] has changed.
+    pub uses_changed: bool,
     /// Leaders that the answer named, already taken over here.
     pub leaders: Vec<(TopicPartition, Leader)>,
     /// Where they listen.
@@ -57,6 +59,7 @@ pub struct Accepted {
 
 /// What an answer says of one partition.
 struct Part<'a> {
+    pub broker: i32,
     pub data: &'a PartitionDataView<'a>,
     /// What it answers.
     pub asked: Option<RequestedPartition>,
@@ -86,6 +89,7 @@ impl Fetcher {
         let (response, mut accepted) = self.read_answer(body, version)?;
         if let Some(source) = self.sources.get_mut(&broker) {
             source.in_flight = false;
+            source.is_lost = false;
             source.rounds += 1;
             // Whoever was told may have been too late to look.
             source.sessionless.forget_wake();
@@ -108,7 +112,7 @@ impl Fetcher {
             }
         }
         let asked = |fetcher: &Fetcher, slot| fetcher.told(broker, slot);
-        self.accept_partitions(response, (body, version), asked, now_ms, &mut accepted);
+        self.accept_partitions(broker, response, (body, version), asked, now_ms, &mut accepted);
         self.wake(broker);
         Ok(accepted)
     }
@@ -130,6 +134,7 @@ impl Fetcher {
     /// each.
     pub(super) fn accept_partitions(
         &mut self,
+        broker: i32,
         response: FetchResponseView<'_>,
         (body, version): (&Bytes, i16),
         asked: impl Fn(&Fetcher, Slot) -> Option<RequestedPartition>,
@@ -144,7 +149,7 @@ impl Fetcher {
                 let slot = self.slot_of(&topic, data.partition_index, version);
                 let Some(slot) = slot else { continue };
                 let asked = asked(self, slot);
-                let part = Part { data: &data, asked, body, frame: &frame, now_ms };
+                let part = Part { broker, data: &data, asked, body, frame: &frame, now_ms };
                 self.accept_partition(slot, &part, accepted);
             }
         }
@@ -163,14 +168,27 @@ impl Fetcher {
         self.by_name.get(&TopicPartition::new(topic.topic, index)).copied()
     }
 
-    /// The connection to a broker is gone, or never came about.
+    /// There is a connection to a broker.
+    pub fn connected(&mut self, broker: i32) {
+        if let Some(source) = self.sources.get_mut(&broker) {
+            source.is_lost = false;
+        }
+    }
+
+    /// The connection to a broker is gone, or never came about: its partitions are left alone for a while.
     pub fn disconnected(&mut self, broker: i32, now_ms: u64) {
+        self.reconnecting(broker);
+        self.put_off(broker, now_ms);
+    }
+
+    /// The connection to a broker is gone, and another one is opened at once.
+    pub fn reconnecting(&mut self, broker: i32) {
         if let Some(source) = self.sources.get_mut(&broker) {
             source.in_flight = false;
+            source.is_lost = true;
             source.session.reset();
             source.sessionless.forget_wake();
         }
-        self.put_off(broker, now_ms);
     }
 
     /// Leaves a broker's partitions alone for a while.
@@ -201,7 +219,7 @@ impl Fetcher {
     }
 
     fn accept_partition(&mut self, slot: Slot, part: &Part<'_>, accepted: &mut Accepted) {
-        let &Part { data, asked, body, frame, now_ms } = part;
+        let &Part { broker, data, asked, body, frame, now_ms } = part;
         let Some(cursor) = self.cursors[slot as usize].as_mut() else { return };
         // It may have been sought elsewhere meanwhile. If it was paused, what comes is kept.
         let is_current = cursor.takes_in()
@@ -220,7 +238,11 @@ impl Fetcher {
             if is_current {
                 let wait = failed(cursor, &self.settings, self.random.next());
                 let reset = self.settings.reset;
-                refused(cursor, data, now_ms + wait, reset, accepted);
+                refused(cursor, part, now_ms + wait, reset, accepted);
+                if !accepted.leaders.is_empty() {
+                    self.uses_changed = true;
+                    accepted.uses_changed = true;
+                }
                 if let Some(entry) = cursor::delayed(cursor, slot) {
                     self.delayed.insert(entry);
                 }
@@ -235,6 +257,14 @@ impl Fetcher {
             self.counts.discarded_bytes += complete(records).bytes as u64;
             return;
         }
+        if !std::mem::replace(&mut cursor.is_used, true) {
+            self.uses_changed = true;
+            accepted.uses_changed = true;
+        }
+        if cursor.leader.is_some_and(|leader| leader.id == broker) {
+            cursor.leadership.confirm();
+        }
+        cursor.is_moved &= cursor.sessionless;
         cursor.is_stale = false;
         cursor.high_watermark = data.high_watermark;
         cursor.last_stable_offset = data.last_stable_offset;
@@ -390,7 +420,7 @@ fn truncated(cursor: &mut Cursor, agrees_to: i64, epoch: i32, reset: OffsetReset
 /// The broker refused one partition.
 fn refused(
     cursor: &mut Cursor,
-    data: &PartitionDataView<'_>,
+    &Part { broker, data, now_ms, .. }: &Part<'_>,
     retry_at: u64,
     reset: OffsetReset,
     accepted: &mut Accepted,
@@ -425,6 +455,7 @@ fn refused(
         | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
         | ErrorCode::UNKNOWN_TOPIC_ID
         | ErrorCode::INCONSISTENT_TOPIC_ID => {
+            let is_by_leader = cursor.leader.is_some_and(|leader| leader.id == broker);
             cursor.replica = None;
             let hint = data.current_leader;
             let hint = Leader { id: hint.leader_id, epoch: hint.leader_epoch };
@@ -433,6 +464,12 @@ fn refused(
                 // No waiting, no asking (KIP-951).
                 cursor.lead_by(Some(hint));
                 accepted.leaders.push(((*cursor.partition).clone(), hint));
+            } else if let Some(pause_ms) =
+                is_by_leader.then(|| cursor.leadership.refuse(code, hint)).flatten()
+            {
+                cursor.retry_at = Some(now_ms + pause_ms);
+                // It was early, which makes no later pause longer.
+                cursor.failures = 0;
             } else {
                 cursor.retry_at = Some(retry_at);
                 accepted.needs_metadata = true;

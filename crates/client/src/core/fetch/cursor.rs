@@ -9,6 +9,7 @@ use thalweg_wire::{ErrorCode, Uuid};
 use super::buffer::{Buffer, Decoding, Fault, Next};
 use super::error::{PartitionError, PartitionErrorKind};
 use super::{OffsetReset, Slot};
+use crate::core::leadership::Leadership;
 use crate::core::metadata::Leader;
 use crate::core::partition::{Position, TopicPartition};
 
@@ -48,12 +49,17 @@ pub(super) struct Cursor {
     /// It was given up, and may come back with the next assignment: only its buffer is kept.
     pub parked: bool,
     pub leader: Option<Leader>,
+    pub leadership: Leadership,
+    /// Something of it was answered.
+    pub is_used: bool,
     /// A replica to read from instead of the leader, and until when (KIP-392).
     pub replica: Option<(i32, u64)>,
     /// The broker whose session it is part of.
     pub source: Option<i32>,
     /// It is asked for without a session.
     pub sessionless: bool,
+    /// Another leader has it since it was answered in a session, and more of it will come.
+    pub is_moved: bool,
     /// The round of its broker in which there is nothing more to be had without a session.
     pub sessionless_round: u64,
     /// Not asked for before this time.
@@ -95,11 +101,14 @@ impl Cursor {
             held: false,
             parked: false,
             leader: None,
+            leadership: Leadership::default(),
+            is_used: false,
             replica: None,
             source: None,
             retry_at: None,
             failures: 0,
             sessionless: false,
+            is_moved: false,
             sessionless_round: u64::MAX,
             ask_at_least: 0,
             batch: 0,
@@ -255,7 +264,9 @@ impl Cursor {
             (Some(known), Some(new)) if new.epoch >= 0 && new.epoch < known.epoch => {}
             (known, new) => {
                 if known != new {
+                    self.is_moved |= known.is_some();
                     self.leader = new;
+                    self.leadership = Leadership::default();
                     // What the old leader said of replicas and waiting is void.
                     self.replica = None;
                     self.retry_at = None;

@@ -50,7 +50,7 @@ pub(crate) use records::Chunk;
 pub use records::{ConsumerRecord, OwnedRecord, Records, SharedRecord};
 pub use status::PartitionStatus;
 
-use crate::core::metadata::Metadata;
+use crate::core::metadata::{Leader, Metadata};
 use crate::core::partition::{Position, TopicPartition};
 use crate::core::random::Random;
 use buffer::{Decoding, Next};
@@ -168,6 +168,8 @@ struct Source {
     /// The broker's task was told that there may be something, and has not looked yet.
     woken: bool,
     window: Window,
+    /// The last connection was lost, and no other has brought an answer.
+    is_lost: bool,
     /// Answers so far.
     rounds: u64,
     sessionless: Sessionless,
@@ -236,6 +238,8 @@ pub struct Fetcher {
     moves: u64,
     /// A position moved, and what is before it is not acknowledged yet.
     has_handed: bool,
+    /// See [`Self::take_uses_changed`].
+    uses_changed: bool,
     lent: Lent,
     counts: FetchCounts,
 }
@@ -284,6 +288,7 @@ impl Fetcher {
             takes: 1,
             moves: 0,
             has_handed: false,
+            uses_changed: false,
             lent: Lent::default(),
             counts: FetchCounts::default(),
         }
@@ -426,6 +431,7 @@ impl Fetcher {
         }
         self.vacant.push(slot);
         self.moves += 1;
+        self.uses_changed |= cursor.is_used;
         cursor.position()
     }
 
@@ -571,6 +577,8 @@ impl Fetcher {
 
     /// Takes over who leads what.
     pub fn update_leaders(&mut self, metadata: &Metadata) {
+        // Replicas may have moved.
+        self.uses_changed = true;
         for slot in 0..self.cursors.len() {
             let Some(cursor) = &mut self.cursors[slot] else { continue };
             let name = Arc::clone(&cursor.partition);
@@ -605,6 +613,26 @@ impl Fetcher {
     pub fn without_leader(&self) -> impl Iterator<Item = &Arc<TopicPartition>> {
         let without = |cursor: &&Cursor| cursor.leader.is_none() && !cursor.parked;
         self.cursors.iter().flatten().filter(without).map(|cursor| &cursor.partition)
+    }
+
+    /// Partitions that nobody can be asked for: nobody is known to lead them, or the leader's connection was lost and
+    /// has not come back.
+    pub fn without_reachable_leader(&self) -> impl Iterator<Item = &Arc<TopicPartition>> {
+        let is_lost =
+            |leader: Leader| self.sources.get(&leader.id).is_some_and(|source| source.is_lost);
+        let without = move |cursor: &&Cursor| !cursor.parked && cursor.leader.is_none_or(is_lost);
+        self.cursors.iter().flatten().filter(without).map(|cursor| &cursor.partition)
+    }
+
+    /// Takes whether [`Self::in_use`] may have changed.
+    pub fn take_uses_changed(&mut self) -> bool {
+        std::mem::take(&mut self.uses_changed)
+    }
+
+    /// The partitions of which something was answered, and who leads them.
+    pub fn in_use(&self) -> impl Iterator<Item = (&TopicPartition, Option<Leader>)> {
+        let used = self.cursors.iter().flatten().filter(|cursor| cursor.is_used && !cursor.parked);
+        used.map(|cursor| (&*cursor.partition, cursor.leader))
     }
 
     /// Hands out up to `max` records. An error comes alone, and again until the partition is moved

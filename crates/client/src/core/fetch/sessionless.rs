@@ -6,10 +6,14 @@
 //! So these partitions are asked for on another connection, without a session, and without waiting.
 //! The Java client lets them wait.
 //!
+//! A partition that has just moved to the broker is asked for again and again until the session asks for it, because
+//! somebody writes to it. Once nothing new is there the broker waits for some, but not for long: who is resumed
+//! meanwhile has to wait as well.
+//!
 //! Invariants:
 //! - A partition is asked for either without a session or in it, never both: nothing comes twice.
 //! - One sessionless request per broker. For each partition one at most comes back empty between two
-//!   answers of the session.
+//!   answers of the session, but for those that have moved, for which there is a limit, too.
 
 use std::mem;
 use std::sync::Arc;
@@ -26,6 +30,10 @@ use super::{Fetcher, Slot, Source};
 
 /// The epoch of a request that belongs to no session.
 const NO_SESSION: i32 = -1;
+/// Milliseconds that the broker waits for new records of partitions that have moved there.
+const MOVED_WAIT_MS: i32 = 20;
+/// Requests that wait so between two answers of the session: those of half a minute.
+const MOVED_WAITS_MAX: u32 = 1_500;
 
 /// What is asked of a broker without a session.
 #[derive(Debug, Default)]
@@ -33,6 +41,8 @@ pub(super) struct Sessionless {
     in_flight: bool,
     /// Somebody was told that there may be something, and has not looked yet.
     woken: bool,
+    /// Requests for which the broker waited since the session's last answer.
+    waits: u32,
     asked: ByPartition<RequestedPartition>,
 }
 
@@ -40,6 +50,7 @@ impl Sessionless {
     /// The next one that wants something says so again.
     pub fn forget_wake(&mut self) {
         self.woken = false;
+        self.waits = 0;
     }
 }
 
@@ -94,10 +105,20 @@ impl Fetcher {
         if asked.is_empty() {
             return Ok(None);
         }
+        let was_empty = |partition| {
+            let slot = self.by_name.get(partition);
+            let cursor = slot.and_then(|&slot| self.cursors[slot as usize].as_ref());
+            cursor.is_some_and(|cursor| cursor.sessionless_round == source.rounds)
+        };
+        let waits = asked.keys().all(was_empty);
+        let (max_wait_ms, min_bytes) = match waits {
+            true => (MOVED_WAIT_MS.min(self.settings.max_wait_ms), self.settings.min_bytes),
+            false => (0, 0),
+        };
         let Some(reservation) = self.reserve(broker, asked.len()) else { return Ok(None) };
         let request = FetchRequestRef {
-            max_wait_ms: 0,
-            min_bytes: 0,
+            max_wait_ms,
+            min_bytes,
             session_id: 0,
             session_epoch: NO_SESSION,
             ..self.settings.request(reservation.bytes())
@@ -113,6 +134,7 @@ impl Fetcher {
             }
         }
         source.sessionless.in_flight = true;
+        source.sessionless.waits += u32::from(waits);
         source.sessionless.asked = asked;
         self.counts.requests += 1;
         self.counts.sessionless += 1;
@@ -134,7 +156,9 @@ impl Fetcher {
                 let cursor = fetcher.cursors[slot as usize].as_ref()?;
                 asked.get(&cursor.partition).copied()
             };
-            self.accept_partitions(response, (body, version), asked, now_ms, &mut accepted);
+            self.accept_partitions(broker, response, (body, version), asked, now_ms, &mut accepted);
+        } else {
+            self.wait_for_session(&asked);
         }
         self.go_on(broker, &asked);
         Ok(accepted)
@@ -148,7 +172,18 @@ impl Fetcher {
             // came about nobody insists before the session's next answer.
             source.sessionless.woken = asked.is_empty();
         }
+        self.wait_for_session(&asked);
         self.go_on(broker, &asked);
+    }
+
+    /// What could not be asked for is left to the session.
+    fn wait_for_session(&mut self, asked: &ByPartition<RequestedPartition>) {
+        for partition in asked.keys() {
+            let slot = self.by_name.get(partition);
+            if let Some(cursor) = slot.and_then(|&slot| self.cursors[slot as usize].as_mut()) {
+                cursor.is_moved = false;
+            }
+        }
     }
 
     fn end_sessionless(&mut self, broker: i32) -> ByPartition<RequestedPartition> {
@@ -188,7 +223,8 @@ fn is_worthwhile(cursor: &Cursor, source: &Source) -> bool {
             told.offset == cursor.fetch_at.offset && told.topic_id == cursor.topic_id
         })
     };
-    cursor.sessionless_round != source.rounds
-        && (cursor.is_stale || cursor.high_watermark > cursor.fetch_at.offset)
-        && !is_asked()
+    let is_new = cursor.sessionless_round != source.rounds
+        && (cursor.is_stale || cursor.high_watermark > cursor.fetch_at.offset);
+    let waits = cursor.is_moved && source.sessionless.waits < MOVED_WAITS_MAX;
+    (is_new || waits) && !is_asked()
 }

@@ -93,6 +93,13 @@ impl Sender {
         }
     }
 
+    /// There is a connection to a broker.
+    pub fn connected(&mut self, broker: i32) {
+        if let Some(broker_queue) = self.broker_queues.get_mut(&broker) {
+            broker_queue.is_lost = false;
+        }
+    }
+
     /// The connection to a broker is gone, or never came about.
     /// `cause` says why.
     pub fn disconnected(&mut self, broker: i32, cause: Arc<str>, now_ms: u64) {
@@ -100,6 +107,7 @@ impl Sender {
         self.lookup = true;
         let Some(broker_queue) = self.broker_queues.get_mut(&broker) else { return };
         broker_queue.cause = Some(cause);
+        broker_queue.is_lost = true;
         for (slot, key) in std::mem::take(&mut broker_queue.requests).into_iter().flatten() {
             if let Some(batch) = self.partitions[slot as usize].landed(key) {
                 self.retry(slot, batch, ErrorCode::NETWORK_EXCEPTION, now_ms);
@@ -117,7 +125,11 @@ impl Sender {
         accepted: &mut Accepted,
     ) {
         let Some(batch) = self.partitions[slot as usize].landed(key) else { return };
-        let mut is_moved = false;
+        let leader =
+            Leader { id: data.current_leader.leader_id, epoch: data.current_leader.leader_epoch };
+        let known = self.partitions[slot as usize].leader;
+        // One with an older epoch says of a broker only that it is behind.
+        let is_news = leader.id >= 0 && known.is_none_or(|known| known.epoch < leader.epoch);
         match data.error_code {
             ErrorCode::NONE => {
                 self.acknowledge(slot, batch, data.base_offset, data.log_append_time_ms);
@@ -143,10 +155,10 @@ impl Sender {
                     self.partitions[slot as usize].retry_at_ms = retry_at_ms;
                 }
             }
-            code if code.is_retriable() => {
-                is_moved = concerns_leader(code);
-                self.retry(slot, batch, code, now_ms);
+            code if concerns_leader(code) => {
+                self.refused_as_leader(slot, batch, (code, leader), is_news, now_ms);
             }
+            code if code.is_retriable() => self.retry(slot, batch, code, now_ms),
             code if self.settings.is_idempotent && concerns_producer(code) => {
                 let message = data.error_message.map(Arc::from);
                 let kind = ProduceErrorKind::Fatal { code, message };
@@ -164,25 +176,57 @@ impl Sender {
                 self.abandon(slot, batch, kind, records);
             }
         }
-        let leader =
-            Leader { id: data.current_leader.leader_id, epoch: data.current_leader.leader_epoch };
-        let known = self.partitions[slot as usize].leader;
-        if leader.id >= 0 && known.is_none_or(|known| known.epoch < leader.epoch) {
+        if is_news {
             let name = (*self.partitions[slot as usize].name).clone();
             accepted.leaders.push((name, leader));
             self.set_leader(slot, Some(leader), now_ms);
         }
-        let partition = &self.partitions[slot as usize];
-        // Whoever knows of another leader, by this answer or another, need not ask (KIP-951).
-        if is_moved && partition.leader.is_none_or(|leader| leader.id == partition.sent_to) {
-            self.wants_metadata = true;
-            self.lookup = true;
-        }
         self.reschedule(slot, now_ms);
     }
 
-    fn acknowledge(&mut self, slot: Slot, batch: Batch, base_offset: i64, append_time: i64) {
+    /// A broker says that it does not lead the partition, but the one it names, if any; with `is_news` that is not known
+    /// yet.
+    fn refused_as_leader(
+        &mut self,
+        slot: Slot,
+        mut batch: Batch,
+        (code, named): (ErrorCode, Leader),
+        is_news: bool,
+        now_ms: u64,
+    ) {
         let partition = &mut self.partitions[slot as usize];
+        let is_leader = partition.leader.is_none_or(|leader| leader.id == partition.sent_to);
+        if is_news || !is_leader {
+            // Whoever knows of another leader, by this answer or another, need not ask (KIP-951).
+            batch.redirects += 1;
+            return self.retry(slot, batch, code, now_ms);
+        }
+        let waits_until = Some(partition.retry_at_ms).filter(|at| *at > now_ms);
+        // What was in flight beside the one that was refused first says nothing more.
+        let retry_at_ms = waits_until
+            .filter(|_| !partition.leadership.is_confirmed())
+            .or_else(|| partition.leadership.refuse(code, named).map(|pause_ms| now_ms + pause_ms));
+        if retry_at_ms.is_some() {
+            batch.redirects += 1;
+        } else {
+            self.wants_metadata = true;
+            self.lookup = true;
+        }
+        self.retry(slot, batch, code, now_ms);
+        if let Some(retry_at_ms) = retry_at_ms {
+            self.partitions[slot as usize].retry_at_ms = retry_at_ms;
+        }
+    }
+
+    fn acknowledge(&mut self, slot: Slot, batch: Batch, base_offset: i64, append_time: i64) {
+        if !std::mem::replace(&mut self.partitions[slot as usize].is_used, true) {
+            self.note_used();
+        }
+        let partition = &mut self.partitions[slot as usize];
+        // What an earlier leader had in hand says nothing of this one.
+        if partition.leader.is_some_and(|leader| leader.id == partition.sent_to) {
+            partition.leadership.confirm();
+        }
         let sequencing = &mut partition.sequencing;
         let is_current = match (batch.sequence, sequencing.next) {
             (Some(of), Some(next)) => (of.producer_id, of.epoch) == (next.producer_id, next.epoch),
@@ -205,13 +249,15 @@ impl Sender {
     /// Sends a batch again later, or gives it up when it was tried for too long.
     fn retry(&mut self, slot: Slot, mut batch: Batch, code: ErrorCode, now_ms: u64) {
         batch.last_error = Some(code);
-        let is_over = batch.attempts > self.settings.retries || batch.outcome.is_settled();
+        // Who was sent on was not refused for good.
+        let counted = batch.attempts.saturating_sub(batch.redirects);
+        let is_over = counted > self.settings.retries || batch.outcome.is_settled();
         if is_over {
             let cause = self.cause_of(slot);
             let kind = expired(&batch, cause, now_ms);
             return self.abandon(slot, batch, kind, Vec::new());
         }
-        let pause_ms = self.backoff_ms(batch.attempts);
+        let pause_ms = self.backoff_ms(counted);
         let partition = &mut self.partitions[slot as usize];
         // Another leader has not refused yet: it is asked at once (KIP-951).
         if partition.leader.is_none_or(|leader| leader.id == partition.sent_to) {

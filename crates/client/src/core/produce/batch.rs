@@ -155,6 +155,8 @@ pub(super) struct Batch {
     pub created_ms: u64,
     /// How often it was sent.
     pub attempts: u32,
+    /// Those of them that were refused because another broker led, or was about to: they do not count as `retries`.
+    pub redirects: u32,
     pub sequence: Option<Sequence>,
     /// What a broker said of it last.
     pub last_error: Option<ErrorCode>,
@@ -192,6 +194,7 @@ impl Batch {
             count: 0,
             created_ms: begin.now_ms,
             attempts: 0,
+            redirects: 0,
             sequence: None,
             last_error: None,
             is_closed: false,
@@ -353,6 +356,7 @@ impl Batch {
             half.fit();
             half.is_closed = true;
             half.attempts = self.attempts;
+            half.redirects = self.redirects;
             half.last_error = self.last_error;
             half.sequence = self.sequence.map(|sequence| Sequence {
                 base: batch::add_sequence(sequence.base, from as i32),

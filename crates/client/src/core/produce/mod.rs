@@ -184,6 +184,8 @@ pub struct Sender {
     lookup: bool,
     wants_metadata: bool,
     wants_producer_id: bool,
+    /// See [`Self::take_uses_changed`].
+    uses_changed: bool,
     /// Nobody calls [`Self::expire`] until `lookup`.
     is_unwatched: bool,
     counts: ProduceCounts,
@@ -212,6 +214,7 @@ impl Sender {
             lookup: false,
             wants_metadata: false,
             wants_producer_id: false,
+            uses_changed: false,
             is_unwatched: true,
             cause: None,
             counts: ProduceCounts::default(),

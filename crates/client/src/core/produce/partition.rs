@@ -7,6 +7,7 @@ use thalweg_records::batch::add_sequence;
 
 use super::batch::{Batch, BatchKey, Sequence};
 use super::schedule::Place;
+use crate::core::leadership::Leadership;
 use crate::core::metadata::Leader;
 use crate::core::partition::TopicPartition;
 
@@ -17,6 +18,9 @@ pub(super) struct Partition {
     /// Where its topic stands in the table of topics.
     pub topic: usize,
     pub leader: Option<Leader>,
+    pub leadership: Leadership,
+    /// Something of it was acknowledged.
+    pub is_used: bool,
     /// What is to be sent, in order: first what has to be sent again. Records go to the last.
     pub queue: VecDeque<Batch>,
     /// What was sent to `sent_to` and not answered, in order.

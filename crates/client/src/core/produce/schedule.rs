@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::batch::BatchKey;
 use super::partition::{Rules, Turn};
 use super::{Sender, Slot};
+use crate::core::metadata::{Leader, Metadata};
 
 /// Where a partition stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +36,8 @@ pub(super) struct BrokerQueue {
     pub sleeps_until_ms: u64,
     /// Why the last connection ended, while no other has brought an answer.
     pub cause: Option<Arc<str>>,
+    /// The last connection was lost, and there is no other yet.
+    pub is_lost: bool,
 }
 
 impl Sender {
@@ -113,6 +116,17 @@ impl Sender {
         self.partitions.iter().any(|known| known.leader.is_none() && !known.queue.is_empty())
     }
 
+    /// Whether something waits of which nobody is known to lead the partition, although it is there, or whose leader's connection was lost and has not come back.
+    pub fn seeks_leader(&self, metadata: &Metadata) -> bool {
+        let is_lost = |leader: Leader| {
+            self.broker_queues.get(&leader.id).is_some_and(|broker| broker.is_lost)
+        };
+        self.partitions
+            .iter()
+            .filter(|known| !known.queue.is_empty())
+            .any(|known| known.leader.map_or_else(|| metadata.has(&known.name), is_lost))
+    }
+
     /// Makes those ready whose time has come.
     pub(super) fn wake_due(&mut self, broker: i32, now_ms: u64) {
         loop {
@@ -188,6 +202,7 @@ impl Default for BrokerQueue {
             // Nobody is there yet: the first wake-up makes somebody.
             sleeps_until_ms: u64::MAX,
             cause: None,
+            is_lost: false,
         }
     }
 }

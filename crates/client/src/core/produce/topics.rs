@@ -12,6 +12,7 @@ use super::partition::{Partition, Sequencing};
 use super::partitioner::{Load, Sticky};
 use super::schedule::Place;
 use super::{Sender, Slot};
+use crate::core::leadership::Leadership;
 use crate::core::metadata::{self, Leader, Metadata};
 use crate::core::partition::TopicPartition;
 
@@ -104,6 +105,8 @@ impl Sender {
             }
         }
         self.cause = None;
+        // Replicas may have moved.
+        self.uses_changed = true;
         // What is gone and has nothing to be sent is looked up again by the next record for it.
         self.forget_topics(|topic| !metadata.topics.contains_key(&*topic.name));
         for at in 0..self.topics.len() {
@@ -167,6 +170,7 @@ impl Sender {
         for &slot in &slots {
             let partition = &mut self.partitions[slot as usize];
             partition.leader = None;
+            partition.is_used = false;
             // Should it come back, its sequences begin anew, and its log may remember the old ones:
             // whatever partition begins from now on does so under an epoch that no log has seen.
             if let Some(used) = std::mem::take(&mut partition.sequencing).next
@@ -240,6 +244,8 @@ impl Sender {
             name: Arc::new(TopicPartition::new(Arc::clone(&topic.name), index)),
             topic: at,
             leader: None,
+            leadership: Leadership::default(),
+            is_used: false,
             queue: VecDeque::new(),
             in_flight: VecDeque::new(),
             sent_to: -1,
@@ -265,7 +271,28 @@ impl Sender {
             partition.retry_at_ms = 0;
         }
         partition.leader = leader;
+        partition.leadership = Leadership::default();
+        if partition.is_used {
+            self.note_used();
+        }
         self.reschedule(slot, now_ms);
+    }
+
+    /// Which partitions are in use, or who leads them, has changed.
+    pub(super) fn note_used(&mut self) {
+        self.uses_changed = true;
+        self.lookup = true;
+    }
+
+    /// Takes whether [`Self::in_use`] may have changed.
+    pub fn take_uses_changed(&mut self) -> bool {
+        std::mem::take(&mut self.uses_changed)
+    }
+
+    /// The partitions of which something was acknowledged, and who leads them.
+    pub fn in_use(&self) -> impl Iterator<Item = (&TopicPartition, Option<Leader>)> {
+        let used = self.partitions.iter().filter(|partition| partition.is_used);
+        used.map(|partition| (&*partition.name, partition.leader))
     }
 
     /// Chooses the next partition for records without keys.

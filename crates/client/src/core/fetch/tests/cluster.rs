@@ -124,12 +124,7 @@ impl Cluster {
 
     /// What `broker` answers to a request frame.
     pub(super) fn answer(&mut self, broker: i32, frame: &[u8]) -> Bytes {
-        let mut r = Reader::new(&frame[12..]);
-        // The rest of the header: client id and tags.
-        r.nullable_str(false).unwrap();
-        r.tags(None, |_, _| Ok(false)).unwrap();
-        let request = FetchRequest::decode(&mut r, VERSION).unwrap();
-        assert_eq!(r.remaining(), 0);
+        let request = read_request(frame);
         let is_loose = request.session_epoch == -1;
         let id = if is_loose {
             0
@@ -253,6 +248,17 @@ impl Cluster {
             ..FetchResponse::default()
         })
     }
+}
+
+/// A request's frame.
+pub(super) fn read_request(frame: &[u8]) -> FetchRequest {
+    let mut r = Reader::new(&frame[12..]);
+    // The rest of the header: client id and tags.
+    r.nullable_str(false).unwrap();
+    r.tags(None, |_, _| Ok(false)).unwrap();
+    let request = FetchRequest::decode(&mut r, VERSION).unwrap();
+    assert_eq!(r.remaining(), 0);
+    request
 }
 
 pub(super) fn encode(response: &FetchResponse) -> Bytes {

@@ -143,12 +143,96 @@ fn what_is_corrupt_at_one_leader_is_asked_of_the_next() {
     }
 }
 
-#[test]
-fn without_a_hint_it_waits_and_asks_for_metadata() {
+/// One partition, of which broker 1 has shown that it leads it.
+fn led() -> (Fetcher, Cluster) {
     let mut cluster = Cluster::with(1, 1);
+    cluster.logs.get_mut(&0).unwrap().append(&["a"], BatchOptions::default(), Compression::None);
     let mut fetcher = fetcher(FetchSettings::default(), 1 << 20);
     fetcher.add(tp(0), Some(Position::at(0)));
     fetcher.update_leaders(&cluster.metadata());
+    pump(&mut fetcher, &mut cluster, 0);
+    assert_eq!(take(&mut fetcher, 9).len(), 1);
+    (fetcher, cluster)
+}
+
+#[test]
+fn a_new_leader_that_has_not_heard_of_it_is_asked_again_before_metadata_is() {
+    let (mut fetcher, mut cluster) = led();
+    let mut metadata = cluster.metadata();
+    let leader = Leader { id: 1, epoch: 1 };
+    assert!(metadata.hint_leader("t", 0, leader));
+    fetcher.update_leaders(&metadata);
+    // Broker 1 says what was so before; what it says later is the same again, or that it leads.
+    cluster.logs.get_mut(&0).unwrap().leader = 2;
+    let mut now = 0;
+    for pause in [2, 4, 8, 16].into_iter().chain([20; 26]) {
+        let accepted = refused(&mut fetcher, &mut cluster, now);
+        assert!(!accepted.needs_metadata && accepted.leaders.is_empty());
+        assert_eq!(fetcher.next_retry(), Some(now + pause));
+        now += pause;
+    }
+    assert!(refused(&mut fetcher, &mut cluster, now).needs_metadata, "it is not to be waited for");
+    let again = fetcher.next_retry().unwrap();
+    assert!((80..=120).contains(&(again - now)), "a first pause of {}", again - now);
+    let log = cluster.logs.get_mut(&0).unwrap();
+    (log.leader, log.epoch) = (1, 1);
+    log.append(&["b"], BatchOptions::default(), Compression::None);
+    pump(&mut fetcher, &mut cluster, again);
+    assert_eq!(take(&mut fetcher, 9), owned(&[(0, 1, "b")]));
+    // From now on it is known to lead, and hears first when it does not.
+    cluster.logs.get_mut(&0).unwrap().leader = -1;
+    assert!(refused(&mut fetcher, &mut cluster, again).needs_metadata);
+}
+
+#[test]
+fn a_lost_connection_is_replaced_before_partitions_are_left_alone() {
+    let (mut fetcher, mut cluster) = led();
+    let is_lost = |fetcher: &Fetcher| fetcher.without_reachable_leader().next().is_some();
+    let mut frame = Writer::new();
+    drop(fetcher.plan(1, 0, VERSION, "test", &mut frame).unwrap().unwrap());
+    assert!(!is_lost(&fetcher));
+    fetcher.reconnecting(1);
+    fetcher.settle(0);
+    assert!(is_lost(&fetcher) && fetcher.next_retry().is_none());
+    fetcher.connected(1);
+    assert!(!is_lost(&fetcher));
+    let log = cluster.logs.get_mut(&0).unwrap();
+    log.append(&["b"], BatchOptions::default(), Compression::None);
+    assert_eq!(pump(&mut fetcher, &mut cluster, 0), 1);
+    assert_eq!(take(&mut fetcher, 9), owned(&[(0, 1, "b")]));
+    fetcher.disconnected(1, 0);
+    fetcher.settle(0);
+    assert!(is_lost(&fetcher) && fetcher.next_retry().is_some());
+    // Another leader has not been lost.
+    let log = cluster.logs.get_mut(&0).unwrap();
+    (log.leader, log.epoch) = (2, 1);
+    fetcher.update_leaders(&cluster.metadata());
+    assert!(!is_lost(&fetcher));
+}
+
+#[test]
+fn partitions_are_in_use_once_they_were_answered() {
+    let (mut fetcher, mut cluster) = led();
+    let used =
+        |fetcher: &Fetcher| fetcher.in_use().map(|(_, leader)| leader.unwrap()).collect::<Vec<_>>();
+    assert!(fetcher.take_uses_changed());
+    assert_eq!(used(&fetcher), [Leader { id: 1, epoch: 0 }]);
+    fetcher.add(tp(1), Some(Position::at(0)));
+    assert_eq!(used(&fetcher).len(), 1);
+    let log = cluster.logs.get_mut(&0).unwrap();
+    (log.leader, log.epoch) = (2, 1);
+    assert!(!fetcher.take_uses_changed());
+    let accepted = refused(&mut fetcher, &mut cluster, 0);
+    assert!(accepted.uses_changed && fetcher.take_uses_changed());
+    assert_eq!(used(&fetcher), [Leader { id: 2, epoch: 1 }]);
+    fetcher.remove(&tp(0));
+    assert!(fetcher.take_uses_changed());
+    assert_eq!(used(&fetcher), []);
+}
+
+#[test]
+fn without_a_hint_it_waits_and_asks_for_metadata() {
+    let (mut fetcher, mut cluster) = led();
     let log = cluster.logs.get_mut(&0).unwrap();
     (log.leader, log.epoch) = (-1, 0);
     assert!(refused(&mut fetcher, &mut cluster, 0).needs_metadata);
@@ -171,9 +255,13 @@ fn a_partition_that_is_refused_again_and_again_is_asked_for_less_and_less() {
     let mut firsts = Vec::new();
     for seed in 0..20 {
         let mut cluster = Cluster::with(1, 1);
+        let log = cluster.logs.get_mut(&0).unwrap();
+        log.append(&["a"], BatchOptions::default(), Compression::None);
         let mut fetcher = fetcher(FetchSettings { seed, ..Default::default() }, 1 << 20);
         fetcher.add(tp(0), Some(Position::at(0)));
         fetcher.update_leaders(&cluster.metadata());
+        pump(&mut fetcher, &mut cluster, 0);
+        assert_eq!(take(&mut fetcher, 9).len(), 1);
         let mut now = 0;
         let mut pauses = |fetcher: &mut Fetcher, cluster: &mut Cluster| {
             let log = cluster.logs.get_mut(&0).unwrap();
@@ -203,6 +291,53 @@ fn a_partition_that_is_refused_again_and_again_is_asked_for_less_and_less() {
         }
     }
     assert!(firsts.iter().any(|pause| *pause != firsts[0]), "all are {}", firsts[0]);
+}
+
+#[test]
+fn what_moves_to_a_broker_that_holds_a_request_back_does_not_wait_for_that() {
+    let mut cluster = Cluster::with(2, 2);
+    for log in cluster.logs.values_mut() {
+        log.append(&["a"], BatchOptions::default(), Compression::None);
+    }
+    let mut fetcher = fetcher(FetchSettings::default(), 1 << 20);
+    for index in [0, 1] {
+        fetcher.add(tp(index), Some(Position::at(0)));
+    }
+    fetcher.update_leaders(&cluster.metadata());
+    pump(&mut fetcher, &mut cluster, 0);
+    assert_eq!(take(&mut fetcher, 9).len(), 2);
+    // Broker 2 has nothing new, and holds this back.
+    let mut held = Writer::new();
+    let _held = fetcher.plan(2, 0, VERSION, "test", &mut held).unwrap().unwrap();
+    let log = cluster.logs.get_mut(&0).unwrap();
+    (log.leader, log.epoch) = (2, 1);
+    assert_eq!(refused(&mut fetcher, &mut cluster, 0).leaders.len(), 1);
+    assert_eq!(fetcher.take_late(), [2]);
+    let ask = |fetcher: &mut Fetcher, cluster: &mut Cluster| {
+        let mut frame = Writer::new();
+        let planned = fetcher.plan_sessionless(2, 0, VERSION, "test", &mut frame).unwrap()?;
+        let request = read_request(&frame.to_vec());
+        let body = cluster.answer(2, &frame.to_vec());
+        fetcher.accept_sessionless(2, &body, VERSION, 0).unwrap();
+        drop(planned);
+        Some(request.max_wait_ms)
+    };
+    assert_eq!(ask(&mut fetcher, &mut cluster), Some(0), "something may be there");
+    assert_eq!(ask(&mut fetcher, &mut cluster), Some(20), "nothing was");
+    let log = cluster.logs.get_mut(&0).unwrap();
+    log.append(&["b"], BatchOptions::default(), Compression::None);
+    assert_eq!(ask(&mut fetcher, &mut cluster), Some(20));
+    assert_eq!(take(&mut fetcher, 9), owned(&[(0, 1, "b")]));
+    let body = cluster.answer(2, &held.to_vec());
+    fetcher.accept(2, &body, VERSION, 0).unwrap();
+    // From now on it is one of those that the session asks for.
+    assert_eq!(ask(&mut fetcher, &mut cluster), None);
+    let log = cluster.logs.get_mut(&0).unwrap();
+    log.append(&["c"], BatchOptions::default(), Compression::None);
+    pump(&mut fetcher, &mut cluster, 0);
+    assert_eq!(take(&mut fetcher, 9), owned(&[(0, 2, "c")]));
+    drop(fetcher.plan(2, 0, VERSION, "test", &mut Writer::new()).unwrap().unwrap());
+    assert_eq!(ask(&mut fetcher, &mut cluster), None);
 }
 
 #[test]

@@ -7,7 +7,8 @@ use thalweg_records::{BatchView, Compression};
 use thalweg_wire::ErrorCode;
 
 use super::*;
-use crate::core::metadata::Leader;
+use crate::core::Metadata;
+use crate::core::metadata::{self, Leader};
 use cluster::*;
 
 fn fine(_: &BatchView<'_>) -> Fate {
@@ -138,7 +139,9 @@ fn a_new_leader_gets_all_that_was_on_its_way_to_the_old_one() {
 fn without_a_hint_it_waits_and_asks_for_metadata() {
     let mut sim = sim(ProduceSettings { linger_ms: 0, ..ProduceSettings::default() });
     sim.knows_hints = false;
-    let mut ticket = sim.send(Some(0), b"a").unwrap();
+    sim.send(Some(0), b"a").unwrap();
+    sim.settle(100);
+    let mut ticket = sim.send(Some(0), b"b").unwrap();
     assert!(sim.turn(1));
     let log = sim.logs.get_mut(&0).unwrap();
     (log.leader, log.epoch) = (2, 1);
@@ -150,7 +153,105 @@ fn without_a_hint_it_waits_and_asks_for_metadata() {
     assert!(sim.turn(2), "what is known now was not tried yet");
     sim.process(2, &mut fine);
     sim.deliver(2);
-    assert_eq!(acknowledged(&mut ticket), (0, 0));
+    assert_eq!(acknowledged(&mut ticket), (0, 1));
+}
+
+#[test]
+fn a_new_leader_that_has_not_heard_of_it_is_asked_again_before_metadata_is() {
+    // What a move costs does not count as a retry.
+    let settings = ProduceSettings { linger_ms: 0, retries: 1, ..ProduceSettings::default() };
+    let mut sim = sim(settings);
+    sim.send(Some(0), b"a").unwrap();
+    sim.settle(100);
+    let mut ticket = sim.send(Some(0), b"b").unwrap();
+    assert!(sim.turn(1));
+    let log = sim.logs.get_mut(&0).unwrap();
+    (log.leader, log.epoch) = (2, 1);
+    sim.process(1, &mut fine);
+    assert_eq!(sim.deliver(1).unwrap().leaders.len(), 1);
+    let refuse = &mut |_: &BatchView<'_>| Fate::Refused(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    for pause in [0, 2, 4, 8, 16, 20, 20, 20] {
+        for _ in 0..pause {
+            assert!(!sim.turn(2), "a pause of {pause} ms");
+            sim.now += 1;
+        }
+        assert!(sim.turn(2), "after {pause} ms");
+        assert!(!sim.sender.take_wants_metadata());
+        sim.process(2, refuse);
+        sim.deliver(2);
+    }
+    assert!(sim.sender.take_wants_metadata(), "it is not to be waited for");
+    assert!(!sim.turn(2) && !sim.turn(1));
+    sim.now += 120;
+    assert!(sim.turn(2));
+    sim.process(2, &mut fine);
+    sim.deliver(2);
+    assert_eq!(acknowledged(&mut ticket), (0, 1));
+    // From now on it is known to lead, and hears first when it does not.
+    let ticket = &mut sim.send(Some(0), b"c").unwrap();
+    assert!(sim.turn(2));
+    sim.process(2, refuse);
+    sim.deliver(2);
+    assert!(sim.sender.take_wants_metadata());
+    sim.settle(200);
+    assert_eq!(acknowledged(ticket), (0, 2));
+}
+
+#[test]
+fn a_leader_is_looked_for_while_something_waits_for_one_that_is_lost() {
+    let mut sim = sim(ProduceSettings { linger_ms: 0, ..ProduceSettings::default() });
+    let mut metadata = Metadata::default();
+    sim.send(Some(0), b"a").unwrap();
+    sim.settle(100);
+    sim.disconnect(1);
+    assert!(!sim.sender.seeks_leader(&metadata), "nothing waits");
+    let mut ticket = sim.send(Some(0), b"b").unwrap();
+    assert!(sim.sender.seeks_leader(&metadata));
+    sim.sender.connected(1);
+    assert!(!sim.sender.seeks_leader(&metadata), "it was the connection alone");
+    sim.disconnect(1);
+    let log = sim.logs.get_mut(&0).unwrap();
+    (log.leader, log.epoch) = (-1, 1);
+    sim.tell_metadata();
+    assert!(!sim.sender.seeks_leader(&metadata), "a partition that is gone has no leader");
+    let known = metadata::Partition { leader: None, replicas: vec![1], isr: vec![1] };
+    let topic = metadata::Topic { id: TOPIC_ID, internal: false, partitions: [(0, known)].into() };
+    metadata.topics.insert("t".into(), topic);
+    assert!(sim.sender.seeks_leader(&metadata));
+    let log = sim.logs.get_mut(&0).unwrap();
+    (log.leader, log.epoch) = (2, 2);
+    sim.tell_metadata();
+    assert!(!sim.sender.seeks_leader(&metadata));
+    sim.settle(100);
+    assert_eq!(acknowledged(&mut ticket), (0, 1));
+}
+
+#[test]
+fn partitions_are_in_use_once_something_was_acknowledged() {
+    let mut sim = sim(ProduceSettings { linger_ms: 0, ..ProduceSettings::default() });
+    let used = |sim: &Sim| sim.sender.in_use().map(|(_, leader)| leader.unwrap().id).collect();
+    let nobody: [i32; 0] = [];
+    sim.sender.take_uses_changed();
+    sim.send(Some(0), b"a").unwrap();
+    let before: Vec<i32> = used(&sim);
+    assert_eq!(before, nobody);
+    sim.settle(100);
+    assert!(sim.sender.take_uses_changed());
+    let after: Vec<i32> = used(&sim);
+    assert_eq!(after, [1]);
+    sim.send(Some(0), b"b").unwrap();
+    sim.settle(100);
+    assert!(!sim.sender.take_uses_changed(), "nothing new");
+    let log = sim.logs.get_mut(&0).unwrap();
+    (log.leader, log.epoch) = (2, 1);
+    sim.send(Some(0), b"c").unwrap();
+    sim.settle(100);
+    assert!(sim.sender.take_uses_changed());
+    let moved: Vec<i32> = used(&sim);
+    assert_eq!(moved, [2]);
+    sim.sender.update_metadata(&Metadata::default(), [], sim.now);
+    let forgotten: Vec<i32> = used(&sim);
+    assert_eq!(forgotten, nobody);
 }
 
 #[test]

@@ -1,0 +1,165 @@
+//! Leaders that move under load, from and to brokers of both makes.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use thalweg::{Delivery, Position};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::interval;
+
+use super::*;
+
+const JAVA: i32 = 1;
+const SECOND: i32 = 11;
+const MOVES: usize = 20;
+/// Records of a load that are acknowledged and read before anything is counted, and between two moves.
+const RECORDS: u64 = 200;
+
+/// A producer that writes numbers to `moves-0`, one a millisecond, each once.
+struct Load {
+    cluster: Cluster,
+    acknowledged: Arc<AtomicU64>,
+    is_over: watch::Sender<bool>,
+    /// Gives how many were sent, and the batches that had to be sent again.
+    task: JoinHandle<(u64, u64)>,
+}
+
+impl Load {
+    async fn begin(bootstrap: &str) -> Load {
+        let cluster = Cluster::connect(bootstrap, Options::default()).await.unwrap();
+        let config = ProducerConfig::default().with_linger(Duration::ZERO);
+        let producer = Producer::new(cluster.clone(), config).unwrap();
+        let acknowledged = Arc::new(AtomicU64::new(0));
+        let (is_over, over) = watch::channel(false);
+        let task = tokio::spawn(write(producer, Arc::clone(&acknowledged), over));
+        Load { cluster, acknowledged, is_over, task }
+    }
+
+    fn acknowledged(&self) -> u64 {
+        self.acknowledged.load(Ordering::SeqCst)
+    }
+}
+
+async fn write(
+    producer: Producer,
+    acknowledged: Arc<AtomicU64>,
+    over: watch::Receiver<bool>,
+) -> (u64, u64) {
+    let mut waiting: VecDeque<Delivery> = VecDeque::new();
+    let mut ticks = interval(Duration::from_millis(1));
+    let mut sent = 0u64;
+    let mut next_offset = 0;
+    while !*over.borrow() || !waiting.is_empty() {
+        tokio::select! {
+            _ = ticks.tick(), if !*over.borrow() => {
+                let value = sent.to_be_bytes();
+                let record = ProducerRecord::new("moves").with_partition(0).with_value(&value);
+                waiting.push_back(producer.send(record).await.unwrap());
+                sent += 1;
+            }
+            delivered = async { waiting.front_mut().unwrap().await }, if !waiting.is_empty() => {
+                assert_eq!(delivered.unwrap().offset, next_offset, "in order, and once");
+                next_offset += 1;
+                waiting.pop_front();
+                acknowledged.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    }
+    (sent, producer.counts().retries)
+}
+
+/// A consumer that reads them, and panics at one that is not the next.
+struct Reading {
+    cluster: Cluster,
+    read: Arc<AtomicU64>,
+    task: JoinHandle<()>,
+}
+
+impl Reading {
+    async fn begin(bootstrap: &str) -> Reading {
+        let cluster = Cluster::connect(bootstrap, Options::default()).await.unwrap();
+        let mut consumer = Consumer::new(cluster.clone(), ConsumerConfig::default()).unwrap();
+        consumer.assign([(TopicPartition::new("moves", 0), Some(Position::at(0)))]).unwrap();
+        let read = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&read);
+        let task = tokio::spawn(async move {
+            loop {
+                for record in &consumer.poll(500).await.unwrap() {
+                    let number = u64::from_be_bytes(record.value().unwrap().try_into().unwrap());
+                    assert_eq!(number, counted.fetch_add(1, Ordering::SeqCst));
+                }
+            }
+        });
+        Reading { cluster, read, task }
+    }
+
+    fn read(&self) -> u64 {
+        self.read.load(Ordering::SeqCst)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn moves_under_load_cost_no_metadata_request_and_no_record() {
+    let Some(builder) = Kafka::builder() else { return };
+    let kafka = builder
+        .feature("transaction.version", 0)
+        .feature("share.version", 0)
+        .feature("streams.version", 0)
+        .start();
+    let (data, second_data) = (Data::new(), Data::new());
+    let start = async |data: &Data, id: i32| {
+        joining(&kafka).data(&data.0).config("node.id", id).start().await
+    };
+    let (broker, second) = (start(&data, OWN).await, start(&second_data, SECOND).await);
+    let bootstrap = format!("{},{}", kafka.bootstrap(Kafka::INTERNAL), broker.bootstrap());
+    let admin = admin(&bootstrap).await;
+    let all = BTreeSet::from([JAVA, OWN, SECOND]);
+    eventually("three brokers", async || brokers(&admin).await == all).await;
+    let args = ["--create", "--topic", "moves", "--replica-assignment", "1:10:11"];
+    topic_tool(&bootstrap, &[&args[..], &["--config", "min.insync.replicas=2"]].concat());
+    eventually("all in sync", async || in_sync(&admin, "moves", all.len()).await).await;
+
+    let (load, reading) = (Load::begin(&bootstrap).await, Reading::begin(&bootstrap).await);
+    let goes_on = async |records: u64| {
+        let (sent, seen) = (load.acknowledged() + records, reading.read() + records);
+        let is_over = || load.task.is_finished() || reading.task.is_finished();
+        eventually("progress", async || {
+            is_over() || (load.acknowledged() >= sent && reading.read() >= seen)
+        })
+        .await;
+        assert!(!is_over(), "the producer or the consumer has given up");
+    };
+    goes_on(RECORDS).await;
+    let asked = || [load.cluster.metadata_requests(), reading.cluster.metadata_requests()];
+    let before = asked();
+    let moved = TopicPartition::new("moves", 0);
+    let turns = [OWN, SECOND, JAVA, SECOND, OWN, JAVA].into_iter().cycle();
+    for (at, next) in turns.take(MOVES).enumerate() {
+        let mut replicas = vec![next];
+        replicas.extend(all.iter().filter(|id| **id != next));
+        let target = [(moved.clone(), Some(replicas))];
+        let reassigned = admin.alter_partition_reassignments(target).await;
+        assert!(reassigned.values().all(Result::is_ok), "{reassigned:?}");
+        // A replica that has fallen behind is not elected.
+        eventually("all in sync", async || in_sync(&admin, "moves", all.len()).await).await;
+        let elected = admin.elect_leaders(Election::Preferred, Some(vec![moved.clone()])).await;
+        let elected = elected.unwrap();
+        assert!(elected.values().all(Result::is_ok), "move {at} to {next}: {elected:?}");
+        goes_on(RECORDS).await;
+    }
+    assert_eq!(asked(), before, "metadata requests of the producer and the consumer");
+
+    load.is_over.send(true).unwrap();
+    let (sent, retries) = load.task.await.unwrap();
+    assert!(
+        retries >= MOVES as u64,
+        "only {retries} batches were refused: the leader did not move"
+    );
+    eventually("the last record", async || reading.read() >= sent).await;
+    reading.task.abort();
+    assert_eq!(reading.read(), sent);
+    broker.shut_down().await;
+    second.shut_down().await;
+}
