@@ -218,7 +218,6 @@ impl Partition {
                 self.leads_no_more();
             }
             Applied::Leads { is_new_leader, high_watermark, .. } => {
-                self.is_in_sync_follower.store(false, Ordering::Release);
                 if is_new_leader {
                     self.led_since.store(assignment.leader_epoch, Ordering::Release);
                     // Of a leadership before, if another one may have been in between.
@@ -228,6 +227,7 @@ impl Partition {
                     self.is_alone.store(false, Ordering::Release);
                 }
                 self.led_epoch.store(assignment.leader_epoch, Ordering::Release);
+                self.is_in_sync_follower.store(false, Ordering::Release);
                 if high_watermark.is_some_and(|to| self.raise(to)) {
                     self.tell_listener();
                 }

@@ -88,6 +88,10 @@ impl Partition {
         if current > leader_epoch {
             return Err(ReadFailure::UnknownEpoch);
         }
+        // This broker is about to lead: who asks is early, not wrong.
+        if led.is_err() && leader_id == self.shared.node_id {
+            return Err(ReadFailure::UnknownEpoch);
+        }
         // Before the first metadata nothing is known of what is committed.
         match led.is_ok() || any_replica && leader_epoch >= 0 {
             true => Ok((leader_epoch, led.is_ok())),

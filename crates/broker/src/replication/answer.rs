@@ -81,6 +81,7 @@ fn take_one(
     let is_behind = matches!(
         told.error,
         ErrorCode::UNKNOWN_LEADER_EPOCH
+            | ErrorCode::NOT_LEADER_OR_FOLLOWER
             | ErrorCode::UNKNOWN_TOPIC_ID
             | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
     );
