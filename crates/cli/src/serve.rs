@@ -57,7 +57,10 @@ enum LogFormat {
 /// Runs a broker until it is told to stop.
 pub fn run(args: ServeArgs) -> ExitCode {
     let log_levels = log_to_stderr(&args);
-    let config = match configuration(&args) {
+    let config = configs(&args).and_then(|props| {
+        BrokerConfig::new(props, Mode::Embedded).map_err(|error| error.to_string())
+    });
+    let config = match config {
         Ok(config) => config,
         Err(message) => {
             eprintln!("thalweg serve: {message}");
@@ -189,25 +192,32 @@ fn announce(broker: &RunningBroker, metrics: Option<std::net::SocketAddr>) {
     let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
 }
 
-fn configuration(args: &ServeArgs) -> Result<BrokerConfig, String> {
-    let mut props = match &args.config {
+/// The configs of a file, and those that were given one by one, which go before them.
+pub fn properties_of(file: Option<&PathBuf>, set: &[String]) -> Result<Properties, String> {
+    let mut props = match file {
         Some(path) => {
             let bytes = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
             properties::parse(&bytes).map_err(|e| format!("{}: {e}", path.display()))?
         }
         None => Properties::new(),
     };
-    let mut set = Properties::new();
-    for pair in &args.set {
+    let mut given = Properties::new();
+    for pair in set {
         let (name, value) = pair
             .split_once('=')
             .ok_or_else(|| format!("--set {pair}: not of the form NAME=VALUE"))?;
-        let before = set.insert(name.trim().to_owned(), value.to_owned());
+        let before = given.insert(name.trim().to_owned(), value.to_owned());
         if before.is_some_and(|before| before != value) {
             return Err(format!("--set {name} is there twice, with different values"));
         }
     }
-    props.extend(set);
+    props.extend(given);
+    Ok(props)
+}
+
+/// The configs of the file and the options, with where to listen and to keep the data.
+fn configs(args: &ServeArgs) -> Result<Properties, String> {
+    let mut props = properties_of(args.config.as_ref(), &args.set)?;
     // What an option and a config both say would be ignored in one of them.
     let said_twice = |props: &Properties, option: &str, names: &[&str]| match names
         .iter()
@@ -231,7 +241,7 @@ fn configuration(args: &ServeArgs) -> Result<BrokerConfig, String> {
     if !props.contains_key("log.dirs") && !props.contains_key("log.dir") {
         props.insert("log.dirs".into(), DATA.into());
     }
-    BrokerConfig::new(props, Mode::Embedded).map_err(|error| error.to_string())
+    Ok(props)
 }
 
 /// Logs to stderr from now on; gives the levels, which clients may change.
