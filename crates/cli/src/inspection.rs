@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use thalweg::TopicPartition;
 use thalweg_broker::config::Properties;
-use thalweg_broker::inspect::{self, ClusterState, Inspection, Options, Severity};
+use thalweg_broker::inspect::{self, ClusterState, DirState, Inspection, Options, Severity};
 
 use crate::client::{Align, CliError, Out, Table, parse_duration};
 
@@ -35,6 +35,19 @@ pub struct InspectionArgs {
 /// How long the controllers may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
+impl InspectionArgs {
+    /// The first option that was given, if one was.
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--offline", self.offline),
+            ("--strict", self.strict),
+            ("--timeout", self.timeout.is_some()),
+            ("--json", self.json),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(option, _)| option)
+    }
+}
+
 /// Looks at what a start with this configuration would find, and shows it.
 pub fn run(props: Properties, args: &InspectionArgs, is_takeover: bool) -> ExitCode {
     let options =
@@ -47,7 +60,7 @@ pub fn run(props: Properties, args: &InspectionArgs, is_takeover: bool) -> ExitC
             return ExitCode::from(3);
         }
     };
-    match show(&inspection, args.json) {
+    match show(&inspection, args.json, is_takeover) {
         Ok(()) | Err(CliError::Closed) => ExitCode::from(code(&inspection, args.strict)),
         Err(error) => {
             eprintln!("error: {error}");
@@ -67,7 +80,7 @@ fn code(inspection: &Inspection, is_strict: bool) -> u8 {
     }
 }
 
-fn show(inspection: &Inspection, is_json: bool) -> Result<(), CliError> {
+fn show(inspection: &Inspection, is_json: bool, is_takeover: bool) -> Result<(), CliError> {
     let mut out = Out::new();
     if is_json {
         out.json(&value(inspection))?;
@@ -76,7 +89,12 @@ fn show(inspection: &Inspection, is_json: bool) -> Result<(), CliError> {
     for line in summary(inspection) {
         out.line(&line)?;
     }
-    if !inspection.findings.is_empty() {
+    if !is_takeover && inspection.node_id.is_some() {
+        for line in details(inspection) {
+            out.line(&line)?;
+        }
+    }
+    if !inspection.findings.is_empty() && inspection.node_id.is_some() {
         out.line("")?;
     }
     let mut table =
@@ -154,6 +172,60 @@ fn summary(inspection: &Inspection) -> Vec<String> {
     };
     let placed = placed.unwrap_or_default();
     vec![format!("{role}."), format!("{directories}; {partitions} partitions on the disk{placed}.")]
+}
+
+fn details(inspection: &Inspection) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut put = |name: &str, value: String| lines.push(format!("{name:<22}  {value}"));
+    if let Some(rack) = &inspection.rack {
+        put("broker.rack", rack.clone());
+    }
+    for listener in &inspection.listeners {
+        let address = format!("{}, advertised as {}", listener.listens, listener.advertised);
+        put("listener", format!("{} ({}): {address}", listener.name, listener.protocol));
+    }
+    for dir in &inspection.directories {
+        put("directory", dir_line(dir));
+    }
+    let epoch =
+        inspection.previous_broker_epoch.map_or("-1 (none is known)".into(), |it| it.to_string());
+    put("previous broker epoch", epoch);
+    let Some(cluster) = &inspection.cluster else { return lines };
+    if !cluster.controllers.is_empty() {
+        let each = cluster.controllers.iter().map(|(id, address)| {
+            let active = if cluster.active_controller == Some(*id) { " (active)" } else { "" };
+            format!("{id}@{address}{active}")
+        });
+        put("controllers", each.collect::<Vec<_>>().join(", "));
+    }
+    if !cluster.features.is_empty() {
+        let each = cluster.features.iter().map(|(name, level)| format!("{name}={level}"));
+        put("features", each.collect::<Vec<_>>().join(", "));
+    }
+    if let Some(registration) = &cluster.registration {
+        let state = if registration.is_fenced { "fenced" } else { "running" };
+        let endpoints = registration.endpoints.join(", ");
+        put("registered now", format!("epoch {}, {state}, at {endpoints}", registration.epoch));
+    }
+    lines
+}
+
+fn dir_line(dir: &DirState) -> String {
+    if !dir.exists {
+        return format!("{}: not there yet", dir.path.display());
+    }
+    let id = dir.id.map_or("none yet".into(), |id| id.to_string());
+    let mut line = format!("{}: id {id}, {} partitions", dir.path.display(), dir.partitions);
+    if dir.has_metadata_log {
+        line.push_str(", the metadata log");
+    }
+    match dir.used_by {
+        Some(0) => line.push_str(", in use"),
+        Some(process) => line.push_str(&format!(", in use by process {process}")),
+        None if dir.is_clean => line.push_str(", closed cleanly"),
+        None => {}
+    }
+    line
 }
 
 /// The plan of what has to move, as `thalweg cluster reassign` and kafka-reassign-partitions.sh take it.

@@ -13,6 +13,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::inspection::{self, InspectionArgs};
 use crate::log_levels::Levels;
 use crate::observe;
 
@@ -46,6 +47,12 @@ pub struct ServeArgs {
     /// What is logged: off, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log_level: tracing::level_filters::LevelFilter,
+    /// Show what the broker would join or found, and as what; change nothing, register nothing, and end. Exit codes:
+    /// 0 nothing is in the way; 1 the start would be refused; 3 not everything could be checked
+    #[arg(long, conflicts_with = "metrics")]
+    dry_run: bool,
+    #[command(flatten, next_help_heading = "With --dry-run")]
+    inspection: InspectionArgs,
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +63,13 @@ enum LogFormat {
 
 /// Runs a broker until it is told to stop.
 pub fn run(args: ServeArgs) -> ExitCode {
+    if args.dry_run {
+        return dry_run(&args);
+    }
+    if let Some(option) = args.inspection.given() {
+        eprintln!("thalweg serve: {option} is for --dry-run");
+        return ExitCode::from(2);
+    }
     let log_levels = log_to_stderr(&args);
     let config = configs(&args).and_then(|props| {
         BrokerConfig::new(props, Mode::Embedded).map_err(|error| error.to_string())
@@ -96,6 +110,20 @@ pub fn run(args: ServeArgs) -> ExitCode {
     // Work that is still under way on the blocking pool must not hold the process.
     runtime.shutdown_timeout(Duration::from_secs(1));
     code
+}
+
+/// Shows what a start would find. Nothing is logged: what is to be said is shown.
+fn dry_run(args: &ServeArgs) -> ExitCode {
+    match configs(args) {
+        Ok(props) => {
+            raise_descriptor_limit();
+            inspection::run(props, &args.inspection, false)
+        }
+        Err(message) => {
+            eprintln!("thalweg serve: {message}");
+            ExitCode::from(2)
+        }
+    }
 }
 
 async fn serve(args: ServeArgs, config: BrokerConfig, log_levels: Arc<dyn LogLevels>) -> ExitCode {

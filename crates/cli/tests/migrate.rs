@@ -1,4 +1,4 @@
-//! `thalweg migrate check` beside a broker of Apache Kafka.
+//! `thalweg migrate check` and `thalweg serve --dry-run`: beside a broker of Apache Kafka, and beside our own.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -113,6 +113,7 @@ fn a_broker_of_apache_kafka_is_looked_at_while_it_runs_and_when_it_has_stopped()
         .config("broker.heartbeat.interval.ms", 500)
         .config("min.insync.replicas", 1)
         .start();
+    let own = 3;
     let bootstrap = kafka.bootstrap(Kafka::INTERNAL);
     let tool = |class: &str, args: &[&str]| {
         let program = Program::class(class).args(["--bootstrap-server", &bootstrap]);
@@ -177,6 +178,24 @@ fn a_broker_of_apache_kafka_is_looked_at_while_it_runs_and_when_it_has_stopped()
     let epoch = &stopped["cluster"]["registration"]["broker_epoch"];
     assert_eq!(&stopped["previous_broker_epoch"], epoch);
 
+    // What it would be, if it was started.
+    let (code, dry) = inspected(&["serve", "--dry-run", "--config", &properties]);
+    assert_eq!((code, &dry["node_id"]), (0, &own.into()), "{dry:#}");
+    assert_eq!(dry["cluster"]["id"], stopped["cluster"]["id"]);
+    let (code, text, _) = run(&["serve", "--dry-run", "--config", &properties]);
+    assert_eq!(code, 0, "{text}");
+    for part in [
+        "Node 3 would join cluster",
+        "as a broker, cordoned.",
+        "1@127.0.0.1",
+        "(active)",
+        "closed cleanly",
+        "metadata.version=",
+        "2 replicas by the metadata",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+
     assert_eq!(listing(&dir), before, "files have changed");
     // And it is so.
     let mut serve = Command::new(THALWEG);
@@ -186,6 +205,8 @@ fn a_broker_of_apache_kafka_is_looked_at_while_it_runs_and_when_it_has_stopped()
     let mut line = String::new();
     BufReader::new(broker.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.starts_with("ready "), "{line}");
+    let (code, ours) = inspected(&["serve", "--dry-run", "--config", &properties]);
+    assert!(code == 1 && has(&ours, "refused", "in use by process"), "{ours:#}");
     kill_process(Pid::from_child(&broker), Signal::TERM).unwrap();
     assert!(broker.wait().unwrap().success());
     drop(limit);
@@ -239,6 +260,29 @@ fn a_file_that_no_broker_here_can_go_by_is_told_in_whole() {
     assert!(code == 2 && out.is_empty() && err.contains("/nowhere/server.properties"), "{err}");
     assert_eq!(run(&["migrate", "check"]).0, 2);
     assert_eq!(run(&["migrate", "check", "--config", &file, "--set", "nothing"]).0, 2);
+}
+
+#[test]
+fn a_new_node_is_told_that_it_would_found_a_cluster() {
+    let folder = Folder::new("new");
+    let data = folder.0.join("data").display().to_string();
+    let serve = ["serve", "--dry-run", "--listen", "127.0.0.1:0", "--data", &data];
+    let (code, found) = inspected(&serve);
+    assert_eq!((code, &found["is_new_cluster"]), (0, &true.into()), "{found:#}");
+    assert_eq!(found["roles"], serde_json::json!(["broker", "controller"]));
+    assert!(!Path::new(&data).exists());
+    let (code, text, _) = run(&serve);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.starts_with("Node 1 would found a cluster"), "{text}");
+    assert!(text.contains("127.0.0.1:0, advertised as 127.0.0.1:0"), "{text}");
+
+    // An address that somebody has is one that a start could not have either.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let (code, found) = inspected(&["serve", "--dry-run", "--listen", &address, "--data", &data]);
+    assert!(code == 1 && has(&found, "refused", &address), "{found:#}");
+    // What makes no sense without the other.
+    assert_eq!(run(&["serve", "--offline", "--data", &data]).0, 2);
 }
 
 #[test]
