@@ -213,14 +213,14 @@ fn what_cannot_be_is_said_with_an_exit_code() {
 struct Running(Child, Limited);
 
 impl Running {
-    /// Begins, and waits until the first record is there.
+    /// Begins, and waits until there are records of every partition, and most of them acknowledged.
     fn start(bootstrap: &str, command: &str, topic: &str, options: &[&str]) -> Running {
         let mut bench = Command::new(THALWEG);
         bench.args(["bench", command, "-b", bootstrap, "--json", "--topic", topic]);
         bench.args(options).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = bench.spawn().unwrap();
         let limited = Limited::new(&child);
-        ok(bootstrap, &["consume", topic, "-o", "beginning", "-c", "1"]);
+        ok(bootstrap, &["consume", topic, "-o", "beginning", "-c", "100"]);
         Running(child, limited)
     }
 

@@ -505,6 +505,7 @@ impl Sender<'_> {
 pub fn connection_error(error: &thalweg::Error) -> &'static str {
     match error {
         thalweg::Error::Closed { .. } => "CONNECTION_CLOSED",
+        thalweg::Error::Connect { .. } => "CANNOT_CONNECT",
         thalweg::Error::Io { .. } => "CONNECTION_FAILED",
         thalweg::Error::Frame { .. } => "BROKEN_FRAME",
         thalweg::Error::Timeout { .. } => "REQUEST_TIMEOUT",
