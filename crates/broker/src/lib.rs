@@ -17,6 +17,7 @@ mod exposition;
 mod fetch_session;
 mod group_settings;
 mod housekeeping;
+pub mod inspect;
 mod internal_topics;
 mod kraft;
 mod loggers;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use thalweg_log::{LoadStats, LogManager, ManagerConfig, OpenError, OpenReport};
+use thalweg_metadata::config::listeners::Endpoint;
 use thalweg_metadata::config::{BrokerConfig, ConfigError, Properties, TopicConfig};
 use thalweg_metadata::image::MetadataImage;
 use thalweg_records::Compression;
@@ -232,13 +233,13 @@ fn open_logs(
 }
 
 /// The log directories, and that of the metadata log.
-fn directories(config: &BrokerConfig) -> (Vec<PathBuf>, PathBuf) {
+pub(crate) fn directories(config: &BrokerConfig) -> (Vec<PathBuf>, PathBuf) {
     let dirs = config.log_dirs().iter().map(PathBuf::from).collect();
     (dirs, PathBuf::from(config.metadata_log_dir()))
 }
 
 /// How the metadata log is kept.
-fn metadata_log_config(config: &BrokerConfig) -> (thalweg_log::LogConfig, Retention) {
+pub(crate) fn metadata_log_config(config: &BrokerConfig) -> (thalweg_log::LogConfig, Retention) {
     let segment_bytes =
         config.internal_metadata_segment_bytes().unwrap_or(config.metadata_segment_bytes());
     let log = thalweg_log::LogConfig {
@@ -512,7 +513,7 @@ fn warn_of_open_transactions(logs: &LogManager) {
 }
 
 /// How the descriptors are shared between these directories and connections.
-fn shares(dirs: &[PathBuf], metadata_dir: &PathBuf) -> Result<Shares, StartError> {
+pub(crate) fn shares(dirs: &[PathBuf], metadata_dir: &PathBuf) -> Result<Shares, StartError> {
     let count = dirs.len() + usize::from(!dirs.contains(metadata_dir));
     let limit = crate::descriptors::limit();
     Shares::of(limit, count).map_err(|needed| {
@@ -525,7 +526,9 @@ fn shares(dirs: &[PathBuf], metadata_dir: &PathBuf) -> Result<Shares, StartError
 }
 
 /// The cluster that directories already belong to.
-fn existing_cluster_id<'a>(mut dirs: impl Iterator<Item = &'a PathBuf>) -> Option<String> {
+pub(crate) fn existing_cluster_id<'a>(
+    mut dirs: impl Iterator<Item = &'a PathBuf>,
+) -> Option<String> {
     dirs.find_map(|dir| {
         let bytes = std::fs::read(dir.join("meta.properties")).ok()?;
         Some(thalweg_log::MetaProperties::parse(&bytes).ok()?.cluster_id)
@@ -541,7 +544,7 @@ fn offsets_compression(config: &BrokerConfig) -> CompressionSpec {
 }
 
 /// Where the controller would be reached: nobody has to, but its address is in the voters' record.
-fn controller_listener(
+pub(crate) fn controller_listener(
     config: &BrokerConfig,
     listeners: &[Arc<Listener>],
 ) -> (String, String, u16) {
@@ -555,7 +558,7 @@ fn controller_listener(
     (name, host, 9093)
 }
 
-type Bound = Vec<(Arc<Listener>, BoundSocket)>;
+pub(crate) type Bound = Vec<(Arc<Listener>, BoundSocket)>;
 
 /// Listens, and accepts until the broker stops.
 fn accept_all(bound: Bound, broker: &Arc<Broker>) -> Result<Vec<JoinHandle<()>>, StartError> {
@@ -574,7 +577,7 @@ fn accept_all(bound: Bound, broker: &Arc<Broker>) -> Result<Vec<JoinHandle<()>>,
     Ok(tasks)
 }
 
-fn bind_all(config: &BrokerConfig) -> Result<Bound, StartError> {
+pub(crate) fn bind_all(config: &BrokerConfig) -> Result<Bound, StartError> {
     let buffer = |bytes: i32| u32::try_from(bytes).ok().filter(|bytes| *bytes > 0);
     let options = SocketOptions {
         send_buffer: buffer(config.socket_send_buffer_bytes()),
@@ -596,15 +599,7 @@ fn bind_all(config: &BrokerConfig) -> Result<Bound, StartError> {
             .ok_or_else(|| failed(std::io::ErrorKind::AddrNotAvailable.into()))?;
         let socket = listener::bind(address, options).map_err(failed)?;
         let local = socket.local_addr().map_err(failed)?;
-        let advertised =
-            config.advertised_listeners().iter().find(|a| a.listener == endpoint.listener);
-        let advertised_host = advertised
-            .and_then(|a| a.host.clone())
-            .or_else(|| endpoint.host.clone())
-            .unwrap_or_else(host_name);
-        // Port 0 lets the system choose; clients are told what it chose.
-        let advertised_port =
-            advertised.map(|a| a.port).filter(|port| *port != 0).unwrap_or(local.port());
+        let (advertised_host, advertised_port) = advertised(config, endpoint, local.port());
         bound.push((
             Arc::new(Listener {
                 name: endpoint.listener.clone(),
@@ -619,6 +614,17 @@ fn bind_all(config: &BrokerConfig) -> Result<Bound, StartError> {
         return Err(StartError::Other("listeners names no listener for clients".into()));
     }
     Ok(bound)
+}
+
+/// Where clients are told to come for a listener. Port 0 lets the system choose; clients are told what it chose.
+pub(crate) fn advertised(config: &BrokerConfig, endpoint: &Endpoint, chosen: u16) -> (String, u16) {
+    let advertised = config.advertised_listeners().iter().find(|a| a.listener == endpoint.listener);
+    let host = advertised
+        .and_then(|a| a.host.clone())
+        .or_else(|| endpoint.host.clone())
+        .unwrap_or_else(host_name);
+    let port = advertised.map(|a| a.port).filter(|port| *port != 0).unwrap_or(chosen);
+    (host, port)
 }
 
 fn host_name() -> String {

@@ -12,9 +12,13 @@ mod client;
 mod cluster;
 mod config;
 mod group;
+#[cfg(feature = "serve")]
+mod inspection;
 mod log;
 #[cfg(feature = "serve")]
 mod log_levels;
+#[cfg(feature = "serve")]
+mod migrate;
 #[cfg(feature = "serve")]
 mod observe;
 mod records;
@@ -40,6 +44,9 @@ enum Command {
     /// Run a broker.
     #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),
+    /// Look at a broker of Apache Kafka before Thalweg takes its place.
+    #[cfg(feature = "serve")]
+    Migrate(migrate::MigrateArgs),
     /// Write records: lines, files, JSON.
     Produce(Box<records::produce::ProduceArgs>),
     /// Read records: as they are, in any format, as JSON.
@@ -79,6 +86,8 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args),
+        #[cfg(feature = "serve")]
+        Command::Migrate(args) => migrate::run(args),
         Command::Produce(args) => records::produce::run(&args),
         Command::Consume(args) => records::consume::run(&args),
         Command::Topic(args) => topic::run(args),

@@ -13,6 +13,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::inspection::{self, InspectionArgs};
 use crate::log_levels::Levels;
 use crate::observe;
 
@@ -46,6 +47,12 @@ pub struct ServeArgs {
     /// What is logged: off, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log_level: tracing::level_filters::LevelFilter,
+    /// Show what the broker would join or found, and as what; change nothing, register nothing, and end. Exit codes:
+    /// 0 nothing is in the way; 1 the start would be refused; 3 not everything could be checked
+    #[arg(long, conflicts_with = "metrics")]
+    dry_run: bool,
+    #[command(flatten, next_help_heading = "With --dry-run")]
+    inspection: InspectionArgs,
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +63,18 @@ enum LogFormat {
 
 /// Runs a broker until it is told to stop.
 pub fn run(args: ServeArgs) -> ExitCode {
+    if args.dry_run {
+        return dry_run(&args);
+    }
+    if let Some(option) = args.inspection.given() {
+        eprintln!("thalweg serve: {option} is for --dry-run");
+        return ExitCode::from(2);
+    }
     let log_levels = log_to_stderr(&args);
-    let config = match configuration(&args) {
+    let config = configs(&args).and_then(|props| {
+        BrokerConfig::new(props, Mode::Embedded).map_err(|error| error.to_string())
+    });
+    let config = match config {
         Ok(config) => config,
         Err(message) => {
             eprintln!("thalweg serve: {message}");
@@ -93,6 +110,20 @@ pub fn run(args: ServeArgs) -> ExitCode {
     // Work that is still under way on the blocking pool must not hold the process.
     runtime.shutdown_timeout(Duration::from_secs(1));
     code
+}
+
+/// Shows what a start would find. Nothing is logged: what is to be said is shown.
+fn dry_run(args: &ServeArgs) -> ExitCode {
+    match configs(args) {
+        Ok(props) => {
+            raise_descriptor_limit();
+            inspection::run(props, &args.inspection, false)
+        }
+        Err(message) => {
+            eprintln!("thalweg serve: {message}");
+            ExitCode::from(2)
+        }
+    }
 }
 
 async fn serve(args: ServeArgs, config: BrokerConfig, log_levels: Arc<dyn LogLevels>) -> ExitCode {
@@ -189,25 +220,32 @@ fn announce(broker: &RunningBroker, metrics: Option<std::net::SocketAddr>) {
     let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
 }
 
-fn configuration(args: &ServeArgs) -> Result<BrokerConfig, String> {
-    let mut props = match &args.config {
+/// The configs of a file, and those that were given one by one, which go before them.
+pub fn properties_of(file: Option<&PathBuf>, set: &[String]) -> Result<Properties, String> {
+    let mut props = match file {
         Some(path) => {
             let bytes = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
             properties::parse(&bytes).map_err(|e| format!("{}: {e}", path.display()))?
         }
         None => Properties::new(),
     };
-    let mut set = Properties::new();
-    for pair in &args.set {
+    let mut given = Properties::new();
+    for pair in set {
         let (name, value) = pair
             .split_once('=')
             .ok_or_else(|| format!("--set {pair}: not of the form NAME=VALUE"))?;
-        let before = set.insert(name.trim().to_owned(), value.to_owned());
+        let before = given.insert(name.trim().to_owned(), value.to_owned());
         if before.is_some_and(|before| before != value) {
             return Err(format!("--set {name} is there twice, with different values"));
         }
     }
-    props.extend(set);
+    props.extend(given);
+    Ok(props)
+}
+
+/// The configs of the file and the options, with where to listen and to keep the data.
+fn configs(args: &ServeArgs) -> Result<Properties, String> {
+    let mut props = properties_of(args.config.as_ref(), &args.set)?;
     // What an option and a config both say would be ignored in one of them.
     let said_twice = |props: &Properties, option: &str, names: &[&str]| match names
         .iter()
@@ -231,7 +269,7 @@ fn configuration(args: &ServeArgs) -> Result<BrokerConfig, String> {
     if !props.contains_key("log.dirs") && !props.contains_key("log.dir") {
         props.insert("log.dirs".into(), DATA.into());
     }
-    BrokerConfig::new(props, Mode::Embedded).map_err(|error| error.to_string())
+    Ok(props)
 }
 
 /// Logs to stderr from now on; gives the levels, which clients may change.

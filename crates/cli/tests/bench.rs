@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
+use thalweg_testkit::kafka::Kafka;
 
 const THALWEG: &str = env!("CARGO_BIN_EXE_thalweg");
 
@@ -55,6 +56,12 @@ impl Drop for Floor {
     }
 }
 
+/// Of all brokers.
+fn sum(report: &Value, name: &str) -> u64 {
+    let brokers = report["by_broker"].as_object().unwrap().values();
+    brokers.map(|broker| broker[name].as_u64().unwrap()).sum()
+}
+
 #[test]
 fn what_was_produced_is_fetched() {
     let floor = Floor::start("fetched");
@@ -87,6 +94,11 @@ fn what_was_produced_is_fetched() {
         assert_eq!(produced["appended"], records);
         assert_eq!(produced["errors"], 0);
         assert_eq!(produced["latency_ms"]["count"], produced["requests"]);
+        let brokers = produced["by_broker"].as_object().unwrap();
+        assert_eq!(brokers.len(), 1, "{produced}");
+        for name in ["records", "bytes", "requests", "errors"] {
+            assert_eq!(sum(&produced, name), produced[name].as_u64().unwrap(), "{produced}");
+        }
         let wire = produced["wire_bytes"].as_u64().unwrap();
         assert_eq!(wire < records * 500 / 2, compression == "lz4", "{produced}");
         for connections in ["1", "3", "9"] {
@@ -96,6 +108,7 @@ fn what_was_produced_is_fetched() {
             );
             assert_eq!(fetched["records"], records, "{fetched}");
             assert_eq!(fetched["bytes"], records * 500, "{fetched}");
+            assert_eq!(sum(&fetched, "records"), records, "{fetched}");
         }
     }
 }
@@ -182,9 +195,111 @@ fn what_cannot_be_is_said_with_an_exit_code() {
     }
     let small = floor.bench("produce", &["--record-size", "7"]);
     assert_eq!(small.status.code(), Some(3), "{small:?}");
+    // Of several addresses one is enough.
+    let several = format!("127.0.0.1:1,{}", floor.address);
+    let mut bench = Command::new(THALWEG);
+    bench.args(["bench", "fetch", "--bootstrap", &several, "--topic", "t"]);
+    let several = limited::output(&mut bench);
+    let text = String::from_utf8_lossy(&several.stdout).into_owned();
+    assert!(several.status.success() && text.contains("\nbroker 1: "), "{several:?}");
     let mut nobody = Command::new(THALWEG);
     nobody.args(["bench", "produce", "--bootstrap", "127.0.0.1:1", "--records", "1"]);
     let nobody = limited::output(&mut nobody);
     assert_eq!(nobody.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&nobody.stderr).contains("127.0.0.1:1"), "{nobody:?}");
+}
+
+/// A bench in the background, and how it ended.
+struct Running(Child, Limited);
+
+impl Running {
+    /// Begins, and waits until there are records of every partition, and most of them acknowledged.
+    fn start(bootstrap: &str, command: &str, topic: &str, options: &[&str]) -> Running {
+        let mut bench = Command::new(THALWEG);
+        bench.args(["bench", command, "-b", bootstrap, "--json", "--topic", topic]);
+        bench.args(options).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = bench.spawn().unwrap();
+        let limited = Limited::new(&child);
+        ok(bootstrap, &["consume", topic, "-o", "beginning", "-c", "100"]);
+        Running(child, limited)
+    }
+
+    fn report(self) -> Value {
+        let output = self.0.wait_with_output().unwrap();
+        drop(self.1);
+        let report = serde_json::from_slice(&output.stdout);
+        report.unwrap_or_else(|_| panic!("{output:?}"))
+    }
+}
+
+/// A command on a cluster that must end well.
+fn ok(bootstrap: &str, args: &[&str]) {
+    let output = limited::output(Command::new(THALWEG).args(args).args(["-b", bootstrap]));
+    assert!(output.status.success(), "{args:?}: {output:?}");
+}
+
+#[test]
+fn a_run_goes_on_where_leaders_move_and_brokers_end() {
+    let Some(builder) = Kafka::builder() else { return };
+    let mut kafka = builder
+        .nodes(1)
+        .brokers(2)
+        .config("broker.session.timeout.ms", 3_000)
+        .config("broker.heartbeat.interval.ms", 500)
+        .config("auto.leader.rebalance.enable", false)
+        .start();
+    let all = kafka.bootstrap(Kafka::INTERNAL);
+    ok(&all, &["topic", "create", "moved", "--replica-assignment", "2:3,3:2"]);
+    ok(&all, &["topic", "create", "lost", "--replica-assignment", "3:2,2:3,3:2,2:3"]);
+    let broker = |report: &Value, id: &str, name: &str| {
+        report["by_broker"][id][name].as_u64().unwrap_or_else(|| panic!("{name} of {id}: {report}"))
+    };
+
+    // Both partitions are led by 2, then by 3: whoever wrote and read there goes on at the other.
+    ok(&all, &["cluster", "reassign", "--partition", "moved:1=2,3"]);
+    ok(&all, &["cluster", "elect-leaders", "moved:0", "moved:1"]);
+    let options = ["--rate", "200", "--seconds", "6", "--connections", "2", "--record-size", "100"];
+    let running = Running::start(&all, "latency", "moved", &options);
+    ok(&all, &["cluster", "reassign", "--partition", "moved:0=3,2", "--partition", "moved:1=3,2"]);
+    ok(&all, &["cluster", "elect-leaders", "moved:0", "moved:1"]);
+    let report = running.report();
+    for id in ["2", "3"] {
+        assert!(broker(&report, id, "records") > 0, "{report}");
+        assert!(report["by_broker"][id]["end_to_end_ms"]["count"].as_u64() > Some(0), "{report}");
+    }
+    assert!(report["by_broker"]["1"].is_null(), "{report}");
+    assert_eq!(sum(&report, "records"), report["records"].as_u64().unwrap());
+    assert_eq!(report["end_to_end_ms"]["count"], report["latency_ms"]["count"], "{report}");
+    // Each of the records was sent at its time or late, or refused by who did not lead any more.
+    let refused = report["errors"].as_u64().unwrap();
+    assert_eq!(report["records"].as_u64().unwrap() + sent_and_refused(&report), 1_200, "{report}");
+    let names = report["errors_by_name"].as_object().unwrap();
+    let is_move = |name: &String| name.contains("LEADER");
+    assert!(refused > 0 && names.keys().all(is_move), "{report}");
+
+    // A broker ends without a word.
+    let options = ["--rate", "400", "--seconds", "8", "--connections", "4", "--batch-bytes", "1k"];
+    let running = Running::start(&all, "produce", "lost", &options);
+    kafka.kill(2);
+    let report = running.report();
+    let names = report["errors_by_name"].as_object().unwrap();
+    assert!(names.keys().any(|name| name.starts_with("CONNECTION_")), "{report}");
+    assert!(!names.contains_key("NOT_SENT"), "{report}");
+    let (other, lost) = (broker(&report, "2", "records"), broker(&report, "3", "records"));
+    assert!(lost > 0 && other > 2 * lost, "{report}");
+    assert!(broker(&report, "3", "errors") > 0, "{report}");
+
+    // All of it can be read from who is left.
+    let mut fetch = Command::new(THALWEG);
+    fetch.args(["bench", "fetch", "-b", &all, "--topic", "lost", "--json"]);
+    let fetched = limited::output(&mut fetch);
+    let read: Value = serde_json::from_slice(&fetched.stdout).unwrap();
+    assert!(fetched.status.success(), "{read}");
+    assert!(read["records"].as_u64() >= report["records"].as_u64(), "{read} {report}");
+}
+
+/// Records of a latency run that were refused, a batch each.
+fn sent_and_refused(report: &Value) -> u64 {
+    let requests = report["requests"].as_u64().unwrap();
+    requests - report["batches"].as_u64().unwrap()
 }

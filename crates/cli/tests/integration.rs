@@ -7,6 +7,7 @@ mod bench_group;
 mod kafka;
 #[path = "support/limited.rs"]
 mod limited;
+mod migrate;
 mod password;
 mod records;
 mod serve;

@@ -438,6 +438,11 @@ struct DirLock {
 // closed, so a second attempt of this process must not even open the file.
 static HELD: Mutex<Option<HashSet<(u64, u64)>>> = Mutex::new(None);
 
+/// Whether this process has locked the file of this device and number.
+pub(crate) fn is_held_here(key: (u64, u64)) -> bool {
+    HELD.lock().as_ref().is_some_and(|held| held.contains(&key))
+}
+
 impl DirLock {
     /// `None` when somebody else has the lock.
     fn take(disk: &Disk, dir: &Path) -> io::Result<Option<DirLock>> {

@@ -47,6 +47,8 @@ const SHARED_SETTINGS: &str = include_str!("shared.properties");
 pub struct Builder {
     class_path: String,
     nodes: usize,
+    /// Of these, so many at the end are no controllers.
+    brokers: usize,
     listeners: Vec<(String, String)>,
     configs: Vec<(String, String)>,
     /// By node.
@@ -122,7 +124,8 @@ struct Node {
     output: PathBuf,
     /// One per listener, in their order.
     ports: Vec<u16>,
-    controller_port: u16,
+    /// Of one that is a controller.
+    controller_port: Option<u16>,
     child: Option<Child>,
 }
 
@@ -177,22 +180,50 @@ impl Kafka {
 
     /// `controller.quorum.voters`, for a broker that joins them; their listener is [`Kafka::CONTROLLER`].
     pub fn voters(&self) -> String {
-        let voter =
-            |(at, node): (usize, &Node)| format!("{}@{HOST}:{}", at + 1, node.controller_port);
-        let voters: Vec<String> = self.nodes.iter().enumerate().map(voter).collect();
+        let voter = |(at, node): (usize, &Node)| {
+            node.controller_port.map(|port| format!("{}@{HOST}:{port}", at + 1))
+        };
+        let voters: Vec<String> = self.nodes.iter().enumerate().filter_map(voter).collect();
         voters.join(",")
     }
 
     /// `controller.quorum.bootstrap.servers`, for a broker that joins them without knowing the voters.
     pub fn controllers(&self) -> String {
-        let address = |node: &Node| format!("{HOST}:{}", node.controller_port);
-        let addresses: Vec<String> = self.nodes.iter().map(address).collect();
+        let ports = self.nodes.iter().filter_map(|node| node.controller_port);
+        let addresses: Vec<String> = ports.map(|port| format!("{HOST}:{port}")).collect();
         addresses.join(",")
     }
 
     /// Where the data of all nodes is.
     pub fn data(&self) -> &Path {
         &self.data.path
+    }
+
+    /// The `server.properties` of a node.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    pub fn properties(&self, node: usize) -> &Path {
+        &self.nodes[node].config
+    }
+
+    /// Stops a node, as `kill` does: it hands over what it leads, and closes its logs.
+    ///
+    /// # Panics
+    /// If it does not end.
+    pub fn stop(&mut self, node: usize) {
+        let Some(mut child) = self.nodes[node].child.take() else { return };
+        let sent = Command::new("kill").arg(child.id().to_string()).status();
+        assert!(sent.expect("kill").success(), "no signal for Kafka");
+        let began = Instant::now();
+        while child.try_wait().expect("a child").is_none() {
+            if began.elapsed() > START_TIMEOUT {
+                let _ = child.kill();
+                let _ = child.wait();
+                panic!("Kafka did not stop: {}", self.nodes[node].said());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     /// Kills a node, as `kill -9` does.
@@ -233,6 +264,7 @@ impl Builder {
         Builder {
             class_path: jars.join("*").display().to_string(),
             nodes: 1,
+            brokers: 0,
             listeners: vec![(Kafka::INTERNAL.to_owned(), "PLAINTEXT".to_owned())],
             configs: Vec::new(),
             node_configs: Vec::new(),
@@ -250,10 +282,21 @@ impl Builder {
         self
     }
 
-    /// Number of nodes; 1. All of them vote in the controllers' quorum.
+    /// Number of nodes; 1. All of them vote in the controllers' quorum, but for [`Builder::brokers`].
     pub fn nodes(mut self, nodes: usize) -> Builder {
         self.nodes = nodes;
         self
+    }
+
+    /// So many nodes more, which are brokers and no controllers. They come last.
+    pub fn brokers(mut self, brokers: usize) -> Builder {
+        self.brokers = brokers;
+        self
+    }
+
+    /// How many there are in all.
+    fn all(&self) -> usize {
+        self.nodes + self.brokers
     }
 
     /// Adds a listener with a security protocol: `PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or
@@ -303,7 +346,7 @@ impl Builder {
         let data = Data { path: scratch(), is_ours: true };
         std::fs::create_dir_all(&data.path).expect("a directory for Kafka");
         let per_node = self.listeners.len() + 1;
-        let ports: Vec<u16> = (0..per_node * self.nodes).map(|_| ports::free()).collect();
+        let ports: Vec<u16> = (0..per_node * self.all()).map(|_| ports::free()).collect();
         let ports: Vec<&[u16]> = ports.chunks(per_node).collect();
         let mut kafka = Kafka {
             class_path: self.class_path.clone(),
@@ -311,13 +354,15 @@ impl Builder {
             nodes: Vec::new(),
             data,
         };
-        for node in 0..self.nodes {
+        for node in 0..self.all() {
             let dir = kafka.data.path.join(format!("node-{}", node + 1));
             let config = dir.with_extension("properties");
             std::fs::write(&config, self.properties(node, &dir, &ports)).expect("a config");
             let output = dir.with_extension("log");
             let (controller_port, ports) = match ports[node] {
-                [listeners @ .., controller] => (*controller, listeners.to_vec()),
+                [listeners @ .., controller] => {
+                    ((node < self.nodes).then_some(*controller), listeners.to_vec())
+                }
                 [] => unreachable!("a node has listeners"),
             };
             kafka.nodes.push(Node { config, output, ports, controller_port, child: None });
@@ -363,34 +408,39 @@ impl Builder {
             listeners.chain([controller])
         };
         let join = |parts: Vec<String>| parts.join(",");
-        let replicas = self.nodes.min(3);
+        let is_controller = node < self.nodes;
+        let replicas = self.all().min(3);
         let mut text = String::new();
         let mut set = |name: &str, value: String| {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{name}={value}");
         };
-        set("process.roles", "broker,controller".into());
+        let roles = if is_controller { "broker,controller" } else { "broker" };
+        set("process.roles", roles.into());
         set("node.id", (node + 1).to_string());
         let voter = |(node, ports): (usize, &&[u16])| {
             format!("{}@{HOST}:{}", node + 1, ports[ports.len() - 1])
         };
         match self.has_dynamic_quorum {
             true => {
-                let controllers =
-                    ports.iter().map(|ports| format!("{HOST}:{}", ports[ports.len() - 1]));
+                let controllers = ports
+                    .iter()
+                    .take(self.nodes)
+                    .map(|ports| format!("{HOST}:{}", ports[ports.len() - 1]));
                 set("controller.quorum.bootstrap.servers", join(controllers.collect()));
             }
             false => {
                 set(
                     "controller.quorum.voters",
-                    join(ports.iter().enumerate().map(voter).collect()),
+                    join(ports.iter().enumerate().take(self.nodes).map(voter).collect()),
                 );
             }
         }
         set("controller.listener.names", CONTROLLER.into());
         set("inter.broker.listener.name", Kafka::INTERNAL.into());
         let listener = |((name, _), port): ((&str, &str), &u16)| format!("{name}://{HOST}:{port}");
-        set("listeners", join(all().zip(ports[node]).map(listener).collect()));
+        let own = all().zip(ports[node]).take(self.listeners.len() + usize::from(is_controller));
+        set("listeners", join(own.map(listener).collect()));
         let advertised = all().zip(ports[node]).map(|((name, protocol), port)| {
             let told = self.advertised.get(name).map_or(port, |ports| &ports[node]);
             listener(((name, protocol), told))

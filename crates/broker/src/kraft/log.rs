@@ -420,7 +420,7 @@ fn replay(
 }
 
 /// Refuses a log that others may write as well: starting would fork the cluster's metadata.
-fn sole_voter(
+pub(crate) fn sole_voter(
     owner: &Owner,
     voters: Option<&VotersRecord>,
     kraft_version: i16,

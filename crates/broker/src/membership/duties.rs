@@ -3,36 +3,49 @@
 use thalweg_metadata::controller::{SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC};
 use thalweg_metadata::image::MetadataImage;
 
-/// Why this broker cannot take part, if so: it would be asked for what it cannot give.
-pub(super) fn check(image: &MetadataImage, node_id: i32) -> Result<(), String> {
-    if image.has_acls() {
-        return Err("the metadata holds access control entries, which cannot be enforced yet: this broker would let \
-                    everybody in"
-            .into());
-    }
-    for name in [TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC] {
-        let Some(topic) = image.topics.by_name(name) else { continue };
-        let here: Vec<String> = topic
-            .partitions
-            .iter()
-            .filter(|(_, partition)| partition.replicas.contains(&node_id))
-            .map(|(index, _)| index.to_string())
-            .collect();
-        if !here.is_empty() {
-            return Err(format!(
-                "partitions {} of {name} have a replica on this broker, which has no coordinator for them yet: give \
-                 these replicas to other brokers first (kafka-reassign-partitions, or thalweg cluster reassign)",
-                here.join(", ")
-            ));
-        }
-    }
-    Ok(())
+/// Something that the cluster would ask of this broker, and that it cannot give.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unmet {
+    #[error(
+        "the metadata holds access control entries, which cannot be enforced yet: this broker would let everybody in"
+    )]
+    Acls,
+    #[error(
+        "partitions {} of {topic} have a replica on this broker, which has no coordinator for them yet: give these \
+         replicas to other brokers first (kafka-reassign-partitions, or thalweg cluster reassign)",
+        partitions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    )]
+    Replicas { topic: &'static str, partitions: Vec<i32> },
 }
 
-/// Whether features are in use that bring duties to whoever leads a partition, and that this broker does not do yet:
-/// then nothing is to be placed on it by itself (KIP-1066).
-pub(super) fn must_be_cordoned<'a>(mut levels: impl Iterator<Item = (&'a str, i16)>) -> bool {
-    const NOT_SERVED: [&str; 3] = ["transaction.version", "share.version", "streams.version"];
+/// Why this broker cannot take part, if so.
+pub(super) fn check(image: &MetadataImage, node_id: i32) -> Result<(), String> {
+    unmet(image, node_id).first().map_or(Ok(()), |unmet| Err(unmet.to_string()))
+}
+
+/// All that keeps this broker from taking part.
+pub(crate) fn unmet(image: &MetadataImage, node_id: i32) -> Vec<Unmet> {
+    let mut unmet = Vec::new();
+    if image.has_acls() {
+        unmet.push(Unmet::Acls);
+    }
+    for topic in [TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC] {
+        let Some(found) = image.topics.by_name(topic) else { continue };
+        let here = found.partitions.iter().filter(|(_, it)| it.replicas.contains(&node_id));
+        let partitions: Vec<i32> = here.map(|(index, _)| *index).collect();
+        if !partitions.is_empty() {
+            unmet.push(Unmet::Replicas { topic, partitions });
+        }
+    }
+    unmet
+}
+
+/// Features that bring duties to whoever leads a partition, and that this broker does not do yet.
+pub(crate) const NOT_SERVED: [&str; 3] =
+    ["transaction.version", "share.version", "streams.version"];
+
+/// Whether features are in use that this broker does not serve: then nothing is to be placed on it by itself (KIP-1066).
+pub(crate) fn must_be_cordoned<'a>(mut levels: impl Iterator<Item = (&'a str, i16)>) -> bool {
     levels.any(|(name, level)| level > 0 && NOT_SERVED.contains(&name))
 }
 

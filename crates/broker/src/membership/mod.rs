@@ -21,6 +21,7 @@ use thalweg_wire::Uuid;
 use thalweg_wire::messages::BrokerRegistrationRequest;
 use tokio::task::JoinHandle;
 
+pub(crate) use duties::{NOT_SERVED, Unmet, must_be_cordoned, unmet};
 pub(crate) use life::Life;
 pub(crate) use probe::{Cluster, describe};
 

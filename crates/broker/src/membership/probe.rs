@@ -102,14 +102,20 @@ async fn describe_at(
 impl Cluster {
     /// Why this broker cannot be part of it, if so. `cluster_id` is the one that its directories belong to.
     pub(crate) fn check(&self, node_id: i32, cluster_id: Option<&str>) -> Result<(), String> {
+        self.refusals(node_id, cluster_id).into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// All that keeps this broker from being part of it.
+    pub(crate) fn refusals(&self, node_id: i32, cluster_id: Option<&str>) -> Vec<String> {
+        let mut refusals = Vec::new();
         if let Some(own) = cluster_id.filter(|own| *own != self.id) {
-            return Err(format!(
+            refusals.push(format!(
                 "the log directories belong to cluster {own}, the controllers to cluster {}",
                 self.id
             ));
         }
         if self.controllers.contains_key(&node_id) {
-            return Err(format!(
+            refusals.push(format!(
                 "node.id={node_id} is a controller's: every node needs an id of its own"
             ));
         }
@@ -126,7 +132,7 @@ impl Cluster {
             })
             .collect();
         if !uncovered.is_empty() {
-            return Err(format!(
+            refusals.push(format!(
                 "the cluster has features in use that this broker does not support: {}",
                 uncovered.join(", ")
             ));
@@ -136,13 +142,13 @@ impl Cluster {
         if super::duties::must_be_cordoned(levels)
             && !level.and_then(MetadataVersion::from_level).is_some_and(|it| it.has_cordoned_dirs())
         {
-            return Err(format!(
+            refusals.push(format!(
                 "transactions, share groups or streams groups are in use, which this broker does not serve yet, \
                  and metadata.version of the cluster is {}: below 30 (4.3-IV0) it cannot be cordoned",
                 level.map_or("unknown".into(), |level| level.to_string())
             ));
         }
-        Ok(())
+        refusals
     }
 
     /// Level of `metadata.version`, if it is known.

@@ -1,5 +1,7 @@
 //! `thalweg bench fetch`.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -15,6 +17,7 @@ use thalweg_wire::messages::fetch_response::FetchResponseView;
 use thalweg_wire::{ApiKey, ErrorCode, Reader, Writer};
 
 use super::args::{FetchArgs, Fetching, From};
+use super::follow::{self, Leader, Led, Place, Round};
 use super::harness::{self, Clock, Plan, Worker};
 use super::latency::Trail;
 use super::produce::connection_error;
@@ -53,13 +56,22 @@ pub struct FetchWorker {
 struct Part {
     index: i32,
     offset: i64,
+    /// Of its leader, so that no follower takes the fetch, and one that is not the leader any more says so (KIP-320).
+    epoch: i32,
     end: Option<i64>,
     /// Whether the session has another offset than this.
     changed: bool,
 }
 
-/// One connection with its partitions.
+/// One consumer.
 pub struct LoadConnection {
+    partitions: Vec<i32>,
+    first: Link,
+}
+
+/// A connection to one broker, with the partitions that it leads.
+struct Link {
+    broker: i32,
     sender: RawSender,
     receiver: RawReceiver,
     version: i16,
@@ -77,30 +89,76 @@ impl Worker for FetchWorker {
     type LoadConnection = LoadConnection;
 
     async fn open(&self, index: usize) -> Result<LoadConnection, BenchError> {
-        let (address, led) = harness::share_of(&self.cluster, &self.topic, index)?;
+        let (leader, led) = harness::share_of(&self.cluster, &self.topic, index)?;
         let leaders = harness::leaders(&self.topic).len();
         let (nth, of) = (index / leaders, self.connections.div_ceil(leaders));
-        let parts: Vec<Part> = led
-            .into_iter()
-            .skip(nth)
-            .step_by(of)
-            .map(|index| Part {
-                index,
-                offset: self.begin.get(index as usize).copied().unwrap_or(0),
-                end: self.end.as_ref().and_then(|end| end.get(index as usize).copied()),
-                changed: true,
-            })
-            .collect();
+        let led: Vec<Led> = led.into_iter().skip(nth).step_by(of).collect();
+        let part = |led: &Led| Part {
+            index: led.partition,
+            offset: self.begin.get(led.partition as usize).copied().unwrap_or(0),
+            epoch: led.epoch,
+            end: self.end.as_ref().and_then(|end| end.get(led.partition as usize).copied()),
+            changed: true,
+        };
+        let mut parts = led.iter().map(|led| (led.partition, part(led))).collect();
+        let first = self.link(leader, &led, &mut parts).await?;
+        let partitions = led.into_iter().map(|led| led.partition).collect();
+        Ok(LoadConnection { partitions, first })
+    }
+
+    async fn run(&self, connection: LoadConnection, clock: Clock, shared: &Shared) -> Stats {
+        let LoadConnection { partitions, first } = connection;
+        let mut stats = Stats::default();
+        tokio::time::sleep_until(clock.start.into()).await;
+        let (mut links, mut round) = (vec![first], Round::new(None));
+        let place = Place { cluster: &self.cluster, topic: &self.topic_name };
+        // What no link has.
+        let parts = RefCell::new(BTreeMap::new());
+        loop {
+            let running = links.iter_mut().map(|link| self.run_link(link, &round, clock, shared));
+            follow::all(running).await.iter().for_each(|of_link| stats.merge(of_link));
+            if !round.is_over() {
+                return stats;
+            }
+            let left = links.drain(..).flat_map(|link| link.parts);
+            parts.borrow_mut().extend(left.map(|part| (part.index, part)));
+            let open = async |leader: Leader, led: Vec<Led>| {
+                let mut taken = std::mem::take(&mut *parts.borrow_mut());
+                let link = self.link(leader, &led, &mut taken).await;
+                parts.borrow_mut().append(&mut taken);
+                link
+            };
+            let found = follow::reopen(&place, &partitions, clock, shared, &mut stats, open).await;
+            let Some(found) = found else { return stats };
+            (links, round) = found;
+        }
+    }
+}
+
+impl FetchWorker {
+    /// Connects to a broker that leads these partitions, and takes them.
+    async fn link(
+        &self,
+        leader: Leader,
+        led: &[Led],
+        parts: &mut BTreeMap<i32, Part>,
+    ) -> Result<Link, BenchError> {
+        let connection = RawConnection::open(&leader.address, &self.options).await?;
+        let version = connection.version_of::<FetchRequest>()?;
+        let (sender, receiver) = connection.split();
+        let taken = led.iter().filter_map(|led| {
+            let part = parts.remove(&led.partition)?;
+            Some(Part { epoch: led.epoch, changed: true, ..part })
+        });
+        let parts: Vec<Part> = taken.collect();
         let mut slots = vec![None; self.topic.partitions.len()];
         for (slot, part) in parts.iter().enumerate() {
             if let Some(of_index) = slots.get_mut(part.index as usize) {
                 *of_index = Some(slot);
             }
         }
-        let connection = RawConnection::open(&address, &self.options).await?;
-        let version = connection.version_of::<FetchRequest>()?;
-        let (sender, receiver) = connection.split();
-        Ok(LoadConnection {
+        Ok(Link {
+            broker: leader.id,
             sender,
             receiver,
             version,
@@ -114,25 +172,38 @@ impl Worker for FetchWorker {
         })
     }
 
-    async fn run(&self, mut link: LoadConnection, clock: Clock, shared: &Shared) -> Stats {
+    /// Runs a link until the run is over, or the round.
+    async fn run_link(
+        &self,
+        link: &mut Link,
+        round: &Round,
+        clock: Clock,
+        shared: &Shared,
+    ) -> Stats {
         let mut stats = Stats::default();
-        tokio::time::sleep_until(clock.start.into()).await;
         while !link.at_end() && !shared.stopped() && !clock.is_over(Instant::now()) {
             if self.records.is_some_and(|limit| shared.records.load(Ordering::Relaxed) >= limit) {
                 shared.stop();
                 break;
             }
-            if let Err(error) = self.fetch_once(&mut link, clock, shared, &mut stats).await {
-                shared.count(0, 0, 1);
-                stats.error(error);
+            if round.is_over() {
                 break;
             }
+            match self.fetch_once(link, clock, shared, &mut stats).await {
+                Ok(false) => {}
+                Ok(true) => round.end(),
+                Err(error) => {
+                    shared.count(0, 0, 1);
+                    stats.error(error);
+                    round.end();
+                }
+            }
         }
-        stats
+        stats.of_broker(link.broker)
     }
 }
 
-impl LoadConnection {
+impl Link {
     fn at_end(&self) -> bool {
         self.parts.iter().all(|part| part.end.is_some_and(|end| part.offset >= end))
     }
@@ -147,7 +218,7 @@ impl LoadConnection {
             .filter(|part| new || part.changed)
             .map(|part| FetchPartitionRef {
                 partition: part.index,
-                current_leader_epoch: -1,
+                current_leader_epoch: part.epoch,
                 fetch_offset: part.offset,
                 last_fetched_epoch: -1,
                 log_start_offset: -1,
@@ -188,13 +259,14 @@ impl LoadConnection {
 }
 
 impl FetchWorker {
+    /// Asks once; says whether a partition is led elsewhere. After an error the connection is of no more use.
     async fn fetch_once(
         &self,
-        link: &mut LoadConnection,
+        link: &mut Link,
         clock: Clock,
         shared: &Shared,
         stats: &mut Stats,
-    ) -> Result<(), String> {
+    ) -> Result<bool, String> {
         link.write_request(self)?;
         let failed = |error: thalweg::Error| connection_error(&error).to_owned();
         let asked = Instant::now();
@@ -208,7 +280,7 @@ impl FetchWorker {
         };
         let frame = match tokio::time::timeout(limit, link.receiver.recv()).await {
             Ok(frame) => frame.map_err(failed)?,
-            Err(_) if clock.is_over(Instant::now()) => return Ok(()),
+            Err(_) if clock.is_over(Instant::now()) => return Ok(false),
             Err(_) => return Err("REQUEST_TIMEOUT".to_owned()),
         };
         let arrived = Instant::now();
@@ -221,8 +293,14 @@ impl FetchWorker {
             r.tags(None, |_, _| Ok(false)).map_err(broken)?;
         }
         let response = FetchResponseView::parse(&mut r, link.version).map_err(broken)?;
-        let mut arrival =
-            Arrival { worker: self, clock, arrived, part: Stats::default(), refused: 0 };
+        let mut arrival = Arrival {
+            worker: self,
+            clock,
+            arrived,
+            part: Stats::default(),
+            refused: 0,
+            moved: false,
+        };
         let mut session = (response.session_id, link.session_epoch);
         match response.error_code {
             ErrorCode::NONE => {
@@ -259,7 +337,7 @@ impl FetchWorker {
         }
         let wire = frame.len() as u64;
         (link.session_id, link.session_epoch) = session;
-        let Arrival { part, refused, .. } = arrival;
+        let Arrival { part, refused, moved, .. } = arrival;
         shared.count(part.records, part.bytes, part.error_count());
         if arrived >= clock.measure_from {
             if part.records > 0 {
@@ -267,7 +345,10 @@ impl FetchWorker {
             }
             stats.wire_bytes += wire;
             stats.requests += 1;
-            stats.latency.saturating_record(micros(arrived - asked));
+            // A refusal comes soon.
+            if refused == 0 || part.records > 0 {
+                stats.latency.saturating_record(micros(arrived - asked));
+            }
             stats.merge(&part);
         } else {
             // Errors count at all times.
@@ -275,11 +356,11 @@ impl FetchWorker {
                 *stats.errors.entry(name.clone()).or_default() += count;
             }
         }
-        if refused > 0 {
+        if refused > 0 && !moved {
             link.reset_session();
             tokio::time::sleep(ERROR_PAUSE).await;
         }
-        Ok(())
+        Ok(moved)
     }
 }
 
@@ -290,6 +371,8 @@ struct Arrival<'a> {
     arrived: Instant,
     part: Stats,
     refused: u64,
+    /// Whether a partition is led elsewhere.
+    moved: bool,
 }
 
 impl Arrival<'_> {
@@ -303,27 +386,22 @@ impl Arrival<'_> {
         if code != ErrorCode::NONE {
             self.part.error(code_name(code));
             self.refused += 1;
+            self.moved |= follow::is_to_be_located_anew(code);
             return;
         }
         let before = part.offset;
         let (trail, arrived, measure_from) =
             (self.worker.trail.as_deref(), self.arrived, self.clock.measure_from);
         let mut end_to_end = Vec::new();
-        let on_batch = |_: &BatchView<'_>| {
+        let on_batch = |batch: &BatchView<'_>| {
             if let Some(trail) = trail {
-                end_to_end.push(trail.arrived(part.index));
+                end_to_end.extend(trail.arrived((part.index, batch.base_offset()), arrived));
             }
         };
         verifier.batches(records, &mut part.offset, &mut self.part, on_batch);
-        for sent in end_to_end {
-            match sent {
-                Some(sent) if sent >= measure_from => {
-                    let latency = micros(arrived.saturating_duration_since(sent));
-                    self.part.end_to_end.saturating_record(latency);
-                }
-                Some(_) => {}
-                None => self.part.error("UNEXPECTED_BATCH"),
-            }
+        for sent in end_to_end.into_iter().filter(|sent| *sent >= measure_from) {
+            let latency = micros(arrived.saturating_duration_since(sent));
+            self.part.end_to_end.saturating_record(latency);
         }
         part.changed |= part.offset != before;
     }

@@ -15,6 +15,7 @@ use tokio::sync::Barrier;
 use tokio::task::LocalSet;
 
 use super::args::{Limits, Output};
+use super::follow::{Leader, Led};
 use super::stats::{Shared, Stats};
 use super::{BenchError, Outcome};
 
@@ -122,18 +123,22 @@ pub fn leaders(topic: &Topic) -> BTreeSet<i32> {
     topic.partitions.values().filter_map(|p| p.leader).map(|leader| leader.id).collect()
 }
 
-/// Address of the broker that connection `index` goes to, and the partitions it leads.
+/// The broker that connection `index` begins with, and the partitions it leads.
 pub fn share_of(
     cluster: &Cluster,
     topic: &Topic,
     index: usize,
-) -> Result<(String, Vec<i32>), BenchError> {
+) -> Result<(Leader, Vec<Led>), BenchError> {
     let leaders: Vec<i32> = leaders(topic).into_iter().collect();
     let id = leaders.get(index % leaders.len().max(1)).copied().unwrap_or(-1);
     let metadata = cluster.metadata();
     let broker = metadata.brokers.get(&id).ok_or(thalweg::Error::UnknownBroker(id))?;
-    let led = topic.partitions.iter().filter(|(_, p)| p.leader.is_some_and(|l| l.id == id));
-    Ok((broker.address(), led.map(|(&index, _)| index).collect()))
+    let led = topic.partitions.iter().filter_map(|(&partition, known)| {
+        let leader = known.leader.filter(|leader| leader.id == id)?;
+        Some(Led { partition, epoch: leader.epoch })
+    });
+    let leader = Leader { id, address: broker.address() };
+    Ok((leader, led.collect()))
 }
 
 /// Opens all connections, starts them together, waits for the end.

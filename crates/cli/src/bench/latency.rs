@@ -1,10 +1,10 @@
 //! `thalweg bench latency`: produces at a rate and fetches at the same time, in one process, so
 //! that both ends have one clock.
 //!
-//! Each partition is written by one connection, in order; its batches therefore arrive at the
-//! consumer in the order of their sending, and need no mark to be recognised by.
+//! A batch is recognised at the consumer by its offset, which its acknowledgement tells. With acks=0 there is none: each
+//! partition is written by one connection, in order, and its batches arrive in the order of their sending.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use super::fetch::{self, FetchWorker};
 use super::harness::{self, Clock, Plan, Worker};
 use super::produce::{self, ProduceWorker};
 use super::report::Report;
-use super::stats::{Shared, Stats};
+use super::stats::{BrokerStats, Shared, Stats};
 use super::{BenchError, Outcome, data, topic};
 
 /// Length of a run when nothing limits it.
@@ -26,7 +26,18 @@ const DRAIN: Duration = Duration::from_millis(500);
 
 /// When the batches that are on their way were meant to be sent, by partition.
 pub struct Trail {
-    partitions: Vec<Mutex<VecDeque<Instant>>>,
+    partitions: Vec<Mutex<Way>>,
+}
+
+/// The batches of one partition.
+#[derive(Default)]
+struct Way {
+    /// Sent without an acknowledgement to come, in order: when they were meant to be.
+    unacknowledged: VecDeque<Instant>,
+    /// By offset: acknowledged, and not arrived.
+    acknowledged: HashMap<i64, Instant>,
+    /// By offset: arrived, and not acknowledged yet.
+    arrived: HashMap<i64, Instant>,
 }
 
 impl Trail {
@@ -35,24 +46,52 @@ impl Trail {
         Trail { partitions: (0..partitions).map(|_| Mutex::default()).collect() }
     }
 
-    /// A batch goes off.
+    /// A batch goes off that is not acknowledged.
     pub fn sent(&self, partition: i32, intended: Instant) {
-        self.with(partition, |queue| queue.push_back(intended));
+        self.with(partition, |way| way.unacknowledged.push_back(intended));
     }
 
-    /// A batch arrived: when was it meant to be sent?
-    pub fn arrived(&self, partition: i32) -> Option<Instant> {
-        self.with(partition, VecDeque::pop_front).flatten()
+    /// A batch is in a partition, at an offset; when did it arrive, if it did so before?
+    pub fn acknowledged(
+        &self,
+        (partition, offset): (i32, i64),
+        intended: Instant,
+    ) -> Option<Instant> {
+        let noted = |way: &mut Way| match way.arrived.remove(&offset) {
+            Some(arrived) => Some(arrived),
+            None => {
+                // What was at that offset before was lost with its leader.
+                way.acknowledged.insert(offset, intended);
+                None
+            }
+        };
+        self.with(partition, noted).flatten()
     }
 
-    /// Batches that did not arrive.
-    pub fn left(&self) -> usize {
-        self.partitions.iter().map(|p| p.lock().unwrap_or_else(PoisonError::into_inner).len()).sum()
+    /// A batch arrived, of an offset: when was it meant to be sent, if that is known already?
+    pub fn arrived(&self, (partition, offset): (i32, i64), at: Instant) -> Option<Instant> {
+        let noted = |way: &mut Way| {
+            let known = way.unacknowledged.pop_front().or_else(|| way.acknowledged.remove(&offset));
+            if known.is_none() {
+                way.arrived.insert(offset, at);
+            }
+            known
+        };
+        self.with(partition, noted).flatten()
     }
 
-    fn with<T>(&self, partition: i32, f: impl FnOnce(&mut VecDeque<Instant>) -> T) -> Option<T> {
-        let queue = self.partitions.get(usize::try_from(partition).ok()?)?;
-        Some(f(&mut queue.lock().unwrap_or_else(PoisonError::into_inner)))
+    /// Batches that were acknowledged and did not arrive, and those that arrived and nobody knows of.
+    pub fn left(&self) -> (usize, usize) {
+        let each = self.partitions.iter().map(|way| {
+            let way = way.lock().unwrap_or_else(PoisonError::into_inner);
+            (way.acknowledged.len(), way.arrived.len())
+        });
+        each.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    }
+
+    fn with<T>(&self, partition: i32, f: impl FnOnce(&mut Way) -> T) -> Option<T> {
+        let way = self.partitions.get(usize::try_from(partition).ok()?)?;
+        Some(f(&mut way.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
@@ -85,7 +124,16 @@ impl Worker for Both {
                 // Records and bytes are counted once, by the producers.
                 let progress = Shared::default();
                 let stats = self.fetch.run(*link, clock, &progress).await;
-                Stats { errors: stats.errors, end_to_end: stats.end_to_end, ..Stats::default() }
+                let of_consumers = |one: BrokerStats| BrokerStats {
+                    errors: one.errors,
+                    end_to_end: one.end_to_end,
+                    ..BrokerStats::default()
+                };
+                let by_broker = stats.by_broker.into_iter();
+                let by_broker: BTreeMap<i32, BrokerStats> =
+                    by_broker.map(|(id, one)| (id, of_consumers(one))).collect();
+                let (errors, end_to_end) = (stats.errors, stats.end_to_end);
+                Stats { errors, end_to_end, by_broker, ..Stats::default() }
             }
         }
     }
@@ -167,9 +215,13 @@ pub fn run(args: &LatencyArgs) -> Result<Outcome, BenchError> {
     if target.delete_after {
         runtime.block_on(topic::delete(&cluster, target))?;
     }
-    let left = trail.left() as u64;
-    if left > 0 && !run.interrupted && args.sending.acks != 0 {
-        *run.stats.errors.entry("NOT_ARRIVED".into()).or_default() += left;
+    let (left, unknown) = trail.left();
+    if left > 0 && !run.interrupted {
+        *run.stats.errors.entry("NOT_ARRIVED".into()).or_default() += left as u64;
+    }
+    // A request that failed may have been carried out.
+    if unknown > 0 && run.stats.error_count() == 0 && !run.interrupted {
+        *run.stats.errors.entry("UNEXPECTED_BATCH".into()).or_default() += unknown as u64;
     }
     let mut report = Report::new("latency", &target.topic, &run);
     report.set("open_loop", true);
@@ -191,4 +243,30 @@ pub fn run(args: &LatencyArgs) -> Result<Outcome, BenchError> {
     report.latency("end_to_end_ms", "at the consumer after", &run.stats.end_to_end);
     report.print(&run, args.output.json);
     Ok(run.outcome())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_known_by_its_offset_whoever_tells_of_it_first() {
+        let trail = Trail::new(2);
+        let at = |ms| Instant::now() + Duration::from_millis(ms);
+        let (one, two, three) = (at(1), at(2), at(3));
+        assert_eq!(trail.acknowledged((0, 7), one), None);
+        assert_eq!(trail.left(), (1, 0));
+        assert_eq!(trail.arrived((0, 7), two), Some(one));
+        assert_eq!(trail.arrived((0, 8), two), None);
+        assert_eq!(trail.left(), (0, 1));
+        assert_eq!(trail.acknowledged((0, 8), one), Some(two));
+        assert_eq!(trail.left(), (0, 0));
+        // Lost with its leader: another one has its offset.
+        trail.acknowledged((1, 9), one);
+        trail.acknowledged((1, 9), two);
+        assert_eq!(trail.arrived((1, 9), three), Some(two));
+        trail.sent(1, one);
+        assert_eq!((trail.arrived((1, 20), two), trail.left()), (Some(one), (0, 0)));
+        assert_eq!(trail.arrived((5, 0), one), None, "there is no such partition");
+    }
 }

@@ -5,6 +5,9 @@
 //! Batches are built before the run, so that little of the machine goes into making load; how
 //! much did is part of every report.
 //!
+//! Partitions stay with the connection that has them; when their leader moves or ends, it goes after them (`follow`), and
+//! what was refused or lost meanwhile is counted.
+//!
 //! Exit codes: 0 all well; 1 errors, or data that is not what it should be; 2 bad usage; 3 the
 //! run could not begin; 130 interrupted.
 
@@ -13,6 +16,7 @@ mod client;
 mod data;
 mod fetch;
 mod floor;
+mod follow;
 mod frames;
 mod group;
 mod harness;
@@ -20,6 +24,7 @@ mod latency;
 mod pacer;
 mod produce;
 mod report;
+mod schedule;
 mod stats;
 mod topic;
 mod verify;

@@ -17,11 +17,13 @@ use tokio::sync::Notify;
 
 use super::args::{Load, ProduceArgs, Sending, Target};
 use super::data::{self, Pool};
+use super::follow::{self, Leader, Led, Place, Round};
 use super::frames::{Frame, FrameSpec, Producer};
 use super::harness::{self, Clock, Plan, Worker};
 use super::latency::Trail;
 use super::pacer::Pacer;
 use super::report::Report;
+use super::schedule::Schedule;
 use super::stats::{Shared, Stats, micros};
 use super::{BenchError, Outcome, topic};
 
@@ -50,9 +52,16 @@ pub struct ProduceWorker {
     pub acknowledged: Arc<AtomicU64>,
 }
 
-/// One connection with its requests.
+/// One producer: its partitions, and where they are led.
 pub struct LoadConnection {
     index: usize,
+    partitions: Vec<i32>,
+    first: Link,
+}
+
+/// A connection to one broker, with its requests.
+struct Link {
+    broker: i32,
     sender: RawSender,
     receiver: RawReceiver,
     version: i16,
@@ -80,6 +89,8 @@ struct Flight {
     done: Cell<bool>,
     /// Whether the receiving side gave up.
     broken: Cell<bool>,
+    /// Whether a partition is led elsewhere.
+    moved: Cell<bool>,
     changed: Notify,
 }
 
@@ -87,7 +98,8 @@ impl Worker for ProduceWorker {
     type LoadConnection = LoadConnection;
 
     async fn open(&self, index: usize) -> Result<LoadConnection, BenchError> {
-        let (address, mut partitions) = harness::share_of(&self.cluster, &self.topic, index)?;
+        let (leader, led) = harness::share_of(&self.cluster, &self.topic, index)?;
+        let mut partitions: Vec<i32> = led.into_iter().map(|led| led.partition).collect();
         if self.exclusive {
             let leaders = harness::leaders(&self.topic).len();
             let (nth, of) = (index / leaders, self.connections.div_ceil(leaders));
@@ -97,13 +109,56 @@ impl Worker for ProduceWorker {
             let shift = index * self.partitions_per_request % partitions.len();
             partitions.rotate_left(shift);
         }
-        let mut connection = RawConnection::open(&address, &self.options).await?;
+        let first = self.link(index, leader, &partitions).await?;
+        Ok(LoadConnection { index, partitions, first })
+    }
+
+    async fn run(&self, connection: LoadConnection, clock: Clock, shared: &Shared) -> Stats {
+        let LoadConnection { index, partitions, first } = connection;
+        let schedule = self.schedule(index, &first, clock);
+        let mut stats = Stats::default();
+        let (mut links, mut round) = (vec![first], Round::new(None));
+        let place = Place { cluster: &self.cluster, topic: &self.topic_name };
+        loop {
+            let ended = follow::all(
+                links.into_iter().map(|link| self.run_link(link, &round, &schedule, clock, shared)),
+            );
+            ended.await.iter().for_each(|of_link| stats.merge(of_link));
+            if !round.is_over() {
+                return stats;
+            }
+            let open = async |leader: Leader, led: Vec<Led>| {
+                let led: Vec<i32> = led.into_iter().map(|led| led.partition).collect();
+                self.link(index, leader, &led).await
+            };
+            let found = follow::reopen(&place, &partitions, clock, shared, &mut stats, open).await;
+            let Some(found) = found else { break };
+            (links, round) = found;
+        }
+        // What an open loop could not send until its end is no less late than what came late.
+        let unsent = clock.end.filter(|_| !shared.stopped()).map_or(0, |end| schedule.unsent(end));
+        if unsent > 0 {
+            *stats.errors.entry("NOT_SENT".to_owned()).or_default() += unsent;
+        }
+        stats
+    }
+}
+
+impl ProduceWorker {
+    /// Connects to a broker that leads these partitions.
+    async fn link(
+        &self,
+        index: usize,
+        leader: Leader,
+        partitions: &[i32],
+    ) -> Result<Link, BenchError> {
+        let mut connection = RawConnection::open(&leader.address, &self.options).await?;
         let version = connection.version_of::<ProduceRequest>()?;
         let producer = match self.sending.idempotent {
             true => Some(self.init_producer(&mut connection).await?),
             false => None,
         };
-        let frames = self.frames(index, version, &partitions)?;
+        let frames = self.frames(index, version, partitions)?;
         let pacer = match self.rate {
             Some(_) => Some(
                 Pacer::new()
@@ -114,27 +169,34 @@ impl Worker for ProduceWorker {
         let (sender, receiver) = connection.split();
         // Numbers go on from those of the handshake; nobody checks, but traces read better.
         let next_correlation_id = 16;
-        Ok(LoadConnection {
-            index,
-            sender,
-            receiver,
-            version,
-            next_correlation_id,
-            frames,
-            producer,
-            pacer,
-        })
+        let broker = leader.id;
+        Ok(Link { broker, sender, receiver, version, next_correlation_id, frames, producer, pacer })
     }
 
-    async fn run(&self, link: LoadConnection, clock: Clock, shared: &Shared) -> Stats {
+    /// When the requests of a connection are due: connections take turns within an interval.
+    fn schedule(&self, index: usize, first: &Link, clock: Clock) -> Schedule {
+        let records = first.frames.first().map_or(0, |frame| frame.records);
+        Schedule::new(clock.start, index, self.connections, records, self.rate)
+    }
+
+    /// Runs a link until the run is over, or the round.
+    async fn run_link(
+        &self,
+        link: Link,
+        round: &Round,
+        schedule: &Schedule,
+        clock: Clock,
+        shared: &Shared,
+    ) -> Stats {
         let flight = Flight::default();
-        let LoadConnection { sender, receiver, version, .. } = link;
+        let Link { broker, sender, receiver, version, .. } = link;
         let sending = Sender {
             worker: self,
             flight: &flight,
+            round,
+            schedule,
             clock,
             shared,
-            index: link.index,
             sender,
             frames: link.frames,
             producer: link.producer,
@@ -145,11 +207,12 @@ impl Worker for ProduceWorker {
         let (mut stats, received) =
             tokio::join!(sending.run(), self.receive(&flight, receiver, version, clock, shared));
         stats.merge(&received);
-        stats
+        if flight.broken.get() || flight.moved.get() {
+            round.end();
+        }
+        stats.of_broker(broker)
     }
-}
 
-impl ProduceWorker {
     async fn init_producer(&self, connection: &mut RawConnection) -> Result<Producer, BenchError> {
         let request = InitProducerIdRequest {
             transactional_id: None,
@@ -229,9 +292,13 @@ impl ProduceWorker {
                     // The frame is looked at before the request leaves the queue.
                     let oldest = flight.sent.borrow_mut().pop_front();
                     match oldest {
-                        Some(sent) => {
-                            self.answered(&sent, frame, version, clock, shared, &mut stats)
-                        }
+                        Some(sent) => self
+                            .answered(&sent, frame, version, clock, shared, &mut stats)
+                            .map(|has_moved| {
+                                if has_moved {
+                                    flight.moved.set(true);
+                                }
+                            }),
                         None => Err("UNASKED_RESPONSE".to_owned()),
                     }
                 }
@@ -239,8 +306,10 @@ impl ProduceWorker {
                 Err(_) => Err("REQUEST_TIMEOUT".to_owned()),
             };
             if let Err(error) = error {
-                shared.count(0, 0, 1);
-                stats.error(error);
+                // Nobody knows what became of the others that are in flight.
+                let lost = 1 + flight.sent.borrow_mut().drain(..).count() as u64;
+                shared.count(0, 0, lost);
+                *stats.errors.entry(error).or_default() += lost;
                 flight.broken.set(true);
                 flight.changed.notify_waiters();
                 return stats;
@@ -249,7 +318,8 @@ impl ProduceWorker {
         }
     }
 
-    /// Counts one answer; an error means that the connection is of no more use.
+    /// Counts one answer; says whether a partition is led elsewhere. An error means that the connection is of no more
+    /// use.
     fn answered(
         &self,
         sent: &Sent,
@@ -258,7 +328,7 @@ impl ProduceWorker {
         clock: Clock,
         shared: &Shared,
         stats: &mut Stats,
-    ) -> Result<(), String> {
+    ) -> Result<bool, String> {
         let now = Instant::now();
         let broken = |_| "BROKEN_RESPONSE".to_owned();
         let mut r = Reader::new(frame);
@@ -269,12 +339,20 @@ impl ProduceWorker {
             r.tags(None, |_, _| Ok(false)).map_err(broken)?;
         }
         let response = ProduceResponseView::parse(&mut r, version).map_err(broken)?;
-        let (mut answered, mut refused) = (0, 0);
+        let (mut answered, mut refused, mut has_moved) = (0, 0, false);
         for partition in response.responses.iter().flat_map(|topic| topic.partition_responses) {
             answered += 1;
             if partition.error_code != ErrorCode::NONE {
                 refused += 1;
+                has_moved |= follow::is_to_be_located_anew(partition.error_code);
                 stats.error(code_name(partition.error_code));
+            } else if let Some(trail) = &self.trail {
+                let at = (partition.index, partition.base_offset);
+                let arrived = trail.acknowledged(at, sent.intended);
+                if let Some(arrived) = arrived.filter(|_| sent.intended >= clock.measure_from) {
+                    let latency = micros(arrived.saturating_duration_since(sent.intended));
+                    stats.end_to_end.saturating_record(latency);
+                }
             }
         }
         if answered != sent.batches {
@@ -292,10 +370,13 @@ impl ProduceWorker {
             stats.requests += 1;
             stats.batches += sent.batches - refused;
             stats.last = Some(now);
-            let latency = micros(now.saturating_duration_since(sent.intended));
-            stats.latency.saturating_record(latency);
+            // A refusal comes soon, and acknowledges nothing.
+            if refused < sent.batches {
+                let latency = micros(now.saturating_duration_since(sent.intended));
+                stats.latency.saturating_record(latency);
+            }
         }
-        Ok(())
+        Ok(has_moved)
     }
 }
 
@@ -303,9 +384,10 @@ impl ProduceWorker {
 struct Sender<'a> {
     worker: &'a ProduceWorker,
     flight: &'a Flight,
+    round: &'a Round,
+    schedule: &'a Schedule,
     clock: Clock,
     shared: &'a Shared,
-    index: usize,
     sender: RawSender,
     frames: Vec<Frame>,
     producer: Option<Producer>,
@@ -319,6 +401,8 @@ impl Sender<'_> {
         if let Err(error) = self.send_all().await {
             self.shared.count(0, 0, 1);
             self.stats.error(error);
+            // What is in flight gets no answer either, or is taken while it comes.
+            self.round.end();
         }
         self.flight.done.set(true);
         self.flight.changed.notify_waiters();
@@ -326,24 +410,16 @@ impl Sender<'_> {
     }
 
     async fn send_all(&mut self) -> Result<(), String> {
-        let Some(records) = self.frames.first().map(|frame| frame.records) else { return Ok(()) };
-        // Connections take turns within an interval.
-        let connections = self.worker.connections as f64;
-        let interval = self.worker.rate.map(|rate| records as f64 * connections / rate);
-        let offset = interval.map_or(0.0, |i| i * self.index as f64 / connections);
-        let start = self.clock.start;
-        let due = |n: u64| {
-            let seconds = interval.map_or(0.0, |interval| offset + interval * n as f64);
-            start + Duration::from_secs_f64(seconds)
-        };
-        let mut n = 0u64;
+        if self.frames.is_empty() {
+            return Ok(());
+        }
         let mut at = 0;
         if let Ok(mut wait) = Pacer::new() {
             wait.wait_until(self.clock.start).await.map_err(|error| error.to_string())?;
         }
         loop {
-            let due = due(n);
-            n += 1;
+            let number = self.schedule.take();
+            let due = self.schedule.due(number);
             if let Some(pacer) = &mut self.pacer {
                 if self.clock.is_over(due) {
                     return Ok(());
@@ -354,7 +430,11 @@ impl Sender<'_> {
             let now = Instant::now();
             // An open loop goes on to its last request however late it is.
             let over = self.pacer.is_none() && self.clock.is_over(now);
-            if over || self.flight.broken.get() || self.shared.stopped() {
+            if over || self.shared.stopped() {
+                return Ok(());
+            }
+            if self.flight.broken.get() || self.flight.moved.get() || self.round.is_over() {
+                self.schedule.give_back(number);
                 return Ok(());
             }
             let intended = if self.pacer.is_some() { due } else { now };
@@ -376,10 +456,10 @@ impl Sender<'_> {
                 wire: frame.wire_len(),
                 batches: frame.partitions().count() as u64,
             };
-            if let Some(trail) = &self.worker.trail {
-                frame.partitions().for_each(|partition| trail.sent(partition, sent.intended));
-            }
             if self.worker.sending.acks == 0 {
+                if let Some(trail) = &self.worker.trail {
+                    frame.partitions().for_each(|partition| trail.sent(partition, sent.intended));
+                }
                 self.sender
                     .send(frame.numbered(correlation_id))
                     .await
@@ -425,6 +505,7 @@ impl Sender<'_> {
 pub fn connection_error(error: &thalweg::Error) -> &'static str {
     match error {
         thalweg::Error::Closed { .. } => "CONNECTION_CLOSED",
+        thalweg::Error::Connect { .. } => "CANNOT_CONNECT",
         thalweg::Error::Io { .. } => "CONNECTION_FAILED",
         thalweg::Error::Frame { .. } => "BROKEN_FRAME",
         thalweg::Error::Timeout { .. } => "REQUEST_TIMEOUT",

@@ -1,11 +1,13 @@
 //! What a run prints: one JSON object, or lines to read.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
 use super::harness::Run;
+use super::stats::BrokerStats;
 
 /// Percentiles that are reported, with their names.
 const PERCENTILES: [(&str, f64); 6] = [
@@ -16,6 +18,9 @@ const PERCENTILES: [(&str, f64); 6] = [
     ("p99.9", 99.9),
     ("p99.99", 99.99),
 ];
+
+/// Percentiles that are reported of each broker.
+const OF_BROKERS: [(&str, f64); 2] = [("p50", 50.0), ("p99", 99.0)];
 
 /// A report under construction: the figures all runs share, then what is particular.
 pub struct Report {
@@ -67,7 +72,53 @@ impl Report {
             run.threads,
             run.busiest_thread * 100.0
         ));
-        Report { object, lines }
+        let mut report = Report { object, lines };
+        report.brokers(&stats.by_broker);
+        report
+    }
+
+    /// What each broker did.
+    fn brokers(&mut self, brokers: &BTreeMap<i32, BrokerStats>) {
+        let mut all = Map::new();
+        for (id, stats) in brokers {
+            let mut line = format!(
+                "broker {id}: {} requests, {} records, {:.1} MB payload",
+                stats.requests,
+                stats.records,
+                stats.bytes as f64 / 1e6
+            );
+            let mut object = json!({
+                "requests": stats.requests,
+                "records": stats.records,
+                "bytes": stats.bytes,
+                "errors": stats.errors.values().sum::<u64>(),
+                "errors_by_name": stats.errors,
+            });
+            let latencies = [
+                ("latency_ms", "latency", &stats.latency),
+                ("end_to_end_ms", "at the consumer after", &stats.end_to_end),
+            ];
+            for (name, label, histogram) in latencies {
+                if histogram.is_empty() {
+                    continue;
+                }
+                let ms = |percentile| histogram.value_at_percentile(percentile) as f64 / 1000.0;
+                let text = OF_BROKERS.map(|(key, at)| format!("{key} {:.2}", ms(at)));
+                line.push_str(&format!(", {label} {} ms", text.join(" ")));
+                let values: Map<String, Value> = OF_BROKERS
+                    .into_iter()
+                    .map(|(key, at)| (key.to_owned(), round(ms(at), 3)))
+                    .chain([("count".to_owned(), histogram.len().into())])
+                    .collect();
+                object[name] = Value::Object(values);
+            }
+            if !stats.errors.is_empty() {
+                line.push_str(&format!(", {} errors", stats.errors.values().sum::<u64>()));
+            }
+            self.lines.push(line);
+            all.insert(id.to_string(), object);
+        }
+        self.object.insert("by_broker".to_owned(), Value::Object(all));
     }
 
     /// Adds a value that only the JSON form has.

@@ -9,6 +9,49 @@ use hdrhistogram::Histogram;
 /// Longest latency that is told apart, in microseconds.
 const LATENCY_MAX_US: u64 = 600_000_000;
 
+/// What one broker did in a run.
+pub struct BrokerStats {
+    /// Requests answered.
+    pub requests: u64,
+    /// Records acknowledged or received.
+    pub records: u64,
+    /// Bytes of their values, before compression.
+    pub bytes: u64,
+    /// By name.
+    pub errors: BTreeMap<String, u64>,
+    /// In microseconds.
+    pub latency: Histogram<u64>,
+    /// In microseconds.
+    pub end_to_end: Histogram<u64>,
+}
+
+impl Default for BrokerStats {
+    fn default() -> BrokerStats {
+        BrokerStats {
+            requests: 0,
+            records: 0,
+            bytes: 0,
+            errors: BTreeMap::new(),
+            latency: histogram(),
+            end_to_end: histogram(),
+        }
+    }
+}
+
+impl BrokerStats {
+    /// Adds the counts of another.
+    fn merge(&mut self, other: &BrokerStats) {
+        self.requests += other.requests;
+        self.records += other.records;
+        self.bytes += other.bytes;
+        for (name, count) in &other.errors {
+            *self.errors.entry(name.clone()).or_default() += count;
+        }
+        self.latency += &other.latency;
+        self.end_to_end += &other.end_to_end;
+    }
+}
+
 /// Counts of one connection, of a thread, of the run.
 pub struct Stats {
     /// Records acknowledged or received.
@@ -33,6 +76,8 @@ pub struct Stats {
     pub last: Option<Instant>,
     /// CPU time of the thread.
     pub cpu: Duration,
+    /// The same by broker.
+    pub by_broker: BTreeMap<i32, BrokerStats>,
 }
 
 impl Default for Stats {
@@ -49,6 +94,7 @@ impl Default for Stats {
             end_to_end: histogram(),
             last: None,
             cpu: Duration::ZERO,
+            by_broker: BTreeMap::new(),
         }
     }
 }
@@ -68,6 +114,20 @@ impl Stats {
     /// Adds one to an error.
     pub fn error(&mut self, name: impl Into<String>) {
         *self.errors.entry(name.into()).or_default() += 1;
+    }
+
+    /// All of this is what one broker did.
+    pub fn of_broker(mut self, broker: i32) -> Stats {
+        let all = BrokerStats {
+            requests: self.requests,
+            records: self.records,
+            bytes: self.bytes,
+            errors: self.errors.clone(),
+            latency: self.latency.clone(),
+            end_to_end: self.end_to_end.clone(),
+        };
+        self.by_broker = BTreeMap::from([(broker, all)]);
+        self
     }
 
     /// Errors of all kinds.
@@ -90,6 +150,9 @@ impl Stats {
         self.end_to_end += &other.end_to_end;
         self.last = self.last.max(other.last);
         self.cpu += other.cpu;
+        for (broker, stats) in &other.by_broker {
+            self.by_broker.entry(*broker).or_default().merge(stats);
+        }
     }
 }
 

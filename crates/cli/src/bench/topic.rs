@@ -1,6 +1,6 @@
 //! The topic of a run: made if it is missing, waited for until every partition has a leader.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use thalweg::Topic;
@@ -191,8 +191,8 @@ async fn controller(cluster: &Cluster) -> Result<Connection, thalweg::Error> {
     cluster.broker(metadata.controller_id.or(any).unwrap_or(-1)).await
 }
 
-/// The offset of every partition at [`EARLIEST`] or [`LATEST`], by index. A broker may need a
-/// moment after a topic was made until it knows what it leads.
+/// The offset of every partition at [`EARLIEST`] or [`LATEST`], by index. A broker may need a moment after a topic was
+/// made until it knows what it leads, and a leader that `topic` names may be gone: then the cluster is asked again.
 pub async fn offsets(
     cluster: &Cluster,
     name: &str,
@@ -200,39 +200,54 @@ pub async fn offsets(
     at: i64,
 ) -> Result<Vec<i64>, BenchError> {
     let mut offsets = vec![0; topic.partitions.len()];
-    for broker in super::harness::leaders(topic) {
-        let led = topic
-            .partitions
-            .iter()
-            .filter(|(_, partition)| partition.leader.is_some_and(|leader| leader.id == broker));
-        let mut left: Vec<i32> = led.map(|(&index, _)| index).collect();
-        let deadline = Instant::now() + TIMEOUT;
-        while !left.is_empty() {
-            let response = cluster.send_to(broker, &list_offsets(name, &left, at)).await?;
-            let asked = std::mem::take(&mut left);
-            let answers = response.topics.iter().flat_map(|topic| &topic.partitions);
-            let answers: BTreeMap<i32, _> = answers.map(|a| (a.partition_index, a)).collect();
-            for index in asked {
-                let (code, offset) = answers
-                    .get(&index)
-                    .map_or((ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, -1), |answer| {
-                        (answer.error_code, answer.offset)
-                    });
+    let mut left: BTreeSet<i32> = topic.partitions.keys().copied().collect();
+    let mut topic = topic.clone();
+    let deadline = Instant::now() + TIMEOUT;
+    loop {
+        let of = |index: &i32, code| {
+            let what = format!("offset of partition {index}: {}", code_name(code));
+            BenchError::Topic { topic: name.to_owned(), what }
+        };
+        let mut failed = left.first().map(|index| of(index, ErrorCode::LEADER_NOT_AVAILABLE));
+        for broker in super::harness::leaders(&topic) {
+            let leads = |index: &&i32| {
+                let partition = topic.partitions.get(index);
+                partition.and_then(|it| it.leader).is_some_and(|leader| leader.id == broker)
+            };
+            let led: Vec<i32> = left.iter().filter(leads).copied().collect();
+            if led.is_empty() {
+                continue;
+            }
+            let response = match cluster.send_to(broker, &list_offsets(name, &led, at)).await {
+                Ok(response) => response,
+                Err(error) => {
+                    failed = Some(error.into());
+                    continue;
+                }
+            };
+            for answer in response.topics.iter().flat_map(|topic| &topic.partitions) {
+                let (index, code) = (answer.partition_index, answer.error_code);
                 match usize::try_from(index).ok().and_then(|slot| offsets.get_mut(slot)) {
-                    Some(slot) if code == ErrorCode::NONE => *slot = offset,
-                    Some(_) if code.is_retriable() && Instant::now() < deadline => left.push(index),
-                    _ => {
-                        let what = format!("offset of partition {index}: {}", code_name(code));
-                        return Err(BenchError::Topic { topic: name.to_owned(), what });
+                    Some(slot) if code == ErrorCode::NONE => {
+                        *slot = answer.offset;
+                        left.remove(&index);
                     }
+                    Some(_) if code.is_retriable() => failed = Some(of(&index, code)),
+                    _ => return Err(of(&index, code)),
                 }
             }
-            if !left.is_empty() {
-                tokio::time::sleep(PAUSE).await;
-            }
+        }
+        match failed {
+            _ if left.is_empty() => return Ok(offsets),
+            Some(error) if Instant::now() >= deadline => return Err(error),
+            _ => tokio::time::sleep(PAUSE).await,
+        }
+        if let Ok((metadata, _)) = cluster.refresh(&[name]).await
+            && let Some(found) = metadata.topics.get(name)
+        {
+            topic = found.clone();
         }
     }
-    Ok(offsets)
 }
 
 fn list_offsets(name: &str, partitions: &[i32], timestamp: i64) -> ListOffsetsRequest {

@@ -5,6 +5,9 @@ mod log_dirs;
 mod overview;
 mod replicas;
 
+#[cfg(feature = "serve")]
+pub(crate) use replicas::plan;
+
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};

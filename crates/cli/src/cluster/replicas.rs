@@ -104,7 +104,7 @@ async fn current(
 }
 
 /// A plan as [`read_plan`] reads it.
-fn plan(partitions: &[(&TopicPartition, &Vec<i32>)]) -> Value {
+pub(crate) fn plan(partitions: &[(&TopicPartition, &Vec<i32>)]) -> Value {
     let entry = |(partition, replicas): &(&TopicPartition, &Vec<i32>)| {
         json!({
             "topic": &*partition.topic,

@@ -115,18 +115,28 @@ pub(super) fn added_defaults(props: &Properties) -> Properties {
     added
 }
 
+/// A configuration with what stands where `server.properties` would.
+fn with_added_defaults(props: Properties) -> Properties {
+    let mut whole = added_defaults(&props);
+    if props.contains_key("broker.id") {
+        whole.remove("node.id");
+    }
+    whole.extend(props);
+    whole
+}
+
 impl BrokerConfig {
+    /// The configuration that a start would have, by Kafka's rules alone: what it then cannot honour can be asked for
+    /// as a whole ([`Self::cannot_honour`]), where [`Self::new`] ends with the first.
+    pub fn unrefused(props: Properties) -> Result<BrokerConfig, ConfigError> {
+        Self::new(with_added_defaults(props), Mode::Kafka)
+    }
+
     /// Reads and checks a configuration.
     pub fn new(props: Properties, mode: Mode) -> Result<BrokerConfig, ConfigError> {
-        let mut static_props = if mode == Mode::Embedded {
-            let mut whole = added_defaults(&props);
-            if props.contains_key("broker.id") {
-                whole.remove("node.id");
-            }
-            whole.extend(props);
-            whole
-        } else {
-            props
+        let mut static_props = match mode {
+            Mode::Embedded => with_added_defaults(props),
+            Mode::Kafka => props,
         };
         for (from, to) in [("broker.id", "node.id"), ("node.id", "broker.id")] {
             if !static_props.contains_key(to)

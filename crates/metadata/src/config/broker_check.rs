@@ -284,77 +284,83 @@ fn check_sockets(config: &BrokerConfig) -> Result<(), ConfigError> {
     })
 }
 
-/// What Thalweg refuses because ignoring it would be dangerous.
+/// The first of what Thalweg refuses because ignoring it would be dangerous.
 pub(super) fn check_honourable(config: &BrokerConfig) -> Result<(), ConfigError> {
-    let refuse = |name: &str, value: &str, reason: &str| {
-        Err(ConfigError::CannotHonour {
-            name: name.to_owned(),
-            value: value.to_owned(),
-            reason: reason.to_owned(),
-        })
-    };
-    let roles = config.roles();
-    if !roles.broker {
-        return refuse("process.roles", "controller", "Thalweg is not a controller on its own");
-    }
-    for endpoint in config.listeners() {
-        if endpoint.protocol != SecurityProtocol::Plaintext {
-            return refuse(
-                "listeners",
-                &endpoint.to_string(),
-                &format!(
-                    "the listener's protocol is {}, and TLS and SASL are not served yet",
-                    endpoint.protocol
-                ),
-            );
+    config.cannot_honour().into_iter().next().map_or(Ok(()), Err)
+}
+
+impl BrokerConfig {
+    /// All that Thalweg refuses because ignoring it would be dangerous: of a configuration that meets Kafka's rules
+    /// alone ([`Mode::Kafka`]), what a start would refuse.
+    pub fn cannot_honour(&self) -> Vec<ConfigError> {
+        let mut refused = Vec::new();
+        let mut refuse = |name: &str, value: &str, reason: &str| {
+            refused.push(ConfigError::CannotHonour {
+                name: name.to_owned(),
+                value: value.to_owned(),
+                reason: reason.to_owned(),
+            });
+        };
+        let roles = self.roles();
+        if !roles.broker {
+            refuse("process.roles", "controller", "Thalweg is not a controller on its own");
         }
-    }
-    let authorizer = config.text("authorizer.class.name");
-    if !authorizer.is_empty() {
-        let reason = "authorization is not served yet, everybody would be let in";
-        return refuse("authorizer.class.name", authorizer, reason);
-    }
-    for name in ["create.topic.policy.class.name", "alter.config.policy.class.name"] {
-        if let Some(class) = config.text_or_none(name) {
-            return refuse(name, class, "Java classes cannot be loaded, nothing would be vetoed");
-        }
-    }
-    const ASSIGNORS: &str = "group.consumer.assignors";
-    for written in config.list(ASSIGNORS) {
-        if super::broker::assignor_name(written).is_none() {
-            let reason = "Java classes cannot be loaded; supported are uniform and range, also by the \
-                          names of Kafka's classes";
-            return refuse(ASSIGNORS, written, reason);
-        }
-    }
-    let providers = config.list("config.providers");
-    if !providers.is_empty() {
-        let reason = "Java classes cannot be loaded, values would be taken literally";
-        return refuse("config.providers", &providers.join(","), reason);
-    }
-    if config.boolean("remote.log.storage.system.enable") {
-        let reason = "tiered storage is not built yet, remote segments could not be read";
-        return refuse("remote.log.storage.system.enable", "true", reason);
-    }
-    if !roles.controller {
-        for name in config.controller_listener_names() {
-            let protocol = config.protocols().get(&name.to_uppercase());
-            if let Some(protocol) = protocol.filter(|it| **it != SecurityProtocol::Plaintext) {
-                let reason = format!(
-                    "the controllers' listener has protocol {protocol}, and TLS and SASL are not spoken yet"
+        for endpoint in self.listeners() {
+            if endpoint.protocol != SecurityProtocol::Plaintext {
+                refuse(
+                    "listeners",
+                    &endpoint.to_string(),
+                    &format!(
+                        "the listener's protocol is {}, and TLS and SASL are not served yet",
+                        endpoint.protocol
+                    ),
                 );
-                return refuse("controller.listener.names", name, &reason);
             }
         }
-        return Ok(());
+        let authorizer = self.text("authorizer.class.name");
+        if !authorizer.is_empty() {
+            let reason = "authorization is not served yet, everybody would be let in";
+            refuse("authorizer.class.name", authorizer, reason);
+        }
+        for name in ["create.topic.policy.class.name", "alter.config.policy.class.name"] {
+            if let Some(class) = self.text_or_none(name) {
+                refuse(name, class, "Java classes cannot be loaded, nothing would be vetoed");
+            }
+        }
+        const ASSIGNORS: &str = "group.consumer.assignors";
+        for written in self.list(ASSIGNORS) {
+            if super::broker::assignor_name(written).is_none() {
+                let reason = "Java classes cannot be loaded; supported are uniform and range, also by the \
+                              names of Kafka's classes";
+                refuse(ASSIGNORS, written, reason);
+            }
+        }
+        let providers = self.list("config.providers");
+        if !providers.is_empty() {
+            let reason = "Java classes cannot be loaded, values would be taken literally";
+            refuse("config.providers", &providers.join(","), reason);
+        }
+        if self.boolean("remote.log.storage.system.enable") {
+            let reason = "tiered storage is not built yet, remote segments could not be read";
+            refuse("remote.log.storage.system.enable", "true", reason);
+        }
+        if !roles.controller {
+            for name in self.controller_listener_names() {
+                let protocol = self.protocols().get(&name.to_uppercase());
+                if let Some(protocol) = protocol.filter(|it| **it != SecurityProtocol::Plaintext) {
+                    let reason = format!(
+                        "the controllers' listener has protocol {protocol}, and TLS and SASL are not spoken yet"
+                    );
+                    refuse("controller.listener.names", name, &reason);
+                }
+            }
+        } else if self.voters().iter().any(|voter| voter.id != self.node_id()) {
+            refuse(
+                "controller.quorum.voters",
+                &self.list("controller.quorum.voters").join(","),
+                "an embedded controller must be the only voter, or the cluster's metadata would fork",
+            );
+        }
+        refused
     }
-    let voters = config.voters();
-    if voters.iter().any(|voter| voter.id != config.node_id()) {
-        return refuse(
-            "controller.quorum.voters",
-            &config.list("controller.quorum.voters").join(","),
-            "an embedded controller must be the only voter, or the cluster's metadata would fork",
-        );
-    }
-    Ok(())
 }
