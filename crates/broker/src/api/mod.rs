@@ -8,6 +8,7 @@ use crate::net::budget::Charge;
 use crate::net::buffers;
 use crate::net::connection::{Handled, Parked, Reply};
 
+mod alter_replica_log_dirs;
 mod api_versions;
 mod configs;
 pub(crate) mod connection_members;
@@ -27,6 +28,7 @@ mod metadata;
 mod offset_for_leader_epoch;
 pub(crate) mod produce;
 pub(crate) mod request;
+mod unregister_broker;
 
 use request::{Context, Scratch};
 
@@ -132,6 +134,7 @@ apis! {
     OffsetForLeaderEpochRequest => offset_for_leader_epoch::handle,
     DescribeConfigsRequest => configs::describe,
     AlterConfigsRequest => forward::handle,
+    AlterReplicaLogDirsRequest => alter_replica_log_dirs::handle,
     DescribeLogDirsRequest => describe_log_dirs::handle,
     CreatePartitionsRequest => forward::handle,
     DeleteGroupsRequest => groups::delete,
@@ -144,6 +147,7 @@ apis! {
     AlterClientQuotasRequest => forward::handle,
     DescribeQuorumRequest => describe_quorum::handle,
     UpdateFeaturesRequest => forward::handle,
+    UnregisterBrokerRequest => unregister_broker::handle,
     DescribeClusterRequest => describe_cluster::handle,
     DescribeProducersRequest => describe_producers::handle,
     ListConfigResourcesRequest => configs::list_resources,

@@ -282,6 +282,13 @@ impl BrokerConfig {
         self.values.get(at)?.as_ref()
     }
 
+    /// `replica.alter.log.dirs.io.max.bytes.per.second`, which is in no file.
+    pub fn alter_log_dirs_bytes_per_second(&self) -> u64 {
+        let rate = self.props.get("replica.alter.log.dirs.io.max.bytes.per.second");
+        // What cannot be read was not taken.
+        rate.and_then(|text| text.trim().parse().ok()).unwrap_or(u64::MAX)
+    }
+
     /// `internal.metadata.log.segment.bytes`, if it is set.
     pub fn internal_metadata_segment_bytes(&self) -> Option<i32> {
         self.int_or_none("internal.metadata.log.segment.bytes")
