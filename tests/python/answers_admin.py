@@ -4,11 +4,12 @@ import struct
 
 from shapes import Flexible, ask, topic
 from suite import case, check, eventually
-from wire import Connection, array, compact, frame, header, i8, i16, i32, string, uvarint
+from wire import Connection, Reader, array, compact, frame, header, i8, i16, i32, string, uvarint
 
 METADATA, CREATE_TOPICS, DELETE_TOPICS, DESCRIBE_CONFIGS, ALTER_CONFIGS, CREATE_PARTITIONS, ELECT_LEADERS = 3, 19, 20, 32, 33, 37, 43
 ALTER_INCREMENTALLY, ALTER_QUOTAS, TOPIC_PARTITIONS = 44, 49, 75
-LOG_DIRS, REASSIGN, REASSIGNMENTS, UPDATE_FEATURES, DESCRIBE_CLUSTER, PRODUCERS = 35, 45, 46, 57, 60, 61
+ALTER_LOG_DIRS, LOG_DIRS, REASSIGN, REASSIGNMENTS, UPDATE_FEATURES = 34, 35, 45, 46, 57
+DESCRIBE_CLUSTER, PRODUCERS, UNREGISTER_BROKER = 60, 61, 64
 
 
 @case
@@ -482,6 +483,40 @@ def log_dirs(c):
     ask(c, "nothing", LOG_DIRS, 1, array([]), shape)
     ask(c, "no partitions", LOG_DIRS, 1, array([string(name) + array([])]), shape)
     ask(c, "twice", LOG_DIRS, 1, array([string(name) + array([i32(0), i32(0)])]), shape)
+
+
+@case
+def alter_log_dirs(c):
+    name = topic(c, "t")
+    shape = (".", [("s", [("i", "h")])])
+    with Connection(c) as connection:
+        reader = Reader(connection.call(header(LOG_DIRS, 1) + array([])))
+        reader.i32(), reader.i32(), reader.i16()
+        there = reader.string()
+
+    def tried(what, path, *targets):
+        topics = [string(named) + array([i32(p) for p in parts]) for named, parts in targets]
+        ask(c, what, ALTER_LOG_DIRS, 1, array([string(path) + array(topics)]), shape)
+
+    for odd in ("", "/", "no", "/no/such", there + "/", there + "/.", "."):
+        tried(f"to {odd.replace(there, 'DIR')}", odd, (name, [0]))
+    tried("to where it is", there, (name, [0]))
+    tried("partitions there are not", there, (name, [-1, 1, 2**31 - 1]))
+    for named in (c.name("no"), "", ".", "a b", "__cluster_metadata", "x" * 200, "x" * 214, "x" * 250):
+        tried(f"'{named[:20]}' {len(named)}", there, (named, [0]))
+    tried("a partition twice", there, (name, [0, 0]))
+    tried("nothing", there)
+    twice = [string(path) + array([string(name) + array([i32(0)])]) for path in ("/no/such", there)]
+    ask(c, "to two, of which the last is", ALTER_LOG_DIRS, 1, array(twice), shape)
+    ask(c, "to two, of which the first is", ALTER_LOG_DIRS, 1, array(twice[::-1]), shape)
+    ask(c, "none", ALTER_LOG_DIRS, 1, array([]), shape)
+
+
+@case
+def unregister_broker(c):
+    # Not the node itself, which would not be the same afterwards.
+    for who in (7, 0, -1, 2**31 - 1):
+        ask(c, f"broker {who}", UNREGISTER_BROKER, 0, i32(who) + b"\0", (".", "h", "x"), flexible=True)
 
 
 @case

@@ -25,6 +25,7 @@ use crate::fetch_session::SessionCache;
 use crate::kraft::{Controller, ControllerError};
 use crate::loggers::LogLevels;
 use crate::metrics::Metrics;
+use crate::moves::Moves;
 use crate::net::budget::Budget;
 use crate::partition::Shared;
 use crate::pool::{CHANGES_PER_DIR, DirPools, READS_PER_DIR};
@@ -56,6 +57,9 @@ pub(crate) struct Broker {
     pub(crate) disk_reads: DirPools,
     /// Beside the reads: a flush that hangs stops no read.
     pub(crate) disk_changes: DirPools,
+    /// Beside both: moves take long, and wait for two disks.
+    pub(crate) disk_moves: DirPools,
+    pub(crate) moves: Moves,
     pub(crate) logs: LogManager,
     pub(crate) groups: Groups,
     pub(crate) controller: Controller,
@@ -137,6 +141,11 @@ impl Broker {
             )),
             disk_reads: DirPools::new(parts.logs.dirs(), READS_PER_DIR),
             disk_changes: DirPools::new(parts.logs.dirs(), CHANGES_PER_DIR),
+            disk_moves: DirPools::new(
+                parts.logs.dirs(),
+                crate::moves::threads(&parts.config, parts.logs.dirs()),
+            ),
+            moves: Moves::default(),
             logs: parts.logs,
             groups: parts.groups,
             controller: parts.controller,

@@ -313,6 +313,22 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Changes of an ISR that the controller refused.",
         changes.refused(),
     );
+    let moves = broker.moves.figures();
+    page.gauge(
+        "kafka_server_replicaalterlogdirsmanager_maxlag",
+        "Records that the future replica lacks that lacks most.",
+        moves.max_lag,
+    );
+    page.gauge(
+        "kafka_server_replicaalterlogdirsmanager_failedpartitionscount",
+        "Partitions that are to go to another log directory and do not, for a reason that is in the log.",
+        moves.failed,
+    );
+    page.gauge(
+        "thalweg_partitions_moving",
+        "Partitions that have a future replica in another log directory.",
+        moves.moving,
+    );
     page.gauge("kafka_controller_kafkacontroller_globaltopiccount", "Topics.", table.len());
     let offline = broker.logs.dirs().iter().filter(|dir| dir.check().is_err()).count();
     page.gauge(

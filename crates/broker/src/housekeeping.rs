@@ -241,6 +241,9 @@ pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
         broker.spawn_until_stopped(open_again(Arc::clone(broker))),
         broker.spawn_until_stopped(broker.groups.log_rebalances()),
     ];
+    for _ in 0..crate::moves::threads(&broker.settings().config, broker.logs.dirs()) {
+        tasks.push(broker.spawn_until_stopped(crate::moves::run(Arc::clone(broker))));
+    }
     // An observer of other nodes' controllers looks after its log by itself.
     if let Controller::Embedded(controller) = &broker.controller {
         let interval = |b: &Broker| match b.settings().metadata_snapshot_interval_ms() {

@@ -24,6 +24,7 @@ mod loggers;
 mod membership;
 mod metadata_place;
 mod metrics;
+mod moves;
 mod net;
 mod partition;
 mod pool;

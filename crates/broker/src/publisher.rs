@@ -176,6 +176,7 @@ impl Broker {
         let table = self.topics();
         for partition in table.by_id(topic).iter().flat_map(|topic| topic.partitions()) {
             self.fetchers.update(self, topic, partition);
+            self.moves.found(self, topic, partition);
         }
     }
 
@@ -222,6 +223,9 @@ impl Broker {
     fn drop_partition(&self, partition: &Partition) {
         if let Some(internal) = InternalTopic::named(&partition.topic) {
             internal.resigned(self, partition.index, None);
+        }
+        if let Some(topic) = partition.log.topic_id() {
+            self.moves.forget(topic, partition.index);
         }
         // Whoever waits for it has to look again.
         partition.resign();
@@ -303,7 +307,8 @@ impl Broker {
             };
             if let Some(opened) = &opened {
                 let actual = opened.log.dir().id();
-                if partition.directory(self.node_id) != Some(actual) {
+                let stated = partition.directory(self.node_id);
+                if stated != Some(actual) && !self.is_moving_to(&name, index, stated) {
                     moved.push((index, actual));
                 }
                 opened.apply(partition, image);

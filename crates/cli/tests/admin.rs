@@ -410,7 +410,14 @@ async fn clusters() {
     assert_eq!(bench.json(&["cluster", "reassignments"]), json!([]));
     assert_eq!(bench.run(&["cluster", "elect-leaders", "t:0"]).ok(), "t:0 not needed\n");
     assert_eq!(bench.run(&["cluster", "elect-leaders", "--all"]).ok(), "");
-    bench.run(&["cluster", "move-replica", "1", "t:0", "/x"]).fails(1, "is not offered");
+    bench.run(&["cluster", "move-replica", "1", "t:0", "/x"]).fails(1, "LOG_DIR_NOT_FOUND");
+    bench.run(&["cluster", "move-replica", "1", "z:0", "/x"]).fails(1, "LOG_DIR_NOT_FOUND");
+    let dirs = bench.json(&["cluster", "log-dirs"]);
+    let here = dirs[0]["directory"].as_str().unwrap();
+    let moved = bench.run(&["cluster", "move-replica", "1", "t:0", here]).ok();
+    assert_eq!(moved, format!("t-0 goes to {here}\n"));
+    bench.run(&["cluster", "unregister", "7"]).fails(1, "BROKER_ID_NOT_REGISTERED");
+    bench.run(&["cluster", "unregister", "1"]).fails(1, "is its own controller");
 
     let deleted = bench.run(&["log", "delete-records", "t:0=2", "t:1=-1"]).ok();
     assert_eq!(deleted, "t:0 begins at 2\nt:1 begins at 0\n");

@@ -381,7 +381,8 @@ async fn the_cluster_describes_itself() {
     let versions = admin.broker_versions().await.unwrap();
     let versions = versions[&1].as_ref().unwrap();
     assert_eq!(versions.apis[&ApiKey::METADATA].end(), &13);
-    assert!(!versions.apis.contains_key(&ApiKey::ALTER_REPLICA_LOG_DIRS));
+    assert!(versions.apis.contains_key(&ApiKey::ALTER_REPLICA_LOG_DIRS));
+    assert!(!versions.apis.contains_key(&ApiKey::SHARE_FETCH));
 
     let features = admin.describe_features().await.unwrap();
     let level = features.features["metadata.version"];
@@ -440,10 +441,15 @@ async fn replicas_and_leaders() {
     assert!(elected[&tp("t", 7)].as_ref().unwrap_err().is_not_found());
     assert!(admin.elect_leaders(Election::Preferred, None).await.unwrap().is_empty());
 
-    // The broker does not serve this.
     let one = ReplicaMove::new(1, tp("t", 0), "/elsewhere");
     let moved = admin.alter_replica_log_dirs([one.clone()]).await;
-    assert!(matches!(moved[&one], Err(AdminError::Client(Error::Version { .. }))), "{moved:?}");
+    assert_eq!(code(&moved[&one]), ErrorCode::LOG_DIR_NOT_FOUND);
+    let here = admin.describe_log_dirs(None).await.unwrap()[&1].as_ref().unwrap()[0].path.clone();
+    let one = ReplicaMove::new(1, tp("t", 0), here);
+    let moved = admin.alter_replica_log_dirs([one.clone()]).await;
+    assert!(moved[&one].is_ok(), "{moved:?}");
+    let unknown = admin.unregister_broker(7).await;
+    assert_eq!(code(&unknown), ErrorCode::BROKER_ID_NOT_REGISTERED);
     bench.broker.shut_down().await;
 }
 

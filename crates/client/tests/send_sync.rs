@@ -333,6 +333,7 @@ fn admins(admin: &Admin, acl: AclFilter) {
     send(admin.describe_cluster(true));
     send(admin.broker_versions());
     send(admin.describe_features());
+    send(admin.unregister_broker(1));
     send(admin.update_features(Vec::new(), Mode::Apply));
     send(admin.describe_quorum());
     send(admin.list_offsets(BTreeMap::new(), IsolationLevel::default()));

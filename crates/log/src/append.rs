@@ -208,7 +208,7 @@ impl Log {
         let plan = self.plan(writer, at, records, context)?;
         if let Plan::Write(_, len, file) = &plan {
             let bytes = &records.bytes()[..*len];
-            let dir = &self.home.dir;
+            let dir = &self.home().dir;
             let mark = dir.pace.mark();
             if let Err(error) = file.write_all_at(bytes, u64::from(at.1)) {
                 return Err(dir.fail("append to", &self.active_path(writer), &error).into());
@@ -230,7 +230,7 @@ impl Log {
         records: &mut Records<'_>,
         context: &AppendContext,
     ) -> Result<Plan, AppendError> {
-        self.home.dir.check()?;
+        self.home().dir.check()?;
         if self.is_closed() {
             return Err(self.closed_error());
         }
@@ -275,7 +275,7 @@ impl Log {
                 self.take_in(writer, &updates).map(|file| Plan::Write(info, shape.len, file))
             }
             Ok(Some(known)) => {
-                self.home.dir.metrics.duplicates.add(1);
+                self.home().dir.metrics.duplicates.add(1);
                 Ok(Plan::Answer(AppendInfo {
                     first_offset: known.first_offset(),
                     last_offset: known.last_offset,
@@ -317,7 +317,7 @@ impl Log {
         writer: &mut Writer,
         updates: &Updates,
     ) -> Result<Arc<OpenFile>, AppendError> {
-        let dir = &self.home.dir;
+        let dir = &self.home().dir;
         let active = &writer.active;
         let failed = |suffix, error| dir.failure_of("append to", &active.file_path(suffix), &error);
         let mark = dir.pace.mark();
@@ -484,7 +484,7 @@ impl Log {
             self.note_epoch(writer, head.leader_epoch, head.base_offset);
             if let Err(error) = writer.active.on_append(&head) {
                 let path = writer.active.file_path(names::INDEX);
-                let failure = self.home.dir.failure_of("append to", &path, &error);
+                let failure = self.home().dir.failure_of("append to", &path, &error);
                 // The entries stay in memory, and are written with the next one.
                 if !failure.is_retriable {
                     return Err(failure.into());
@@ -499,7 +499,7 @@ impl Log {
             self.publish_transactions(writer);
         }
         self.publish_end(writer);
-        let metrics = &self.home.dir.metrics;
+        let metrics = &self.home().dir.metrics;
         metrics.appends.add(1);
         metrics.append_bytes.add(written.len() as u64);
         Ok(())

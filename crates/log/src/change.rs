@@ -55,9 +55,9 @@ impl Log {
 
     /// A roll met a bug: the active segment is the one it was, as far as is known.
     pub(crate) fn roll_panicked(&self) -> StorageError {
-        self.home.dir.metrics.panics.add(1);
+        self.home().dir.metrics.panics.add(1);
         tracing::error!(topic = %self.topic, partition = self.partition, "a roll panicked");
-        StorageError::retriable(self.home.dir.path(), "a roll panicked".into())
+        StorageError::retriable(self.home().dir.path(), "a roll panicked".into())
     }
 
     /// The roll proper, of whoever has the turn. The new segment begins at `base` or at the log's end,
@@ -68,7 +68,7 @@ impl Log {
         base: i64,
         now_ms: i64,
     ) -> Result<i64, StorageError> {
-        let dir = &self.home.dir;
+        let dir = &self.home().dir;
         dir.check()?;
         if self.is_closed() {
             return Ok(self.end().segment);
@@ -87,7 +87,7 @@ impl Log {
             (writer.active.clone(), base, snapshot)
         };
         let rolling = Rolling(self);
-        let new = Segment::new(&self.home, base, &SegmentConfig::of(&config, now_ms));
+        let new = Segment::new(self.home(), base, &SegmentConfig::of(&config, now_ms));
         let prepared = (|| {
             old.finish()?;
             // Flushed up to its end: recovery will not look at it again once there is a next one.
@@ -151,15 +151,13 @@ impl Log {
     /// Removes segments that retention no longer keeps, or that DeleteRecords has passed. Says
     /// how many.
     pub fn delete_old_segments(&self, now_ms: i64) -> Result<usize, StorageError> {
-        self.home.dir.check()?;
+        self.home().dir.check()?;
         // What is being compacted goes afterwards, or it would be compacted in vain.
         if self.is_closed() || self.is_being_cleaned() {
             return Ok(0);
         }
         let config = self.config();
-        let mut deleted = self.delete_while(now_ms, &config, |_, next, log_start| {
-            Ok(next.is_some_and(|next| next.base_offset <= log_start))
-        })?;
+        let mut deleted = self.delete_segments_before_start(now_ms)?;
         if !config.delete {
             return Ok(deleted);
         }
@@ -183,6 +181,14 @@ impl Log {
         Ok(deleted)
     }
 
+    /// Removes segments that lie before the log's start, and no others. Says how many.
+    pub(crate) fn delete_segments_before_start(&self, now_ms: i64) -> Result<usize, StorageError> {
+        self.home().dir.check()?;
+        self.delete_while(now_ms, &self.config(), |_, next, log_start| {
+            Ok(next.is_some_and(|next| next.base_offset <= log_start))
+        })
+    }
+
     /// Deletes segments from the start on for which `goes` holds, as far as the high watermark has
     /// passed them.
     fn delete_while(
@@ -196,7 +202,7 @@ impl Log {
         if self.is_closed() {
             return Ok(0);
         }
-        let dir = &self.home.dir;
+        let dir = &self.home().dir;
         let segments = self.segments();
         let (high_watermark, log_start) = (self.high_watermark(), self.log_start_offset());
         let mut count = 0;
@@ -274,7 +280,7 @@ impl Log {
     pub fn delete_records(&self, offset: i64) -> Result<i64, ReadError> {
         // First, so that no truncation takes what the offset is compared with.
         let _change = self.lock_change();
-        self.home.dir.check()?;
+        self.home().dir.check()?;
         if self.is_closed() {
             return Err(self.read_closed());
         }
@@ -331,7 +337,7 @@ impl Log {
         if !known {
             return Ok(());
         }
-        let dir = &self.home.dir;
+        let dir = &self.home().dir;
         let from = names::segment_file(&self.path(), offset, names::SNAPSHOT);
         let mut to = from.clone().into_os_string();
         to.push(names::DELETED);
@@ -376,7 +382,7 @@ impl Log {
     }
 
     fn truncate_in(&self, turn: &Turn<'_>, offset: i64, now_ms: i64) -> Result<bool, StorageError> {
-        self.home.dir.check()?;
+        self.home().dir.check()?;
         if self.is_closed() {
             return Ok(false);
         }
@@ -402,10 +408,10 @@ impl Log {
         let path = active.file_path(names::LOG);
         let worked = (|| {
             let cut = active.cut_position(offset);
-            let cut = self.home.dir.guard("truncate", &path, cut)?;
+            let cut = self.home().dir.guard("truncate", &path, cut)?;
             self.show_shorter(&kept, &active, offset, cut);
-            self.home.dir.no_way_back((|| {
-                self.home.dir.guard("truncate", &path, active.truncate(offset, now_ms))?;
+            self.home().dir.no_way_back((|| {
+                self.home().dir.guard("truncate", &path, active.truncate(offset, now_ms))?;
                 let delay = DeleteDelay::new(now_ms, config.file_delete_delay_ms);
                 for segment in &segments[keep..] {
                     segment.delete(delay)?;
@@ -450,6 +456,7 @@ impl Log {
     /// Readers first see the end where it is going to be; then the bytes may go.
     fn show_shorter(&self, kept: &[Arc<Segment>], active: &Arc<Segment>, offset: i64, cut: u32) {
         let mut writer = self.writer();
+        self.cut_to.fetch_min(offset, Ordering::AcqRel);
         self.recovery_point.fetch_min(offset, Ordering::AcqRel);
         self.flush_wanted.fetch_min(offset, Ordering::AcqRel);
         let high_watermark = self.high_watermark();
@@ -516,7 +523,7 @@ impl Log {
         log_start_offset: Option<i64>,
         now_ms: i64,
     ) -> Result<(), StorageError> {
-        let dir = &self.home.dir;
+        let dir = &self.home().dir;
         dir.check()?;
         if self.is_closed() {
             return Ok(());
@@ -524,8 +531,9 @@ impl Log {
         let config = self.config();
         let segments = self.segments();
         let role = self.announce();
+        self.cut_to.fetch_min(offset, Ordering::AcqRel);
         self.lower_cleaned_offset(offset);
-        let new = Segment::new(&self.home, offset, &SegmentConfig::of(&config, now_ms));
+        let new = Segment::new(self.home(), offset, &SegmentConfig::of(&config, now_ms));
         let worked = dir.no_way_back((|| {
             let delay = DeleteDelay::new(now_ms, config.file_delete_delay_ms);
             for segment in segments.iter() {
@@ -571,14 +579,14 @@ impl Log {
         offset: i64,
         now_ms: i64,
     ) -> Result<ProducerState, StorageError> {
-        let dir = &self.home.dir;
+        let dir = &self.home().dir;
         let mut snapshots = self.snapshots.lock().clone();
         let expiration = dir.producer_expiration_ms();
         let producers = dir.guard(
             "rebuild producers of",
             &self.path(),
             rebuild_producers(
-                &self.home,
+                self.home(),
                 segments,
                 &mut snapshots,
                 self.log_start_offset(),
@@ -593,7 +601,7 @@ impl Log {
 
     /// Forgets producers that were silent for `producer.id.expiration.ms`.
     pub fn expire_producers(&self, now_ms: i64) -> usize {
-        let expiration = self.home.dir.producer_expiration_ms();
+        let expiration = self.home().dir.producer_expiration_ms();
         let mut writer = self.writer();
         if writer.producers.len() == 0 { 0 } else { writer.producers.expire(now_ms, expiration) }
     }

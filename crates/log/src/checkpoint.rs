@@ -96,6 +96,17 @@ pub(crate) fn format_epochs(entries: &[(i32, i64)]) -> Vec<u8> {
     text.into_bytes()
 }
 
+/// The marker of a copy that replaces another: which directory that one is in.
+pub(crate) fn format_replaces(dir: Uuid) -> Vec<u8> {
+    format!("version: 0\ndirectory_id: {dir}\n").into_bytes()
+}
+
+/// `None` for what is no such marker, or a part of one.
+pub(crate) fn parse_replaces(bytes: &[u8]) -> Option<Uuid> {
+    let text = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
+    Uuid::parse(text.strip_prefix("version: 0\ndirectory_id: ")?)
+}
+
 pub(crate) fn parse_partition_metadata(bytes: &[u8]) -> Result<Uuid, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "partition.metadata is not UTF-8")?;
     let mut lines = text.lines();
@@ -203,6 +214,14 @@ mod tests {
             assert!(is_torn_partition_metadata(&torn), "{len} and zeros");
         }
         assert!(!is_torn_partition_metadata(b"version: 7\ntopic_id: AAAA"));
+        let replaces = format_replaces(id);
+        assert_eq!(parse_replaces(&replaces), Some(id));
+        for len in 0..replaces.len() {
+            let mut torn = replaces[..len].to_vec();
+            assert_eq!(parse_replaces(&torn), None, "{len}");
+            torn.resize(replaces.len(), 0);
+            assert_eq!(parse_replaces(&torn), None, "{len} and zeros");
+        }
         assert_eq!(parse_clean_shutdown(&format_clean_shutdown(42)), Some(42));
         assert_eq!(parse_clean_shutdown(b"{\"version\": 0, \"brokerEpoch\" : -1 }"), Some(-1));
         assert_eq!(parse_clean_shutdown(b""), None);

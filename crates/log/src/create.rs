@@ -37,6 +37,31 @@ impl<'a> CreateRequest<'a> {
     }
 }
 
+/// A log that is to be opened, or made, which nothing is known of.
+pub(crate) struct Opening(LoadInput);
+
+impl Opening {
+    pub(crate) fn new(
+        topic: Arc<str>,
+        partition: i32,
+        config: Arc<LogConfig>,
+        now_ms: i64,
+    ) -> Opening {
+        Opening(LoadInput {
+            topic,
+            partition,
+            config,
+            log_start_offset: 0,
+            recovery_point: 0,
+            high_watermark: 0,
+            cleaned_offset: None,
+            clean: true,
+            keeps_open: false,
+            now_ms,
+        })
+    }
+}
+
 impl LogManager {
     /// The partition's log; made if there is none.
     pub fn create(
@@ -70,21 +95,30 @@ impl LogManager {
             }
         }
         let topic = self.known_topic(request.topic).unwrap_or_else(|| Arc::from(request.topic));
-        let log = loop {
-            let dir = self.choose_dir(request.dir)?;
-            let input = LoadInput {
-                topic: topic.clone(),
-                partition: request.partition,
-                config: self.config_of(request.topic),
-                log_start_offset: 0,
-                recovery_point: 0,
-                high_watermark: 0,
-                cleaned_offset: None,
-                clean: true,
-                keeps_open: false,
+        let adopted = match request.is_new {
+            true => None,
+            false => self.adopt_future(
+                request.topic,
+                request.partition,
+                request.topic_id,
+                request.dir,
                 now_ms,
-            };
-            match self.open_in(&dir, input, request.topic_id) {
+            )?,
+        };
+        if let Some(log) = adopted {
+            self.insert(&log);
+            return Ok(log);
+        }
+        let preferred = self.futures.take_preferred(request.topic, request.partition);
+        // One that has failed since is not waited for.
+        let preferred = preferred
+            .filter(|id| self.dirs.iter().any(|dir| dir.id() == *id && dir.check().is_ok()));
+        let log = loop {
+            let dir = self.choose_dir(request.dir.or(preferred))?;
+            let config = self.config_of(request.topic);
+            let opening = Opening::new(topic.clone(), request.partition, config, now_ms);
+            let name = names::partition_dir(&topic, request.partition);
+            match self.open_in(&dir, &name, opening, request.topic_id) {
                 // That directory is offline now; a new partition may go into another one.
                 Err(CreateError::Storage(_))
                     if request.is_new
@@ -94,12 +128,16 @@ impl LogManager {
                 opened => break opened?,
             }
         };
+        self.insert(&log);
+        Ok(log)
+    }
+
+    fn insert(&self, log: &Arc<Log>) {
         let mut logs = self.logs.write();
         let list = logs.entry(log.topic.clone()).or_default();
         if let Err(at) = list.binary_search_by_key(&log.partition, |other| other.partition) {
             list.insert(at, log.clone());
         }
-        Ok(log)
     }
 
     /// A log that its owner looks after by itself: KRaft's `__cluster_metadata`. It is in no
@@ -115,31 +153,25 @@ impl LogManager {
         if !names::valid_topic(request.topic) || request.partition < 0 {
             return Err(CreateError::InvalidTopic(request.topic.to_owned()));
         }
-        let input = LoadInput {
-            topic: Arc::from(request.topic),
-            partition: request.partition,
-            config,
-            log_start_offset: 0,
-            recovery_point: 0,
-            high_watermark: 0,
-            cleaned_offset: None,
-            clean: false,
-            keeps_open: true,
-            now_ms,
-        };
-        self.open_in(dir, input, request.topic_id)
+        let topic = Arc::from(request.topic);
+        let mut opening = Opening::new(topic, request.partition, config, now_ms);
+        (opening.0.clean, opening.0.keeps_open) = (false, true);
+        let name = names::partition_dir(request.topic, request.partition);
+        self.open_in(dir, &name, opening, request.topic_id)
     }
 
-    fn open_in(
+    /// Opens or makes the log in the directory of that name.
+    pub(crate) fn open_in(
         &self,
         dir: &Arc<LogDir>,
-        input: LoadInput,
+        name: &str,
+        opening: Opening,
         topic_id: Uuid,
     ) -> Result<Arc<Log>, CreateError> {
         dir.check()?;
-        let path = dir.path().join(names::partition_dir(&input.topic, input.partition));
+        let path = dir.path().join(name);
         let was_there = dir.guard("look at", &path, dir.disk.len(&path))?.is_some();
-        let opened = self.open_at(dir, &path, input, topic_id);
+        let opened = self.open_at(dir, &path, opening.0, topic_id);
         if opened.is_err() && !was_there {
             // Nothing was ever appended to it. This may fail too, for the same reason: then the next
             // attempt, or the next start, finds a partition without a topic id.
@@ -196,12 +228,16 @@ impl LogManager {
         let cordoned = self.cordoned.read();
         let online = || self.dirs.iter().filter(|dir| dir.check().is_ok());
         let mut best: Option<(usize, &Arc<LogDir>)> = None;
-        let logs = self.logs.read();
+        let mut all = Vec::new();
+        if self.dirs.len() > 1 {
+            all = self.all();
+            all.extend(self.futures.all());
+        }
         for dir in online().filter(|dir| !cordoned.contains(&dir.id())) {
             let count = if self.dirs.len() == 1 {
                 0
             } else {
-                logs.values().flatten().filter(|log| Arc::ptr_eq(log.dir(), dir)).count()
+                all.iter().filter(|log| Arc::ptr_eq(log.dir(), dir)).count()
             };
             if best.is_none_or(|(least, _)| count < least) {
                 best = Some((count, dir));

@@ -47,6 +47,17 @@ impl Epochs {
         })
     }
 
+    /// The same list of a log whose file is that of `other`.
+    pub(crate) fn move_to(&mut self, other: &Epochs) {
+        self.on_file = other.on_file.clone();
+        (self.unsynced, self.inherited) = (other.unsynced, other.inherited);
+    }
+
+    /// Takes the list of another log of the same batches; the file follows.
+    pub(crate) fn take(&mut self, other: &Epochs) {
+        self.entries = other.entries.clone();
+    }
+
     /// The file holds `entries` now.
     pub(crate) fn written(&mut self, entries: Vec<(i32, i64)>, synced: bool) {
         self.unsynced = !synced && !entries.is_empty();

@@ -4,6 +4,7 @@
 //! offline and is never repeated. Nobody who appends waits for a flush, but for the one at the
 //! close.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -41,13 +42,18 @@ impl Log {
 
     /// Flushes what lies before `offset`.
     pub fn flush_upto(&self, offset: i64, now_ms: i64) -> Result<(), StorageError> {
-        let flushed = self.flush_inner(offset, now_ms);
+        let home = self.home();
+        let mut flushed = self.flush_inner(offset, now_ms);
+        if !Arc::ptr_eq(home, self.home()) {
+            // It has moved meanwhile, after a flush.
+            flushed = self.flush_inner(offset, now_ms);
+        }
         // A log that was deleted meanwhile has nothing to flush.
-        if self.is_closed() && self.home.dir.check().is_ok() { Ok(()) } else { flushed }
+        if self.is_closed() && self.home().dir.check().is_ok() { Ok(()) } else { flushed }
     }
 
     fn flush_inner(&self, offset: i64, now_ms: i64) -> Result<(), StorageError> {
-        self.home.dir.check()?;
+        self.home().dir.check()?;
         if self.is_closed() {
             return Ok(());
         }
@@ -59,7 +65,7 @@ impl Log {
         // What the epochs' file lacks must be behind the recovery point.
         self.write_epochs()?;
         let segments = self.segments();
-        let dir = &self.home.dir;
+        let dir = &self.home().dir;
         let began = Instant::now();
         let first = floor_segment(&segments, recovery_point);
         let mut new_files = Vec::new();
@@ -113,7 +119,7 @@ impl Log {
 
     /// Flushes `partition.metadata`, and the directory that it is in.
     pub(crate) fn flush_metadata(&self) -> Result<(), StorageError> {
-        let dir = &self.home.dir;
+        let dir = &self.home().dir;
         let path = self.path().join(names::PARTITION_METADATA);
         let synced = dir.disk.open(&path, Mode::Write).and_then(|file| file.sync());
         self.guard("flush", &path, synced)?;
@@ -156,12 +162,12 @@ impl Log {
             let is_old = epochs.inherited && !epochs.entries().is_empty();
             (epochs.is_dirty().then(|| epochs.entries().to_vec()), epochs.unsynced || is_old)
         };
-        let dir = &self.home.dir;
+        let dir = &self.home().dir;
         if let Some(entries) = dirty {
             let content = checkpoint::format_epochs(&entries);
             // The log is not renamed away meanwhile: its temporary file would be in the directory of the
             // partition that is made under its name next, which has one of the same name.
-            let home = self.home.path.read();
+            let home = self.home().path.read();
             if self.is_closed() {
                 return Ok(());
             }
@@ -189,7 +195,7 @@ impl Log {
     /// [`crate::LogManager::shut_down`] does it for its logs; for one opened with
     /// [`crate::LogManager::open_unmanaged`] it is the owner's to call.
     pub fn close_cleanly(&self, now_ms: i64) -> Result<(), StorageError> {
-        let dir = &self.home.dir;
+        let dir = &self.home().dir;
         dir.check()?;
         let _change = self.lock_change();
         let turn = self.wait_turn();
@@ -200,7 +206,7 @@ impl Log {
     }
 
     fn write_everything(&self, now_ms: i64) -> Result<(), StorageError> {
-        let dir = &self.home.dir;
+        let dir = &self.home().dir;
         let (snapshot, end) = {
             let writer = self.writer();
             let new = writer.producers.map_end_offset > writer.producers.last_snapshot_offset;

@@ -29,7 +29,9 @@ pub struct DirLogs<'a> {
 impl DirLogs<'_> {
     /// As [`LogManager::clean_up`].
     pub fn clean_up(&self, now_ms: i64) -> usize {
-        self.each(|log| log.delete_old_segments(now_ms).unwrap_or(0))
+        // A future replica's begins where that of its log does.
+        let logs = logs_in(&self.manager.logs, self.dir);
+        self.of(&logs, |log| log.delete_old_segments(now_ms).unwrap_or(0))
     }
 
     /// As [`LogManager::flush_due`].
@@ -80,8 +82,11 @@ impl DirLogs<'_> {
         let _ = self.manager.write_checkpoints(self.dir, which);
     }
 
-    fn each(&self, mut work: impl FnMut(&Log) -> usize) -> usize {
-        let logs = self.manager.logs_in(self.dir);
+    fn each(&self, work: impl FnMut(&Log) -> usize) -> usize {
+        self.of(&self.manager.logs_in(self.dir), work)
+    }
+
+    fn of(&self, logs: &[Arc<Log>], mut work: impl FnMut(&Log) -> usize) -> usize {
         logs.iter().take_while(|_| self.dir.is_online()).map(|log| work(log)).sum()
     }
 }
@@ -137,15 +142,17 @@ impl LogManager {
     }
 
     pub(crate) fn checkpoint_dir(&self, dir: &Arc<LogDir>) -> Result<(), StorageError> {
-        self.write_checkpoints(
-            dir,
-            &[
-                write_recovery_points,
-                write_log_starts,
-                write_high_watermarks,
-                write_cleaned_offsets,
-            ],
-        )
+        self.write_checkpoints(dir, &ALL_CHECKPOINTS)
+    }
+
+    /// The same for who holds the directory's checkpoints.
+    pub(crate) fn write_all_checkpoints(
+        &self,
+        written: &mut Written,
+        dir: &Arc<LogDir>,
+    ) -> Result<(), StorageError> {
+        let logs = self.logs_in(dir);
+        ALL_CHECKPOINTS.iter().try_for_each(|write| write(written, dir, &logs))
     }
 
     /// Flushes where the logs of a directory start: after the death of the process, or of the
@@ -166,8 +173,12 @@ impl LogManager {
         which.iter().try_for_each(|write| write(&mut written, dir, &logs))
     }
 
+    /// The logs of one directory, with future replicas.
     fn logs_in(&self, dir: &Arc<LogDir>) -> Vec<Arc<Log>> {
-        logs_in(&self.logs, dir)
+        let mut logs = logs_in(&self.logs, dir);
+        let futures = self.futures.all();
+        logs.extend(futures.into_iter().filter(|log| Arc::ptr_eq(log.dir(), dir)));
+        logs
     }
 
     /// Truncates logs ([`Log::truncate_to`]) and lowers their recovery points in the checkpoint, so
@@ -330,6 +341,9 @@ pub(crate) struct Written {
 
 /// Writes one checkpoint of a directory.
 type WriteCheckpoint = fn(&mut Written, &LogDir, &[Arc<Log>]) -> Result<(), StorageError>;
+
+const ALL_CHECKPOINTS: [WriteCheckpoint; 4] =
+    [write_recovery_points, write_log_starts, write_high_watermarks, write_cleaned_offsets];
 
 fn write_recovery_points(
     written: &mut Written,

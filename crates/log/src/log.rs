@@ -10,7 +10,7 @@
 //! - `writer`: where the log ends, its producers, its role. Held for an append (check, set offsets,
 //!   one write, publish) and for a few instructions otherwise; never across fsync, rolls or directory
 //!   work.
-//! - `epochs_file`: held while the epochs' file is written.
+//! - `epochs_file`: held while the epochs' file is written; where both are needed, before `writer`.
 //! - `cleaning`, `end`, `epochs`, `hints`, `segments`, `snapshots`, `unflushed`, the queue's state and the segments'
 //!   index locks are leaves, held for a few instructions.
 //!
@@ -116,6 +116,8 @@ pub(crate) struct Loaded {
     pub(crate) snapshot_unsynced: bool,
     /// As the cleaner's checkpoint has it.
     pub(crate) cleaned_offset: Option<i64>,
+    /// The directory whose copy this one replaces, as its marker says.
+    pub(crate) replaces: Option<Uuid>,
     pub(crate) now_ms: i64,
 }
 
@@ -125,11 +127,16 @@ pub struct Log {
     pub(crate) topic: Arc<str>,
     pub(crate) partition: i32,
     topic_id: OnceLock<Uuid>,
-    pub(crate) home: Arc<Home>,
+    /// Where it was opened; where it is now, [`Log::home`] says.
+    first_home: Arc<Home>,
     config: RwLock<Arc<LogConfig>>,
     change: Mutex<()>,
     /// Held while a follower cuts its log off, and while the role changes.
     pub(crate) cutting: Mutex<()>,
+    /// The lowest offset that the log was cut at since its future replica followed.
+    pub(crate) cut_to: AtomicI64,
+    /// The directory whose copy of the partition this one replaces, while its marker is there.
+    pub(crate) replaces: Mutex<Option<Uuid>>,
     writer: Mutex<Writer>,
     pub(crate) queue: Queue,
     /// Appends whose answers wait for a flush.
@@ -209,10 +216,12 @@ impl Log {
             topic: loaded.topic,
             partition: loaded.partition,
             topic_id,
-            home: loaded.home,
+            first_home: loaded.home,
             config: RwLock::new(loaded.config),
             change: Mutex::new(()),
             cutting: Mutex::new(()),
+            cut_to: AtomicI64::new(i64::MAX),
+            replaces: Mutex::new(loaded.replaces),
             writer: Mutex::new(writer),
             queue: Queue::default(),
             unflushed: Mutex::default(),
@@ -262,7 +271,7 @@ impl Log {
         if let Some(known) = self.topic_id() {
             return Ok(known == id);
         }
-        let dir = &self.home.dir;
+        let dir = &self.home().dir;
         let path = self.path().join(names::PARTITION_METADATA);
         let content = checkpoint::format_partition_metadata(id);
         let written = dir.disk.replace_unsynced(&path, &content);
@@ -280,14 +289,34 @@ impl Log {
         Ok(self.topic_id.set(id).is_ok() || self.topic_id() == Some(id))
     }
 
+    /// Where the partition is: what it refers to stays there for as long as the log. Whoever has neither the turn
+    /// nor `change` may find that it has moved the next time.
+    #[inline]
+    pub(crate) fn home(&self) -> &Arc<Home> {
+        let mut home = &self.first_home;
+        while let Some(next) = home.next.get() {
+            home = next;
+        }
+        home
+    }
+
+    /// Where it was before it moved to where it is; where it is, if it never has.
+    pub(crate) fn home_before(&self) -> &Arc<Home> {
+        let mut home = &self.first_home;
+        while let Some(next) = home.next.get().filter(|next| next.next.get().is_some()) {
+            home = next;
+        }
+        home
+    }
+
     /// The log directory the partition is in.
     pub fn dir(&self) -> &Arc<LogDir> {
-        &self.home.dir
+        &self.home().dir
     }
 
     /// The partition's own directory.
     pub fn path(&self) -> Arc<Path> {
-        self.home.path()
+        self.home().path()
     }
 
     /// The topic's configs.
@@ -463,6 +492,30 @@ impl Log {
         self.segments.read().clone()
     }
 
+    /// The segments, and where the log ends, of the same directory.
+    pub(crate) fn segments_and_end(&self) -> (Segments, End) {
+        let segments = self.segments.read();
+        (segments.clone(), self.end())
+    }
+
+    /// The log is where `other` is from here on, and has its segments: the same batches. Readers see all of it or
+    /// nothing. For who has the turn, of both.
+    pub(crate) fn move_to(&self, writer: &mut Writer, other: &Log, others: &Writer) {
+        let mut segments = self.segments.write();
+        let mut end = self.end.lock();
+        // There is one at a time who moves it, and nothing else is set there.
+        let _ = self.home().next.set(other.home().clone());
+        *segments = other.segments();
+        writer.active = others.active.clone();
+        writer.end_position = others.end_position;
+        writer.generation = writer.generation.wrapping_add(1);
+        *end = End {
+            offset: writer.end_offset,
+            segment: writer.active.base_offset,
+            position: writer.end_position,
+        };
+    }
+
     /// Replaces the list. A roll may add to it while somebody else takes away from its beginning.
     pub(crate) fn change_segments(&self, change: impl FnOnce(&mut Vec<Arc<Segment>>)) {
         let mut segments = self.segments.write();
@@ -508,7 +561,7 @@ impl Log {
     }
 
     /// An I/O result becomes a storage result. An error takes the directory offline, unless it
-    /// only says that the log was deleted meanwhile, or is retriable.
+    /// only says that the log was deleted or moved meanwhile, or is retriable.
     pub(crate) fn guard<T>(
         &self,
         action: &str,
@@ -516,12 +569,13 @@ impl Log {
         result: std::io::Result<T>,
     ) -> Result<T, StorageError> {
         result.map_err(|error| {
-            if self.is_closed() && error.kind() == std::io::ErrorKind::NotFound {
+            let is_missing = error.kind() == std::io::ErrorKind::NotFound;
+            if is_missing && (self.is_closed() || !path.starts_with(self.path())) {
                 let reason = StorageError::reason_of(action, path, &error);
-                let dir = self.home.dir.path().to_path_buf();
+                let dir = self.home().dir.path().to_path_buf();
                 return StorageError { dir, reason, is_retriable: false };
             }
-            self.home.dir.failure_of(action, path, &error)
+            self.home().dir.failure_of(action, path, &error)
         })
     }
 

@@ -26,6 +26,7 @@ use crate::config::LogConfig;
 use crate::dir::{DeleteDelay, DirFailureListener, Executor, LogDir, retry_exhausted};
 use crate::disk::Disk;
 use crate::error::{OpenError, StorageError};
+use crate::future::Futures;
 use crate::housekeeping::read_offsets;
 use crate::load::{LoadError, LoadInput, LoadStats, load};
 use crate::log::Log;
@@ -118,7 +119,7 @@ pub struct DirReport {
     pub stats: LoadStats,
     /// Directories of partitions that cannot be served, and why. They are left as they are.
     pub refused: Vec<(PathBuf, String)>,
-    /// `-stray` and `-future` directories, which are left alone.
+    /// `-stray` directories, which are left alone.
     pub set_aside: Vec<PathBuf>,
     /// Directories that are none of Kafka's.
     pub ignored: Vec<PathBuf>,
@@ -153,6 +154,8 @@ pub struct LogManager {
     /// Second copies of partitions that are in two directories: only the metadata tells which one
     /// is in use. See [`LogManager::set_strays_aside`].
     pub(crate) rivals: Mutex<Vec<Arc<Log>>>,
+    /// Logs that partitions are moving to.
+    pub(crate) futures: Futures,
     /// Held while partitions are made or deleted.
     pub(crate) creation: Mutex<()>,
     /// `num.recovery.threads.per.data.dir`
@@ -243,6 +246,7 @@ impl LogManager {
             dirs,
             logs,
             rivals: Mutex::new(Vec::new()),
+            futures: Futures::default(),
             creation: Mutex::new(()),
             threads_per_dir: config.recovery_threads_per_dir.max(1),
             metrics,
@@ -252,6 +256,8 @@ impl LogManager {
         for dir in manager.dirs.clone() {
             reports.push(manager.load_dir(&dir, &config)?);
         }
+        manager.remove_old_markers();
+        manager.settle_futures(config.now_ms);
         if manager.dirs.iter().all(|dir| dir.check().is_err()) {
             let reasons: Vec<String> = manager
                 .dirs
@@ -333,33 +339,38 @@ impl LogManager {
             let path = dir.path().join(&entry.name);
             match names::parse_dir(&entry.name) {
                 DirName::Partition(topic, _) if topic == CLUSTER_METADATA_TOPIC => {}
-                DirName::Partition(topic, partition) => partitions.push((topic, partition, path)),
+                DirName::Partition(topic, partition) => {
+                    partitions.push((topic, partition, false, path));
+                }
+                DirName::Future(topic, partition) => {
+                    partitions.push((topic, partition, true, path));
+                }
                 DirName::Delete => {
                     let delay =
                         DeleteDelay::new(config.now_ms, config.defaults.file_delete_delay_ms);
                     dir.throw_away(path, true, delay);
                 }
-                DirName::Stray | DirName::Future => report.set_aside.push(path),
+                DirName::Stray => report.set_aside.push(path),
                 DirName::Other => report.ignored.push(path),
             }
         }
         partitions.sort_unstable();
         // One copy of each topic's name, however many partitions it has.
         let mut topics: HashMap<String, Arc<str>> = HashMap::new();
-        let work: Vec<(Arc<str>, i32, PathBuf)> = partitions
+        let work: Vec<(Arc<str>, i32, bool, PathBuf)> = partitions
             .into_iter()
-            .map(|(topic, partition, path)| {
+            .map(|(topic, partition, is_future, path)| {
                 let name = self.known_topic(&topic).unwrap_or_else(|| {
                     topics
                         .entry(topic)
                         .or_insert_with_key(|topic| Arc::from(topic.as_str()))
                         .clone()
                 });
-                (name, partition, path)
+                (name, partition, is_future, path)
             })
             .collect();
         let is_there = |key: &(String, i32)| {
-            work.binary_search_by(|(topic, partition, _)| {
+            work.binary_search_by(|(topic, partition, ..)| {
                 (&**topic, *partition).cmp(&(&*key.0, key.1))
             })
             .is_ok()
@@ -372,7 +383,7 @@ impl LogManager {
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
-                    while let Some((topic, partition, path)) =
+                    while let Some((topic, partition, is_future, path)) =
                         work.get(next.fetch_add(1, Ordering::Relaxed))
                     {
                         let key = (topic.to_string(), *partition);
@@ -394,7 +405,7 @@ impl LogManager {
                         match load_retrying(dir, path, &input) {
                             Ok((log, stats)) => {
                                 let mut loaded = loaded.lock();
-                                loaded.0.push(log);
+                                loaded.0.push((log, *is_future));
                                 loaded.1.add(&stats);
                             }
                             Err(LoadError::Refused(reason)) => {
@@ -417,19 +428,29 @@ impl LogManager {
             return Err(OpenError::exhausted(&failure));
         }
         let (logs, stats, refused) = loaded.into_inner();
+        let (futures, logs): (Vec<_>, Vec<_>) = logs.into_iter().partition(|(_, it)| *it);
         report.partitions = logs.len();
         report.stats = stats;
         report.refused = refused;
         for (path, reason) in &report.refused {
             tracing::error!(path = %path.display(), reason, "partition cannot be served");
         }
+        let mut superseded = Vec::new();
         let mut all = self.logs.write();
-        for log in logs {
+        for (log, _) in logs {
             let list = all.entry(log.topic.clone()).or_default();
             match list.binary_search_by_key(&log.partition, |other| other.partition) {
                 Err(at) => list.insert(at, log),
                 Ok(at) if log.topic_id().is_some() && log.topic_id() == list[at].topic_id() => {
-                    return Err(twice(&list[at], &log));
+                    // It was moving from one to the other when the process ended.
+                    let Some(goes) = Self::replaced_copy(&list[at], &log) else {
+                        return Err(twice(&list[at], &log));
+                    };
+                    let stays = if Arc::ptr_eq(&goes, &log) { list[at].clone() } else { log };
+                    // That it was to be the partition is a reason to keep it.
+                    let is_stray = *goes.replaces.lock() == Some(stays.dir().id());
+                    list[at] = stays;
+                    superseded.push((goes, is_stray));
                 }
                 // A topic was deleted and made again while one of the directories was offline, or
                 // the partition was to be made in one of them and was made in the other.
@@ -443,6 +464,18 @@ impl LogManager {
             }
         }
         drop(all);
+        for (log, is_stray) in superseded {
+            tracing::warn!(path = %log.path().display(), is_stray,
+                "a partition was moving between log directories when the process ended; this copy goes");
+            // A failure takes the directory offline.
+            let _ = self.rename_away(&log, config.now_ms, is_stray);
+            let of = log.dir();
+            let _ = of.guard("flush", of.path(), of.disk.sync_dir(of.path()));
+            let _ = self.checkpoint_dir(of);
+        }
+        for (future, _) in futures {
+            self.found_future(future, config.now_ms);
+        }
         if is_stale {
             // What they say of a partition that is gone must not reach one made anew. A failure takes
             // the directory offline.

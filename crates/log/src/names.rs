@@ -20,6 +20,8 @@ pub(crate) const HIGH_WATERMARKS: &str = "replication-offset-checkpoint";
 pub(crate) const LOG_STARTS: &str = "log-start-offset-checkpoint";
 pub(crate) const CLEANED_OFFSETS: &str = "cleaner-offset-checkpoint";
 pub(crate) const LEADER_EPOCHS: &str = "leader-epoch-checkpoint";
+/// File that says that this copy of a partition replaces the one in another log directory.
+pub(crate) const REPLACES: &str = "replaces.directory";
 /// File that names the topic of a partition by its id.
 pub const PARTITION_METADATA: &str = "partition.metadata";
 
@@ -53,24 +55,22 @@ pub(crate) enum DirName {
     Delete,
     /// Set aside because the cluster's metadata did not know it.
     Stray,
-    /// An unfinished move between log directories.
-    Future,
+    /// A future replica: an unfinished move between log directories.
+    Future(String, i32),
     /// None of Kafka's.
     Other,
 }
 
 pub(crate) fn parse_dir(name: &str) -> DirName {
-    for (suffix, kind) in
-        [("-delete", DirName::Delete), ("-stray", DirName::Stray), ("-future", DirName::Future)]
-    {
+    for suffix in ["-delete", "-stray", FUTURE] {
         if let Some(rest) = name.strip_suffix(suffix) {
-            return match rest.rsplit_once('.') {
-                Some((partition, unique)) if !unique.is_empty() => match parse_partition(partition)
-                {
-                    Some(_) => kind,
-                    None => DirName::Other,
-                },
-                _ => DirName::Other,
+            let partition = rest.rsplit_once('.').filter(|(_, unique)| !unique.is_empty());
+            let partition = partition.and_then(|(partition, _)| parse_partition(partition));
+            return match (suffix, partition) {
+                (_, None) => DirName::Other,
+                ("-delete", _) => DirName::Delete,
+                ("-stray", _) => DirName::Stray,
+                (_, Some((topic, partition))) => DirName::Future(topic.to_owned(), partition),
             };
         }
     }
@@ -117,6 +117,16 @@ pub(crate) fn marked_dir(topic: &str, partition: i32, unique: u128, suffix: &str
     format!("{}{tail}", &topic[..keep])
 }
 
+/// What a future replica's directory ends with.
+pub(crate) const FUTURE: &str = "-future";
+
+/// The directory of a future replica; `None` where the topic's name is too long for it (KAFKA-4893): it cannot be cut,
+/// because it is read back from there.
+pub(crate) fn future_dir(topic: &str, partition: i32, unique: u128) -> Option<String> {
+    let name = marked_dir(topic, partition, unique, FUTURE);
+    name.starts_with(&format!("{topic}-{partition}.")).then_some(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,7 +142,8 @@ mod tests {
         assert_eq!(parse_dir("t-99999999999"), DirName::Other);
         assert_eq!(parse_dir(&marked_dir("t", 3, 7, "-delete")), DirName::Delete);
         assert_eq!(parse_dir(&marked_dir("t", 3, 7, "-stray")), DirName::Stray);
-        assert_eq!(parse_dir(&marked_dir("t", 3, 7, "-future")), DirName::Future);
+        assert_eq!(parse_dir(&future_dir("t", 3, 7).unwrap()), DirName::Future("t".into(), 3));
+        assert_eq!(parse_dir("t-3-future"), DirName::Other);
         assert_eq!(parse_dir("t-delete"), DirName::Other);
     }
 
@@ -142,6 +153,12 @@ mod tests {
         let name = marked_dir(&topic, 12_345, u128::MAX, "-delete");
         assert_eq!(name.len(), 255);
         assert!(name.ends_with("-12345.ffffffffffffffffffffffffffffffff-delete"));
+    }
+
+    #[test]
+    fn a_future_replica_keeps_the_whole_name_of_its_topic() {
+        assert_eq!(future_dir(&"x".repeat(213), 3, 7).map(|name| name.len()), Some(255));
+        assert_eq!(future_dir(&"x".repeat(214), 3, 7), None);
     }
 
     #[test]

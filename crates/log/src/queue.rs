@@ -176,7 +176,7 @@ impl Log {
     ) -> bool {
         let taken = state.pending.push(records, context, waiter, token);
         if taken {
-            self.home.dir.pace.waiting(records.len());
+            self.home().dir.pace.waiting(records.len());
         }
         taken
     }
@@ -196,13 +196,13 @@ impl Log {
     pub(crate) fn schedule(&self) {
         // Without it the log is being dropped, and nobody waits for it.
         if let Some(log) = self.me.upgrade() {
-            self.home.dir.pace.schedule(log);
+            self.home().dir.pace.schedule(log);
         }
     }
 
     /// Has the executor do the roll that what is queued needs: by taking a turn that may.
     fn ask_for_roll(&self) {
-        if let (Some(executor), Some(log)) = (&self.home.dir.executor, self.me.upgrade()) {
+        if let (Some(executor), Some(log)) = (&self.home().dir.executor, self.me.upgrade()) {
             executor.run(Box::new(move || log.wait_turn().end()));
         }
     }
@@ -212,7 +212,7 @@ impl Turn<'_> {
     /// Whether a roll may be done here and now: where the disk may be waited for, and where there is
     /// nobody else to do it.
     pub(crate) fn may_roll(&self) -> bool {
-        self.may_wait || self.log.home.dir.executor.is_none()
+        self.may_wait || self.log.home().dir.executor.is_none()
     }
 
     /// Ends the turn: writes what was queued meanwhile, and tells those whose appends they are.
@@ -226,7 +226,7 @@ impl Turn<'_> {
         let mut turn = self;
         loop {
             let mut progress = Progress::Left;
-            if lists_left > 0 && !log.home.dir.pace.must_leave() {
+            if lists_left > 0 && !log.home().dir.pace.must_leave() {
                 lists_left -= 1;
                 progress = turn.write_list();
             }
@@ -257,6 +257,18 @@ impl Turn<'_> {
         if self.release(Progress::Left) {
             self.log.schedule();
         }
+    }
+
+    /// What waits for the log's turn waits for another directory from when `move_log` has moved the log there; nothing
+    /// is queued meanwhile.
+    pub(crate) fn move_queue(&self, move_log: impl FnOnce()) {
+        let queue = self.log.queue.state.lock();
+        let taken = self.work.as_ref().map_or(&[][..], |work| &work.taken.appends[work.next..]);
+        let bytes = queue.pending.appends.iter().chain(taken).map(|append| append.len).sum();
+        let before = self.log.home();
+        move_log();
+        before.dir.pace.no_longer_waiting(bytes);
+        self.log.home().dir.pace.waiting(bytes);
     }
 
     /// Writes one list of appends, or the rest of it.

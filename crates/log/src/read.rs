@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use crate::dir::LogDir;
 use crate::disk::OpenFile;
 use crate::error::{ReadError, StorageError};
 use crate::log::{End, Log, LogOffsets, Segments};
@@ -107,7 +108,7 @@ impl Log {
             Isolation::LastStable => offsets.last_stable_offset,
         };
         let in_range = offset >= offsets.log_start_offset && offset <= offsets.log_end_offset;
-        let usable = !self.is_closed() && self.home.dir.is_online();
+        let usable = !self.is_closed() && self.home().dir.is_online();
         (offset == bound && in_range && usable).then_some(offsets)
     }
 
@@ -118,7 +119,7 @@ impl Log {
         // finds the log without it.
         let mut attempts = 0;
         loop {
-            self.home.dir.check()?;
+            self.home().dir.check()?;
             if self.is_closed() {
                 return Err(self.read_closed());
             }
@@ -128,24 +129,30 @@ impl Log {
                 Ok(result) => return Ok(result),
                 Err(Trouble::Known(error)) => return Err(error),
                 Err(Trouble::Walk(error)) => {
-                    let segment = looked_at.map(|segment: Arc<Segment>| {
-                        (segment.is_deleted(), segment.base_offset, segment.file_path(names::LOG))
-                    });
-                    let (gone, base, path) =
-                        segment.unwrap_or_else(|| (false, 0, self.path().to_path_buf()));
+                    let gone = looked_at.as_ref().is_some_and(|it: &Arc<Segment>| it.is_deleted());
                     let cut = self.hints.lock().generation() != generation;
                     attempts += 1;
                     if (gone || cut) && attempts < 4 && !matches!(error, WalkError::WouldBlock) {
                         continue;
                     }
-                    return Err(self.walk_error(base, &path, error));
+                    return Err(match looked_at {
+                        Some(segment) => self.walk_error(&segment, error),
+                        None => self.walk_error_at(self.dir(), 0, &self.path(), error),
+                    });
                 }
             }
         }
     }
 
-    pub(crate) fn walk_error(
+    /// What an error means that was met in a segment, of whichever directory that is.
+    pub(crate) fn walk_error(&self, segment: &Segment, error: WalkError) -> ReadError {
+        let path = segment.file_path(names::LOG);
+        self.walk_error_at(segment.dir(), segment.base_offset, &path, error)
+    }
+
+    fn walk_error_at(
         &self,
+        dir: &LogDir,
         segment: i64,
         path: &std::path::Path,
         error: WalkError,
@@ -155,7 +162,7 @@ impl Log {
             WalkError::Io(error) if self.is_closed() && error.kind() == io::ErrorKind::NotFound => {
                 self.read_closed()
             }
-            WalkError::Io(error) => self.home.dir.failure_of("read", path, &error).into(),
+            WalkError::Io(error) => dir.failure_of("read", path, &error).into(),
             WalkError::Corrupt { position, reason } => ReadError::Corrupt {
                 topic: self.topic.clone(),
                 partition: self.partition,
@@ -202,7 +209,7 @@ impl Log {
         if offset >= bound || (request.max_bytes == 0 && !request.min_one) {
             return Ok(result);
         }
-        let segments = self.segments();
+        let (segments, end) = self.segments_and_end();
         let bound =
             self.locate_bound(&segments, bound, end, generation, request.wait, looked_at)?;
         let mut at = floor_segment(&segments, offset);
@@ -324,7 +331,7 @@ impl Log {
         from: i64,
         upto: i64,
     ) -> Result<Vec<AbortedTxn>, StorageError> {
-        self.home.dir.check()?;
+        self.home().dir.check()?;
         let segments = self.segments();
         let mut aborted = Vec::new();
         let at = floor_segment(&segments, from);

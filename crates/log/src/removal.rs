@@ -21,6 +21,7 @@ impl LogManager {
     ) -> Result<Vec<Arc<Log>>, StorageError> {
         let _creation = self.creation.lock();
         let mut removed: Vec<Arc<Log>> = Vec::new();
+        let mut futures = Vec::new();
         let mut failure = None;
         for (topic, partition) in partitions {
             let log = {
@@ -38,10 +39,18 @@ impl LogManager {
             if let Err(error) = self.rename_away(&log, now_ms, false) {
                 failure.get_or_insert(error);
             }
+            // Afterwards: nothing moves to it any more.
+            if let Some(future) = self.future(topic, partition) {
+                if let Err(error) = self.discard_future(&future, now_ms, false) {
+                    failure.get_or_insert(error);
+                }
+                futures.push(future);
+            }
             removed.push(log);
         }
         for dir in &self.dirs {
-            if !removed.iter().any(|log| Arc::ptr_eq(log.dir(), dir)) || dir.check().is_err() {
+            let mut touched = removed.iter().chain(&futures);
+            if !touched.any(|log| Arc::ptr_eq(log.dir(), dir)) || dir.check().is_err() {
                 continue;
             }
             // All new names at once. What the checkpoints say of a deleted partition must not reach
@@ -96,6 +105,15 @@ impl LogManager {
             }
         }
         drop(logs);
+        for future in self.futures.all() {
+            let log = self.get(&future.topic, future.partition);
+            let is_of_log = log.is_none_or(|log| log.topic_id() == future.topic_id());
+            if !is_known(&future) || !is_of_log {
+                set_aside.push(future.path().to_path_buf());
+                let _ = self.discard_future(&future, now_ms, true);
+                touched.push(future.dir().clone());
+            }
+        }
         // What the checkpoints say of a stray partition must not reach one made anew.
         for dir in &self.dirs {
             if touched.iter().any(|touched| Arc::ptr_eq(touched, dir)) {
@@ -105,7 +123,12 @@ impl LogManager {
         failure.map_or(Ok(set_aside), Err)
     }
 
-    fn rename_away(&self, log: &Arc<Log>, now_ms: i64, stray: bool) -> Result<(), StorageError> {
+    pub(crate) fn rename_away(
+        &self,
+        log: &Arc<Log>,
+        now_ms: i64,
+        stray: bool,
+    ) -> Result<(), StorageError> {
         let _change = log.lock_change();
         // Nobody appends while the turn is ours; who reads or flushes finds the log closed when its
         // files are not where they were.
@@ -116,7 +139,12 @@ impl LogManager {
         renamed
     }
 
-    fn rename_closed(&self, log: &Arc<Log>, now_ms: i64, stray: bool) -> Result<(), StorageError> {
+    pub(crate) fn rename_closed(
+        &self,
+        log: &Arc<Log>,
+        now_ms: i64,
+        stray: bool,
+    ) -> Result<(), StorageError> {
         let dir = log.dir();
         dir.check()?;
         let suffix = if stray { "-stray" } else { "-delete" };
@@ -124,7 +152,7 @@ impl LogManager {
         let from = log.path();
         let to: Arc<Path> = dir.path().join(name).into();
         // Under the path's lock, so that nobody opens a file between the rename and the new path.
-        let mut path = log.home.path.write();
+        let mut path = log.home().path.write();
         dir.guard("rename", &from, dir.disk.rename(&from, &to))?;
         *path = to.clone();
         drop(path);

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::{Mutex, RwLock};
 use thalweg_records::batch::HEADER_LEN;
@@ -23,9 +23,15 @@ pub(crate) struct Home {
     /// The file that is appended to stays open.
     pub(crate) keeps_open: bool,
     pub(crate) path: RwLock<Arc<Path>>,
+    /// Where the log has moved from here. Its segments that are here stay what they were.
+    pub(crate) next: OnceLock<Arc<Home>>,
 }
 
 impl Home {
+    pub(crate) fn new(dir: &Arc<LogDir>, path: &Path, keeps_open: bool) -> Home {
+        Home { dir: dir.clone(), keeps_open, path: RwLock::new(path.into()), next: OnceLock::new() }
+    }
+
     pub(crate) fn path(&self) -> Arc<Path> {
         self.path.read().clone()
     }

@@ -77,7 +77,7 @@ impl Log {
         token: u64,
     ) -> Submitted {
         // Goes last: what is written at the end of the turn is written under it too.
-        let Some(_inside) = self.home.dir.pace.enter() else {
+        let Some(_inside) = self.home().dir.pace.enter() else {
             return self.submit_to_writer(records, context, waiter, token);
         };
         match self.enter(records, context, waiter, token) {
@@ -142,7 +142,7 @@ impl Log {
         waiter: &Arc<dyn AppendWaiter>,
         token: u64,
     ) -> Submitted {
-        if !self.home.dir.pace.has_room(records.len())
+        if !self.home().dir.pace.has_room(records.len())
             || !self.enqueue(records, context, waiter, token)
         {
             return Submitted::Full;
@@ -154,7 +154,7 @@ impl Log {
     /// Writes what was taken off the queue, several appends with one system call. What would need a
     /// roll that has just failed is answered with that failure.
     pub(crate) fn write_taken(&self, work: &mut Work, roll_failed: Option<&StorageError>) -> Step {
-        let pace = &self.home.dir.pace;
+        let pace = &self.home().dir.pace;
         while work.next < work.taken.appends.len() {
             if pace.must_leave() {
                 return Step::Leave;
@@ -179,7 +179,7 @@ impl Log {
     /// A group of appends met a bug: none of them is left without an answer, which would stop the
     /// partition for good, and those behind them are written. How far the group came is not known.
     fn give_up(&self, work: &mut Work, before: usize, answered: usize) {
-        self.home.dir.metrics.panics.add(1);
+        self.home().dir.metrics.panics.add(1);
         tracing::error!(topic = %self.topic, partition = self.partition, "an append panicked");
         // At least the first, or it would be tried again for ever.
         work.next = work.next.max(before + 1).min(work.taken.appends.len());
@@ -249,16 +249,16 @@ impl Log {
             for (buf, &(begin, end)) in bufs.iter_mut().zip(&slices[..used]) {
                 *buf = IoSlice::new(&work.taken.bytes[begin..end]);
             }
-            let mark = self.home.dir.pace.mark();
+            let mark = self.home().dir.pace.mark();
             let written = file.write_vectored_at(&bufs[..used], u64::from(start));
             let mut failure = match written {
                 Ok(()) => None,
                 Err(error) => {
                     let path = self.active_path(writer);
-                    Some(AppendError::from(self.home.dir.fail("append to", &path, &error)))
+                    Some(AppendError::from(self.home().dir.fail("append to", &path, &error)))
                 }
             };
-            let metrics = &self.home.dir.metrics;
+            let metrics = &self.home().dir.metrics;
             metrics.log_writes.add(1);
             metrics.coalesced_appends.add(work.accepted.len() as u64);
             for &(which, info) in &work.accepted {
@@ -318,7 +318,7 @@ impl Log {
     /// Has the executor flush the log and tell these; false where there is none. A flush covers all that
     /// was appended before it began, so whatever comes while one waits goes with it.
     fn tell_when_flushed(&self, done: &mut Vec<Done>, now_ms: i64) -> bool {
-        if self.home.dir.executor.is_none() {
+        if self.home().dir.executor.is_none() {
             return false;
         }
         let mut unflushed = self.unflushed.lock();
@@ -333,7 +333,7 @@ impl Log {
     }
 
     fn ask_for_flush(&self) {
-        if let (Some(executor), Some(log)) = (&self.home.dir.executor, self.me.upgrade()) {
+        if let (Some(executor), Some(log)) = (&self.home().dir.executor, self.me.upgrade()) {
             executor.run(Box::new(move || log.flush_and_tell()));
         }
     }
@@ -347,9 +347,9 @@ impl Log {
         };
         let flush = AssertUnwindSafe(|| self.flush(now_ms));
         let flushed = std::panic::catch_unwind(flush).unwrap_or_else(|_| {
-            self.home.dir.metrics.panics.add(1);
+            self.home().dir.metrics.panics.add(1);
             tracing::error!(topic = %self.topic, partition = self.partition, "a flush panicked");
-            Err(StorageError::retriable(self.home.dir.path(), "a flush panicked".into()))
+            Err(StorageError::retriable(self.home().dir.path(), "a flush panicked".into()))
         });
         self.tell(&mut done, flushed);
         let is_more = {
@@ -376,7 +376,7 @@ impl Log {
             };
             let told = AssertUnwindSafe(|| done.waiter.done(done.token, result));
             if std::panic::catch_unwind(told).is_err() {
-                self.home.dir.metrics.panics.add(1);
+                self.home().dir.metrics.panics.add(1);
                 tracing::error!(topic = %self.topic, partition = self.partition,
                     "whoever heard of an append panicked");
             }

@@ -123,7 +123,7 @@ impl DirSurvey {
                     }
                 }
                 DirName::Stray => self.strays.push(entry.name),
-                DirName::Future => self.futures.push(entry.name),
+                DirName::Future(..) => self.futures.push(entry.name),
                 DirName::Delete | DirName::Other => {}
             }
         }

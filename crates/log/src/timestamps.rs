@@ -7,7 +7,6 @@ use thalweg_records::BatchView;
 use crate::disk::OpenFile;
 use crate::error::ReadError;
 use crate::log::Log;
-use crate::names;
 use crate::segment::{Segment, is_of};
 use crate::walk::{BatchHead, Wait, Walk, WalkError};
 
@@ -41,16 +40,15 @@ impl Log {
         timestamp: i64,
         records: &dyn RecordScan,
     ) -> Result<Option<TimestampOffset>, ReadError> {
-        self.home.dir.check()?;
+        self.home().dir.check()?;
         if self.is_closed() {
             return Err(self.read_closed());
         }
         let start = self.log_start_offset();
-        let end = self.end();
-        for segment in self.segments().iter() {
-            let path = segment.file_path(names::LOG);
-            let io = |error| self.walk_error(segment.base_offset, &path, WalkError::Io(error));
-            let walk = |error| self.walk_error(segment.base_offset, &path, error);
+        let (segments, end) = self.segments_and_end();
+        for segment in segments.iter() {
+            let io = |error| self.walk_error(segment, WalkError::Io(error));
+            let walk = |error| self.walk_error(segment, error);
             let size =
                 if segment.base_offset == end.segment { end.position } else { segment.size() };
             // Kafka goes by the file's age where a segment has no timestamps.
@@ -65,7 +63,7 @@ impl Log {
                     continue;
                 }
                 let mut found = None;
-                self.visit_batch(segment.base_offset, &file, &head, records, &mut |offset, at| {
+                self.visit_batch(segment, &file, &head, records, &mut |offset, at| {
                     if at >= timestamp && offset >= start {
                         found = Some((offset, at));
                     }
@@ -86,17 +84,15 @@ impl Log {
         &self,
         records: &dyn RecordScan,
     ) -> Result<Option<TimestampOffset>, ReadError> {
-        self.home.dir.check()?;
+        self.home().dir.check()?;
         if self.is_closed() {
             return Err(self.read_closed());
         }
-        let end = self.end();
+        let (segments, end) = self.segments_and_end();
         let mut latest = None;
-        for segment in self.segments().iter() {
-            let max = segment.max_timestamp().map_err(|error| {
-                let path = segment.file_path(names::LOG);
-                self.walk_error(segment.base_offset, &path, WalkError::Io(error))
-            })?;
+        for segment in segments.iter() {
+            let max = segment.max_timestamp();
+            let max = max.map_err(|error| self.walk_error(segment, WalkError::Io(error)))?;
             if latest.as_ref().is_none_or(|(_, best): &(_, crate::index::MaxTimestamp)| {
                 max.timestamp > best.timestamp
             }) {
@@ -104,9 +100,8 @@ impl Log {
             }
         }
         let Some((segment, max)) = latest else { return Ok(None) };
-        let path = segment.file_path(names::LOG);
-        let io = |error| self.walk_error(segment.base_offset, &path, WalkError::Io(error));
-        let walk = |error| self.walk_error(segment.base_offset, &path, error);
+        let io = |error| self.walk_error(&segment, WalkError::Io(error));
+        let walk = |error| self.walk_error(&segment, error);
         let size = if segment.base_offset == end.segment { end.position } else { segment.size() };
         let file = segment.open().map_err(io)?;
         let found = segment.find(&file, max.offset, size, Wait::Allowed).map_err(walk)?;
@@ -117,7 +112,7 @@ impl Log {
                 continue;
             }
             let mut found = None;
-            self.visit_batch(segment.base_offset, &file, &head, records, &mut |offset, at| {
+            self.visit_batch(&segment, &file, &head, records, &mut |offset, at| {
                 if at == max.timestamp {
                     found = Some(offset);
                 }
@@ -161,7 +156,7 @@ impl Log {
 
     fn visit_batch(
         &self,
-        segment: i64,
+        segment: &Segment,
         file: &OpenFile,
         head: &BatchHead,
         records: &dyn RecordScan,
@@ -169,11 +164,11 @@ impl Log {
     ) -> Result<(), ReadError> {
         let mut bytes = vec![0; head.len as usize];
         file.read_exact_at(&mut bytes, u64::from(head.position))
-            .map_err(|error| self.walk_error(segment, file.path(), WalkError::Io(error)))?;
+            .map_err(|error| self.walk_error(segment, WalkError::Io(error)))?;
         let corrupt = |reason: String| ReadError::Corrupt {
             topic: self.topic.clone(),
             partition: self.partition,
-            segment,
+            segment: segment.base_offset,
             position: u64::from(head.position),
             reason,
         };

@@ -11,6 +11,7 @@ mod hanging;
 mod kafka;
 mod manager;
 mod model;
+mod moves;
 #[path = "../../testkit/src/oracle.rs"]
 mod oracle;
 mod recovery;

@@ -11,6 +11,7 @@ mod disconnects;
 mod dynamic_configs;
 mod faults;
 mod held_heartbeats;
+mod log_dir_moves;
 mod membership;
 mod memory;
 mod metadata_dir;

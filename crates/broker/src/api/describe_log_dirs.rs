@@ -32,17 +32,28 @@ pub(super) async fn handle(
                 let named = wanted
                     .as_ref()
                     .is_none_or(|w| w.contains(&(topic.name.to_string(), partition.index)));
-                if named {
+                if !named {
+                    continue;
+                }
+                // The future replica first: should it be the log by then, it is told once, or as being both.
+                let future = broker.logs.future(&topic.name, partition.index);
+                for (log, is_future_key) in
+                    future.iter().map(|log| (log, true)).chain([(&partition.log, false)])
+                {
+                    let lag = match is_future_key {
+                        true => partition.log.log_end_offset() - log.log_end_offset(),
+                        false => 0,
+                    };
                     by_dir
-                        .entry(partition.log.dir().path().to_path_buf())
+                        .entry(log.dir().path().to_path_buf())
                         .or_default()
                         .entry(topic.name.to_string())
                         .or_default()
                         .push(DescribeLogDirsPartition {
                             partition_index: partition.index,
-                            partition_size: i64::try_from(partition.log.size()).unwrap_or(i64::MAX),
-                            offset_lag: 0,
-                            is_future_key: false,
+                            partition_size: i64::try_from(log.size()).unwrap_or(i64::MAX),
+                            offset_lag: lag,
+                            is_future_key,
                             ..Default::default()
                         });
                 }
@@ -53,10 +64,7 @@ pub(super) async fn handle(
             .dirs()
             .iter()
             .map(|dir| {
-                let log_dir = std::path::absolute(dir.path())
-                    .unwrap_or_else(|_| dir.path().to_path_buf())
-                    .display()
-                    .to_string();
+                let log_dir = crate::moves::absolute(dir.path());
                 let space = dir.check().ok().and_then(|()| rustix::fs::statvfs(dir.path()).ok());
                 let Some(space) = space else {
                     return DescribeLogDirsResult {

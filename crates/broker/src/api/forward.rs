@@ -9,7 +9,7 @@ use crate::api::request::Context;
 use crate::kraft::ControllerError;
 
 /// What goes to the controllers: a client is told no version of these that they do not speak.
-pub(super) const FORWARDED: [ApiKey; 11] = [
+pub(super) const FORWARDED: [ApiKey; 12] = [
     ApiKey::CREATE_TOPICS,
     ApiKey::DELETE_TOPICS,
     ApiKey::ALTER_CONFIGS,
@@ -21,6 +21,7 @@ pub(super) const FORWARDED: [ApiKey; 11] = [
     ApiKey::ALTER_CLIENT_QUOTAS,
     ApiKey::DESCRIBE_QUORUM,
     ApiKey::UPDATE_FEATURES,
+    ApiKey::UNREGISTER_BROKER,
 ];
 
 /// The controller's answer; or why the client's connection has to end.

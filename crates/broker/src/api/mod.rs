@@ -8,6 +8,7 @@ use crate::net::budget::Charge;
 use crate::net::buffers;
 use crate::net::connection::{Handled, Parked, Reply};
 
+mod alter_replica_log_dirs;
 mod api_versions;
 mod configs;
 pub(crate) mod connection_members;
@@ -27,6 +28,7 @@ mod metadata;
 mod offset_for_leader_epoch;
 pub(crate) mod produce;
 pub(crate) mod request;
+mod unregister_broker;
 
 use request::{Context, Scratch};
 
@@ -150,6 +152,7 @@ apis! {
     InitProducerIdRequest => init_producer_id::handle,
     OffsetForLeaderEpochRequest => offset_for_leader_epoch::handle,
     DescribeConfigsRequest => configs::describe,
+    AlterReplicaLogDirsRequest => alter_replica_log_dirs::handle,
     DescribeLogDirsRequest => describe_log_dirs::handle,
     DeleteGroupsRequest => groups::delete,
     OffsetDeleteRequest => groups::offset_delete,
@@ -173,6 +176,7 @@ apis! {
     AlterClientQuotasRequest => forward::handle,
     DescribeQuorumRequest => describe_quorum::handle,
     UpdateFeaturesRequest => forward::handle,
+    UnregisterBrokerRequest => unregister_broker::handle,
     ;
     // These give the charge back when a coordinator has taken the request over.
     consumed_first:

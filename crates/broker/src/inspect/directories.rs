@@ -156,12 +156,9 @@ fn usage(survey: &DirSurvey, is_takeover: bool, found: &mut Findings<'_>) {
 fn contents(survey: &DirSurvey, found: &mut Findings<'_>) {
     let path = survey.path.display();
     if !survey.futures.is_empty() {
-        found.not_honoured(
-            format!(
-                "{path} has replicas that were being moved there: {}; replicas are not moved between directories yet",
-                named(&survey.futures)
-            ),
-            "let the moves end before (kafka-log-dirs), or delete these directories afterwards",
+        found.note(
+            format!("{path} has replicas that are being moved there: {}", named(&survey.futures)),
+            "nothing; the moves go on",
         );
     }
     if !survey.strays.is_empty() {
@@ -453,7 +450,7 @@ mod tests {
     fn what_is_in_them() {
         let mut first = survey("/a", 4, 1);
         first.futures = vec!["t-0.1-future".into()];
-        assert_eq!(only(&[first], true).0, Severity::NotHonoured);
+        assert_eq!(only(&[first], true).0, Severity::Note);
         let mut first = survey("/a", 4, 1);
         first.strays = (0..15).map(|at| format!("t-{at}.1-stray")).collect();
         let (severity, what) = only(&[first], true);

@@ -550,6 +550,28 @@ impl Partition {
         self.is_alone.store(false, Ordering::Release);
     }
 
+    /// The log has moved to another directory.
+    pub(crate) fn has_moved(&self) {
+        self.come_online_if_moved();
+        // Pairs with `go_offline`, as in `apply`: the new directory failed before the log was there, or hears of it.
+        if self.log.dir().check().is_err() {
+            self.go_offline();
+            self.answer_waiting(ErrorCode::KAFKA_STORAGE_ERROR);
+        }
+    }
+
+    /// The directory that failed is the one that the log has just left: this broker leads what it did.
+    pub(crate) fn come_online_if_moved(&self) {
+        let replica = self.replica.lock();
+        let is_down = replica.is_leader() && self.led_epoch.load(Ordering::Acquire) < 0;
+        if is_down && self.log.dir().check().is_ok() {
+            self.led_epoch.store(replica.leader_epoch(), Ordering::Release);
+            self.is_alone.store(replica.is_alone(), Ordering::Release);
+            drop(replica);
+            self.wake_all();
+        }
+    }
+
     /// The code for a request that needs the leader, where this broker is not. A directory that is
     /// offline comes first, as in Kafka.
     pub(crate) fn not_led_code(&self) -> ErrorCode {

@@ -45,6 +45,29 @@ pub(super) async fn features(mut session: CommandContext) -> Result<(), CliError
 }
 
 #[derive(Args)]
+pub(super) struct UnregisterArgs {
+    /// The broker's id
+    #[arg(value_parser = clap::value_parser!(i32).range(0..))]
+    broker: i32,
+}
+
+pub(super) async fn unregister(
+    mut session: CommandContext,
+    args: UnregisterArgs,
+) -> Result<(), CliError> {
+    let result = session.admin.unregister_broker(args.broker).await;
+    let failure = result.as_ref().err().map(ToString::to_string);
+    let mut tally = Tally::default();
+    let is_done = tally.take(format!("broker {}", args.broker), result).is_some();
+    if session.json() {
+        session.out.json(&json!({"unregistered": is_done, "error": failure}))?;
+    } else if is_done {
+        session.out.line(&format!("broker {} is unregistered", args.broker))?;
+    }
+    tally.conclude(session.out)
+}
+
+#[derive(Args)]
 pub(super) struct UpdateArgs {
     /// Features and their new levels; 0 puts one out of use. That of metadata.version may be a
     /// release: 4.3, 4.3-IV0

@@ -38,9 +38,18 @@ enum ClusterCommand {
     Quorum,
     /// Show which versions of which requests brokers speak.
     Brokers(describe::BrokersArgs),
+    /// Have the controllers forget a broker that is gone for good.
+    ///
+    /// It stays a replica of what it had: give its partitions to others first (`reassign`).
+    Unregister(describe::UnregisterArgs),
     /// Show brokers' log directories.
     LogDirs(log_dirs::LogDirsArgs),
     /// Move a replica to another log directory of its broker.
+    ///
+    /// It goes on in the background: `log-dirs --replicas` shows how far it is. Moved to where it is, it stays there.
+    ///
+    /// Example: thalweg cluster move-replica 1 orders:0 /disks/b
+    #[command(verbatim_doc_comment)]
     MoveReplica(log_dirs::MoveArgs),
     /// Give partitions to other brokers.
     ///
@@ -66,6 +75,7 @@ pub fn run(args: ClusterArgs) -> ExitCode {
             ClusterCommand::UpdateFeatures(args) => describe::update(open().await?, args).await,
             ClusterCommand::Quorum => describe::quorum(open().await?).await,
             ClusterCommand::Brokers(args) => describe::brokers(open().await?, args).await,
+            ClusterCommand::Unregister(args) => describe::unregister(open().await?, args).await,
             ClusterCommand::LogDirs(args) => log_dirs::show(open().await?, args).await,
             ClusterCommand::MoveReplica(args) => log_dirs::move_replica(open().await?, args).await,
             // It connects by itself, once it knows that what it is told makes sense.

@@ -7,7 +7,8 @@ use thalweg_wire::messages::describe_quorum_request::{PartitionData, TopicData};
 use thalweg_wire::messages::describe_quorum_response::ReplicaState;
 use thalweg_wire::messages::update_features_request::FeatureUpdateKey;
 use thalweg_wire::messages::{
-    ApiVersionsRequest, DescribeClusterRequest, DescribeQuorumRequest, UpdateFeaturesRequest,
+    ApiVersionsRequest, DescribeClusterRequest, DescribeQuorumRequest, UnregisterBrokerRequest,
+    UpdateFeaturesRequest,
 };
 use thalweg_wire::{ApiKey, Uuid};
 
@@ -234,6 +235,26 @@ impl Admin {
             join(asking.collect::<Vec<_>>())
         });
         Ok(versions.await)
+    }
+
+    /// Has the controllers forget a broker that is gone for good: it registers again if it comes back. Replicas that
+    /// it had stay assigned to it, so they are given to others first.
+    ///
+    /// # Errors
+    /// [`BROKER_ID_NOT_REGISTERED`](thalweg_wire::ErrorCode::BROKER_ID_NOT_REGISTERED) for one that they do not know.
+    pub fn unregister_broker(&self, broker: i32) -> AdminFuture<'_, Result<(), AdminError>> {
+        Box::pin(self.unregister_broker_inner(broker))
+    }
+
+    async fn unregister_broker_inner(&self, broker: i32) -> Result<(), AdminError> {
+        let api = ApiKey::UNREGISTER_BROKER;
+        self.settle_one(api, |left| async move {
+            let connection = self.controller().await?;
+            let request = UnregisterBrokerRequest { broker_id: broker, ..Default::default() };
+            let response = connection.send_within(&request, left).await?;
+            AdminError::check(api, response.error_code, response.error_message.as_deref())
+        })
+        .await
     }
 
     /// The features of the cluster.

@@ -310,7 +310,7 @@ impl Pass<'_> {
         }
         let log = self.log;
         let of_segment = SegmentConfig::of(&self.config, self.now_ms);
-        let begun = Segment::begin_cleaned(&log.home, first.base_offset, &of_segment);
+        let begun = Segment::begin_cleaned(log.home(), first.base_offset, &of_segment);
         let new = self.check_io(begun)?;
         let written = self.write_group(segments, group, &new, upper_bound, transactions, tally);
         let replaced = written.and_then(|written| {
@@ -324,7 +324,7 @@ impl Pass<'_> {
             let replaced = log.replace_segments(self.ticket, &new, old, self.now_ms)?;
             if replaced { Ok(()) } else { Err(PassError::Aborted) }
         });
-        if replaced.is_err() && log.home.dir.is_online() {
+        if replaced.is_err() && log.home().dir.is_online() {
             // Nothing hangs on them: a start removes what is left here.
             let _ = new.remove_staged(Stage::Cleaned);
         }
@@ -508,7 +508,7 @@ impl Pass<'_> {
 
     /// Before the next piece of work.
     fn go_on(&self, bytes: u64) -> Result<(), PassError> {
-        self.log.home.dir.check()?;
+        self.log.home().dir.check()?;
         let goes_on = self.pace.go_on(bytes) && self.ticket.is_current();
         if goes_on { Ok(()) } else { Err(PassError::Aborted) }
     }
@@ -523,7 +523,7 @@ impl Pass<'_> {
             return PassError::Aborted;
         }
         let path = self.log.path();
-        self.log.home.dir.failure_of("compact", &path, &error).into()
+        self.log.home().dir.failure_of("compact", &path, &error).into()
     }
 
     fn uncleanable(&self, segment: &Segment, reason: String) -> PassError {

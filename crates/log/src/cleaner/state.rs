@@ -18,6 +18,9 @@ pub(crate) struct Cleaning {
     generation: u64,
     is_busy: bool,
     is_uncleanable: bool,
+    /// The log has a future replica: what that one lacks yet must not go, nor anything be compacted that it has as it
+    /// was.
+    is_paused: bool,
 }
 
 impl Cleaning {
@@ -48,6 +51,20 @@ impl Log {
         self.cleaning.lock().is_busy
     }
 
+    /// Whether it is not compacted because it is moving to another directory.
+    pub(crate) fn is_cleaning_paused(&self) -> bool {
+        self.cleaning.lock().is_paused
+    }
+
+    /// Ends the pass that goes through the log, if there is one, and begins no other until it is let go on.
+    pub(crate) fn pause_cleaning(&self, is_paused: bool) {
+        let mut cleaning = self.cleaning.lock();
+        if is_paused && !cleaning.is_paused {
+            cleaning.generation = cleaning.generation.wrapping_add(1);
+        }
+        cleaning.is_paused = is_paused;
+    }
+
     /// Ends the pass that goes through the log, if there is one; what it has replaced so far stays.
     pub(crate) fn abort_cleaning(&self) {
         let mut cleaning = self.cleaning.lock();
@@ -65,6 +82,11 @@ impl Log {
     pub(crate) fn reset_cleaned_offset(&self, offset: i64) {
         self.cleaning.lock().cleaned_offset = Some(offset);
     }
+
+    /// Everything that `other` has compacted is so here as well.
+    pub(crate) fn take_cleaned_offset(&self, other: &Log) {
+        self.cleaning.lock().cleaned_offset = other.cleaned_offset();
+    }
 }
 
 /// The right to compact a log, for one at a time; given back when it is dropped.
@@ -77,7 +99,7 @@ impl Ticket {
     /// For a log that nobody compacts now, and that can be.
     pub(crate) fn take(log: &Arc<Log>) -> Option<Ticket> {
         let mut cleaning = log.cleaning.lock();
-        if cleaning.is_busy || cleaning.is_uncleanable || log.is_closed() {
+        if cleaning.is_busy || cleaning.is_paused || cleaning.is_uncleanable || log.is_closed() {
             return None;
         }
         cleaning.is_busy = true;

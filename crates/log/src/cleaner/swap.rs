@@ -32,7 +32,7 @@ impl Log {
     ) -> Result<bool, StorageError> {
         // From here on nobody takes segments away.
         let _change = self.lock_change();
-        let dir = &self.home.dir;
+        let dir = &self.home().dir;
         dir.check()?;
         let segments = self.segments();
         let begin = segments.partition_point(|segment| segment.base_offset < new.base_offset);

@@ -399,7 +399,10 @@ impl Shared {
             let mut is_reset = false;
             for log in logs_in(&self.logs, dir) {
                 let config = log.config();
-                let may_have_it = config.compact && !log.is_closed() && !log.is_being_cleaned();
+                let may_have_it = config.compact
+                    && !log.is_closed()
+                    && !log.is_being_cleaned()
+                    && !log.is_cleaning_paused();
                 if !may_have_it || !dir.is_online() {
                     continue;
                 }

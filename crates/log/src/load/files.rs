@@ -24,6 +24,7 @@ pub(super) struct Files {
     pub(super) snapshots: Vec<i64>,
     pub(super) has_epochs: bool,
     pub(super) has_metadata: bool,
+    pub(super) has_replaces: bool,
 }
 
 /// Tidies up what an interrupted compaction or deletion left, and lists the rest.
@@ -51,6 +52,7 @@ pub(super) fn list_files(home: &Arc<Home>, path: &Path) -> Result<Files, Inner> 
         match name.as_str() {
             names::LEADER_EPOCHS => files.has_epochs = true,
             names::PARTITION_METADATA => files.has_metadata = true,
+            names::REPLACES => files.has_replaces = true,
             _ => {}
         }
         if let Some((offset, suffix)) = names::split_offset(name) {
@@ -187,6 +189,13 @@ pub(super) fn read_topic_id(home: &Arc<Home>, path: &Path) -> Result<Option<Uuid
             checkpoint::parse_partition_metadata(&bytes).map(Some).map_err(Inner::Refused)
         }
     }
+}
+
+/// The directory that the marker of a switch between directories names. One that a power cut has torn was not on
+/// the disk when the switch went on, so it says nothing.
+pub(super) fn read_replaced_dir(home: &Arc<Home>, path: &Path) -> Result<Option<Uuid>, Inner> {
+    let bytes = home.dir.disk.read_small(&path.join(names::REPLACES))?;
+    Ok(bytes.and_then(|bytes| checkpoint::parse_replaces(&bytes)))
 }
 
 pub(super) fn remove_segment(home: &Arc<Home>, segment: &Segment) -> io::Result<()> {

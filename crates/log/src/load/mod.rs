@@ -14,7 +14,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use files::{Files, list_files, read_topic_id, remove_segment, remove_stray_snapshots};
+use files::{
+    Files, list_files, read_replaced_dir, read_topic_id, remove_segment, remove_stray_snapshots,
+};
 pub(crate) use producers::rebuild_producers;
 use producers::take_snapshot;
 use recovery::Recovery;
@@ -100,11 +102,7 @@ pub(crate) fn load(
     path: &Path,
     input: LoadInput,
 ) -> Result<(Arc<Log>, LoadStats), LoadError> {
-    let home = Arc::new(Home {
-        dir: dir.clone(),
-        keeps_open: input.keeps_open,
-        path: parking_lot::RwLock::new(path.into()),
-    });
+    let home = Arc::new(Home::new(dir, path, input.keeps_open));
     let mut stats = LoadStats::default();
     match load_inner(&home, path, input, &mut stats) {
         Ok(log) => {
@@ -128,6 +126,7 @@ fn load_inner(
     let disk = &home.dir.disk;
     let files = list_files(home, path)?;
     let topic_id = if files.has_metadata { read_topic_id(home, path)? } else { None };
+    let replaces = if files.has_replaces { read_replaced_dir(home, path)? } else { None };
     let segment_config = SegmentConfig::of(&input.config, input.now_ms);
 
     let mut segments = Vec::with_capacity(files.logs.len().max(1));
@@ -289,6 +288,7 @@ fn load_inner(
         unsynced: !input.clean,
         snapshot_unsynced,
         cleaned_offset: input.cleaned_offset,
+        replaces,
         now_ms: input.now_ms,
     })
     .ok_or_else(|| Inner::Refused("the log has no segment".into()))

@@ -302,6 +302,12 @@ impl BrokerConfig {
         }
     }
 
+    /// `replica.alter.log.dirs.io.max.bytes.per.second`.
+    pub fn alter_log_dirs_bytes_per_second(&self) -> u64 {
+        let rate = self.dynamic_long("replica.alter.log.dirs.io.max.bytes.per.second");
+        u64::try_from(rate).unwrap_or(u64::MAX)
+    }
+
     /// `internal.metadata.log.segment.bytes`, if it is set.
     pub fn internal_metadata_segment_bytes(&self) -> Option<i32> {
         self.int_or_none("internal.metadata.log.segment.bytes")

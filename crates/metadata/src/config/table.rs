@@ -201,7 +201,10 @@ pub const NOT_YET: &[(&str, &str)] = &[
     ("controllers", "the controllers decide this, and the embedded one does not do it yet"),
     ("coord", "the group coordinator chooses this by itself"),
     ("java", "Java classes cannot be loaded"),
-    ("jbod", "replicas are not moved between log directories yet"),
+    (
+        "jbod",
+        "moves between log directories are throttled from one step to the next, without samples",
+    ),
     (JOINED, "the controller runs inside this process, and no other broker has joined it"),
     ("metrics", "metrics are served in Prometheus form, without this setting"),
     ("quorum", "it is for the members of a controllers' quorum"),

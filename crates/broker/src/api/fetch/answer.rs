@@ -210,6 +210,8 @@ fn gather(
             }
             // The file was cut meanwhile: nothing is wrong with the disk.
             _ if error.kind() == io::ErrorKind::UnexpectedEof => NotGathered::Io(error),
+            // Of a directory that the log has left meanwhile: where it is now is not to blame.
+            Some(dir) if !piece.file.path().starts_with(dir.path()) => NotGathered::Io(error),
             Some(dir) => {
                 // This answer cannot be given; the next one says KAFKA_STORAGE_ERROR.
                 dir.read_failed(&error);

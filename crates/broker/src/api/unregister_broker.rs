@@ -1,0 +1,24 @@
+//! UnregisterBroker: the controller forgets a broker that is gone for good.
+
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::{UnregisterBrokerRequest, UnregisterBrokerResponse};
+
+use crate::api::forward;
+use crate::api::request::Context;
+
+pub(super) async fn handle(
+    context: Context,
+    request: UnregisterBrokerRequest,
+) -> Result<UnregisterBrokerResponse, String> {
+    let broker = &context.broker;
+    // A node of Kafka's that is asked for this goes on without leading anything until it is started again.
+    if broker.controller.remote().is_none() && request.broker_id == broker.node_id {
+        let reason = format!("node {} is its own controller", request.broker_id);
+        return Ok(UnregisterBrokerResponse {
+            error_code: ErrorCode::INVALID_REQUEST,
+            error_message: Some(reason),
+            ..Default::default()
+        });
+    }
+    forward::handle(context, request).await
+}
