@@ -79,7 +79,7 @@ class Refused(Single):
             (self.site, text, AUTHORIZER, "authorizer.class.name"),
             (self.site, text, "", "access control entries"),
             (self.site, text.replace("node.id=1", "node.id=2"), "", "node.id"),
-            (self.site, text.replace("process.roles=broker,controller", "process.roles=broker"), "", "process.roles"),
+            (self.site, text.replace("process.roles=broker,controller", "process.roles=broker"), "", "controller.listener.names"),
             (self.site, text.replace(",PLAINTEXT:PLAINTEXT", ",PLAINTEXT:SASL_PLAINTEXT"), "", "SASL_PLAINTEXT"),
             (self.site, text, "create.topic.policy.class.name=a.B\n", "create.topic.policy.class.name"),
             (self.site, text, "remote.log.storage.system.enable=true\n", "remote.log.storage.system.enable"),

@@ -409,7 +409,7 @@ async fn joined(
         Duration::from_millis(within),
     );
     let cluster = cluster.await.map_err(StartError::Metadata)?;
-    cluster.check(config.node_id(), own_cluster.as_deref()).map_err(StartError::Metadata)?;
+    cluster.check(&config, own_cluster.as_deref()).map_err(StartError::Metadata)?;
     tracing::info!(
         cluster_id = cluster.id,
         metadata_version = cluster.metadata_version(),

@@ -254,7 +254,8 @@ fn random_operations_come_out_as_in_kafka() {
             // After a restart sessions end in the same moment, in the order of a hash table, and the
             // first write fails.
             let failed = pair.world.memory.failures.len() < failures;
-            if op.starts_with("tick") && failed && history.iter().any(|op| op == "reload") {
+            let after_restart = failed && history.iter().any(|op| op == "reload");
+            if op.starts_with("tick") && (after_restart || differs_by_leader_alone(&what)) {
                 abandoned += 1;
                 break;
             }
@@ -268,6 +269,20 @@ fn random_operations_come_out_as_in_kafka() {
 /// About 36 of a thousand cases with consumer groups are abandoned, and one of a thousand with classic ones.
 fn assert_few_abandoned(abandoned: u64, cases: u64) {
     assert!(abandoned <= 1 + cases / 10, "{abandoned} of {cases} cases were abandoned");
+}
+
+/// Members whose sessions end in the same moment go in the order of a hash table of timers, and who leads next depends
+/// on who is left each time.
+fn differs_by_leader_alone(what: &str) -> bool {
+    let lines: Vec<String> = what
+        .lines()
+        .filter_map(|line| {
+            let (_, told) = line.trim().split_once(':').filter(|_| line.contains("leader=@"))?;
+            let words = told.split_whitespace().filter(|word| !word.starts_with("leader=@"));
+            Some(words.collect::<Vec<_>>().join(" "))
+        })
+        .collect();
+    matches!(&lines[..], [ours, kafkas] if ours == kafkas)
 }
 
 fn differs(history: &[String], seed: u64, step: usize, what: &str) -> ! {

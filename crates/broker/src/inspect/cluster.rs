@@ -84,11 +84,15 @@ pub(super) fn check(
     findings: &mut Vec<Finding>,
 ) {
     let mut found = of(findings);
-    let refusals = cluster.refusals(config.node_id(), own_cluster);
+    let refusals = cluster.refusals(config, own_cluster);
     let is_refused = !refusals.is_empty();
     for reason in refusals {
         found
             .refused(reason, "leave this broker to Apache Kafka, or change what stands in the way");
+    }
+    if let Some(unserved) = cluster.unserved().filter(|_| !is_refused) {
+        let hint = "nothing, if what is placed here need not be served fully";
+        return found.not_honoured(unserved, hint);
     }
     let levels = cluster.features.iter().map(|(name, level)| (name.as_str(), *level));
     if !is_refused && membership::must_be_cordoned(levels) {
@@ -470,12 +474,7 @@ mod tests {
         records.extend([
             configured(ResourceType::Topic, "tiered", "remote.storage.enable", "true"),
             configured(ResourceType::Topic, "elsewhere", "remote.storage.enable", "true"),
-            configured(
-                ResourceType::Topic,
-                "tiered",
-                "leader.replication.throttled.replicas",
-                "0:4",
-            ),
+            configured(ResourceType::Topic, "tiered", "local.retention.ms", "1000"),
             configured(ResourceType::Broker, "", "metric.reporters", "com.example.Reporter"),
             broker(5, 1),
         ]);
@@ -494,7 +493,7 @@ mod tests {
         };
         for part in [
             "replicas here: tiered;",
-            "leader.replication.throttled.replicas of topics tiered",
+            "local.retention.ms of topics tiered",
             "metric.reporters",
             "producer_byte_rate",
             "brokers 5 have no PLAINTEXT listener",

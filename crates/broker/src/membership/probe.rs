@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thalweg_connection::ApiVersions;
+use thalweg_metadata::config::BrokerConfig;
 use thalweg_metadata::features::{self, METADATA_VERSION, MetadataVersion};
 use thalweg_replication::observer::Endpoint;
 use thalweg_wire::ErrorCode;
@@ -16,6 +17,8 @@ use crate::net::outgoing::{Outgoing, OutgoingError, Timeouts};
 
 /// Controllers are asked for themselves, not for the brokers.
 const CONTROLLERS: i8 = 2;
+/// Has a broker join that cannot be cordoned.
+const ALLOW: &str = "thalweg.join.with.unserved.features";
 /// Pause before the addresses are tried once more.
 const RETRY: Duration = Duration::from_millis(200);
 
@@ -101,12 +104,25 @@ async fn describe_at(
 
 impl Cluster {
     /// Why this broker cannot be part of it, if so. `cluster_id` is the one that its directories belong to.
-    pub(crate) fn check(&self, node_id: i32, cluster_id: Option<&str>) -> Result<(), String> {
-        self.refusals(node_id, cluster_id).into_iter().next().map_or(Ok(()), Err)
+    pub(crate) fn check(
+        &self,
+        config: &BrokerConfig,
+        cluster_id: Option<&str>,
+    ) -> Result<(), String> {
+        if let Some(unserved) = self.unserved()
+            && config.joins_with_unserved_features()
+        {
+            tracing::warn!(
+                "{unserved}; {ALLOW}=true: where this broker leads, transactional records and groups of these kinds are \
+                 refused, and transactions are not ended"
+            );
+        }
+        self.refusals(config, cluster_id).into_iter().next().map_or(Ok(()), Err)
     }
 
     /// All that keeps this broker from being part of it.
-    pub(crate) fn refusals(&self, node_id: i32, cluster_id: Option<&str>) -> Vec<String> {
+    pub(crate) fn refusals(&self, config: &BrokerConfig, cluster_id: Option<&str>) -> Vec<String> {
+        let node_id = config.node_id();
         let mut refusals = Vec::new();
         if let Some(own) = cluster_id.filter(|own| *own != self.id) {
             refusals.push(format!(
@@ -137,18 +153,29 @@ impl Cluster {
                 uncovered.join(", ")
             ));
         }
-        let level = self.metadata_version();
-        let levels = self.features.iter().map(|(name, level)| (&**name, *level));
-        if super::duties::must_be_cordoned(levels)
-            && !level.and_then(MetadataVersion::from_level).is_some_and(|it| it.has_cordoned_dirs())
+        if let Some(unserved) = self.unserved()
+            && !config.joins_with_unserved_features()
         {
             refusals.push(format!(
-                "transactions, share groups or streams groups are in use, which this broker does not serve yet, \
-                 and metadata.version of the cluster is {}: below 30 (4.3-IV0) it cannot be cordoned",
-                level.map_or("unknown".into(), |level| level.to_string())
+                "{unserved}. With {ALLOW}=true it joins nevertheless, and what is placed here is not served fully"
             ));
         }
         refusals
+    }
+
+    /// What this broker would be asked for and cannot do, where it cannot be cordoned either.
+    pub(crate) fn unserved(&self) -> Option<String> {
+        let level = self.metadata_version();
+        let levels = self.features.iter().map(|(name, level)| (&**name, *level));
+        let can_be_cordoned =
+            level.and_then(MetadataVersion::from_level).is_some_and(|it| it.has_cordoned_dirs());
+        (super::duties::must_be_cordoned(levels) && !can_be_cordoned).then(|| {
+            format!(
+                "transactions, share groups or streams groups are in use, which this broker does not serve yet, \
+                 and metadata.version of the cluster is {}: below 30 (4.3-IV0) it cannot be cordoned",
+                level.map_or("unknown".into(), |level| level.to_string())
+            )
+        })
     }
 
     /// Level of `metadata.version`, if it is known.
@@ -159,6 +186,8 @@ impl Cluster {
 
 #[cfg(test)]
 mod tests {
+    use thalweg_metadata::config::broker::Mode;
+
     use super::*;
 
     fn cluster(features: &[(&str, i16)]) -> Cluster {
@@ -171,21 +200,41 @@ mod tests {
         }
     }
 
+    fn config(node_id: i32, joins_with_unserved: bool) -> BrokerConfig {
+        let props = [
+            ("process.roles", "broker".to_owned()),
+            ("node.id", node_id.to_string()),
+            ("controller.quorum.bootstrap.servers", "controller:9093".to_owned()),
+            ("controller.listener.names", "CONTROLLER".to_owned()),
+            (
+                "listener.security.protocol.map",
+                "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT".to_owned(),
+            ),
+            ("listeners", "PLAINTEXT://127.0.0.1:9092".to_owned()),
+            (ALLOW, joins_with_unserved.to_string()),
+        ];
+        let props = props.map(|(name, value)| (name.to_owned(), value)).into();
+        BrokerConfig::new(props, Mode::Embedded).unwrap()
+    }
+
     #[test]
     fn what_keeps_a_broker_out_is_named() {
+        let (one, hundred) = (config(1, false), config(100, false));
         let fine = cluster(&[("metadata.version", 30), ("share.version", 1), ("some.version", 0)]);
-        assert_eq!(fine.check(1, Some("one")), Ok(()));
-        assert_eq!(fine.check(1, None), Ok(()));
-        let other = fine.check(1, Some("two")).unwrap_err();
+        assert_eq!(fine.check(&one, Some("one")), Ok(()));
+        assert_eq!(fine.check(&one, None), Ok(()));
+        let other = fine.check(&one, Some("two")).unwrap_err();
         assert!(other.contains("two") && other.contains("one"), "{other}");
-        assert!(fine.check(100, None).unwrap_err().contains("node.id=100"));
+        assert!(fine.check(&hundred, None).unwrap_err().contains("node.id=100"));
         let newer = cluster(&[("metadata.version", 31), ("some.version", 2)]);
-        let why = newer.check(1, None).unwrap_err();
+        let why = newer.check(&one, None).unwrap_err();
         assert!(why.contains("metadata.version at 31 (supported: 7 to 30)"), "{why}");
         assert!(why.contains("some.version at 2 (not known here)"), "{why}");
-        let old = |name| cluster(&[("metadata.version", 29), (name, 1)]).check(1, None);
-        assert_eq!(old("group.version"), Ok(()));
-        let old = old("share.version").unwrap_err();
-        assert!(old.contains("metadata.version of the cluster is 29"), "{old}");
+        let old = |name| cluster(&[("metadata.version", 29), (name, 1)]);
+        assert_eq!(old("group.version").check(&one, None), Ok(()));
+        let why = old("share.version").check(&one, None).unwrap_err();
+        assert!(why.contains("metadata.version of the cluster is 29"), "{why}");
+        assert!(why.contains(ALLOW), "{why}");
+        assert_eq!(old("share.version").check(&config(1, true), None), Ok(()));
     }
 }

@@ -273,12 +273,15 @@ impl Partition {
         wakes: &mut Wakes,
     ) -> Result<Appended, AppendFailure> {
         let info = result.map_err(|error| self.append_refused(error))?;
+        // A duplicate's first append may have been queued, and nobody have heard of its result yet: what is acknowledged
+        // now is to be read from now on.
+        if self.is_alone() {
+            self.log.advance_high_watermark(info.last_offset + 1);
+        }
         if !info.duplicate {
-            if self.is_alone() {
-                self.log.advance_high_watermark(info.last_offset + 1);
-                wakes.add(self, bytes);
-            } else {
-                self.appended_for_replicas(bytes);
+            match self.is_alone() {
+                true => wakes.add(self, bytes),
+                false => self.appended_for_replicas(bytes),
             }
         }
         Ok(Appended {

@@ -38,6 +38,8 @@ getters! {
     replication_quota_samples: int = "replication.quota.window.num";
     /// `replication.quota.window.size.seconds`.
     replication_quota_sample_seconds: int = "replication.quota.window.size.seconds";
+    /// `thalweg.join.with.unserved.features`.
+    joins_with_unserved_features: boolean = "thalweg.join.with.unserved.features";
     /// `server.max.startup.time.ms`.
     startup_time_max_ms: long = "server.max.startup.time.ms";
     /// `auto.create.topics.enable`.
