@@ -109,6 +109,13 @@ impl LogManager {
             self.insert(&log);
             return Ok(log);
         }
+        if request.is_new
+            && let Some(future) = self.future(request.topic, request.partition)
+        {
+            tracing::warn!(path = %future.path().display(),
+                "a future replica of an earlier topic of that name is set aside");
+            self.discard_future(&future, now_ms, true)?;
+        }
         let preferred = self.futures.take_preferred(request.topic, request.partition);
         // One that has failed since is not waited for.
         let preferred = preferred

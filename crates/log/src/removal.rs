@@ -24,29 +24,21 @@ impl LogManager {
         let mut futures = Vec::new();
         let mut failure = None;
         for (topic, partition) in partitions {
-            let log = {
-                let mut logs = self.logs.write();
-                let Some(list) = logs.get_mut(topic) else { continue };
-                let Ok(at) = list.binary_search_by_key(&partition, |log| log.partition) else {
-                    continue;
-                };
-                let log = list.remove(at);
-                if list.is_empty() {
-                    logs.remove(topic);
-                }
-                log
-            };
-            if let Err(error) = self.rename_away(&log, now_ms, false) {
+            let log = self.take_out(topic, partition);
+            if let Some(log) = &log
+                && let Err(error) = self.rename_away(log, now_ms, false)
+            {
                 failure.get_or_insert(error);
             }
-            // Afterwards: nothing moves to it any more.
+            // Afterwards: nothing moves to it any more. Also where the log is in a directory that is offline, or a topic
+            // of the same name would get it.
             if let Some(future) = self.future(topic, partition) {
                 if let Err(error) = self.discard_future(&future, now_ms, false) {
                     failure.get_or_insert(error);
                 }
                 futures.push(future);
             }
-            removed.push(log);
+            removed.extend(log);
         }
         for dir in &self.dirs {
             let mut touched = removed.iter().chain(&futures);
@@ -67,6 +59,17 @@ impl LogManager {
             None => Ok(removed),
             Some(error) => Err(error),
         }
+    }
+
+    fn take_out(&self, topic: &str, partition: i32) -> Option<Arc<Log>> {
+        let mut logs = self.logs.write();
+        let list = logs.get_mut(topic)?;
+        let at = list.binary_search_by_key(&partition, |log| log.partition).ok()?;
+        let log = list.remove(at);
+        if list.is_empty() {
+            logs.remove(topic);
+        }
+        Some(log)
     }
 
     /// Sets every log aside that the metadata does not know: renamed to `-stray`, not served, not

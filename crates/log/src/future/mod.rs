@@ -184,7 +184,8 @@ impl LogManager {
             });
         };
         if let Some(future) = self.future(&log.topic, log.partition) {
-            return match Arc::ptr_eq(future.dir(), dir) {
+            let is_it = future.topic_id() == Some(topic_id) && Arc::ptr_eq(future.dir(), dir);
+            return match is_it {
                 true => Ok(future),
                 false => Err(CreateError::Load {
                     path: future.path().to_path_buf(),
@@ -272,9 +273,27 @@ impl LogManager {
                 continue;
             }
             if log.topic_id() != future.topic_id() {
+                if log.topic_id().is_some() {
+                    tracing::warn!(path = %future.path().display(),
+                        "a future replica of an earlier topic of that name is set aside");
+                    let _ = self.discard_future(&future, now_ms, true);
+                }
                 continue;
             }
             log.pause_cleaning(true);
+            // While it was away, as with a directory that was offline, records may have been compacted out of the log which
+            // it still has, and with them what deleted others.
+            if log.cleaned_offset().is_some() && future.log_end_offset() > future.log_start_offset()
+            {
+                let start = log.log_start_offset();
+                tracing::info!(path = %future.path().display(), start,
+                    "the future replica of a compacted log is copied anew");
+                let begun = self.truncate_fully_and_start_at(&future, start, None, now_ms);
+                if let Err(error) = begun {
+                    tracing::warn!(path = %future.path().display(), %error, "it cannot begin anew");
+                }
+                continue;
+            }
             // Behind what is flushed a power cut may have taken something from the middle, which the log has.
             let end = future.recovery_point().min(common_end(
                 (&log.leader_epochs(), log.log_end_offset()),
