@@ -86,7 +86,10 @@ impl Session {
         let key = (wanted.topic.clone(), wanted.partition);
         match self.index.get(&key) {
             Some(&slot) => {
-                if let Some(old) = &self.slots[slot] {
+                // In another epoch the leader's answer may have been for one that is over.
+                if let Some(old) = &self.slots[slot]
+                    && old.current_leader_epoch == wanted.current_leader_epoch
+                {
                     wanted.told_high_watermark = old.told_high_watermark;
                     wanted.told_log_start = old.told_log_start;
                 }

@@ -75,13 +75,20 @@ pub(crate) async fn start(config: BrokerConfig, hooks: Hooks) -> Result<RunningB
         bound.iter().map(|(listener, _)| Arc::clone(listener)).collect();
     let (broker, mut tasks) = match config.roles().controller {
         true => {
-            let listeners = listeners.clone();
+            let served = listeners.clone();
             // Opens, recovers and formats directories: waits for disks.
-            let opened = tokio::task::spawn_blocking(move || embedded(config, &listeners, hooks));
+            let opened = tokio::task::spawn_blocking(move || embedded(config, &served, hooks));
             let broker =
                 opened.await.map_err(|e| StartError::Other(format!("start failed: {e}")))??;
-            let tasks = accept_all(bound, &broker)?;
-            (broker, tasks)
+            match accept_all(bound, &broker) {
+                Ok(tasks) => (broker, tasks),
+                Err(error) => {
+                    // Closed as after a stop.
+                    let (tasks, spare_worker) = (Mutex::default(), Mutex::new(None));
+                    RunningBroker { broker, listeners, tasks, spare_worker }.stop().await;
+                    return Err(error);
+                }
+            }
         }
         false => joined(config, listeners.clone(), hooks, bound).await?,
     };
@@ -562,13 +569,17 @@ pub(crate) type Bound = Vec<(Arc<Listener>, BoundSocket)>;
 
 /// Listens, and accepts until the broker stops.
 fn accept_all(bound: Bound, broker: &Arc<Broker>) -> Result<Vec<JoinHandle<()>>, StartError> {
-    let mut tasks = Vec::new();
-    for (listener, socket) in bound {
-        let listening = socket.listen().map_err(|error| StartError::Listen {
+    let listen = |(listener, socket): (Arc<Listener>, BoundSocket)| match socket.listen() {
+        Ok(listening) => Ok((listener, listening)),
+        Err(error) => Err(StartError::Listen {
             listener: listener.name.clone(),
             address: listener.local.to_string(),
             error,
-        })?;
+        }),
+    };
+    let listening: Vec<_> = bound.into_iter().map(listen).collect::<Result<_, _>>()?;
+    let mut tasks = Vec::new();
+    for (listener, listening) in listening {
         let limits = Arc::clone(broker.connections.limits());
         let requests = ConnectionRequests::new;
         let accepting = listener::accept(Arc::clone(broker), listener, listening, limits, requests);

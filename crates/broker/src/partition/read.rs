@@ -89,7 +89,7 @@ impl Partition {
             return Err(ReadFailure::UnknownEpoch);
         }
         // This broker is about to lead: who asks is early, not wrong.
-        if led.is_err() && leader_id == self.shared.node_id {
+        if current != -1 && led.is_err() && leader_id == self.shared.node_id {
             return Err(ReadFailure::UnknownEpoch);
         }
         // Before the first metadata nothing is known of what is committed.

@@ -47,22 +47,31 @@ pub(super) fn give_up(broker: &Broker, fetcher: &Fetcher, key: Key, leader_epoch
     });
 }
 
-/// Carries out an answer; gives what is to be found out about the leader's logs.
+/// What became of an answer.
+pub(super) struct Taken {
+    /// What is to be found out about the leader's logs.
+    pub(super) to_find: Vec<ToFind>,
+    /// Whether all was taken over. If not, the leader believes that this follower knows what it does not: a high
+    /// watermark that it would not be told again.
+    pub(super) is_whole: bool,
+}
+
+/// Carries out an answer.
 pub(super) fn take(
     broker: &Broker,
     fetcher: &Fetcher,
     session: &Session,
     response: FetchResponse,
-) -> Vec<ToFind> {
-    let mut to_find = Vec::new();
+) -> Taken {
+    let mut taken = Taken { to_find: Vec::new(), is_whole: true };
     for topic in response.responses {
         for partition in topic.partitions {
             let key = (topic.topic_id, partition.partition_index);
             let Some(fetch) = session.asked(&key) else { continue };
-            to_find.extend(take_one(broker, fetcher, key, fetch, partition));
+            take_one(broker, fetcher, key, fetch, partition, &mut taken);
         }
     }
-    to_find
+    taken
 }
 
 fn take_one(
@@ -71,7 +80,8 @@ fn take_one(
     key: Key,
     fetch: &NextFetch,
     answer: PartitionData,
-) -> Option<ToFind> {
+    taken: &mut Taken,
+) {
     let diverging = &answer.diverging_epoch;
     let told = FetchAnswer {
         error: answer.error_code,
@@ -86,7 +96,8 @@ fn take_one(
             | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
     );
     let mut retry_at = retry_at(broker);
-    let (partition, step, is_retried_soon) = fetcher.with(key, fetch.leader_epoch, |it| {
+    let is_error = told.error.is_err();
+    let followed = fetcher.with(key, fetch.leader_epoch, |it| {
         it.metadata_behind = if is_behind { it.metadata_behind.saturating_add(1) } else { 0 };
         let is_retried_soon = is_behind && it.metadata_behind <= METADATA_BEHIND_RETRIES;
         if is_retried_soon {
@@ -94,7 +105,11 @@ fn take_one(
         }
         let log = LogEpochs(&it.partition);
         (it.partition.clone(), it.follower.answered(fetch, &told, &log, retry_at), is_retried_soon)
-    })?;
+    });
+    let Some((partition, step, is_retried_soon)) = followed else {
+        taken.is_whole &= is_error;
+        return;
+    };
     if told.error.is_err() && !is_retried_soon {
         let named = format!("{}-{}: {}", partition.topic, partition.index, told.error);
         fetcher.say(&named);
@@ -111,6 +126,7 @@ fn take_one(
                     });
                 }
                 Err(reason) => {
+                    taken.is_whole = false;
                     tracing::warn!(topic = %partition.topic, partition = partition.index, reason,
                         "what was fetched is not appended; it is fetched again");
                     fetcher.with(key, fetch.leader_epoch, |it| {
@@ -120,9 +136,12 @@ fn take_one(
                     });
                 }
             }
-            None
         }
-        step => carry_out(broker, fetcher, key, fetch.leader_epoch, &partition, step),
+        step => {
+            taken.is_whole &= is_error;
+            let epoch = fetch.leader_epoch;
+            taken.to_find.extend(carry_out(broker, fetcher, key, epoch, &partition, step));
+        }
     }
 }
 

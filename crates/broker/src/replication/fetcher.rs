@@ -17,7 +17,7 @@ use thalweg_wire::messages::{FetchRequest, FetchResponse, ListOffsetsRequest};
 use thalweg_wire::{ErrorCode, Uuid};
 use tokio::sync::Notify;
 
-use super::answer::{self, Found};
+use super::answer::{self, Found, Taken};
 use super::throttle::Throttle;
 use crate::broker::Broker;
 use crate::net::outgoing::{ANSWER_MAX, Outgoing, OutgoingError, Timeouts};
@@ -328,13 +328,16 @@ async fn take(
     };
     let taken = tokio::task::spawn_blocking(work).await;
     let mut session = Arc::unwrap_or_clone(session);
-    let Ok(mut to_find) = taken else {
+    let Ok(Taken { mut to_find, is_whole }) = taken else {
         broker.metrics.panics.add(1);
         tracing::error!("what was fetched panicked; it is fetched again");
         answer::failed(broker, fetcher, &session);
         session.lost();
         return session;
     };
+    if !is_whole {
+        session.lost();
+    }
     // Few: who is out of range begins anew.
     while let Some((key, leader_epoch, wanted)) = to_find.pop() {
         let timestamp = if wanted == Wanted::Latest { LATEST } else { EARLIEST };

@@ -46,12 +46,18 @@ pub(super) async fn run(weak: Weak<Shared>, broker: i32, wake: Arc<Wake>) {
     let mut sessionless = SessionlessFetch::new(broker);
     let mut connection = None;
     let mut failures = 0;
+    let mut failed_at = None;
     let mut rest = Rest::default();
     let mut frame = Writer::new();
     loop {
         let Some(shared) = weak.upgrade() else { return };
         match fetch(&shared, broker, &mut connection, &mut frame, &wake, &mut sessionless).await {
-            Ok(true) => failures = 0,
+            Ok(true) => {
+                // A broker that answers once and closes is not asked again at once each time.
+                if failed_at.is_none_or(|at: Instant| at.elapsed() >= shared.config.backoff(1)) {
+                    failures = 0;
+                }
+            }
             Ok(false) => {
                 let until = rest.begin(&shared, broker, &mut connection).await;
                 drop(shared);
@@ -65,6 +71,7 @@ pub(super) async fn run(weak: Weak<Shared>, broker: i32, wake: Arc<Wake>) {
             Err(error) => {
                 connection = None;
                 failures += 1;
+                failed_at = Some(Instant::now());
                 tracing::debug!(broker, %error, "fetching failed");
                 let now = shared.now_ms();
                 shared.with(|state| {

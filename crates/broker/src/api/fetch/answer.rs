@@ -298,6 +298,7 @@ fn write_gathered(
         }
         let leader = part.leader.filter(|_| context.version >= FIRST_WITH_LEADERS);
         if let Some((id, _)) = leader
+            && id >= 0
             && !leaders.contains(&id)
         {
             leaders.push(id);
@@ -393,8 +394,9 @@ fn note_told(session: &mut crate::fetch_session::Session, attempt: &Attempt) {
     let mut last = None;
     for part in &attempt.parts {
         if let Some(wanted) = session.slot_mut(part.slot) {
-            // After an error the next answer mentions the partition again, as in Kafka.
-            let ok = part.error.is_ok();
+            // After an error the next answer mentions the partition again, as in Kafka; also after one that has a follower
+            // cut off its log, which takes nothing else from it.
+            let ok = part.error.is_ok() && part.diverging.is_none();
             wanted.told_high_watermark = if ok { part.high_watermark } else { -1 };
             wanted.told_log_start = if ok { part.log_start_offset } else { -1 };
         }
@@ -422,7 +424,7 @@ fn make_session(
         .zip(&attempt.parts)
         .map(|(wanted, part)| {
             let mut wanted = wanted.clone();
-            if part.error.is_ok() {
+            if part.error.is_ok() && part.diverging.is_none() {
                 wanted.told_high_watermark = part.high_watermark;
                 wanted.told_log_start = part.log_start_offset;
             }

@@ -312,6 +312,7 @@ impl Look<'_> {
             Err(Trouble::Cold(cold)) => return Err(cold),
             Err(Trouble::Code(code)) => {
                 part.error = code;
+                part.preferred = None;
                 if matches!(
                     code,
                     ErrorCode::UNKNOWN_TOPIC_OR_PARTITION | ErrorCode::UNKNOWN_TOPIC_ID
