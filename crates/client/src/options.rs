@@ -33,11 +33,11 @@ pub struct Options {
     /// How long a connection stays open on which nothing is asked (`connections.max.idle.ms`);
     /// 9 minutes, less than the 10 after which brokers close it.
     pub connections_max_idle: Duration,
-    /// Brokers to which each producer and each consumer keeps a connection open, logged in, before it needs one
-    /// (`thalweg.connect.ahead.brokers`); 8. They are those that have replicas of the partitions in use and may lead
-    /// them next, the likeliest first, so that a leader that moves is not waited for. The connections are opened in
-    /// the background once something was acknowledged or fetched; brokers that lead already do not count. With 0 a
-    /// connection is opened when it is first needed.
+    /// Brokers to which each producer and each consumer keeps a connection open, logged in, before it needs one; 8. As
+    /// a property it is `thalweg.connect.ahead.brokers`. They are those that have replicas of the partitions in use and
+    /// may lead them next, the likeliest first, so that a leader that moves is not waited for. The connections are
+    /// opened in the background once something was acknowledged or fetched; brokers that lead already do not count.
+    /// With 0 a connection is opened when it is first needed.
     pub connect_ahead: usize,
     /// Requests in flight on one connection (`max.in.flight.requests.per.connection`); 5.
     pub max_in_flight: usize,
