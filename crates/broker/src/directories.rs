@@ -76,7 +76,7 @@ impl Directories {
 pub(crate) async fn report(broker: Arc<Broker>) {
     loop {
         broker.directories.changed.notified().await;
-        settle_moves(&broker).await;
+        settle_moves(&broker);
         loop {
             let taken = broker.directories.take();
             if taken.is_empty() {
@@ -89,18 +89,21 @@ pub(crate) async fn report(broker: Arc<Broker>) {
 }
 
 /// What was moving from or to a directory that failed is where it is, and is told so before the failure is.
-async fn settle_moves(broker: &Arc<Broker>) {
+fn settle_moves(broker: &Arc<Broker>) {
     if broker.logs.dirs().iter().all(|dir| dir.check().is_ok()) {
         return;
     }
     for topic in broker.topics().iter() {
         topic.partitions().for_each(|partition| partition.come_online_if_moved());
     }
-    let moves = Arc::clone(broker);
-    // Waits for logs that may be moving just now.
-    let given_up = broker.disk_changes.of_all().run(move || moves.moves.give_up_offline(&moves));
-    if given_up.await.is_err() && !broker.is_stopping() {
-        tracing::error!("moves from and to directories that are offline are not given up");
+    // Not waited for: the failure is to be reported however long the disk hangs.
+    for future in broker.moves.give_up_offline(broker) {
+        let (broker, pool) = (Arc::clone(broker), broker.disk_changes.of(future.dir()).clone());
+        tokio::spawn(async move {
+            // What is there of it is found by a later start.
+            let remove = move || broker.logs.remove_future(&future, broker.clock.wall_ms());
+            let _ = pool.run(remove).await;
+        });
     }
 }
 

@@ -456,6 +456,8 @@ impl Log {
     /// Readers first see the end where it is going to be; then the bytes may go.
     fn show_shorter(&self, kept: &[Arc<Segment>], active: &Arc<Segment>, offset: i64, cut: u32) {
         let mut writer = self.writer();
+        // Once more: what was found since the first time lies where the bytes go now.
+        writer.generation = writer.generation.wrapping_add(1);
         self.cut_to.fetch_min(offset, Ordering::AcqRel);
         self.recovery_point.fetch_min(offset, Ordering::AcqRel);
         self.flush_wanted.fetch_min(offset, Ordering::AcqRel);
@@ -531,7 +533,6 @@ impl Log {
         let config = self.config();
         let segments = self.segments();
         let role = self.announce();
-        self.cut_to.fetch_min(offset, Ordering::AcqRel);
         self.lower_cleaned_offset(offset);
         let new = Segment::new(self.home(), offset, &SegmentConfig::of(&config, now_ms));
         let worked = dir.no_way_back((|| {
@@ -550,6 +551,9 @@ impl Log {
             self.write_epochs()
         })());
         let mut writer = self.writer();
+        // Now it is so: whoever heard of it earlier would have taken it for what the log was until now.
+        writer.generation = writer.generation.wrapping_add(1);
+        self.cut_to.fetch_min(offset, Ordering::AcqRel);
         if worked.is_ok() {
             self.change_segments(|list| *list = vec![new.clone()]);
             writer.active = new;

@@ -235,16 +235,13 @@ impl LogManager {
         let cordoned = self.cordoned.read();
         let online = || self.dirs.iter().filter(|dir| dir.check().is_ok());
         let mut best: Option<(usize, &Arc<LogDir>)> = None;
-        let mut all = Vec::new();
-        if self.dirs.len() > 1 {
-            all = self.all();
-            all.extend(self.futures.all());
-        }
         for dir in online().filter(|dir| !cordoned.contains(&dir.id())) {
             let count = if self.dirs.len() == 1 {
                 0
             } else {
-                all.iter().filter(|log| Arc::ptr_eq(log.dir(), dir)).count()
+                let logs = self.logs.read();
+                let here = logs.values().flatten().filter(|log| Arc::ptr_eq(log.dir(), dir));
+                here.count() + self.futures.count_in(dir)
             };
             if best.is_none_or(|(least, _)| count < least) {
                 best = Some((count, dir));

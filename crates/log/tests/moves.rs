@@ -12,6 +12,8 @@ use thalweg_log::{
     AppendContext, AppendError, AppendInfo, AppendWaiter, CreateError, CreateRequest, Disk, DiskOp,
     FaultHook, Injected, Log, LogConfig, LogManager, MoveError, Submitted,
 };
+use thalweg_records::{BatchBuilder, BatchOptions, Compressor};
+use thalweg_wire::Uuid;
 
 use crate::common::model::{Entry, Model};
 use crate::common::*;
@@ -554,5 +556,140 @@ fn partitions_that_are_not_here_yet_are_made_where_they_were_asked_to_go() {
     for (partition, dir) in [(0, 1), (1, 1), (2, 0)] {
         let log = logs.create(&CreateRequest::new("t", partition, TOPIC_ID), 0).unwrap();
         assert_eq!(log.dir().id(), logs.dirs()[dir].id(), "partition {partition}");
+    }
+}
+
+/// A record of a key, in a batch of its own.
+fn put(log: &Log, key: &str, value: Option<&str>) {
+    let mut batch = BatchBuilder::new(BatchOptions::default());
+    batch.append(10, Some(key.as_bytes()), value.map(str::as_bytes), &[]);
+    let mut bytes = batch.finish(&mut Compressor::new()).unwrap();
+    log.append_as_leader(&mut bytes, &AppendContext::client(0, 10)).unwrap();
+}
+
+fn compacted() -> LogConfig {
+    LogConfig {
+        compact: true,
+        delete: false,
+        segment_bytes: 300,
+        min_cleanable_dirty_ratio: 0.0,
+        delete_retention_ms: 0,
+        file_delete_delay_ms: 0,
+        ..LogConfig::default()
+    }
+}
+
+fn copied_whole(logs: &LogManager, log: &Arc<Log>) -> Arc<Log> {
+    let future = begin(logs, log);
+    while !copy(logs, log, &future) {}
+    future
+}
+
+#[test]
+fn a_log_is_not_compacted_while_it_moves_and_is_when_the_move_has_failed() {
+    let root = TempDir::in_memory();
+    let logs = open_two(root.path(), compacted(), Disk::default());
+    let log = create_in(&logs, 0);
+    for at in 0..20 {
+        put(&log, "k", Some(&at.to_string()));
+    }
+    log.advance_high_watermark(i64::MAX);
+    let future = copied_whole(&logs, &log);
+    assert!(logs.clean_once(1_000_000).is_none(), "what was copied would be compacted away");
+    logs.suspend_move(&log);
+    assert!(logs.clean_once(1_000_000).is_some());
+    logs.delete_due(i64::MAX);
+    // Anew, with what is left.
+    logs.resume_move(&log, &future, 1_000).unwrap();
+    assert!(future.log_end_offset() == log.log_start_offset());
+    let before = read_all(&log, 0, 1 << 20);
+    finish(&logs, &log, &future);
+    assert!(read_all(&log, 0, 1 << 20) == before, "the same batches");
+}
+
+/// The future replica's directory is away while the log is compacted: what it still has must not come back.
+#[test]
+fn what_was_compacted_while_the_future_replica_was_away_stays_away() {
+    let root = TempDir::in_memory();
+    let logs = open_two(root.path(), compacted(), Disk::default());
+    let log = create_in(&logs, 0);
+    for at in 0..10 {
+        put(&log, &at.to_string(), Some("there"));
+    }
+    log.advance_high_watermark(i64::MAX);
+    drop(copied_whole(&logs, &log));
+    logs.shut_down(1, 1_000);
+    drop((log, logs));
+
+    let (logs, _) = LogManager::open(config(&[&root.path().join("a")], compacted())).unwrap();
+    let log = logs.get("t", 0).unwrap();
+    for at in 0..10 {
+        put(&log, &at.to_string(), None);
+    }
+    // So that they are in no active segment.
+    put(&log, "last", Some("there"));
+    log.advance_high_watermark(i64::MAX);
+    for pass in 1..4 {
+        logs.clean_once(pass * 1_000_000_000);
+        logs.delete_due(i64::MAX);
+    }
+    let left = read_all(&log, 0, 1 << 20);
+    logs.shut_down(1, 1_000);
+    drop((log, logs));
+
+    let logs = open_two(root.path(), compacted(), Disk::default());
+    let (log, future) = (logs.get("t", 0).unwrap(), logs.future("t", 0).unwrap());
+    log.advance_high_watermark(i64::MAX);
+    finish(&logs, &log, &future);
+    assert!(read_all(&log, 0, 1 << 20) == left, "deleted keys are back");
+}
+
+/// Where compaction left nothing behind the last batch, the log may end in the gap.
+#[test]
+fn a_log_that_ends_where_there_are_no_records_moves() {
+    let root = TempDir::in_memory();
+    let logs = open_two(root.path(), LogConfig::default(), Disk::default());
+    let log = create_in(&logs, 0);
+    log.make_follower(0);
+    let with_gap = [BatchSpec::new(0, 3).build(), BatchSpec::new(20, 2).build()].concat();
+    let context = AppendContext { expected_end: None, ..AppendContext::replication(0, 0, 1_000) };
+    log.append_with_offsets(&with_gap, &context).unwrap();
+    log.truncate_to(10, 1_000).unwrap();
+    assert_eq!(log.log_end_offset(), 10);
+    let future = begin(&logs, &log);
+    let mut steps = 0;
+    while !copy(&logs, &log, &future) {
+        steps += 1;
+        assert!(steps < 10, "it does not come to an end");
+    }
+    finish(&logs, &log, &future);
+    assert_eq!(log.log_end_offset(), 10);
+    assert_eq!(batches(&read_upto(&log, 0, 1 << 20, 3)), [(0, 2)]);
+    assert!(log.dir().id() == logs.dirs()[1].id());
+}
+
+/// The log of a move is in a directory that is away when its topic is deleted, and another one gets the topic's name.
+#[test]
+fn a_topic_that_is_made_anew_gets_no_earlier_ones_future_replica() {
+    for is_deleted in [true, false] {
+        let root = TempDir::in_memory();
+        let logs = open_two(root.path(), LogConfig::default(), Disk::default());
+        let log = create_in(&logs, 0);
+        append(&log, BatchSpec::new(0, 5));
+        drop(copied_whole(&logs, &log));
+        logs.shut_down(1, 1_000);
+        drop((log, logs));
+        std::fs::rename(root.path().join("a/t-0"), root.path().join("away")).unwrap();
+
+        let logs = open_two(root.path(), LogConfig::default(), Disk::default());
+        assert!(logs.get("t", 0).is_none() && logs.future("t", 0).is_some());
+        if is_deleted {
+            assert!(logs.delete([("t", 0)], 1_000).unwrap().is_empty());
+            assert!(logs.future("t", 0).is_none());
+        }
+        let request = CreateRequest { is_new: true, ..CreateRequest::new("t", 0, Uuid([9; 16])) };
+        let log = logs.create(&request, 1_000).unwrap();
+        assert!(logs.future("t", 0).is_none());
+        assert_eq!((log.topic_id(), log.log_end_offset()), (Some(Uuid([9; 16])), 0));
     }
 }

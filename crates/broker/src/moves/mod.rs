@@ -72,7 +72,8 @@ pub(crate) struct MoveFigures {
 impl Moves {
     /// A partition is served here whose move was begun, by this process or one before.
     pub(crate) fn found(&self, broker: &Broker, topic: Uuid, partition: &Arc<Partition>) {
-        let Some(future) = broker.logs.future(&partition.topic, partition.index) else { return };
+        let future = broker.logs.future(&partition.topic, partition.index);
+        let Some(future) = future.filter(|it| it.topic_id() == Some(topic)) else { return };
         let key = (topic, partition.index);
         let mut table = self.moves.lock();
         let known = table.by_partition.get(&key);
@@ -104,8 +105,9 @@ impl Moves {
     }
 
     /// Moves to or from directories that are offline come to nothing. To be called before the controller hears of
-    /// these: it looks for their partitions by what it was told.
-    pub(crate) fn give_up_offline(&self, broker: &Broker) {
+    /// these: it looks for their partitions by what it was told. Gives the future replicas that are to be given up, on a
+    /// thread that may wait: somebody may be at work on them whose disk hangs.
+    pub(crate) fn give_up_offline(&self, broker: &Broker) -> Vec<Arc<Log>> {
         let mut back = Vec::new();
         let mut gone = Vec::new();
         {
@@ -126,13 +128,12 @@ impl Moves {
         for ((topic, index), dir) in back {
             broker.directories.assign(topic, vec![(index, dir)]);
         }
-        for future in gone {
+        for future in &gone {
             tracing::error!(topic = %future.topic(), partition = future.partition(),
                 to = %future.dir().path().display(),
                 "the partition does not move: the directory is offline");
-            // What is there of it is found by a later start.
-            let _ = broker.logs.remove_future(&future, broker.clock.wall_ms());
         }
+        gone
     }
 
     /// For `/metrics`.
@@ -162,12 +163,23 @@ impl Moves {
         removed.map(|_| ()).map_err(|_| ErrorCode::KAFKA_STORAGE_ERROR)
     }
 
-    /// Tries again what has failed.
-    fn go_on(&self, key: Key) {
-        if let Some(it) = self.moves.lock().by_partition.get_mut(&key) {
-            it.has_failed = false;
+    /// Tries again what has failed, from the log's beginning. Waits for disks.
+    fn go_on(&self, broker: &Broker, key: Key) -> Result<(), ErrorCode> {
+        let failed = {
+            let table = self.moves.lock();
+            let failed = table.by_partition.get(&key).filter(|it| it.has_failed);
+            failed.map(|it| (Arc::clone(&it.partition), Arc::clone(&it.future)))
+        };
+        if let Some((partition, future)) = failed {
+            let now_ms = broker.clock.wall_ms();
+            let resumed = broker.logs.resume_move(&partition.log, &future, now_ms);
+            resumed.map_err(|_| ErrorCode::KAFKA_STORAGE_ERROR)?;
+            if let Some(it) = self.moves.lock().by_partition.get_mut(&key) {
+                (it.has_failed, it.is_caught_up) = (false, false);
+            }
         }
         self.changed.notify_waiters();
+        Ok(())
     }
 }
 
@@ -249,8 +261,7 @@ impl Broker {
             }
         })?;
         self.moves.found(self, id, &partition);
-        self.moves.go_on(key);
-        Ok(())
+        self.moves.go_on(self, key)
     }
 }
 

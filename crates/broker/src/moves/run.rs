@@ -15,6 +15,9 @@ use crate::partition::Partition;
 /// What lacked a descriptor or memory is tried again after this.
 const RETRY_MS: u64 = 1_000;
 
+/// A step that came to nothing is tried again after this: the log is being cut, or compacted.
+const NOTHING_MS: u64 = 50;
+
 /// Without anything to do it is looked again after this, whatever nobody told.
 const LOOK_AGAIN_MS: u64 = 10_000;
 
@@ -146,17 +149,30 @@ async fn go(broker: &Arc<Broker>, step: Step, mut buffer: Vec<u8>) -> Vec<u8> {
         (done, buffer)
     });
     let Ok((done, buffer)) = ran.await else {
-        // It panicked, or the broker stops.
-        broker.moves.fail(broker, key, &future, "the step panicked");
+        if !broker.is_stopping() {
+            broker.moves.fail(broker, key, &future, "the step panicked");
+        }
         return Vec::new();
     };
     match done {
         Ok(Done::Copied(copied)) => {
             broker.moves.throttle.lock().moved(copied.bytes);
-            broker.moves.with(key, &future, |it| it.is_caught_up = copied.is_caught_up);
+            let is_nothing = copied.bytes == 0 && !copied.is_caught_up;
+            let now_ms = broker.clock.monotonic_ms();
+            broker.moves.with(key, &future, |it| {
+                it.is_caught_up = copied.is_caught_up;
+                if is_nothing {
+                    it.retry_ms = now_ms + NOTHING_MS;
+                }
+            });
         }
-        // What was appended since is too much to go with the switch.
-        Ok(Done::Moved(false)) => broker.moves.with(key, &future, |it| it.is_caught_up = false),
+        // What was appended since is too much to go with the switch, or a pass of the cleaner is not at its end.
+        Ok(Done::Moved(false)) => {
+            let now_ms = broker.clock.monotonic_ms();
+            broker.moves.with(key, &future, |it| {
+                (it.is_caught_up, it.retry_ms) = (false, now_ms + NOTHING_MS);
+            });
+        }
         Ok(Done::Moved(true)) => {
             broker.moves.end(key, &future);
             partition.has_moved();
@@ -209,6 +225,7 @@ impl Moves {
         let mut told = None;
         self.with(key, future, |it| {
             it.has_failed = true;
+            broker.logs.suspend_move(&it.partition.log);
             if it.told_ms.take().is_some() {
                 told = Some(it.partition.log.dir().id());
             }

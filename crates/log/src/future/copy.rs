@@ -76,9 +76,14 @@ impl LogManager {
             // What was read may be of before a cut, of after it, or of both.
             return Ok(none);
         }
-        if let Err(error) = read {
-            log.dir().read_failed(&error);
-            log.dir().check()?;
+        match read {
+            // The file was cut meanwhile: nothing is wrong with the disk.
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(none),
+            Err(error) => {
+                log.dir().read_failed(&error);
+                log.dir().check()?;
+            }
+            Ok(_) => {}
         }
         let first = check(log, buffer)?;
         if let Some(first) = first.filter(|first| *first < begin) {
@@ -96,6 +101,12 @@ impl LogManager {
                 ..AppendContext::replication(i32::MAX, begin, now_ms)
             };
             future.append_with_offsets(buffer, &context)?;
+        } else if begin < log_end {
+            // The log ends where compaction has left nothing: a follower that has the same ends there, too.
+            let turn = future.wait_turn();
+            let rolled = future.roll_in(&turn, log_end, now_ms);
+            turn.pass_on();
+            rolled?;
         }
         self.follow_start(log, future, now_ms)?;
         let is_caught_up = future.log_end_offset() >= log_end;

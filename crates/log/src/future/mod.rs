@@ -129,6 +129,11 @@ impl Futures {
         self.logs.read().values().flatten().cloned().collect()
     }
 
+    pub(crate) fn count_in(&self, dir: &Arc<LogDir>) -> usize {
+        let logs = self.logs.read();
+        logs.values().flatten().filter(|log| Arc::ptr_eq(log.dir(), dir)).count()
+    }
+
     fn prefer(&self, topic: &str, partition: i32, dir: Uuid) {
         let mut preferred = self.preferred.lock();
         let key = (topic.to_owned(), partition);
@@ -207,6 +212,11 @@ impl LogManager {
 
     /// Gives up a move. Says whether there was one: not if the log has moved already.
     pub fn remove_future(&self, future: &Arc<Log>, now_ms: i64) -> Result<bool, StorageError> {
+        // Whoever works on it may wait for a disk that hangs: partitions are made and deleted meanwhile.
+        {
+            let _change = future.lock_change();
+            future.wait_turn().pass_on();
+        }
         let _creation = self.creation.lock();
         let removed = self.discard_future(future, now_ms, false);
         if matches!(removed, Ok(true)) {
@@ -215,6 +225,26 @@ impl LogManager {
             self.checkpoint_dir(dir)?;
         }
         removed
+    }
+
+    /// A move has failed: its log is compacted again.
+    pub fn suspend_move(&self, log: &Log) {
+        log.pause_cleaning(false);
+    }
+
+    /// A move that has failed begins anew: its log may have been compacted meanwhile.
+    pub fn resume_move(
+        &self,
+        log: &Log,
+        future: &Arc<Log>,
+        now_ms: i64,
+    ) -> Result<(), StorageError> {
+        let _creation = self.creation.lock();
+        if log.is_closed() || future.is_closed() {
+            return Ok(());
+        }
+        log.pause_cleaning(true);
+        self.truncate_fully_and_start_at(future, log.log_start_offset(), None, now_ms)
     }
 
     /// Takes a future replica out of service. For who has `creation`, or is alone.
