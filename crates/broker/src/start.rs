@@ -439,6 +439,8 @@ async fn joined(
         Ok(tasks) => return Ok((broker, tasks)),
         Err(reason) => reason,
     };
+    // It may have begun to accept.
+    broker.answer_all().await;
     let closing = tokio::task::spawn_blocking(move || match publication.is_serving() {
         true => broker.logs.shut_down(broker.epoch(), broker.clock.wall_ms()),
         // As they were found, for whoever starts next.

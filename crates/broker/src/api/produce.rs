@@ -212,7 +212,9 @@ async fn handle_with(
                         continue;
                     }
                 };
-                if partition.may_be_elected() && has_room_to_wait(context) {
+                // What comes behind it waits with it: it may be for the same partition.
+                let is_early = partition.may_be_elected() && has_room_to_wait(context);
+                if is_early || !work.early.is_empty() {
                     work.early.push((topic_at, at));
                     continue;
                 }

@@ -13,6 +13,7 @@ use thalweg_wire::messages::{FetchRequest, FetchResponse};
 use thalweg_wire::{ErrorCode, Message, Reader, Uuid, Writer};
 
 use super::super::*;
+use crate::core::metadata::Metadata;
 
 pub(super) const VERSION: i16 = 17;
 pub(super) const TOPIC_ID: Uuid = Uuid::from_u128(4711);

@@ -1,0 +1,141 @@
+//! Where partitions stand, and who moves, pauses and looks them up.
+
+use std::sync::Arc;
+
+use super::cursor::{Cursor, Phase};
+use super::{Fetcher, IsolationLevel, OffsetReset, PartitionErrorKind};
+use crate::core::partition::{Position, TopicPartition};
+
+impl Fetcher {
+    /// Where a partition stands: the next record that is handed out. `None` until that is known.
+    pub fn position(&self, partition: &TopicPartition) -> Option<Position> {
+        self.cursor(partition)?.position()
+    }
+
+    /// Where a partition stood when the last take began: what was handed out before is done with
+    /// when the application takes again.
+    pub fn acknowledged(&self, partition: &TopicPartition) -> Option<Position> {
+        self.cursor(partition)?.acknowledged(self.takes)
+    }
+
+    /// Everything that was handed out is done with.
+    pub fn acknowledge(&mut self) {
+        self.takes += 1;
+        self.moves += u64::from(std::mem::take(&mut self.has_handed));
+    }
+
+    /// Something changed that [`Self::moves`] has to tell of.
+    pub fn moved(&mut self) {
+        self.moves += 1;
+    }
+
+    /// A number that is another one once any partition's [`Self::acknowledged`] may be.
+    pub fn moves(&self) -> u64 {
+        self.moves
+    }
+
+    /// Moves a partition. What is buffered there is used, and nothing of it fetched again.
+    pub fn seek(&mut self, partition: &TopicPartition, to: Position) -> bool {
+        self.change(partition, |cursor| cursor.seek(to))
+    }
+
+    /// Moves a partition to its beginning or end, which is asked of the broker first.
+    pub fn seek_to(&mut self, partition: &TopicPartition, to: OffsetReset) -> bool {
+        let changed = self.change(partition, |cursor| cursor.reset(to));
+        self.note_failure(partition);
+        changed
+    }
+
+    /// Hands nothing of a partition out, and asks for no more of it, until it is resumed. What is
+    /// buffered stays.
+    pub fn pause(&mut self, partition: &TopicPartition) -> bool {
+        self.change(partition, |cursor| cursor.paused = true)
+    }
+
+    /// Ends a pause.
+    pub fn resume(&mut self, partition: &TopicPartition) -> bool {
+        self.change(partition, |cursor| {
+            cursor.is_stale |= cursor.paused;
+            cursor.paused = false;
+        })
+    }
+
+    /// Whether a partition is paused.
+    pub fn is_paused(&self, partition: &TopicPartition) -> bool {
+        self.cursor(partition).is_some_and(|cursor| cursor.paused)
+    }
+
+    /// Like a pause, for a partition that is being given up: only [`Self::remove`] or
+    /// [`Self::unhold`] end it.
+    pub fn hold(&mut self, partition: &TopicPartition) -> bool {
+        self.change(partition, |cursor| cursor.held = true)
+    }
+
+    /// The partition stays after all.
+    pub fn unhold(&mut self, partition: &TopicPartition) -> bool {
+        self.change(partition, |cursor| cursor.held = false)
+    }
+
+    /// Records behind which a partition's end is, by what the last answer said.
+    pub fn lag(&self, partition: &TopicPartition) -> Option<i64> {
+        let cursor = self.cursor(partition)?;
+        let end = match self.settings.isolation {
+            IsolationLevel::ReadUncommitted => cursor.high_watermark,
+            IsolationLevel::ReadCommitted => cursor.last_stable_offset,
+        };
+        let position = cursor.position()?;
+        (end >= 0).then(|| (end - position.offset).max(0))
+    }
+
+    /// Partitions whose offset has to be looked up, and what to look for. The answer goes to
+    /// [`Self::resolve`].
+    pub fn unresolved(&self) -> Vec<(Arc<TopicPartition>, OffsetReset)> {
+        let mut unresolved: Vec<_> = self
+            .cursors
+            .iter()
+            .flatten()
+            .filter_map(|cursor| match cursor.phase {
+                Phase::Reset(to) if to != OffsetReset::None => {
+                    Some((Arc::clone(&cursor.partition), to))
+                }
+                _ => None,
+            })
+            .collect();
+        unresolved.sort_unstable();
+        unresolved
+    }
+
+    /// An offset that was looked up; ignored when the partition has moved meanwhile.
+    pub fn resolve(&mut self, partition: &TopicPartition, asked: OffsetReset, found: Position) {
+        self.change(partition, |cursor| {
+            if cursor.phase == Phase::Reset(asked) {
+                cursor.seek(found);
+            }
+        });
+    }
+
+    /// Partitions of which it is not known what their group committed.
+    pub fn without_committed(&self) -> Vec<TopicPartition> {
+        let waiting = |cursor: &&Cursor| cursor.phase == Phase::Committed && !cursor.parked;
+        let waiting = self.cursors.iter().flatten().filter(waiting);
+        waiting.map(|cursor| (*cursor.partition).clone()).collect()
+    }
+
+    /// What a partition's group committed; without that it begins where
+    /// [`FetchSettings::reset`] says. Ignored when the partition has moved meanwhile.
+    pub fn resolve_committed(&mut self, partition: &TopicPartition, found: Option<Position>) {
+        let reset = self.settings.reset;
+        self.change(partition, |cursor| match (&cursor.phase, found) {
+            (Phase::Committed, Some(position)) => cursor.seek(position),
+            (Phase::Committed, None) => cursor.look_up(reset),
+            _ => {}
+        });
+        self.note_failure(partition);
+    }
+
+    /// A partition's lookup failed for good.
+    pub fn fail(&mut self, partition: &TopicPartition, kind: PartitionErrorKind) {
+        self.change(partition, |cursor| cursor.fail(kind));
+        self.note_failure(partition);
+    }
+}
