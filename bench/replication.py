@@ -12,6 +12,7 @@ JSON for each.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -64,13 +65,17 @@ class Cluster(WarmCluster):
         return Node(self, node_id, kind)
 
 
+@contextlib.contextmanager
 def started(options, kind, count):
     sizes = {"java": count if kind == "java" else 0, "thalweg": count if kind == "thalweg" else 0}
     made = argparse.Namespace(binary=options.binary, jars=options.jars, scratch=options.scratch, **sizes)
     chaos.MIN_ISR = min(2, count)
     cluster = Cluster(made)
-    cluster.start()
-    return cluster
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
 
 
 def create(cluster, name, partitions, replicas, config=None):
@@ -95,7 +100,7 @@ def bench(options, cluster, command, *args):
     command = [options.binary, "bench", command, "-b", cluster.bootstrap, "--json", "--quiet", *map(str, args)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
-        raise AssertionError(f"{' '.join(command)}: {done.stderr}")
+        raise AssertionError(f"{' '.join(command)}: {done.returncode}: {done.stdout[-2000:]} {done.stderr}")
     return json.loads(done.stdout)
 
 
@@ -113,8 +118,7 @@ def reassign(options, cluster, topic, partitions, replicas):
 
 
 def catch_up(options, kind):
-    cluster = started(options, kind, 2)
-    try:
+    with started(options, kind, 2) as cluster:
         leader, follower = cluster.brokers
         result = {}
         for name, size in [("warm", WARM_BYTES), ("measured", GIB)]:
@@ -131,27 +135,22 @@ def catch_up(options, kind):
                 "follower_cpu_per_gb": (follower.cpu() - before[1]) / (size / 1e9),
             }
         return result
-    finally:
-        cluster.stop()
 
 
 def tail(options, kind):
-    cluster = started(options, kind, 2)
-    try:
+    with started(options, kind, 2) as cluster:
         _, follower = cluster.brokers
         create(cluster, "t", 4, [1, 2])
+        in_sync(cluster, ["t"], 2, 60)
         write(options, cluster, "t", WARM_BYTES, "all")
         before, size = follower.cpu(), GIB
         write(options, cluster, "t", size, "all", "--rate", 40_000)
         in_sync(cluster, ["t"], 2, 60)
         return {"follower_cpu_per_gb": (follower.cpu() - before) / (size / 1e9)}
-    finally:
-        cluster.stop()
 
 
 def idle(options, kind):
-    cluster = started(options, kind, 2)
-    try:
+    with started(options, kind, 2) as cluster:
         leader, follower = cluster.brokers
         names = [f"idle-{at}" for at in range(IDLE_TOPICS)]
         for name in names:
@@ -168,13 +167,10 @@ def idle(options, kind):
             "follower_cpu_percent": 100 * (follower.cpu() - before[1]) / seconds,
             "fetches_per_second": None if fetches is None else (fetches - before[2]) / seconds,
         }
-    finally:
-        cluster.stop()
 
 
 def latency(options, kind):
-    cluster = started(options, kind, 3)
-    try:
+    with started(options, kind, 3) as cluster:
         shape = ["--topic", "l", "--partitions", 6, "--replication-factor", 3, "--record-size", RECORD, "--acks", "all"]
         bench(options, cluster, "produce", *shape, "--seconds", 20)
         most = bench(options, cluster, "produce", *shape, "--seconds", 10)
@@ -183,8 +179,6 @@ def latency(options, kind):
             options.rate = round(rate_of(most) / 2)
         measured = bench(options, cluster, "latency", *shape, "--rate", options.rate, "--warmup-seconds", 5, "--seconds", 20)
         return {"most_per_second": rate_of(most), "rate": options.rate, "report": measured}
-    finally:
-        cluster.stop()
 
 
 def rate_of(report):

@@ -368,7 +368,6 @@ pub(super) fn report_stuck(stuck: &[String], findings: &mut Vec<Finding>) {
 
 #[cfg(test)]
 mod tests {
-    use thalweg_metadata::config::broker::Mode;
     use thalweg_metadata::image::Provenance;
     use thalweg_metadata::{Delta, image};
     use thalweg_wire::Uuid;
@@ -381,17 +380,10 @@ mod tests {
     };
 
     use super::*;
+    use crate::inspect::testing::config_of_node_4;
 
     fn config() -> BrokerConfig {
-        let props = [
-            ("process.roles", "broker"),
-            ("node.id", "4"),
-            ("controller.quorum.bootstrap.servers", "c:9093"),
-            ("controller.listener.names", "CONTROLLER"),
-            ("log.dirs", "/a"),
-        ];
-        let props = props.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        BrokerConfig::new(props.into(), Mode::Embedded).unwrap()
+        config_of_node_4("/a")
     }
 
     fn topic(name: &str, number: u128, partitions: &[&[i32]]) -> Vec<MetadataRecord> {

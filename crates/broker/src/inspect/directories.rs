@@ -335,24 +335,16 @@ pub(super) fn check_alone(surveys: &[DirSurvey], findings: &mut Vec<Finding>) {
 
 #[cfg(test)]
 mod tests {
-    use thalweg_metadata::config::broker::Mode;
     use thalweg_metadata::image::Provenance;
     use thalweg_metadata::{Delta, image};
     use thalweg_wire::Uuid;
     use thalweg_wire::messages::{PartitionRecord, RegisterBrokerRecord, TopicRecord};
 
     use super::*;
+    use crate::inspect::testing::config_of_node_4;
 
     fn config() -> BrokerConfig {
-        let props = [
-            ("process.roles", "broker"),
-            ("node.id", "4"),
-            ("controller.quorum.bootstrap.servers", "c:9093"),
-            ("controller.listener.names", "CONTROLLER"),
-            ("log.dirs", "/a,/b"),
-        ];
-        let props = props.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        BrokerConfig::new(props.into(), Mode::Embedded).unwrap()
+        config_of_node_4("/a,/b")
     }
 
     fn id(number: u128) -> Uuid {

@@ -384,3 +384,22 @@ fn state(
         replicas: image.map(|image| cluster::replicas_on(image, node_id).count()),
     })
 }
+
+#[cfg(test)]
+mod testing {
+    use thalweg_metadata::config::BrokerConfig;
+    use thalweg_metadata::config::broker::Mode;
+
+    /// A broker that would join.
+    pub(super) fn config_of_node_4(log_dirs: &str) -> BrokerConfig {
+        let props = [
+            ("process.roles", "broker"),
+            ("node.id", "4"),
+            ("controller.quorum.bootstrap.servers", "c:9093"),
+            ("controller.listener.names", "CONTROLLER"),
+            ("log.dirs", log_dirs),
+        ];
+        let props = props.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        BrokerConfig::new(props.into(), Mode::Embedded).unwrap()
+    }
+}

@@ -31,6 +31,8 @@ use super::{BenchError, Outcome, topic};
 const PARTITIONS_PER_REQUEST: u32 = 10;
 /// Length of a run when nothing limits it.
 const DEFAULT_LENGTH: Duration = Duration::from_secs(10);
+/// How long followers may take to have what their leaders acknowledged.
+const COMMITTED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Produces on each connection.
 pub struct ProduceWorker {
@@ -190,7 +192,8 @@ impl ProduceWorker {
     ) -> Stats {
         let flight = Flight::default();
         let Link { broker, sender, receiver, version, .. } = link;
-        let sending = Sender {
+        // Until everything is answered: a connection of which one direction is closed is taken for one that is gone.
+        let mut sending = Sender {
             worker: self,
             flight: &flight,
             round,
@@ -397,7 +400,7 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    async fn run(mut self) -> Stats {
+    async fn run(&mut self) -> Stats {
         if let Err(error) = self.send_all().await {
             self.shared.count(0, 0, 1);
             self.stats.error(error);
@@ -406,7 +409,7 @@ impl Sender<'_> {
         }
         self.flight.done.set(true);
         self.flight.changed.notify_waiters();
-        self.stats
+        std::mem::take(&mut self.stats)
     }
 
     async fn send_all(&mut self) -> Result<(), String> {
@@ -577,10 +580,9 @@ pub fn run(args: &ProduceArgs) -> Result<Outcome, BenchError> {
         expected: args.limits.records,
     };
     let mut run = harness::run(worker, &shared, &plan)?;
-    let end = runtime.block_on(closing(&cluster, target, &topic))?;
-    let appended: i64 = end.iter().zip(&before).map(|(end, before)| end - before).sum();
     let acknowledged = acknowledged.load(Ordering::Relaxed);
-    if args.sending.acks != 0 && run.stats.error_count() == 0 && appended as u64 != acknowledged {
+    let appended = runtime.block_on(closing(&cluster, target, &topic, &before, acknowledged))?;
+    if args.sending.acks != 0 && run.stats.error_count() == 0 && appended != acknowledged {
         // Somebody else may be writing too; either way the figures are not to be trusted.
         run.stats.error("LOG_END_MISMATCH");
     }
@@ -596,17 +598,29 @@ pub fn run(args: &ProduceArgs) -> Result<Outcome, BenchError> {
     Ok(run.outcome())
 }
 
-/// The end of the log, and the topic deleted where that is asked for.
+/// How many records the logs have got since they ended at `before`; then the topic is deleted where that is asked for.
 async fn closing(
     cluster: &Cluster,
     target: &Target,
     topic: &Topic,
-) -> Result<Vec<i64>, BenchError> {
-    let end = topic::offsets(cluster, &target.topic, topic, topic::LATEST).await?;
+    before: &[i64],
+    acknowledged: u64,
+) -> Result<u64, BenchError> {
+    let deadline = Instant::now() + COMMITTED_WITHIN;
+    let appended = loop {
+        let end = topic::offsets(cluster, &target.topic, topic, topic::LATEST).await?;
+        let appended: i64 = end.iter().zip(before).map(|(end, before)| end - before).sum();
+        let appended = u64::try_from(appended).unwrap_or(0);
+        // What a leader alone has acknowledged is in no offset that it tells before its followers have it.
+        if appended >= acknowledged || Instant::now() >= deadline {
+            break appended;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
     if target.delete_after {
         topic::delete(cluster, target).await?;
     }
-    Ok(end)
+    Ok(appended)
 }
 
 fn config(
