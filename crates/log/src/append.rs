@@ -14,7 +14,9 @@ use crate::disk::OpenFile;
 use crate::error::{AppendError, StorageError};
 use crate::log::{Log, Writer};
 use crate::names;
-use crate::producers::{AppendOrigin, BatchMeta, Judgement, ProducerError, Updates, Verdict};
+use crate::producers::{
+    AppendOrigin, BatchMeta, Judgement, ProducerError, TransactionCheck, Updates, Verdict,
+};
 use crate::queue::Turn;
 use crate::txn_index::{AbortedTxn, append_entry};
 use crate::walk::BatchHead;
@@ -30,9 +32,8 @@ pub struct AppendContext {
     pub now_ms: i64,
     /// The append time that validation stamped (LogAppendTime), or -1; comes back in the result.
     pub log_append_time: i64,
-    /// The transaction of a transactional batch is confirmed, or none has to be. A batch that
-    /// begins a transaction in this partition is refused otherwise.
-    pub transaction_verified: bool,
+    /// What is shown of the transaction of a transactional batch that begins one in this partition.
+    pub transaction: TransactionCheck,
     /// `transaction.version` of a marker's sender; 0 for data.
     pub transaction_version: i16,
     /// Where a follower's log ended when it asked for these batches: they are refused if it ends elsewhere now.
@@ -40,14 +41,14 @@ pub struct AppendContext {
 }
 
 impl AppendContext {
-    /// For a producer's batches.
+    /// For a producer's batches. Nothing has to be shown of its transactions.
     pub fn client(leader_epoch: i32, now_ms: i64) -> AppendContext {
         AppendContext {
             leader_epoch,
             origin: AppendOrigin::Client,
             now_ms,
             log_append_time: -1,
-            transaction_verified: true,
+            transaction: TransactionCheck::Waived,
             transaction_version: 0,
             expected_end: None,
         }
@@ -70,7 +71,7 @@ impl AppendContext {
     fn judgement(&self) -> Judgement {
         Judgement {
             origin: self.origin,
-            transaction_verified: self.transaction_verified,
+            transaction: self.transaction,
             transaction_version: self.transaction_version,
         }
     }
@@ -514,7 +515,7 @@ impl Log {
         writer.active.file_path(names::LOG)
     }
 
-    fn refusal(&self, error: ProducerError) -> AppendError {
+    pub(crate) fn refusal(&self, error: ProducerError) -> AppendError {
         let (topic, partition) = (self.topic.clone(), self.partition);
         match error {
             ProducerError::OutOfOrderSequence { producer_id, epoch, sequence, expected } => {

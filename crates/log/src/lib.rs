@@ -62,6 +62,7 @@ mod submit;
 mod survey;
 mod timestamps;
 mod txn_index;
+mod verify;
 mod walk;
 
 #[doc(hidden)]
@@ -83,7 +84,7 @@ pub use manager::{DirReport, LogManager, ManagerConfig, OpenReport, TopicConfigs
 pub use meta_properties::MetaProperties;
 pub use metrics::{Counter, Metrics};
 pub use names::{CLUSTER_METADATA_TOPIC, PARTITION_METADATA, is_partition_dir};
-pub use producers::AppendOrigin;
+pub use producers::{AppendOrigin, TransactionCheck, VerificationGuard};
 pub use read::{Isolation, ReadRequest, ReadResult};
 pub use role::Role;
 pub use stalls::Stalls;
@@ -91,4 +92,5 @@ pub use submit::{AppendWaiter, Submitted};
 pub use survey::{DirSurvey, LockHolder, SurveyedPartition};
 pub use timestamps::{RecordScan, TimestampOffset};
 pub use txn_index::AbortedTxn;
+pub use verify::BeginVerification;
 pub use walk::Wait;

@@ -6,9 +6,12 @@
 //! changes otherwise. After warm-up neither step allocates, except when a transaction begins or
 //! ends.
 //!
-//! Not here: verifying transactions with their coordinator; the caller says whether that was done.
+//! A transaction that this partition does not know of has to be verified with its coordinator before its first batch
+//! (KIP-890). Asking is the caller's; what it shows is a [`VerificationGuard`] ([`ProducerState::begin_verification`]),
+//! which is worth nothing any more once the transaction has ended here.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use thalweg_records::BatchView;
 use thalweg_records::batch::add_sequence;
@@ -159,6 +162,40 @@ pub(crate) enum ProducerError {
     Malformed(&'static str),
 }
 
+/// Stands for one question to a transaction's coordinator. It is unique: what was answered to an earlier question
+/// cannot let a batch through after a marker has ended what it was about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VerificationGuard(u64);
+
+impl VerificationGuard {
+    /// In all logs together: another log takes a partition's place when it moves to another directory.
+    fn unique() -> VerificationGuard {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        VerificationGuard(LAST.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// A transaction that its coordinator is asked about, until its first batch is appended or a marker ends it.
+#[derive(Clone, Copy, Debug)]
+struct Verification {
+    guard: VerificationGuard,
+    began_ms: i64,
+    epoch: i16,
+    /// A batch above it is not taken: the one with it failed for now, and will come again.
+    lowest_sequence: i32,
+    /// The client speaks the protocol in which every transaction has an epoch of its own (`transaction.version` 2).
+    bumps_epoch: bool,
+}
+
+/// What is shown of the transaction of a batch that would begin one in this partition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TransactionCheck {
+    /// Nothing has to be (`transaction.partition.verification.enable=false`; what comes from a coordinator).
+    Waived,
+    /// The guard of the question that was answered with yes. Without one the batch is refused.
+    Guarded(Option<VerificationGuard>),
+}
+
 /// A transaction that ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CompletedTxn {
@@ -173,6 +210,8 @@ pub(crate) struct CompletedTxn {
 pub(crate) struct Updates {
     producers: Vec<(i64, Producer)>,
     started: Vec<(i64, i64)>,
+    /// Producers of transactional batches, and the epochs of markers, where a verification is open.
+    verified: Vec<(i64, Option<i16>)>,
     pub(crate) completed: Vec<CompletedTxn>,
 }
 
@@ -180,6 +219,7 @@ impl Updates {
     pub(crate) fn clear(&mut self) {
         self.producers.clear();
         self.started.clear();
+        self.verified.clear();
         self.completed.clear();
     }
 }
@@ -202,8 +242,8 @@ struct Txn {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Judgement {
     pub(crate) origin: AppendOrigin,
-    /// The coordinator has confirmed the transaction, or none needs confirming.
-    pub(crate) transaction_verified: bool,
+    /// What is shown of a transaction that begins.
+    pub(crate) transaction: TransactionCheck,
     /// `transaction.version` of a marker's sender; 0 and 1 are alike.
     pub(crate) transaction_version: i16,
 }
@@ -211,7 +251,7 @@ pub(crate) struct Judgement {
 impl Judgement {
     pub(crate) const REPLAY: Judgement = Judgement {
         origin: AppendOrigin::Replication,
-        transaction_verified: true,
+        transaction: TransactionCheck::Waived,
         transaction_version: 0,
     };
 }
@@ -223,6 +263,7 @@ pub(crate) struct ProducerState {
     ongoing: BTreeMap<i64, Txn>,
     /// Ended, but the marker is not below the high watermark yet.
     unreplicated: BTreeMap<i64, Txn>,
+    verifications: HashMap<i64, Verification>,
     /// Everything before this offset is reflected here.
     pub(crate) map_end_offset: i64,
     pub(crate) last_snapshot_offset: i64,
@@ -282,7 +323,7 @@ impl ProducerState {
                         current: producer.epoch,
                     });
                 }
-                if !judgement.transaction_verified && !batch.is_control() {
+                if !batch.is_control() && !self.is_verified(producer_id, judgement.transaction) {
                     return Err(ProducerError::InvalidTxnState {
                         producer_id,
                         reason: "the batch is not part of an ongoing transaction",
@@ -292,6 +333,11 @@ impl ProducerState {
         }
 
         let current = known.copied().unwrap_or_else(Producer::empty);
+        let verification = self.verifications.get(&producer_id);
+        if verification.is_some() && batch.is_transactional() {
+            let marker_epoch = batch.is_control().then(|| batch.producer_epoch());
+            updates.verified.push((producer_id, marker_epoch));
+        }
         let at = match updates.producers.iter().position(|&(id, _)| id == producer_id) {
             Some(at) => at,
             None => {
@@ -309,7 +355,8 @@ impl ProducerState {
                 updates.completed.extend(completed);
             }
         } else {
-            append_data(producer_id, &current, next, batch, judgement, &mut updates.started)?;
+            let before = Before { producer: &current, verification };
+            append_data(producer_id, &before, next, batch, judgement, &mut updates.started)?;
         }
         Ok(Verdict::Append)
     }
@@ -327,6 +374,67 @@ impl ProducerState {
         }
         for &(first_offset, producer_id) in &updates.started {
             self.ongoing.insert(first_offset, Txn { producer_id, last_offset: -1 });
+        }
+        for (producer_id, marker_epoch) in &updates.verified {
+            // A marker of the epoch that is being verified ends the transaction before it: each has its own epoch.
+            let is_of_next = |known: &Verification| {
+                known.bumps_epoch && marker_epoch.is_some_and(|epoch| epoch == known.epoch)
+            };
+            if !self.verifications.get(producer_id).is_some_and(is_of_next) {
+                self.verifications.remove(producer_id);
+            }
+        }
+    }
+
+    /// A producer is about to send a batch of a transaction: the guard of the question that its coordinator has to be
+    /// asked first; `None` where this partition knows the transaction.
+    pub(crate) fn begin_verification(
+        &mut self,
+        producer_id: i64,
+        epoch: i16,
+        sequence: i32,
+        bumps_epoch: bool,
+        now_ms: i64,
+    ) -> Result<Option<VerificationGuard>, ProducerError> {
+        if let Some(producer) = self.producers.get(&producer_id) {
+            if epoch < producer.epoch {
+                let current = producer.epoch;
+                return Err(ProducerError::InvalidEpoch { producer_id, epoch, current });
+            }
+            if producer.txn_first_offset >= 0 && producer.epoch == epoch {
+                return Ok(None);
+            }
+        }
+        let known = self.verifications.entry(producer_id).or_insert_with(|| Verification {
+            guard: VerificationGuard::unique(),
+            began_ms: now_ms,
+            epoch,
+            lowest_sequence: sequence,
+            bumps_epoch,
+        });
+        if epoch > known.epoch {
+            known.epoch = epoch;
+            known.lowest_sequence = sequence;
+        } else if epoch == known.epoch {
+            known.lowest_sequence = known.lowest_sequence.min(sequence);
+        }
+        Ok(Some(known.guard))
+    }
+
+    /// The coordinator has never heard of the producer: nothing is kept for what somebody has made up.
+    pub(crate) fn forget_verification(&mut self, producer_id: i64, guard: VerificationGuard) {
+        if self.verifications.get(&producer_id).is_some_and(|known| known.guard == guard) {
+            self.verifications.remove(&producer_id);
+        }
+    }
+
+    fn is_verified(&self, producer_id: i64, check: TransactionCheck) -> bool {
+        match check {
+            TransactionCheck::Waived => true,
+            TransactionCheck::Guarded(None) => false,
+            TransactionCheck::Guarded(Some(shown)) => {
+                self.verifications.get(&producer_id).is_some_and(|known| known.guard == shown)
+            }
         }
     }
 
@@ -378,6 +486,7 @@ impl ProducerState {
     pub(crate) fn expire(&mut self, now_ms: i64, expiration_ms: i64) -> usize {
         let before = self.producers.len();
         self.producers.retain(|_, producer| !is_expired(producer, now_ms, expiration_ms));
+        self.verifications.retain(|_, it| now_ms.saturating_sub(it.began_ms) < expiration_ms);
         if self.producers.is_empty() {
             self.producers.shrink_to_fit();
         }
@@ -389,9 +498,15 @@ pub(crate) fn is_expired(producer: &Producer, now_ms: i64, expiration_ms: i64) -
     producer.txn_first_offset < 0 && now_ms.saturating_sub(producer.last_timestamp) >= expiration_ms
 }
 
+/// What is known of a producer before an append.
+struct Before<'a> {
+    producer: &'a Producer,
+    verification: Option<&'a Verification>,
+}
+
 fn append_data(
     producer_id: i64,
-    current: &Producer,
+    before: &Before<'_>,
     next: &mut Producer,
     batch: &BatchView<'_>,
     judgement: &Judgement,
@@ -402,7 +517,7 @@ fn append_data(
         return Err(ProducerError::InvalidEpoch { producer_id, epoch, current: next.epoch });
     }
     if judgement.origin == AppendOrigin::Client {
-        check_sequence(producer_id, current, next, epoch, batch.base_sequence())?;
+        check_sequence(producer_id, before, next, epoch, batch.base_sequence())?;
     }
     let last_offset = batch.last_offset();
     next.set_epoch(epoch);
@@ -428,14 +543,24 @@ fn append_data(
 
 fn check_sequence(
     producer_id: i64,
-    current: &Producer,
+    before: &Before<'_>,
     next: &Producer,
     epoch: i16,
     sequence: i32,
 ) -> Result<(), ProducerError> {
+    let Before { producer: current, verification } = *before;
     let refuse = |expected| {
         Err(ProducerError::OutOfOrderSequence { producer_id, epoch, sequence, expected })
     };
+    if let Some(open) = verification {
+        // Where each transaction has its epoch, nobody whom this partition does not know can be in the middle of one.
+        if open.bumps_epoch && sequence != 0 && current.count == 0 {
+            return refuse(0);
+        }
+        if sequence > open.lowest_sequence {
+            return refuse(open.lowest_sequence);
+        }
+    }
     if epoch != next.epoch {
         // A new epoch starts again at 0, unless nothing is known of the producer.
         return if sequence != 0 && next.epoch != -1 { refuse(0) } else { Ok(()) };
@@ -497,7 +622,7 @@ mod tests {
 
     const CLIENT: Judgement = Judgement {
         origin: AppendOrigin::Client,
-        transaction_verified: true,
+        transaction: TransactionCheck::Waived,
         transaction_version: 0,
     };
 
@@ -610,7 +735,7 @@ mod tests {
             append(&mut state, BatchSpec::marker(4, 7, 0, 4, true), coordinator),
             Err(ProducerError::CoordinatorFenced { coordinator_epoch: 4, current: 5, .. })
         ));
-        let unverified = Judgement { transaction_verified: false, ..CLIENT };
+        let unverified = Judgement { transaction: TransactionCheck::Guarded(None), ..CLIENT };
         assert!(matches!(
             append(&mut state, spec(4, 0, 2, 1).transactional(), unverified),
             Err(ProducerError::InvalidTxnState { .. })
@@ -622,7 +747,7 @@ mod tests {
         let mut state = ProducerState::default();
         let v2 = Judgement {
             origin: AppendOrigin::Coordinator,
-            transaction_verified: true,
+            transaction: TransactionCheck::Waived,
             transaction_version: 2,
         };
         append(&mut state, spec(0, 0, 0, 1).transactional(), CLIENT).unwrap();
@@ -630,6 +755,99 @@ mod tests {
         append(&mut state, BatchSpec::marker(1, 7, 1, 1, true), v2).unwrap();
         append(&mut state, BatchSpec::marker(2, 7, 1, 1, true), v2).unwrap();
         assert_eq!(state.get(7).unwrap().epoch, 1);
+    }
+
+    const V2: Judgement =
+        Judgement { origin: AppendOrigin::Coordinator, transaction_version: 2, ..CLIENT };
+
+    fn guarded(guard: Option<VerificationGuard>) -> Judgement {
+        Judgement { transaction: TransactionCheck::Guarded(guard), ..CLIENT }
+    }
+
+    #[test]
+    fn a_guard_lets_the_first_batch_through_and_nothing_after_a_marker() {
+        let mut state = ProducerState::default();
+        let coordinator = Judgement { origin: AppendOrigin::Coordinator, ..CLIENT };
+        let guard = state.begin_verification(7, 0, 0, false, 0).unwrap();
+        assert!(guard.is_some());
+        assert_eq!(state.begin_verification(7, 0, 1, false, 0).unwrap(), guard, "asked again");
+        append(&mut state, spec(0, 0, 0, 1).transactional(), guarded(guard)).unwrap();
+        assert_eq!(state.begin_verification(7, 0, 1, false, 0), Ok(None), "it is known now");
+        append(&mut state, spec(1, 0, 1, 1).transactional(), guarded(None)).unwrap();
+
+        // The transaction ends. Whoever was let through for it comes too late.
+        append(&mut state, BatchSpec::marker(2, 7, 0, 1, true), coordinator).unwrap();
+        let late = append(&mut state, spec(3, 0, 2, 1).transactional(), guarded(guard));
+        assert!(matches!(late, Err(ProducerError::InvalidTxnState { .. })), "{late:?}");
+        let next = state.begin_verification(7, 0, 2, false, 0).unwrap();
+        assert!(next.is_some() && next != guard);
+        append(&mut state, BatchSpec::marker(3, 7, 0, 1, false), coordinator).unwrap();
+        let late = append(&mut state, spec(4, 0, 2, 1).transactional(), guarded(next));
+        assert!(matches!(late, Err(ProducerError::InvalidTxnState { .. })), "{late:?}");
+
+        // A producer of an older epoch is not asked about.
+        append(&mut state, BatchSpec::marker(4, 7, 3, 1, false), coordinator).unwrap();
+        let stale = state.begin_verification(7, 2, 0, false, 0);
+        assert!(matches!(stale, Err(ProducerError::InvalidEpoch { epoch: 2, current: 3, .. })));
+    }
+
+    #[test]
+    fn a_marker_of_the_epoch_before_leaves_the_next_transactions_guard() {
+        let mut state = ProducerState::default();
+        let first = state.begin_verification(7, 0, 0, true, 0).unwrap();
+        append(&mut state, spec(0, 0, 0, 1).transactional(), guarded(first)).unwrap();
+        // The marker carries the epoch that the next transaction has. Its producer may be faster.
+        let next = state.begin_verification(7, 1, 0, true, 0).unwrap();
+        append(&mut state, BatchSpec::marker(1, 7, 1, 1, true), V2).unwrap();
+        append(&mut state, spec(2, 1, 0, 1).transactional(), guarded(next)).unwrap();
+        // With the protocol before, a marker of its own epoch ends what is asked about.
+        let old = state.begin_verification(8, 0, 0, false, 0).unwrap();
+        append(&mut state, BatchSpec::marker(3, 8, 0, 1, true), V2).unwrap();
+        let other = BatchSpec::new(4, 1).producer(8, 0, 0).transactional();
+        assert!(append(&mut state, other, guarded(old)).is_err());
+    }
+
+    #[test]
+    fn batches_above_the_lowest_that_is_verified_wait_for_it() {
+        let mut state = ProducerState::default();
+        let expected = |sequence| {
+            Err(ProducerError::OutOfOrderSequence {
+                producer_id: 7,
+                epoch: 0,
+                sequence,
+                expected: 4,
+            })
+        };
+        // The first of two fails for now; without this the second would be taken, and the first never.
+        let guard = state.begin_verification(7, 0, 4, false, 0).unwrap();
+        assert_eq!(state.begin_verification(7, 0, 5, false, 0), Ok(guard));
+        let second = spec(0, 0, 5, 1).transactional();
+        assert_eq!(append(&mut state, second.clone(), guarded(guard)), expected(5));
+        append(&mut state, spec(0, 0, 4, 1).transactional(), guarded(guard)).unwrap();
+        append(&mut state, second, guarded(None)).unwrap();
+
+        // A producer nobody knows begins at 0 where every transaction has its epoch.
+        let guard = state.begin_verification(9, 0, 3, true, 0).unwrap();
+        let middle = BatchSpec::new(2, 1).producer(9, 0, 3).transactional();
+        assert!(matches!(
+            append(&mut state, middle, guarded(guard)),
+            Err(ProducerError::OutOfOrderSequence { expected: 0, .. })
+        ));
+    }
+
+    #[test]
+    fn verifications_are_forgotten() {
+        let mut state = ProducerState::default();
+        let guard = state.begin_verification(7, 0, 0, false, 1000).unwrap().unwrap();
+        state.begin_verification(8, 0, 0, false, 1000).unwrap();
+        state.forget_verification(7, VerificationGuard::unique());
+        assert_eq!(state.verifications.len(), 2);
+        state.forget_verification(7, guard);
+        assert_eq!(state.verifications.len(), 1);
+        state.expire(1999, 1000);
+        assert_eq!(state.verifications.len(), 1);
+        state.expire(2000, 1000);
+        assert!(state.verifications.is_empty());
     }
 
     #[test]
