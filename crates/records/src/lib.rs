@@ -6,6 +6,7 @@
 //! | decide about the records of a Produce request | [`validate::Validation`] with a [`validate::Scratch`] per worker |
 //! | read records | [`record`]: [`RecordContext::iter`] over bytes in memory, [`RecordReader`] through a window |
 //! | build batches, control batches too | [`builder::BatchBuilder`] |
+//! | end a transaction in a partition | [`control::end_txn_marker`] |
 //! | compress and decompress | [`codec`] |
 //!
 //! Invariants: no input makes any of it panic; no length is believed before the bytes behind it are
@@ -17,6 +18,7 @@ pub mod batch;
 pub mod builder;
 pub mod checksum;
 pub mod codec;
+pub mod control;
 mod quick;
 pub mod record;
 pub mod validate;
