@@ -7,7 +7,9 @@ use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::Compressor;
 use thalweg_testkit::oracle::{Input, Output};
 use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
-use thalweg_wire::messages::{InitProducerIdRequest, ProduceRequest, ProduceResponse};
+use thalweg_wire::messages::{
+    FindCoordinatorRequest, InitProducerIdRequest, ProduceRequest, ProduceResponse,
+};
 use thalweg_wire::{Message, Reader, Request, Writer};
 
 use super::*;
@@ -58,6 +60,19 @@ impl Clients {
 
     fn committed(&mut self, partition: i32) -> String {
         self.read("read_committed", partition)
+    }
+
+    /// Waits for what a transaction's end lets readers see: a producer hears of it before its markers are written.
+    async fn until_committed(&mut self, partition: i32, expected: &str) {
+        let deadline = Instant::now() + WAIT;
+        loop {
+            let seen = self.committed(partition);
+            if seen == expected {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{seen} instead of {expected} in {partition}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 }
 
@@ -137,7 +152,7 @@ async fn transactions_end(transaction_version: i16) {
     clients.all(&["begin one", "send one t 0 a", "send one t 1 a", "commit one"]);
     clients.all(&["begin one", "send one t 0 b", "send one t 1 b", "flush one", "abort one"]);
     for partition in [OURS, THEIRS] {
-        assert_eq!(clients.committed(partition), "a");
+        clients.until_committed(partition, "a").await;
         assert_eq!(clients.read("read_uncommitted", partition), "a,b");
     }
     // One transaction after the other, without a pause: each may find the one before it being ended.
@@ -148,7 +163,7 @@ async fn transactions_end(transaction_version: i16) {
         expected.push(value);
     }
     for partition in [OURS, THEIRS] {
-        assert_eq!(clients.committed(partition), expected.join(","));
+        clients.until_committed(partition, &expected.join(",")).await;
     }
 
     // A transaction is open while leaders move from one make to the other and back.
@@ -162,7 +177,7 @@ async fn transactions_end(transaction_version: i16) {
     clients.all(&["commit one"]);
     expected.extend(["d".to_owned(), "e".to_owned()]);
     for partition in [OURS, THEIRS] {
-        assert_eq!(clients.committed(partition), expected.join(","));
+        clients.until_committed(partition, &expected.join(",")).await;
     }
     world.lead(OURS, OWN).await;
     world.lead(THEIRS, JAVA).await;
@@ -182,7 +197,7 @@ async fn transactions_end(transaction_version: i16) {
     assert_eq!(world.clients.committed(OURS), expected.join(","));
     world.clients.all(&["begin one", "send one t 0 i", "commit one"]);
     expected.push("i".into());
-    assert_eq!(world.clients.committed(OURS), expected.join(","));
+    world.clients.until_committed(OURS, &expected.join(",")).await;
     world.compare().await;
     assert!(metric(&world.broker, "thalweg_transaction_markers_total") >= 2);
 
@@ -193,7 +208,7 @@ async fn transactions_end(transaction_version: i16) {
     assert_eq!(clients.committed(OURS), expected.join(","));
     clients.all(&["begin one", "send one t 0 k", "commit one"]);
     expected.push("k".into());
-    assert_eq!(clients.committed(OURS), expected.join(","));
+    clients.until_committed(OURS, &expected.join(",")).await;
     world.broker.shut_down().await;
 }
 
@@ -230,12 +245,58 @@ async fn an_open_transaction_is_ended_by_kafkas_tool() {
     // The record, its marker, and the record of the transaction that is open.
     assert!(described.lines().last().unwrap().trim_end().ends_with('2'), "{described}");
     tool(&["abort", "--topic", "t", "--partition", "0", "--start-offset", "2"]);
-    assert_eq!(clients.committed(OURS), "a");
+    clients.until_committed(OURS, "a").await;
     assert_eq!(clients.read("read_uncommitted", OURS), "a,b");
     clients.all(&[&format!("open second {} 60000", clients.bootstrap)]);
     clients.all(&["begin second", "send second t 0 c", "commit second"]);
-    assert_eq!(clients.committed(OURS), "a,c");
+    clients.until_committed(OURS, "a,c").await;
     world.broker.shut_down().await;
+}
+
+/// The coordinator dies in the middle of a transaction: another broker goes on with it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn transactions_survive_their_coordinator() {
+    let Some(builder) = Kafka::builder() else { return };
+    let mut kafka = builder
+        .nodes(3)
+        .feature("share.version", 0)
+        .feature("streams.version", 0)
+        .config("broker.session.timeout.ms", 3_000)
+        .config("broker.heartbeat.interval.ms", 500)
+        .config("controller.quorum.fetch.timeout.ms", 1_000)
+        .start();
+    let java = kafka.bootstrap(Kafka::INTERNAL);
+    let data = Data::new();
+    let broker = joining(&kafka).data(&data.0).start().await;
+    let theirs = admin(&java).await;
+    eventually("this broker in the cluster", async || brokers(&theirs).await.contains(&OWN)).await;
+    let own = broker.bootstrap();
+    topic_tool(&own, &["--create", "--topic", "t", "--replica-assignment", "10,10,10"]);
+    let mut clients = Clients::start(&format!("{java},{own}"));
+    clients.open("one");
+    clients.all(&["begin one", "send one t 0 a", "flush one"]);
+
+    let connection = Connection::open(&own, &Options::default()).await.unwrap();
+    let find = FindCoordinatorRequest {
+        key_type: 1,
+        coordinator_keys: vec!["one".into()],
+        ..Default::default()
+    };
+    let found = connection.send(&find).await.unwrap().coordinators.remove(0);
+    assert_eq!(found.error_code, ErrorCode::NONE, "{found:?}");
+    let node = usize::try_from(found.node_id - 1).unwrap();
+    kafka.kill(node);
+    // A partition that the transaction does not have yet, and one that it has.
+    clients.all(&["send one t 1 b", "send one t 0 c", "flush one"]);
+    let failures = "kafka_server_addpartitionstotxnmanager_verificationfailure_total";
+    assert!(metric(&broker, failures) > 0, "nobody has asked who is gone");
+    assert_eq!((clients.committed(0), clients.committed(1)), (String::new(), String::new()));
+    clients.all(&["commit one"]);
+    clients.until_committed(0, "a,c").await;
+    clients.until_committed(1, "b").await;
+    kafka.start_again(node);
+
+    broker.shut_down().await;
 }
 
 /// A batch of a transaction as a producer would send it.
