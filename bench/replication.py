@@ -6,17 +6,21 @@
     tail      a replica follows a producer: CPU seconds per GB of the follower
     idle      10 000 partitions that nobody writes to: CPU of leader and follower, fetches per second
     latency   acks=all with three replicas at half of the rate that Java's brokers take: p50, p99
+    join      a broker of 1 000 partitions starts after a clean stop, when its session is over: until it is unfenced
+    away      a broker comes back that has missed a gigabyte: until it is in sync, and p99 of others' produce meanwhile
 
 Every experiment is run for both makes in each round, on new clusters, after a smaller one that warms them up. A line of
 JSON for each.
 """
 
 import argparse
+import concurrent.futures
 import contextlib
 import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -35,6 +39,10 @@ WARM_BYTES = 256 << 20
 RECORD = 1024
 IDLE_TOPICS, IDLE_PARTITIONS = 10, 1000
 IDLE_SECONDS = 60
+JOIN_PARTITIONS = 1000
+AWAY_RATE = 2000
+# A little more than broker.session.timeout.ms of the clusters.
+SESSION_SECONDS = 4
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -181,11 +189,64 @@ def latency(options, kind):
         return {"most_per_second": rate_of(most), "rate": options.rate, "report": measured}
 
 
+def join(options, kind):
+    with started(options, kind, 2) as cluster:
+        _, node = cluster.brokers
+        create(cluster, "j", JOIN_PARTITIONS, [1, 2])
+        in_sync(cluster, ["j"], 2, 120)
+        seconds = []
+        for _ in range(3):
+            node.end(signal.SIGTERM, 60)
+            time.sleep(2 * SESSION_SECONDS)
+            begun = time.monotonic()
+            node.start()
+            while node.id not in cluster.admin.list_topics("j", timeout=10).brokers:
+                chaos.check(time.monotonic() - begun < 60, "the broker is not unfenced")
+                time.sleep(0.02)
+            seconds.append(time.monotonic() - begun)
+            in_sync(cluster, ["j"], 2, 120)
+        return {"partitions": JOIN_PARTITIONS, "seconds": seconds}
+
+
+def away(options, kind):
+    with started(options, kind, 3) as cluster:
+        node = cluster.brokers[2]
+        for name in ["missed", "l"]:
+            create(cluster, name, 4, [1, 2, 3])
+        in_sync(cluster, ["missed", "l"], 3, 60)
+        write(options, cluster, "missed", WARM_BYTES, "all")
+        shape = ["--topic", "l", "--record-size", RECORD, "--acks", "all", "--rate", AWAY_RATE]
+
+        def latency_for(seconds):
+            return bench(options, cluster, "latency", *shape, "--warmup-seconds", 2, "--seconds", seconds)
+
+        latency_for(10)
+        before = latency_for(20)
+        node.end(signal.SIGTERM, 60)
+        write(options, cluster, "missed", GIB)
+        time.sleep(SESSION_SECONDS)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            during = pool.submit(latency_for, 20)
+            time.sleep(3)
+            begun = time.monotonic()
+            node.start()
+            in_sync(cluster, ["missed", "l"], 3, 300)
+            seconds = time.monotonic() - begun
+            return {"seconds": seconds, "rate": AWAY_RATE, "before": before, "during": during.result()}
+
+
 def rate_of(report):
     return report["records_per_second"] if "records_per_second" in report else report["records"] / report["seconds"]
 
 
-EXPERIMENTS = {"catch-up": catch_up, "tail": tail, "idle": idle, "latency": latency}
+EXPERIMENTS = {
+    "catch-up": catch_up,
+    "tail": tail,
+    "idle": idle,
+    "latency": latency,
+    "join": join,
+    "away": away,
+}
 
 
 def main():
