@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use thalweg_log::{AppendContext, AppendError, AppendInfo, AppendWaiter, Submitted};
+use thalweg_log::{
+    AppendContext, AppendError, AppendInfo, AppendWaiter, Submitted, TransactionCheck,
+};
 use thalweg_records::validate::Validated;
 use tokio::sync::Notify;
 
@@ -49,6 +51,17 @@ pub(crate) enum AppendNow {
 pub(crate) struct AppendLater {
     submitted: Submitted,
     context: AppendContext,
+}
+
+/// A batch that a coordinator of this broker writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OwnAppend {
+    /// Its own records.
+    Records,
+    /// Records of a producer's transaction, with what is shown of it.
+    Transactional(TransactionCheck),
+    /// A marker, of a sender with this `transaction.version`.
+    Marker(i16),
 }
 
 /// What became of a batch of this broker's own.
@@ -299,6 +312,7 @@ impl Partition {
     pub(crate) fn submit_own(
         &self,
         batch: &mut [u8],
+        own: OwnAppend,
         leader_epoch: i32,
         now_ms: i64,
         waiter: &Arc<dyn AppendWaiter>,
@@ -315,7 +329,12 @@ impl Partition {
         if let Some(failure) = not_led {
             return SubmittedOwn::Done(Err(failure));
         }
-        let context = AppendContext::coordinator(leader_epoch, now_ms);
+        let mut context = AppendContext::coordinator(leader_epoch, now_ms);
+        match own {
+            OwnAppend::Records => {}
+            OwnAppend::Transactional(check) => context.transaction = check,
+            OwnAppend::Marker(version) => context.transaction_version = version,
+        }
         match self.log.submit(batch, &context, waiter, token) {
             Submitted::Done(result) => SubmittedOwn::Done(self.own_appended(result, batch.len())),
             Submitted::Queued => SubmittedOwn::Queued,
