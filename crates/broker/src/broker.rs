@@ -34,6 +34,7 @@ use crate::random::Random;
 use crate::replication::{Fetchers, IsrChanges, ShortPolls, Throttles};
 use crate::settings::Settings;
 use crate::topics::{TopicTable, TopicsGuard};
+use crate::transactions::Transactions;
 use crate::view::View;
 
 /// How long a stop waits for the answers to what is being served.
@@ -62,6 +63,7 @@ pub(crate) struct Broker {
     pub(crate) moves: Moves,
     pub(crate) logs: LogManager,
     pub(crate) groups: Groups,
+    pub(crate) transactions: Transactions,
     pub(crate) controller: Controller,
     pub(crate) producer_ids: ProducerIds,
     pub(crate) directories: Directories,
@@ -148,6 +150,7 @@ impl Broker {
             moves: Moves::default(),
             logs: parts.logs,
             groups: parts.groups,
+            transactions: Transactions::default(),
             controller: parts.controller,
             producer_ids: ProducerIds::default(),
             directories: Directories::default(),

@@ -201,6 +201,16 @@ pub(crate) fn text(broker: &Broker) -> String {
         metrics.produces_early.get(),
     );
     page.counter(
+        "thalweg_transaction_markers_total",
+        "Ends of transactions that were written into partitions led here.",
+        metrics.transaction_markers.get(),
+    );
+    page.counter(
+        "kafka_server_addpartitionstotxnmanager_verificationfailure_total",
+        "Partitions that a transaction's coordinator did not confirm.",
+        broker.transactions.failures(),
+    );
+    page.counter(
         "thalweg_leader_hints_total",
         "Answers to clients' Produce and Fetch that named the leader to be asked instead (KIP-951).",
         metrics.leader_hints.get(),

@@ -39,6 +39,7 @@ mod spare_worker;
 mod start;
 mod topic_settings;
 mod topics;
+mod transactions;
 mod view;
 mod wait;
 mod workspace;

@@ -57,6 +57,8 @@ pub(crate) struct Metrics {
     pub(crate) produces_parked: Counter,
     /// Requests that came for a partition which this broker followed in sync.
     pub(crate) produces_early: Counter,
+    /// Transaction markers that were appended here.
+    pub(crate) transaction_markers: Counter,
     /// Answers that named leaders.
     pub(crate) leader_hints: Counter,
     /// Heartbeats whose answers are kept back now, and those that were answered because there was
@@ -82,6 +84,7 @@ impl Metrics {
             fetches_parked: Counter::default(),
             produces_parked: Counter::default(),
             produces_early: Counter::default(),
+            transaction_markers: Counter::default(),
             leader_hints: Counter::default(),
             heartbeats_held: Gauge::default(),
             heartbeats_pushed: Counter::default(),

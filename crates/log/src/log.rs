@@ -483,6 +483,11 @@ impl Log {
         self.writer.lock()
     }
 
+    /// The same, if nobody has it.
+    pub(crate) fn try_writer(&self) -> Option<MutexGuard<'_, Writer>> {
+        self.writer.try_lock()
+    }
+
     /// The right to take segments or records away.
     pub(crate) fn lock_change(&self) -> MutexGuard<'_, ()> {
         self.change.lock()

@@ -1,6 +1,7 @@
 //! A broker among the controllers and brokers of an Apache Kafka cluster.
 
 mod moves;
+mod transactions;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -6,6 +6,8 @@ use thalweg_wire::messages::find_coordinator_response::Coordinator;
 use thalweg_wire::messages::{FindCoordinatorRequest, FindCoordinatorResponse};
 
 use crate::api::request::Context;
+use crate::transactions::coordinator_of;
+use crate::view::Node;
 use thalweg_metadata::controller::OFFSETS_TOPIC;
 
 const GROUP: i8 = 0;
@@ -45,9 +47,21 @@ async fn find(context: &Context, key_type: i8, key: String) -> Coordinator {
     };
     match key_type {
         GROUP => {}
-        TRANSACTION => {
+        // A broker on its own has nobody who could do it.
+        TRANSACTION if context.broker.controller.remote().is_none() => {
             let message = "transactions are not served by this broker yet";
             return refuse(key, ErrorCode::INVALID_REQUEST, Some(message));
+        }
+        TRANSACTION => {
+            let image = context.broker.image();
+            // Where the topic is missing a broker that can coordinate transactions makes it when it is asked; clients ask
+            // one after the other.
+            let node = coordinator_of(&context.broker, &key)
+                .and_then(|id| image.endpoint(id, &context.listener.name));
+            return match node {
+                Some(node) => found(key, node),
+                None => refuse(key, ErrorCode::COORDINATOR_NOT_AVAILABLE, None),
+            };
         }
         _ => {
             let message = "only coordinators of groups are served by this broker";
@@ -75,13 +89,17 @@ async fn find(context: &Context, key_type: i8, key: String) -> Coordinator {
     let leader = image.partition_leader(OFFSETS_TOPIC, index);
     let node = leader.and_then(|leader| image.endpoint(leader, &context.listener.name));
     match node {
-        Some(node) => Coordinator {
-            key,
-            node_id: node.id,
-            host: node.host.to_owned(),
-            port: i32::from(node.port),
-            ..Default::default()
-        },
+        Some(node) => found(key, node),
         None => refuse(key, ErrorCode::COORDINATOR_NOT_AVAILABLE, None),
+    }
+}
+
+fn found(key: String, node: Node<'_>) -> Coordinator {
+    Coordinator {
+        key,
+        node_id: node.id,
+        host: node.host.to_owned(),
+        port: i32::from(node.port),
+        ..Default::default()
     }
 }

@@ -28,7 +28,9 @@ mod metadata;
 mod offset_for_leader_epoch;
 pub(crate) mod produce;
 pub(crate) mod request;
+mod transactions;
 mod unregister_broker;
+mod write_txn_markers;
 
 use request::{Context, Scratch};
 
@@ -151,6 +153,7 @@ apis! {
     DeleteRecordsRequest => delete_records::handle,
     InitProducerIdRequest => init_producer_id::handle,
     OffsetForLeaderEpochRequest => offset_for_leader_epoch::handle,
+    WriteTxnMarkersRequest => write_txn_markers::handle,
     DescribeConfigsRequest => configs::describe,
     AlterReplicaLogDirsRequest => alter_replica_log_dirs::handle,
     DescribeLogDirsRequest => describe_log_dirs::handle,
@@ -159,6 +162,8 @@ apis! {
     DescribeClientQuotasRequest => configs::describe_quotas,
     DescribeClusterRequest => describe_cluster::handle,
     DescribeProducersRequest => describe_producers::handle,
+    DescribeTransactionsRequest => transactions::describe,
+    ListTransactionsRequest => transactions::list,
     ListConfigResourcesRequest => configs::list_resources,
     DescribeTopicPartitionsRequest => metadata::describe_topic_partitions,
     ConsumerGroupDescribeRequest => groups::consumer_describe,

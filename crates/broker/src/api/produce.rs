@@ -4,13 +4,12 @@
 //! there, and is written from there; what a request allocates does not depend on its batches.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use thalweg_records::BatchView;
+use thalweg_log::{TransactionCheck, VerificationGuard};
 use thalweg_records::validate::{
     Failure, Origin, Paused, Progress, Reason, Validated, Validation, ValidationConfig,
 };
@@ -21,12 +20,14 @@ use thalweg_wire::messages::produce_response::{
 };
 use thalweg_wire::{DecodeError, ErrorCode, Reader, Uuid};
 
+mod transactional;
+
 use crate::api::request::{Context, Scratch};
 use crate::net::budget::Charge;
 use crate::net::connection::{Handled, Parked, Reply};
 use crate::partition::{
     AppendFailure, AppendLater, AppendNow, AppendResults, Appended, Appending, DelayedProduce,
-    Partition, Wakes,
+    Partition, Uncommitted, Wakes,
 };
 use crate::topics::Topic;
 use crate::workspace;
@@ -52,18 +53,12 @@ struct Work {
     uncommitted: Vec<Uncommitted>,
     /// What is for partitions that this broker may lead soon: the places of topic and part.
     early: Vec<(usize, usize)>,
+    /// What the coordinator of a transaction has let through: the place of each part, in order.
+    guards: Vec<(usize, VerificationGuard)>,
+    /// Nothing has to be shown of the request's transaction.
+    is_verification_waived: bool,
     /// How long it may.
     timeout: Duration,
-}
-
-/// An append that other replicas have to get.
-struct Uncommitted {
-    partition: Arc<Partition>,
-    /// Its place among the parts.
-    part: usize,
-    leader_epoch: i32,
-    /// Offset behind it.
-    required: i64,
 }
 
 /// Sets that a worker keeps, and the most partitions that one of them has room for.
@@ -84,6 +79,8 @@ impl Work {
         self.parts.clear();
         self.uncommitted.clear();
         self.early.clear();
+        self.guards.clear();
+        self.is_verification_waived = false;
         self.wakes.wake();
         if self.parts.capacity() <= KEEP_PARTS && self.topics.capacity() <= KEEP_PARTS {
             KEPT.with_borrow_mut(|kept| {
@@ -151,6 +148,21 @@ impl PartResult {
         let details = Details { message: Some(message), records: Vec::new() };
         PartResult { details: Some(Box::new(details)), ..PartResult::error(error) }
     }
+
+    /// What an append, or the look before it, failed with.
+    fn failed(failure: AppendFailure) -> PartResult {
+        match failure {
+            AppendFailure::NotLeader { leader_id, leader_epoch } => PartResult {
+                leader: Some((leader_id, leader_epoch)),
+                ..PartResult::error(ErrorCode::NOT_LEADER_OR_FOLLOWER)
+            },
+            AppendFailure::TimedOut => PartResult::error(ErrorCode::REQUEST_TIMED_OUT),
+            AppendFailure::Log(error) => {
+                tracing::debug!(%error, "append refused");
+                PartResult::with_message(error.code(), error.to_string())
+            }
+        }
+    }
 }
 
 /// Where `part` lies in `whole`; an empty range for what does not come from there (a name that the
@@ -180,24 +192,22 @@ async fn handle_with(
     work: &mut Work,
     body: &mut [u8],
 ) -> Handled {
-    let (acks, timeout) = match plan(context, work, body) {
-        Ok(terms) => terms,
+    let Asked { acks, timeout, transactional_id } = match plan(context, work, body) {
+        Ok(asked) => asked,
         Err(error) => return Handled::Close(format!("malformed Produce request: {error}")),
     };
 
-    let now = context.broker.clock.wall_ms();
     if !matches!(acks, ALL..=1) {
         for part in &mut work.parts {
             if part.result.error.is_ok() {
                 part.result = PartResult::error(ErrorCode::INVALID_REQUIRED_ACKS);
             }
         }
-    } else if has_transactional_records(work, body) {
-        // Without a transaction coordinator nobody can own the transaction.
-        for part in &mut work.parts {
-            part.result = PartResult::error(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
-        }
     } else {
+        if transactional::has_records(work, body) {
+            Box::pin(transactional::verify(context, work, body, transactional_id, timeout)).await;
+        }
+        let now = context.broker.clock.wall_ms();
         let terms = AppendTerms { results: &scratch.append_results, acks, now, timeout };
         for topic_at in 0..work.topics.len() {
             let Some(topic) = work.topics[topic_at].topic.clone() else { continue };
@@ -257,6 +267,15 @@ struct AppendTerms<'a> {
 }
 
 impl Work {
+    /// What is shown of the transaction of a part.
+    fn transaction_check(&self, at: usize) -> TransactionCheck {
+        if self.is_verification_waived {
+            return TransactionCheck::Waived;
+        }
+        let found = self.guards.binary_search_by_key(&at, |(part, _)| *part);
+        TransactionCheck::Guarded(found.ok().map(|found| self.guards[found].1))
+    }
+
     /// Appends what the request has for a partition, and notes what became of it.
     async fn append_part(
         &mut self,
@@ -267,6 +286,7 @@ impl Work {
         body: &mut [u8],
         terms: &AppendTerms<'_>,
     ) {
+        let transaction = self.transaction_check(at);
         let Work { parts, wakes, uncommitted, .. } = self;
         let AppendTerms { results, acks, now, timeout } = *terms;
         let part = &mut parts[at];
@@ -278,7 +298,7 @@ impl Work {
             Some(range) => &mut body[range.clone()],
             None => &mut [],
         };
-        let mut appending = Appending { results, wakes, timeout };
+        let mut appending = Appending { results, wakes, timeout, transaction };
         part.result = match append(context, topic, partition, records, now, &mut appending) {
             Ok(result) => result,
             Err(rest) => rest.await,
@@ -302,18 +322,12 @@ fn has_room_to_wait(context: &Context) -> bool {
     budget.used() < budget.limit() / 2
 }
 
-/// Waits until this broker leads the partitions that the request came too early for, but not for long, and appends.
-async fn append_early(
-    context: &Context,
-    work: &mut Work,
-    body: &mut [u8],
-    terms: &AppendTerms<'_>,
-) {
+/// Waits until this broker leads the partitions that the request came too early for, but not for long.
+async fn wait_for_leadership(context: &Context, work: &mut Work, early: &[(usize, usize)]) {
     // Readers of what the request has appended already need not wait.
     work.wakes.wake();
     let broker = &context.broker;
     broker.metrics.produces_early.add(1);
-    let early = std::mem::take(&mut work.early);
     let deadline = tokio::time::Instant::now() + LEADERSHIP_WAIT_MAX;
     let is_early = |&(topic_at, at): &(usize, usize)| {
         let topic: Option<&Arc<Topic>> = work.topics[topic_at].topic.as_ref();
@@ -330,6 +344,17 @@ async fn append_early(
             break;
         }
     }
+}
+
+/// Appends what came too early when that may be over.
+async fn append_early(
+    context: &Context,
+    work: &mut Work,
+    body: &mut [u8],
+    terms: &AppendTerms<'_>,
+) {
+    let early = std::mem::take(&mut work.early);
+    wait_for_leadership(context, work, &early).await;
     for (topic_at, at) in early {
         let Some(topic) = work.topics[topic_at].topic.clone() else { continue };
         match topic.hosted(work.parts[at].index) {
@@ -339,9 +364,17 @@ async fn append_early(
     }
 }
 
-/// Notes what the request asks for, and what can be refused before anything is looked at; gives its
-/// acks and its timeout. One walk over the request: nothing is done before all of it was read.
-fn plan(context: &Context, work: &mut Work, body: &[u8]) -> Result<(i16, Duration), DecodeError> {
+/// What a request says beside its records.
+struct Asked {
+    acks: i16,
+    timeout: Duration,
+    /// Where it lies in the frame.
+    transactional_id: Option<Range<usize>>,
+}
+
+/// Notes what the request asks for, and what can be refused before anything is looked at. One walk over the request:
+/// nothing is done before all of it was read.
+fn plan(context: &Context, work: &mut Work, body: &[u8]) -> Result<Asked, DecodeError> {
     work.topics.clear();
     work.parts.clear();
     let Work { topics, parts, .. } = work;
@@ -381,15 +414,10 @@ fn plan(context: &Context, work: &mut Work, body: &[u8]) -> Result<(i16, Duratio
         current.parts.end = parts.len();
     })?;
     let timeout_ms = u64::try_from(request.timeout_ms).unwrap_or(0);
-    Ok((request.acks, Duration::from_millis(timeout_ms)))
-}
-
-fn has_transactional_records(work: &Work, body: &[u8]) -> bool {
-    work.parts.iter().any(|part| {
-        let records = part.records.clone().and_then(|range| body.get(range));
-        records
-            .and_then(|records| BatchView::parse_header(records).ok())
-            .is_some_and(|batch| batch.is_transactional())
+    Ok(Asked {
+        acks: request.acks,
+        timeout: Duration::from_millis(timeout_ms),
+        transactional_id: request.transactional_id.map(|id| range_in(body, id.as_bytes())),
     })
 }
 
@@ -496,15 +524,7 @@ fn result_of(
                 ..PartResult::default()
             }
         }
-        Err(AppendFailure::NotLeader { leader_id, leader_epoch }) => PartResult {
-            leader: Some((leader_id, leader_epoch)),
-            ..PartResult::error(ErrorCode::NOT_LEADER_OR_FOLLOWER)
-        },
-        Err(AppendFailure::TimedOut) => PartResult::error(ErrorCode::REQUEST_TIMED_OUT),
-        Err(AppendFailure::Log(error)) => {
-            tracing::debug!(%error, "append refused");
-            PartResult::with_message(error.code(), error.to_string())
-        }
+        Err(failure) => PartResult::failed(failure),
     }
 }
 
@@ -573,34 +593,10 @@ impl Work {
     }
 }
 
-/// Leaves the partitions' lists when the request is over, also with its connection.
-struct Registered<'a> {
-    delayed: Arc<DelayedProduce>,
-    appends: &'a [Uncommitted],
-}
-
-impl Drop for Registered<'_> {
-    fn drop(&mut self) {
-        // Who was told is in no list any more, and a partition's list is left once for all appends to it: looking for
-        // each among all that wait would cost their square.
-        let mut left = BTreeSet::new();
-        for (number, append) in self.appends.iter().enumerate() {
-            if self.delayed.is_open(number) && left.insert(Arc::as_ptr(&append.partition)) {
-                append.partition.leave_delayed(&self.delayed);
-            }
-        }
-    }
-}
-
 /// Waits until all in-sync replicas have what was appended, and answers.
 async fn wait_committed(context: Context, mut parked: ParkedProduce) -> Parked {
     let appends = std::mem::take(&mut parked.work.uncommitted);
-    let delayed = DelayedProduce::new(appends.len());
-    let registered = Registered { delayed: Arc::clone(&delayed), appends: &appends };
-    for (number, append) in appends.iter().enumerate() {
-        let Uncommitted { partition, leader_epoch, required, .. } = append;
-        partition.wait_committed(*leader_epoch, *required, &delayed, number);
-    }
+    let waiting = Uncommitted::register(&appends);
     // A stop that began before this has told nobody. Nor does a request of many partitions wait that finds no room
     // for what it holds meanwhile.
     let room = parked.work.room_to_wait(&context, parked.names.capacity(), appends.len());
@@ -608,8 +604,8 @@ async fn wait_committed(context: Context, mut parked: ParkedProduce) -> Parked {
         true => Duration::ZERO,
         false => parked.work.timeout,
     };
-    let results = delayed.wait(timeout).await;
-    drop((registered, room));
+    let results = waiting.results(timeout).await;
+    drop((waiting, room));
     for (append, code) in appends.iter().zip(results) {
         // Its offset stays in the answer, as in Kafka's.
         if code.is_err() {

@@ -8,5 +8,6 @@ pub(crate) mod idle;
 pub(crate) mod limits;
 pub(crate) mod listener;
 pub(crate) mod outgoing;
+pub(crate) mod peer;
 pub(crate) mod rate;
 pub(crate) mod send;

@@ -1,4 +1,4 @@
-//! Appending to a partition: a producer's batches and this broker's own.
+//! Appending to a partition: a producer's batches, transaction markers, and this broker's own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +37,8 @@ pub(crate) struct Appending<'a> {
     pub(crate) wakes: &'a mut Wakes,
     /// How long the request may still wait for a directory that takes nothing.
     pub(crate) timeout: Duration,
+    /// What is shown of a transaction that the batch begins here.
+    pub(crate) transaction: TransactionCheck,
 }
 
 /// What became of a producer's batch.
@@ -193,7 +195,7 @@ impl Drop for Wakes {
 }
 
 impl Partition {
-    fn append_elsewhere(&self, (leader_id, leader_epoch): (i32, i32)) -> AppendFailure {
+    pub(super) fn append_elsewhere(&self, (leader_id, leader_epoch): (i32, i32)) -> AppendFailure {
         match self.log.dir().check() {
             Ok(()) => AppendFailure::NotLeader { leader_id, leader_epoch },
             Err(error) => AppendFailure::Log(error.into()),
@@ -201,7 +203,7 @@ impl Partition {
     }
 
     /// What the log says of an append that was for another leadership than the one of now.
-    fn append_refused(&self, error: AppendError) -> AppendFailure {
+    pub(super) fn append_refused(&self, error: AppendError) -> AppendFailure {
         match error {
             AppendError::NotLeaderOrFollower { .. } => {
                 let leader = self.leader();
@@ -225,6 +227,7 @@ impl Partition {
         };
         let context = AppendContext {
             log_append_time: validated.log_append_time.unwrap_or(-1),
+            transaction: appending.transaction,
             ..AppendContext::client(epoch, now_ms)
         };
         let waiter: Arc<dyn AppendWaiter> = Arc::clone(appending.results) as _;
@@ -246,10 +249,19 @@ impl Partition {
         records: &mut [u8],
         appending: &mut Appending<'_>,
     ) -> Result<Appended, AppendFailure> {
-        let AppendLater { mut submitted, context } = later;
-        let Appending { results, wakes, timeout } = appending;
-        let waiter: Arc<dyn AppendWaiter> = Arc::clone(results) as _;
         let batch = validated.batch_mut(records);
+        self.finish(later, batch, appending).await
+    }
+
+    async fn finish(
+        self: &Arc<Self>,
+        later: AppendLater,
+        batch: &mut [u8],
+        appending: &mut Appending<'_>,
+    ) -> Result<Appended, AppendFailure> {
+        let AppendLater { mut submitted, context } = later;
+        let Appending { results, wakes, timeout, .. } = appending;
+        let waiter: Arc<dyn AppendWaiter> = Arc::clone(results) as _;
         let bytes = batch.len();
         let mut backoff = FULL_BACKOFF;
         let result = loop {
@@ -275,6 +287,23 @@ impl Partition {
             }
         };
         self.client_appended(result, context.leader_epoch, bytes, wakes)
+    }
+
+    /// Appends the end of a transaction, as its coordinator has asked for (`transaction.version` of the coordinator
+    /// decides how its epoch is held against the producer's).
+    pub(crate) async fn append_marker(
+        self: &Arc<Self>,
+        batch: &mut [u8],
+        transaction_version: i16,
+        now_ms: i64,
+        appending: &mut Appending<'_>,
+    ) -> Result<Appended, AppendFailure> {
+        let epoch = self.led_epoch().map_err(|leader| self.append_elsewhere(leader))?;
+        let context =
+            AppendContext { transaction_version, ..AppendContext::coordinator(epoch, now_ms) };
+        let waiter: Arc<dyn AppendWaiter> = Arc::clone(appending.results) as _;
+        let submitted = self.log.submit(batch, &context, &waiter, 0);
+        self.finish(AppendLater { submitted, context }, batch, appending).await
     }
 
     /// A producer's batch was appended, or not.

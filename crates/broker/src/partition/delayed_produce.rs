@@ -1,6 +1,7 @@
 //! Who waits until records are committed (Kafka's DelayedProduce): a request with acks=all registers its
 //! partitions with one [`DelayedProduce`], which hears of each once, when its records are committed or never will be.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -8,6 +9,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use thalweg_wire::ErrorCode;
 use tokio::sync::Notify;
+
+use super::Partition;
 
 /// What became of the appends that a request waits for.
 #[derive(Debug)]
@@ -55,6 +58,56 @@ impl DelayedProduce {
         }
         let results = self.results.lock();
         results.iter().map(|result| result.unwrap_or(ErrorCode::REQUEST_TIMED_OUT)).collect()
+    }
+}
+
+/// An append that other replicas have to get.
+pub(crate) struct Uncommitted {
+    pub(crate) partition: Arc<Partition>,
+    /// Its place among the parts of its request.
+    pub(crate) part: usize,
+    /// Leader epoch in which it was appended.
+    pub(crate) leader_epoch: i32,
+    /// Offset behind it.
+    pub(crate) required: i64,
+}
+
+impl Uncommitted {
+    /// From here on the request hears what becomes of its appends.
+    pub(crate) fn register(appends: &[Uncommitted]) -> WaitingRequest<'_> {
+        let delayed = DelayedProduce::new(appends.len());
+        let waiting = WaitingRequest { delayed, appends };
+        for (number, append) in appends.iter().enumerate() {
+            let Uncommitted { partition, leader_epoch, required, .. } = append;
+            partition.wait_committed(*leader_epoch, *required, &waiting.delayed, number);
+        }
+        waiting
+    }
+}
+
+/// A request that waits for its appends. It leaves the partitions' lists when it is over, also with its connection.
+pub(crate) struct WaitingRequest<'a> {
+    delayed: Arc<DelayedProduce>,
+    appends: &'a [Uncommitted],
+}
+
+impl WaitingRequest<'_> {
+    /// See [`DelayedProduce::wait`].
+    pub(crate) async fn results(&self, timeout: Duration) -> Vec<ErrorCode> {
+        self.delayed.wait(timeout).await
+    }
+}
+
+impl Drop for WaitingRequest<'_> {
+    fn drop(&mut self) {
+        // Who was told is in no list any more, and a partition's list is left once for all appends to it: looking for
+        // each among all that wait would cost their square.
+        let mut left = BTreeSet::new();
+        for (number, append) in self.appends.iter().enumerate() {
+            if self.delayed.is_open(number) && left.insert(Arc::as_ptr(&append.partition)) {
+                append.partition.leave_delayed(&self.delayed);
+            }
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! A partition this broker has: its log, its leadership, and who waits for it. `append` is what is
-//! written to it, `read` what is read of it, `piece` the bytes that are found, `delayed_produce` who waits until records
+//! written to it, `verify` what is asked before that, `read` what is read of it, `piece` the bytes that are found, `delayed_produce` who waits until records
 //! are committed.
 //!
 //! Who is in sync, and so how far records are committed, `thalweg_replication` knows. Where this broker has the
@@ -9,6 +9,7 @@ mod append;
 mod delayed_produce;
 mod piece;
 mod read;
+mod verify;
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -29,9 +30,10 @@ pub(crate) use append::{
     AppendFailure, AppendLater, AppendNow, AppendResults, Appended, Appending, OwnAppend,
     SubmittedOwn, Wakes,
 };
-pub(crate) use delayed_produce::DelayedProduce;
+pub(crate) use delayed_produce::{DelayedProduce, Uncommitted};
 pub(crate) use piece::Piece;
 pub(crate) use read::{ReadFailure, ReadRequest, ReplicaFetch};
+pub(crate) use verify::Transactional;
 
 use crate::clock::Clock;
 use crate::replication::{IsrChanges, ShortPolls, Throttles};

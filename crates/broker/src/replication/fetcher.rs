@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use thalweg_replication::observer::Endpoint;
 use thalweg_replication::{Changes, EpochEnd, Epochs, FetchSession, Follower, LeaderOffset, Told};
 use thalweg_wire::messages::fetch_request::{
     FetchPartition, FetchTopic, ForgottenTopic, ReplicaState,
@@ -21,6 +20,7 @@ use super::answer::{self, Found, Taken};
 use super::throttle::Throttle;
 use crate::broker::Broker;
 use crate::net::outgoing::{ANSWER_MAX, Outgoing, OutgoingError, Timeouts};
+use crate::net::peer::{self, Connection};
 use crate::partition::Partition;
 
 /// Timestamps that ask for a log's end and beginning.
@@ -189,7 +189,7 @@ impl Fetcher {
 /// Fetches for as long as it is polled.
 pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
     let client_id: Arc<str> = format!("broker-{}-fetcher-0", broker.node_id).into();
-    let mut connection: Option<(Endpoint, Outgoing)> = None;
+    let mut connection: Connection = None;
     let mut session = Session::default();
     // Where the next request of all partitions begins, so that the last of many are not always the last.
     let mut turn = 0usize;
@@ -280,33 +280,22 @@ fn is_of_session(error: ErrorCode) -> bool {
     )
 }
 
-/// The connection to the leader, at its address of now.
+/// The connection to the leader.
 async fn connect<'a>(
     broker: &Broker,
     leader: i32,
     client_id: &Arc<str>,
-    held: &'a mut Option<(Endpoint, Outgoing)>,
+    held: &'a mut Connection,
 ) -> Result<&'a mut Outgoing, OutgoingError> {
-    let unknown = || OutgoingError::NoAddress(leader);
     let settings = broker.settings();
-    let image = broker.image();
-    let listener = settings.config.inter_broker_listener().0;
-    let registered = image.cluster.broker(leader).and_then(|it| it.endpoint(listener));
-    let registered = registered.ok_or_else(unknown)?;
-    let endpoint = Endpoint { host: registered.host.clone(), port: registered.port };
-    if held.as_ref().is_none_or(|(known, it)| *known != endpoint || !it.is_usable()) {
-        *held = None;
-        let timeout = u64::try_from(settings.config.replica_socket_timeout_ms()).unwrap_or(30_000);
-        let timeout = Duration::from_millis(timeout.max(1));
-        // One batch at least is sent, however large.
-        let asked = settings.config.replica_fetch_response_max_bytes();
-        let answer_max = ANSWER_MAX.max(usize::try_from(asked).unwrap_or(0).saturating_mul(2));
-        drop((settings, image));
-        let timeouts = Timeouts { connect: timeout, request: timeout, answer_max };
-        let opened = Outgoing::open(&endpoint, client_id, timeouts).await?;
-        return Ok(&mut held.insert((endpoint, opened)).1);
-    }
-    held.as_mut().map(|(_, connection)| connection).ok_or_else(unknown)
+    let timeout = u64::try_from(settings.config.replica_socket_timeout_ms()).unwrap_or(30_000);
+    let timeout = Duration::from_millis(timeout.max(1));
+    // One batch at least is sent, however large.
+    let asked = settings.config.replica_fetch_response_max_bytes();
+    let answer_max = ANSWER_MAX.max(usize::try_from(asked).unwrap_or(0).saturating_mul(2));
+    drop(settings);
+    let timeouts = Timeouts { connect: timeout, request: timeout, answer_max };
+    peer::connect(broker, leader, client_id, timeouts, held).await
 }
 
 /// Carries out what came: appends, cuts off, asks for where the leader's logs begin and end. Gives the session back.
@@ -315,7 +304,7 @@ async fn take(
     fetcher: &Arc<Fetcher>,
     session: Session,
     response: FetchResponse,
-    connection: &mut Option<(Endpoint, Outgoing)>,
+    connection: &mut Connection,
 ) -> Session {
     if response.responses.is_empty() {
         return session;

@@ -116,6 +116,12 @@ getters! {
     producer_id_expiration_ms: int = "producer.id.expiration.ms";
     /// `producer.id.expiration.check.interval.ms`.
     producer_id_expiration_check_interval_ms: int = "producer.id.expiration.check.interval.ms";
+    /// `transaction.partition.verification.enable`.
+    verifies_transactions: boolean = "transaction.partition.verification.enable";
+    /// `add.partitions.to.txn.retry.backoff.ms`.
+    add_partitions_to_txn_retry_backoff_ms: int = "add.partitions.to.txn.retry.backoff.ms";
+    /// `add.partitions.to.txn.retry.backoff.max.ms`.
+    add_partitions_to_txn_retry_max_ms: int = "add.partitions.to.txn.retry.backoff.max.ms";
     /// `offset.metadata.max.bytes`.
     offset_metadata_max_bytes: int = "offset.metadata.max.bytes";
     /// `offsets.commit.timeout.ms`.

@@ -1,0 +1,51 @@
+//! ListTransactions and DescribeTransactions (KIP-664): this broker coordinates none. Kafka's tools ask every broker.
+
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::describe_transactions_response::TransactionState;
+use thalweg_wire::messages::{
+    DescribeTransactionsRequest, DescribeTransactionsResponse, ListTransactionsRequest,
+    ListTransactionsResponse,
+};
+
+use crate::api::request::Context;
+
+/// States of a transaction that a filter may name.
+const STATES: [&str; 8] = [
+    "Empty",
+    "Ongoing",
+    "PrepareCommit",
+    "PrepareAbort",
+    "CompleteCommit",
+    "CompleteAbort",
+    "Dead",
+    "PrepareEpochFence",
+];
+
+pub(super) async fn list(
+    _context: Context,
+    request: ListTransactionsRequest,
+) -> ListTransactionsResponse {
+    let is_unknown = |state: &String| !STATES.contains(&state.as_str());
+    ListTransactionsResponse {
+        unknown_state_filters: request.state_filters.into_iter().filter(is_unknown).collect(),
+        ..Default::default()
+    }
+}
+
+pub(super) async fn describe(
+    _context: Context,
+    request: DescribeTransactionsRequest,
+) -> DescribeTransactionsResponse {
+    let not_here = |transactional_id: String| TransactionState {
+        error_code: match transactional_id.is_empty() {
+            true => ErrorCode::INVALID_REQUEST,
+            false => ErrorCode::NOT_COORDINATOR,
+        },
+        transactional_id,
+        ..Default::default()
+    };
+    DescribeTransactionsResponse {
+        transaction_states: request.transactional_ids.into_iter().map(not_here).collect(),
+        ..Default::default()
+    }
+}

@@ -1,0 +1,152 @@
+//! WriteTxnMarkers: a transaction's coordinator, or an administrator who ends one that hangs, has its end written into
+//! partitions that this broker leads (KIP-98, KIP-664).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thalweg_log::TransactionCheck;
+use thalweg_records::TimestampType;
+use thalweg_records::batch::set_max_timestamp;
+use thalweg_records::control::{EndTxnMarker, end_txn_marker};
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::write_txn_markers_request::WritableTxnMarker;
+use thalweg_wire::messages::write_txn_markers_response::{
+    WritableTxnMarkerPartitionResult, WritableTxnMarkerResult, WritableTxnMarkerTopicResult,
+};
+use thalweg_wire::messages::{WriteTxnMarkersRequest, WriteTxnMarkersResponse};
+
+use crate::api::request::Context;
+use crate::partition::{AppendFailure, AppendResults, Appending, Partition, Uncommitted, Wakes};
+use crate::topics::Topic;
+
+/// What became of each marker, by producer, topic and partition.
+type Results = BTreeMap<i64, BTreeMap<String, BTreeMap<i32, ErrorCode>>>;
+
+/// A marker that is written, for a partition with other replicas.
+struct Written {
+    producer_id: i64,
+    topic: String,
+    partition: i32,
+}
+
+pub(super) async fn handle(
+    context: Context,
+    request: WriteTxnMarkersRequest,
+) -> WriteTxnMarkersResponse {
+    let timeout = u64::try_from(context.broker.settings().request_timeout_ms()).unwrap_or(0);
+    let timeout = Duration::from_millis(timeout);
+    let mut results = Results::new();
+    let mut written = Vec::new();
+    let mut uncommitted = Vec::new();
+    let append_results = Arc::new(AppendResults::default());
+    let mut wakes = Wakes::default();
+    let transaction = TransactionCheck::Waived;
+    let mut appending =
+        Appending { results: &append_results, wakes: &mut wakes, timeout, transaction };
+    for marker in &request.markers {
+        for named in &marker.topics {
+            let topic = context.broker.topics().by_name(&named.name).cloned();
+            for &partition in &named.partition_indexes {
+                let appended =
+                    append(&context, marker, topic.as_deref(), partition, &mut appending).await;
+                let code = match appended {
+                    Ok(None) => ErrorCode::NONE,
+                    Ok(Some(append)) => {
+                        let (producer_id, topic) = (marker.producer_id, named.name.clone());
+                        uncommitted.push(Uncommitted { part: written.len(), ..append });
+                        written.push(Written { producer_id, topic, partition });
+                        continue;
+                    }
+                    Err(code) => code,
+                };
+                note(&mut results, marker.producer_id, &named.name, partition, code);
+            }
+        }
+    }
+    wakes.wake();
+    let waiting = Uncommitted::register(&uncommitted);
+    // A stop that began before this has told nobody.
+    let timeout = if context.broker.is_stopping() { Duration::ZERO } else { timeout };
+    let codes = waiting.results(timeout).await;
+    drop(waiting);
+    for (marker, code) in written.iter().zip(codes) {
+        note(&mut results, marker.producer_id, &marker.topic, marker.partition, code);
+    }
+    response(results)
+}
+
+fn note(results: &mut Results, producer_id: i64, topic: &str, partition: i32, code: ErrorCode) {
+    let topics = results.entry(producer_id).or_default();
+    match topics.get_mut(topic) {
+        Some(partitions) => {
+            partitions.insert(partition, code);
+        }
+        None => {
+            topics.insert(topic.to_owned(), BTreeMap::from([(partition, code)]));
+        }
+    }
+}
+
+/// Appends a marker to one partition; gives what has to be waited for where there are other replicas.
+async fn append(
+    context: &Context,
+    marker: &WritableTxnMarker,
+    topic: Option<&Topic>,
+    partition: i32,
+    appending: &mut Appending<'_>,
+) -> Result<Option<Uncommitted>, ErrorCode> {
+    let unknown = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
+    let topic = topic.ok_or(unknown)?;
+    let partition: &Arc<Partition> = topic.partition(partition).ok_or(unknown)?;
+    let too_few = ErrorCode::NOT_ENOUGH_REPLICAS;
+    if partition.check_in_sync() == Err(too_few) {
+        return Err(too_few);
+    }
+    let now = context.broker.clock.wall_ms();
+    let end = EndTxnMarker {
+        commit: marker.transaction_result,
+        coordinator_epoch: marker.coordinator_epoch,
+    };
+    let mut batch = end_txn_marker(marker.producer_id, marker.producer_epoch, end, now);
+    if topic.settings().validation.timestamp_type == TimestampType::LogAppendTime {
+        set_max_timestamp(&mut batch, TimestampType::LogAppendTime, now);
+    }
+    let version = i16::from(marker.transaction_version);
+    let appended = partition.append_marker(&mut batch, version, now, appending).await;
+    let appended = appended.map_err(|failure| match failure {
+        AppendFailure::NotLeader { .. } => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+        AppendFailure::TimedOut => ErrorCode::REQUEST_TIMED_OUT,
+        AppendFailure::Log(error) => {
+            tracing::info!(topic = %partition.topic, partition = partition.index,
+                producer_id = marker.producer_id, %error, "a transaction marker was refused");
+            error.code()
+        }
+    })?;
+    context.broker.metrics.transaction_markers.add(1);
+    Ok((!partition.is_alone()).then(|| Uncommitted {
+        partition: Arc::clone(partition),
+        part: 0,
+        leader_epoch: appended.leader_epoch,
+        required: appended.end_offset,
+    }))
+}
+
+fn response(results: Results) -> WriteTxnMarkersResponse {
+    let markers = results.into_iter().map(|(producer_id, topics)| {
+        let topics = topics.into_iter().map(|(name, partitions)| {
+            let partitions = partitions.into_iter().map(|(partition_index, error_code)| {
+                WritableTxnMarkerPartitionResult {
+                    partition_index,
+                    error_code,
+                    ..Default::default()
+                }
+            });
+            let partitions = partitions.collect();
+            WritableTxnMarkerTopicResult { name, partitions, ..Default::default() }
+        });
+        let topics = topics.collect();
+        WritableTxnMarkerResult { producer_id, topics, ..Default::default() }
+    });
+    WriteTxnMarkersResponse { markers: markers.collect(), ..Default::default() }
+}

@@ -1,0 +1,37 @@
+//! Connections to other brokers, at their addresses of now.
+
+use std::sync::Arc;
+
+use thalweg_replication::observer::Endpoint;
+
+use crate::broker::Broker;
+use crate::net::outgoing::{Outgoing, OutgoingError, Timeouts};
+
+/// A connection that is kept between requests, and where it goes.
+pub(crate) type Connection = Option<(Endpoint, Outgoing)>;
+
+/// The connection to a broker on the listener between brokers: the one that is held, if it can be used and still goes
+/// where the metadata says, else a new one.
+pub(crate) async fn connect<'a>(
+    broker: &Broker,
+    id: i32,
+    client_id: &Arc<str>,
+    timeouts: Timeouts,
+    held: &'a mut Connection,
+) -> Result<&'a mut Outgoing, OutgoingError> {
+    let unknown = || OutgoingError::NoAddress(id);
+    let endpoint = {
+        let settings = broker.settings();
+        let image = broker.image();
+        let listener = settings.config.inter_broker_listener().0;
+        let registered = image.cluster.broker(id).and_then(|it| it.endpoint(listener));
+        let registered = registered.ok_or_else(unknown)?;
+        Endpoint { host: registered.host.clone(), port: registered.port }
+    };
+    if held.as_ref().is_none_or(|(known, it)| *known != endpoint || !it.is_usable()) {
+        *held = None;
+        let opened = Outgoing::open(&endpoint, client_id, timeouts).await?;
+        return Ok(&mut held.insert((endpoint, opened)).1);
+    }
+    held.as_mut().map(|(_, connection)| connection).ok_or_else(unknown)
+}

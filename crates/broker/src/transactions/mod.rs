@@ -1,0 +1,101 @@
+//! What the leader of a partition owes to transactions, whose coordinator is another broker of the cluster.
+//!
+//! Before a partition takes the first batch of a transaction, the coordinator is asked whether the transaction is open
+//! and the partition part of it, or to make it part of it where the client leaves that to the broker (KIP-890). So no
+//! transaction is open in a partition that its coordinator will never end. Answers come with a guard of the
+//! partition's log ([`thalweg_log::VerificationGuard`]), because a transaction may have ended before they arrive.
+//!
+//! Not here: transaction markers (`api::write_txn_markers`), and coordinating transactions.
+
+mod coordinator;
+mod question;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use thalweg_groups::partition_for;
+use thalweg_log::VerificationGuard;
+use thalweg_metadata::controller::TRANSACTIONS_TOPIC;
+use thalweg_wire::ErrorCode;
+
+pub(crate) use question::{Operation, Question, Verdict};
+
+use crate::broker::Broker;
+use crate::partition::{AppendFailure, Partition, Transactional};
+use coordinator::Coordinator;
+
+/// The brokers that coordinate transactions of this one's producers.
+#[derive(Debug, Default)]
+pub(crate) struct Transactions {
+    coordinators: Mutex<BTreeMap<i32, Arc<Coordinator>>>,
+    failures: AtomicU64,
+}
+
+impl Transactions {
+    /// Asks the transaction's coordinator, in one request with what others ask it at the moment.
+    ///
+    /// Where nothing can be found out the verdict is NETWORK_EXCEPTION or an error of coordinators, for all partitions.
+    pub(crate) async fn verify(&self, broker: &Arc<Broker>, question: Question) -> Verdict {
+        let partitions = question.partitions();
+        let verdict = match coordinator_of(broker, &question.transactional_id) {
+            Some(id) => self.ask(broker, id, question).await,
+            None => Verdict::All(ErrorCode::COORDINATOR_NOT_AVAILABLE),
+        };
+        let failed = verdict.failures(partitions);
+        self.failures.fetch_add(u64::try_from(failed).unwrap_or(u64::MAX), Ordering::Relaxed);
+        verdict
+    }
+
+    async fn ask(&self, broker: &Arc<Broker>, id: i32, question: Question) -> Verdict {
+        let coordinator = {
+            let mut all = self.coordinators.lock();
+            Arc::clone(all.entry(id).or_insert_with(|| Arc::new(Coordinator::new(id))))
+        };
+        let answer = coordinator.add(broker, question);
+        let mut stop = broker.shutdown.subscribe();
+        tokio::select! {
+            answer = answer => answer.unwrap_or(Verdict::All(ErrorCode::NETWORK_EXCEPTION)),
+            _ = stop.wait_for(|stops| *stops) => Verdict::All(ErrorCode::COORDINATOR_NOT_AVAILABLE),
+        }
+    }
+
+    /// The guard of the question that a transaction's coordinator has to be asked before a batch of it is appended;
+    /// `None` where its partition knows the transaction.
+    pub(crate) async fn begin(
+        &self,
+        broker: &Broker,
+        partition: &Arc<Partition>,
+        batch: Transactional,
+        timeout: Duration,
+    ) -> Result<Option<VerificationGuard>, AppendFailure> {
+        let now = broker.clock.wall_ms();
+        if let Some(begun) = partition.try_begin_verification(&batch, now) {
+            return begun;
+        }
+        let waiting = Arc::clone(partition);
+        let pool = broker.disk_reads.of(partition.log.dir());
+        let begun = pool.run(move || waiting.begin_verification(&batch, now));
+        match tokio::time::timeout(timeout, begun).await {
+            Ok(Ok(begun)) => begun,
+            Ok(Err(_)) | Err(_) => Err(AppendFailure::TimedOut),
+        }
+    }
+
+    /// Partitions that were not found to be part of a transaction.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+}
+
+/// The broker that coordinates a transaction, if that is another one and it is up.
+pub(crate) fn coordinator_of(broker: &Broker, transactional_id: &str) -> Option<i32> {
+    let image = broker.image();
+    let partitions = image.topics.by_name(TRANSACTIONS_TOPIC)?.partitions.len();
+    let partition = partition_for(transactional_id, u32::try_from(partitions).ok()?);
+    let leader = image.partition_leader(TRANSACTIONS_TOPIC, partition)?;
+    let is_up = image.cluster.broker(leader).is_some_and(|it| !it.fenced);
+    (is_up && leader != broker.node_id).then_some(leader)
+}

@@ -1,0 +1,363 @@
+//! Transactions whose coordinator is a Java broker, over partitions that are led here.
+
+use std::io::{BufRead, BufReader, Write};
+
+use thalweg::Connection;
+use thalweg_records::builder::{BatchBuilder, BatchOptions};
+use thalweg_records::codec::Compressor;
+use thalweg_testkit::oracle::{Input, Output};
+use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
+use thalweg_wire::messages::{InitProducerIdRequest, ProduceRequest, ProduceResponse};
+use thalweg_wire::{Message, Reader, Request, Writer};
+
+use super::*;
+use crate::support::metric;
+
+const JAVA: i32 = 1;
+/// Led here, and by Java.
+const OURS: i32 = 0;
+const THEIRS: i32 = 1;
+
+/// Kafka's own clients.
+struct Clients {
+    input: Input,
+    output: BufReader<Output>,
+    bootstrap: String,
+}
+
+impl Clients {
+    fn start(bootstrap: &str) -> Clients {
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/Transactions.java");
+        let (input, output) = Program::source(source, "Transactions").start();
+        Clients { input, output: BufReader::new(output), bootstrap: bootstrap.to_owned() }
+    }
+
+    fn ask(&mut self, command: &str) -> String {
+        writeln!(self.input, "{command}").unwrap();
+        let mut answer = String::new();
+        self.output.read_line(&mut answer).unwrap();
+        answer.trim_end().to_owned()
+    }
+
+    /// Commands that succeed.
+    fn all(&mut self, commands: &[&str]) {
+        for command in commands {
+            assert_eq!(self.ask(command), "ok", "{command}");
+        }
+    }
+
+    fn open(&mut self, name: &str) {
+        let command = format!("open {name} {} 60000", self.bootstrap);
+        self.all(&[&command]);
+    }
+
+    /// What a reader of a partition sees.
+    fn read(&mut self, isolation: &str, partition: i32) -> String {
+        self.ask(&format!("read {isolation} {} t {partition}", self.bootstrap))
+    }
+
+    fn committed(&mut self, partition: i32) -> String {
+        self.read("read_committed", partition)
+    }
+}
+
+struct World {
+    kafka: Kafka,
+    data: Data,
+    broker: TestBroker,
+    admin: Admin,
+    clients: Clients,
+}
+
+impl World {
+    /// A broker of Java's and this one; `t-0` is led here, `t-1` by Java.
+    async fn new(transaction_version: i16) -> Option<World> {
+        let kafka = Kafka::builder()?
+            .feature("transaction.version", transaction_version)
+            .feature("share.version", 0)
+            .feature("streams.version", 0)
+            .start();
+        let java = kafka.bootstrap(Kafka::INTERNAL);
+        // Where this broker is not cordoned the coordinators' topic must not be placed here.
+        let mut clients = Clients::start(&java);
+        clients.open("first");
+        let data = Data::new();
+        let broker = joining(&kafka).data(&data.0).start().await;
+        let admin = admin(&java).await;
+        let both = BTreeSet::from([JAVA, OWN]);
+        eventually("this broker in the cluster", async || brokers(&admin).await == both).await;
+        let own = broker.bootstrap();
+        topic_tool(&own, &["--create", "--topic", "t", "--replica-assignment", "10:1,1:10"]);
+        let mut world = World { kafka, data, broker, admin, clients };
+        world.in_sync().await;
+        world.clients.bootstrap = format!("{java},{own}");
+        Some(world)
+    }
+
+    async fn in_sync(&self) {
+        eventually("all in sync", async || in_sync(&self.admin, "t", 2).await).await;
+    }
+
+    /// Has a partition led by another broker.
+    async fn lead(&self, partition: i32, leader: i32) {
+        let moved = TopicPartition::new("t", partition);
+        let replicas = if leader == OWN { vec![OWN, JAVA] } else { vec![JAVA, OWN] };
+        let reassigned =
+            self.admin.alter_partition_reassignments([(moved.clone(), Some(replicas))]).await;
+        assert!(reassigned.values().all(Result::is_ok), "{reassigned:?}");
+        self.in_sync().await;
+        let elected = self.admin.elect_leaders(Election::Preferred, Some(vec![moved])).await;
+        assert!(elected.as_ref().unwrap().values().all(Result::is_ok), "{elected:?}");
+        let leads = async || {
+            let described = self.admin.describe_topics([TopicRef::from("t")]).await;
+            let topic = described[&TopicRef::from("t")].as_ref().unwrap();
+            let at = usize::try_from(partition).unwrap();
+            topic.partitions[at].leader == Some(leader)
+        };
+        eventually("its leader", leads).await;
+    }
+
+    /// The replicas have the same bytes, markers and all.
+    async fn compare(&self) {
+        let java = self.kafka.data().join("node-1");
+        for partition in ["t-0", "t-1"] {
+            eventually(&format!("the same bytes of {partition}"), async || {
+                let ours = bytes_of(&self.data.0, partition);
+                !ours.is_empty() && bytes_of(&java, partition) == ours
+            })
+            .await;
+        }
+    }
+}
+
+async fn transactions_end(transaction_version: i16) {
+    let Some(mut world) = World::new(transaction_version).await else { return };
+    let clients = &mut world.clients;
+    clients.open("one");
+    clients.all(&["begin one", "send one t 0 a", "send one t 1 a", "commit one"]);
+    clients.all(&["begin one", "send one t 0 b", "send one t 1 b", "flush one", "abort one"]);
+    for partition in [OURS, THEIRS] {
+        assert_eq!(clients.committed(partition), "a");
+        assert_eq!(clients.read("read_uncommitted", partition), "a,b");
+    }
+    // One transaction after the other, without a pause: each may find the one before it being ended.
+    let mut expected = vec!["a".to_owned()];
+    for at in 0..20 {
+        let (send, value) = (format!("send one t 0 c{at}"), format!("c{at}"));
+        clients.all(&["begin one", &send, &send.replace("t 0", "t 1"), "commit one"]);
+        expected.push(value);
+    }
+    for partition in [OURS, THEIRS] {
+        assert_eq!(clients.committed(partition), expected.join(","));
+    }
+
+    // A transaction is open while leaders move from one make to the other and back.
+    clients.all(&["begin one", "send one t 0 d", "send one t 1 d", "flush one"]);
+    assert_eq!(clients.committed(OURS), expected.join(","), "it is not read before it ends");
+    world.lead(OURS, JAVA).await;
+    world.lead(THEIRS, OWN).await;
+    let clients = &mut world.clients;
+    clients.all(&["send one t 0 e", "send one t 1 e", "flush one"]);
+    assert_eq!(clients.committed(THEIRS), expected.join(","));
+    clients.all(&["commit one"]);
+    expected.extend(["d".to_owned(), "e".to_owned()]);
+    for partition in [OURS, THEIRS] {
+        assert_eq!(clients.committed(partition), expected.join(","));
+    }
+    world.lead(OURS, OWN).await;
+    world.lead(THEIRS, JAVA).await;
+    world.compare().await;
+
+    // One is open while this broker stops and starts.
+    world.clients.all(&["begin one", "send one t 0 f", "flush one"]);
+    world.broker.shut_down().await;
+    world.clients.all(&["send one t 0 g", "send one t 1 g", "flush one"]);
+    world.broker = joining(&world.kafka).data(&world.data.0).start().await;
+    world.in_sync().await;
+    world.clients.bootstrap =
+        format!("{},{}", world.kafka.bootstrap(Kafka::INTERNAL), world.broker.bootstrap());
+    world.lead(OURS, OWN).await;
+    assert_eq!(world.clients.committed(OURS), expected.join(","));
+    world.clients.all(&["send one t 0 h", "flush one", "abort one"]);
+    assert_eq!(world.clients.committed(OURS), expected.join(","));
+    world.clients.all(&["begin one", "send one t 0 i", "commit one"]);
+    expected.push("i".into());
+    assert_eq!(world.clients.committed(OURS), expected.join(","));
+    world.compare().await;
+    assert!(metric(&world.broker, "thalweg_transaction_markers_total") >= 2);
+
+    // Somebody else takes the name: the first one is fenced.
+    let clients = &mut world.clients;
+    clients.all(&["begin one", "send one t 0 j", "flush one", "leave one"]);
+    clients.open("one");
+    assert_eq!(clients.committed(OURS), expected.join(","));
+    clients.all(&["begin one", "send one t 0 k", "commit one"]);
+    expected.push("k".into());
+    assert_eq!(clients.committed(OURS), expected.join(","));
+    world.broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn transactions_of_version_2_end_where_this_broker_leads() {
+    transactions_end(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn transactions_of_version_0_end_where_this_broker_leads() {
+    transactions_end(0).await;
+}
+
+/// A producer that is gone leaves a transaction; Kafka's tool lists it, describes its producer, and ends it in the
+/// partition.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_open_transaction_is_ended_by_kafkas_tool() {
+    let Some(mut world) = World::new(2).await else { return };
+    let clients = &mut world.clients;
+    clients.all(&["begin first", "send first t 0 a", "commit first"]);
+    clients.all(&["begin first", "send first t 0 b", "flush first", "leave first"]);
+    let own = world.broker.bootstrap();
+    let tool = |args: &[&str]| {
+        Program::class("org.apache.kafka.tools.TransactionsCommand")
+            .args(["--bootstrap-server", &own])
+            .args(args)
+            .succeed()
+    };
+    let listed = tool(&["list"]);
+    assert!(listed.contains("first") && listed.contains("Ongoing"), "{listed}");
+    let described = tool(&["describe", "--transactional-id", "first"]);
+    assert!(described.contains("t-0"), "{described}");
+    let described = tool(&["describe-producers", "--topic", "t", "--partition", "0"]);
+    // The record, its marker, and the record of the transaction that is open.
+    assert!(described.lines().last().unwrap().trim_end().ends_with('2'), "{described}");
+    tool(&["abort", "--topic", "t", "--partition", "0", "--start-offset", "2"]);
+    assert_eq!(clients.committed(OURS), "a");
+    assert_eq!(clients.read("read_uncommitted", OURS), "a,b");
+    clients.all(&[&format!("open second {} 60000", clients.bootstrap)]);
+    clients.all(&["begin second", "send second t 0 c", "commit second"]);
+    assert_eq!(clients.committed(OURS), "a,c");
+    world.broker.shut_down().await;
+}
+
+/// A batch of a transaction as a producer would send it.
+fn batch(producer_id: i64, producer_epoch: i16, sequence: i32, transactional: bool) -> Vec<u8> {
+    let options = BatchOptions {
+        producer_id,
+        producer_epoch,
+        base_sequence: sequence,
+        transactional,
+        ..BatchOptions::default()
+    };
+    let mut builder = BatchBuilder::new(options);
+    builder.append(1_000, None, Some(b"x"), &[]);
+    builder.finish(&mut Compressor::new()).unwrap()
+}
+
+/// Asks in a version of one's own choice.
+async fn send<R: Request>(connection: &Connection, request: &R, version: i16) -> R::Response {
+    let mut frame = Writer::new();
+    thalweg::raw::encode_request(&mut frame, request, version, "raw").unwrap();
+    let body = connection.send_frame(frame, R::API_KEY, version).await.unwrap();
+    R::Response::decode(&mut Reader::shared(&body), version).unwrap()
+}
+
+/// The error of each partition of an answer, in the order of the partitions.
+fn codes(answer: ProduceResponse) -> Vec<ErrorCode> {
+    let mut partitions: Vec<_> =
+        answer.responses.into_iter().flat_map(|topic| topic.partition_responses).collect();
+    partitions.sort_by_key(|partition| partition.index);
+    partitions.into_iter().map(|partition| partition.error_code).collect()
+}
+
+/// The same requests get the same answers from the leader of either make.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_no_part_of_a_transaction_is_refused_as_java_does() {
+    let Some(world) = World::new(2).await else { return };
+    let java = world.kafka.bootstrap(Kafka::INTERNAL);
+    topic_tool(&java, &["--create", "--topic", "ours", "--replica-assignment", "10:1,10:1"]);
+    topic_tool(&java, &["--create", "--topic", "theirs", "--replica-assignment", "1:10,1:10"]);
+    for topic in ["ours", "theirs"] {
+        eventually("all in sync", async || in_sync(&world.admin, topic, 2).await).await;
+    }
+    let leaders = [
+        ("ours", Connection::open(&world.broker.bootstrap(), &Options::default()).await.unwrap()),
+        ("theirs", Connection::open(&java, &Options::default()).await.unwrap()),
+    ];
+    let (_, coordinator) = &leaders[1];
+    let begin = async |name: &str| {
+        let request = InitProducerIdRequest {
+            transactional_id: Some(name.into()),
+            transaction_timeout_ms: 60_000,
+            producer_id: -1,
+            producer_epoch: -1,
+            ..Default::default()
+        };
+        let answer = send(coordinator, &request, 5).await;
+        assert_eq!(answer.error_code, ErrorCode::NONE);
+        (answer.producer_id, answer.producer_epoch)
+    };
+    // A second start of the same name is of a later epoch.
+    begin("known").await;
+    let (id, epoch) = begin("known").await;
+    assert!(epoch > 0);
+    let (other, other_epoch) = begin("other").await;
+
+    type Asked<'a> = (&'a str, Option<&'a str>, Vec<Vec<u8>>);
+    let one = |batch: Vec<u8>| vec![batch];
+    let mut asked: Vec<Asked<'_>> = vec![
+        ("without a name", None, one(batch(id, epoch, 0, true))),
+        ("an unknown name", Some("unknown"), one(batch(77, 0, 0, true))),
+        ("another's id", Some("known"), one(batch(other, other_epoch, 0, true))),
+        ("an earlier epoch", Some("known"), one(batch(id, epoch - 1, 0, true))),
+        ("a later epoch", Some("known"), one(batch(id, epoch + 1, 0, true))),
+        (
+            "two producers",
+            Some("known"),
+            vec![batch(id, epoch, 0, true), batch(other, other_epoch, 0, true)],
+        ),
+        ("without a transaction", Some("known"), one(batch(-1, -1, -1, false))),
+        ("a transaction without a producer", Some("known"), one(batch(-1, -1, -1, true))),
+        ("in the middle", Some("known"), one(batch(id, epoch, 3, true))),
+        ("it begins", Some("known"), one(batch(id, epoch, 0, true))),
+        ("it goes on", Some("known"), one(batch(id, epoch, 1, true))),
+        ("the same again", Some("known"), one(batch(id, epoch, 1, true))),
+        ("not in sequence", Some("known"), one(batch(id, epoch, 7, true))),
+        ("outside of it", Some("known"), one(batch(id, epoch, 2, false))),
+        ("an earlier epoch of it", Some("known"), one(batch(id, epoch - 1, 2, true))),
+    ];
+    let mut wrong = Vec::new();
+    for (what, name, batches) in asked.drain(..) {
+        // Who adds partitions itself, and who leaves it to the broker. The first form comes first: with the other one
+        // the transaction begins.
+        for version in [10, 11, 12] {
+            let mut answers = Vec::new();
+            for (topic, connection) in &leaders {
+                let partition = |(index, records): (usize, &Vec<u8>)| PartitionProduceData {
+                    index: i32::try_from(index).unwrap(),
+                    records: Some(records.clone().into()),
+                    ..Default::default()
+                };
+                let request = ProduceRequest {
+                    transactional_id: name.map(str::to_owned),
+                    acks: -1,
+                    timeout_ms: 10_000,
+                    topic_data: vec![TopicProduceData {
+                        name: (*topic).into(),
+                        partition_data: batches.iter().enumerate().map(partition).collect(),
+                        ..Default::default()
+                    }],
+                    ..Default::default()
+                };
+                answers.push(codes(send(connection, &request, version).await));
+            }
+            eprintln!("{what}, version {version}: {:?}", answers[0]);
+            if answers[0] != answers[1] {
+                wrong.push(format!(
+                    "{what}, version {version}: {:?}, of Java {:?}",
+                    answers[0], answers[1]
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    world.broker.shut_down().await;
+}
