@@ -16,9 +16,11 @@
 //!
 //! Readers take none of the first three: they go by the published end and the list of segments.
 
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use thalweg_wire::Uuid;
@@ -36,6 +38,9 @@ use crate::queue::Queue;
 use crate::role::Role;
 use crate::segment::{Home, Segment, SegmentConfig};
 use crate::submit::Unflushed;
+
+/// How long a rise of the high watermark waits for the writer's lock. A write that takes longer is a disk that hangs.
+const WRITER_WAIT_MAX: Duration = Duration::from_millis(1);
 
 /// The segments in order, never empty; replaced as a whole.
 pub(crate) type Segments = Arc<Vec<Arc<Segment>>>;
@@ -155,6 +160,8 @@ pub struct Log {
     /// Segments below this are closed and wait for their flush.
     pub(crate) flush_wanted: AtomicI64,
     has_transactions: AtomicBool,
+    /// The high watermark has risen, and the transactions below it have not been looked at.
+    has_undecided: AtomicBool,
     pub(crate) closed: AtomicBool,
     /// `partition.metadata` was written and not synced, as far as is known.
     pub(crate) metadata_unsynced: AtomicBool,
@@ -236,6 +243,7 @@ impl Log {
             last_flush_ms: AtomicI64::new(loaded.now_ms),
             flush_wanted: AtomicI64::new(-1),
             has_transactions: AtomicBool::new(has_transactions),
+            has_undecided: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             metadata_unsynced: AtomicBool::new(is_new && loaded.topic_id.is_some()),
             epochs: RwLock::new(loaded.epochs),
@@ -407,11 +415,21 @@ impl Log {
             return false;
         }
         if self.has_transactions.load(Ordering::Acquire) {
-            let mut writer = self.writer();
-            writer.producers.on_high_watermark(offset);
-            self.publish_transactions(&writer);
+            self.has_undecided.store(true, Ordering::SeqCst);
+            // Where a write to the disk hangs, who has the lock does it.
+            self.decide(WRITER_WAIT_MAX);
         }
         true
+    }
+
+    /// Transactions that ended below the high watermark are decided, if it has risen and the writer's lock is to be had.
+    fn decide(&self, wait: Duration) {
+        while self.has_undecided.load(Ordering::SeqCst) {
+            let Some(mut writer) = self.writer.try_lock_for(wait) else { return };
+            self.has_undecided.store(false, Ordering::SeqCst);
+            writer.producers.on_high_watermark(self.high_watermark());
+            self.publish_transactions(&writer);
+        }
     }
 
     /// The newest leader epoch, and where it began.
@@ -479,13 +497,13 @@ impl Log {
     // -- inner ------------------------------------------------------------------------------
 
     /// Where the log ends, its producers, its role. Not across anything that waits for the disk.
-    pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock()
+    pub(crate) fn writer(&self) -> WriterGuard<'_> {
+        WriterGuard { writer: self.writer.lock(), _then: Then(self) }
     }
 
     /// The same, if nobody has it.
-    pub(crate) fn try_writer(&self) -> Option<MutexGuard<'_, Writer>> {
-        self.writer.try_lock()
+    pub(crate) fn try_writer(&self) -> Option<WriterGuard<'_>> {
+        Some(WriterGuard { writer: self.writer.try_lock()?, _then: Then(self) })
     }
 
     /// The right to take segments or records away.
@@ -594,5 +612,34 @@ impl Log {
 
     pub(crate) fn read_closed(&self) -> ReadError {
         ReadError::Closed { topic: self.topic.clone(), partition: self.partition }
+    }
+}
+
+/// The writer's lock.
+pub(crate) struct WriterGuard<'a> {
+    writer: MutexGuard<'a, Writer>,
+    /// Goes after the lock.
+    _then: Then<'a>,
+}
+
+impl Deref for WriterGuard<'_> {
+    type Target = Writer;
+    fn deref(&self) -> &Writer {
+        &self.writer
+    }
+}
+
+impl DerefMut for WriterGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Writer {
+        &mut self.writer
+    }
+}
+
+/// What is done when the writer's lock was given back: that which could not wait for it.
+struct Then<'a>(&'a Log);
+
+impl Drop for Then<'_> {
+    fn drop(&mut self) {
+        self.0.decide(Duration::ZERO);
     }
 }

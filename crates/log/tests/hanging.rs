@@ -11,7 +11,10 @@ use std::time::Duration;
 use common::*;
 use parking_lot::{Condvar, Mutex};
 use thalweg_log::testing::{BatchSpec, TempDir};
-use thalweg_log::{CreateRequest, Disk, DiskOp, FaultHook, Injected, LogConfig, LogManager};
+use thalweg_log::{
+    AppendContext, BeginVerification, CreateRequest, Disk, DiskOp, FaultHook, Injected, LogConfig,
+    LogManager,
+};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -125,4 +128,54 @@ fn who_waits_for_an_index_holds_up_no_append() {
             assert_eq!(appended, Ok(()), "{suffix}");
         });
     }
+}
+
+/// A replica's fetch raises the high watermark, on a thread that serves others, too.
+#[test]
+fn a_high_watermark_and_a_verification_wait_for_no_write() {
+    let dir = TempDir::new();
+    let hook = Arc::new(Hanging::default());
+    let mut config = config(&[dir.path()], LogConfig::default());
+    config.disk = Disk::with_hook(hook.clone());
+    let (logs, _) = LogManager::open(config).unwrap();
+    let log = create(&logs, "t");
+    log.make_leader(0);
+    let coordinator = AppendContext::coordinator(0, 1_000);
+    let mut data = BatchSpec::new(0, 1).producer(7, 0, 0).transactional().build();
+    log.append_as_leader(&mut data, &client()).unwrap();
+    log.append_as_leader(&mut BatchSpec::marker(0, 7, 0, 1, true).build(), &coordinator).unwrap();
+    let begin = BeginVerification {
+        leader_epoch: 0,
+        producer_id: 8,
+        producer_epoch: 0,
+        sequence: 0,
+        bumps_epoch: true,
+        now_ms: 1_000,
+    };
+    assert!(matches!(log.try_begin_verification(&begin), Some(Ok(Some(_)))));
+    assert_eq!(log.offsets().last_stable_offset, 0, "nothing is committed");
+
+    let hung = hook.begin(|op, _| op == DiskOp::Write);
+    let (sender, done) = mpsc::channel();
+    let (raised, begun) = std::thread::scope(|scope| {
+        let appending = scope.spawn(|| {
+            log.append_as_leader(&mut BatchSpec::new(0, 1).build(), &client()).unwrap();
+        });
+        hung.recv_timeout(TIMEOUT).unwrap();
+        scope.spawn(|| {
+            let raised = log.advance_high_watermark(2);
+            let _ = sender.send((raised, log.try_begin_verification(&begin).is_some()));
+        });
+        let done = done.recv_timeout(TIMEOUT);
+        hook.end();
+        appending.join().unwrap();
+        done.expect("it waits for the write")
+    });
+    assert!(raised && !begun);
+    // Who was writing has done what had to be left.
+    assert_eq!(log.offsets().last_stable_offset, 2);
+    // A follower's log says nothing of producers.
+    log.make_follower(1);
+    let refused = log.begin_verification(&begin).unwrap_err();
+    assert_eq!(refused.code(), thalweg_wire::ErrorCode::NOT_LEADER_OR_FOLLOWER);
 }

@@ -196,3 +196,55 @@ impl Waiting {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot::error::TryRecvError;
+
+    use super::*;
+    use crate::transactions::Operation;
+
+    fn asked(id: &str, producer_epoch: i16) -> (Asked, oneshot::Receiver<Verdict>) {
+        let (answer, answered) = oneshot::channel();
+        let question = Question {
+            transactional_id: id.into(),
+            producer_id: 1,
+            producer_epoch,
+            operation: Operation::Verify,
+            topics: BTreeMap::from([("t".into(), vec![i32::from(producer_epoch)])]),
+        };
+        (Asked { question, answer }, answered)
+    }
+
+    /// Which epochs are asked about.
+    fn epochs(waiting: &Waiting) -> Vec<i16> {
+        waiting.by_transaction.values().map(|asked| asked.question.producer_epoch).collect()
+    }
+
+    #[test]
+    fn one_question_of_each_transaction_waits_and_the_newest_producer_wins() {
+        let mut waiting = Waiting::default();
+        let (first, mut of_first) = asked("a", 3);
+        assert!(waiting.add(first).is_none());
+        assert!(waiting.add(asked("b", 0).0).is_none());
+
+        // The producer has given up its request, and sends it again.
+        let (again, mut of_again) = asked("a", 3);
+        let (refused, code) = waiting.add(again).unwrap();
+        assert_eq!(code, ErrorCode::NETWORK_EXCEPTION);
+        refused.answer(Verdict::All(code));
+        assert_eq!(of_first.try_recv(), Ok(Verdict::All(ErrorCode::NETWORK_EXCEPTION)));
+        assert_eq!(of_again.try_recv(), Err(TryRecvError::Empty));
+
+        // One that was fenced comes late; another one fences it.
+        let (late, mut of_late) = asked("a", 2);
+        let (refused, code) = waiting.add(late).unwrap();
+        assert_eq!(code, ErrorCode::INVALID_PRODUCER_EPOCH);
+        refused.answer(Verdict::All(code));
+        assert_eq!(of_late.try_recv(), Ok(Verdict::All(code)));
+        assert_eq!(epochs(&waiting), [3, 0]);
+        let (_, code) = waiting.add(asked("a", 4).0).unwrap();
+        assert_eq!(code, ErrorCode::INVALID_PRODUCER_EPOCH);
+        assert_eq!(epochs(&waiting), [4, 0]);
+    }
+}

@@ -135,3 +135,82 @@ impl Verdict {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use thalweg_wire::messages::add_partitions_to_txn_response::{
+        AddPartitionsToTxnPartitionResult, AddPartitionsToTxnTopicResult,
+    };
+
+    use super::*;
+
+    fn verdict(operation: Operation, codes: &[ErrorCode]) -> Verdict {
+        let partition = |(index, code): (usize, &ErrorCode)| AddPartitionsToTxnPartitionResult {
+            partition_index: i32::try_from(index).unwrap(),
+            partition_error_code: code.0,
+            ..Default::default()
+        };
+        let topic = AddPartitionsToTxnTopicResult {
+            name: "t".into(),
+            results_by_partition: codes.iter().enumerate().map(partition).collect(),
+            ..Default::default()
+        };
+        let result = AddPartitionsToTxnResult { topic_results: vec![topic], ..Default::default() };
+        Verdict::of_result(operation, result)
+    }
+
+    #[test]
+    fn errors_are_those_that_the_clients_version_knows() {
+        let codes = [
+            ErrorCode::NONE,
+            ErrorCode::PRODUCER_FENCED,
+            ErrorCode::TRANSACTION_ABORTABLE,
+            ErrorCode::CONCURRENT_TRANSACTIONS,
+        ];
+        for (operation, abortable) in [
+            (Operation::Verify, ErrorCode::INVALID_TXN_STATE),
+            (Operation::VerifyAbortable, ErrorCode::TRANSACTION_ABORTABLE),
+            (Operation::Add, ErrorCode::TRANSACTION_ABORTABLE),
+        ] {
+            let said = verdict(operation, &codes);
+            let expected = [
+                ErrorCode::NONE,
+                ErrorCode::INVALID_PRODUCER_EPOCH,
+                abortable,
+                ErrorCode::CONCURRENT_TRANSACTIONS,
+                // Not named, and so not refused.
+                ErrorCode::NONE,
+            ];
+            for (partition, expected) in (0..).zip(expected) {
+                assert_eq!(said.of("t", partition), expected, "{operation:?} {partition}");
+                assert_eq!(said.of("other", partition), ErrorCode::NONE);
+            }
+            assert!(said.has(ErrorCode::CONCURRENT_TRANSACTIONS));
+            assert_eq!(said.failures(9), 3);
+        }
+        assert!(!verdict(Operation::Add, &codes[..3]).has(ErrorCode::CONCURRENT_TRANSACTIONS));
+        let all = Verdict::All(ErrorCode::NETWORK_EXCEPTION);
+        assert_eq!((all.of("t", 7), all.failures(9)), (ErrorCode::NETWORK_EXCEPTION, 9));
+    }
+
+    #[test]
+    fn who_leaves_adding_partitions_to_the_broker_has_them_added() {
+        let expected = [(10, true, false), (11, true, false), (12, false, true), (13, false, true)];
+        for (version, verify_only, bumps_epoch) in expected {
+            let operation = Operation::of_produce(version);
+            assert_eq!(operation.bumps_epoch(), bumps_epoch);
+            let question = Question {
+                transactional_id: "id".into(),
+                producer_id: 7,
+                producer_epoch: 1,
+                operation,
+                topics: BTreeMap::from([("t".into(), vec![3, 4]), ("u".into(), vec![0])]),
+            };
+            assert_eq!(question.partitions(), 3);
+            let transaction = question.to_transaction();
+            assert_eq!(transaction.verify_only, verify_only);
+            assert_eq!(transaction.topics.len(), 2);
+            assert_eq!(transaction.topics[0].partitions, [3, 4]);
+        }
+    }
+}
