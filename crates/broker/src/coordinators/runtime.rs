@@ -355,6 +355,11 @@ where
         led.submit(request, check)
     }
 
+    /// A partition that this broker coordinates.
+    pub(crate) fn partition(&self, index: i32) -> Option<Arc<Partition>> {
+        self.led.read().get(&index).map(|led| Arc::clone(&led.partition))
+    }
+
     /// Tells the shard of every partition led here of something outside its log. One that is loading is
     /// told everything that is so when it is done.
     pub(crate) fn event(&self, make: impl Fn() -> S::Event) {
@@ -691,22 +696,18 @@ where
                 runner.appended(writing.id, *first)
             }
             Err(failure) => {
-                let code = match failure {
-                    AppendFailure::NotLeader { .. } => ErrorCode::NOT_LEADER_OR_FOLLOWER,
-                    AppendFailure::TimedOut => ErrorCode::REQUEST_TIMED_OUT,
-                    AppendFailure::Log(error) => {
-                        let (topic, partition) = (&self.partition.topic, self.partition.index);
-                        if matches!(writing.own, OwnAppend::Records) {
-                            tracing::warn!(%topic, partition, %error,
-                                "a coordinator's records were not written");
-                        } else {
-                            // A zombie may try this as often as it likes.
-                            tracing::debug!(%topic, partition, %error,
-                                "what belongs to a transaction was not written");
-                        }
-                        error.code()
+                if let AppendFailure::Log(error) = &failure {
+                    let (topic, partition) = (&self.partition.topic, self.partition.index);
+                    if matches!(writing.own, OwnAppend::Records) {
+                        tracing::warn!(%topic, partition, %error,
+                            "a coordinator's records were not written");
+                    } else {
+                        // A zombie may try this as often as it likes.
+                        tracing::debug!(%topic, partition, %error,
+                            "what belongs to a transaction was not written");
                     }
-                };
+                }
+                let code = failure.code();
                 match writing.written {
                     None => {
                         runner.append_failed(writing.id, code, now);

@@ -8,6 +8,7 @@ use thalweg_log::{
     AppendContext, AppendError, AppendInfo, AppendWaiter, Submitted, TransactionCheck,
 };
 use thalweg_records::validate::Validated;
+use thalweg_wire::ErrorCode;
 use tokio::sync::Notify;
 
 use super::Partition;
@@ -27,6 +28,17 @@ pub(crate) enum AppendFailure {
     Log(AppendError),
     /// The log directory takes nothing for now, and the request's time is over.
     TimedOut,
+}
+
+impl AppendFailure {
+    /// What it is to those who ask for the append.
+    pub(crate) fn code(&self) -> ErrorCode {
+        match self {
+            AppendFailure::NotLeader { .. } => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+            AppendFailure::TimedOut => ErrorCode::REQUEST_TIMED_OUT,
+            AppendFailure::Log(error) => error.code(),
+        }
+    }
 }
 
 /// What an append that cannot be done at once goes by.
