@@ -302,7 +302,9 @@ fn broker_of(
     log_levels: Option<Arc<dyn LogLevels>>,
 ) -> Arc<Broker> {
     let OpenedLogs { clock, random, logs, report, failures, shares } = opened;
-    warn_of_open_transactions(&logs);
+    if controller.remote().is_none() {
+        warn_of_open_transactions(&logs);
+    }
     let open: Vec<String> = listeners.iter().map(|listener| listener.name.clone()).collect();
     let connections = Connections::new(&config, &image.quotas, open, shares.connections);
     let image = Arc::new(image.clone());
@@ -512,8 +514,8 @@ fn warn_of_open_transactions(logs: &LogManager) {
         tracing::warn!(
             partition,
             offset,
-            "an open transaction begins here: transactions are not served yet, so whoever reads with \
-             isolation.level=read_committed gets nothing from here on until Apache Kafka has ended it"
+            "an open transaction begins here, which nobody coordinates: who reads with isolation.level=read_committed \
+             gets nothing from here on until it is ended by Apache Kafka, or by kafka-transactions.sh abort"
         );
     }
     if open.len() > NAMED_MAX {

@@ -2,6 +2,7 @@
 
 mod moves;
 mod transactions;
+mod unclean;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -105,7 +105,7 @@ pub(super) fn check(
         let to_zero: Vec<String> = used.iter().map(|(name, _)| format!("{name}=0")).collect();
         found.not_honoured(
             format!(
-                "features are in use that are not served yet ({list}): the broker joins cordoned, and gets no new \
+                "features are in use that are not served fully yet ({list}): the broker joins cordoned, and gets no new \
                  replicas by itself"
             ),
             format!(
@@ -153,22 +153,25 @@ fn unmet(image: &MetadataImage, node_id: i32, found: &mut Findings<'_>) {
 
 /// What clients do that this broker has no part in.
 fn in_use(image: &MetadataImage, has_controller: bool, found: &mut Findings<'_>) {
-    for (topic, what) in [
-        (
-            TRANSACTIONS_TOPIC,
-            "transactions were used in this cluster: producers with a transactional.id",
-        ),
-        (SHARE_STATE_TOPIC, "share groups were used in this cluster: their members"),
-    ] {
-        if image.topics.by_name(topic).is_none() {
-            continue;
-        }
+    // Elsewhere a broker of Apache Kafka coordinates them.
+    if has_controller && image.topics.by_name(TRANSACTIONS_TOPIC).is_some() {
+        found.not_honoured(
+            format!(
+                "transactions were used in this cluster: producers with a transactional.id are not served \
+                 ({TRANSACTIONS_TOPIC} exists)"
+            ),
+            "make sure that nobody uses them any more; kafka-transactions.sh abort ends one that was left open",
+        );
+    }
+    if image.topics.by_name(SHARE_STATE_TOPIC).is_some() {
         let served = match has_controller {
             true => "are not served",
             false => "get errors from this broker, for all that it leads",
         };
         found.not_honoured(
-            format!("{what} {served} ({topic} exists)"),
+            format!(
+                "share groups were used in this cluster: their members {served} ({SHARE_STATE_TOPIC} exists)"
+            ),
             "make sure that nobody uses them any more, or leave the topics to brokers of Apache Kafka",
         );
     }

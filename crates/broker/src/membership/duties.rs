@@ -40,7 +40,8 @@ pub(crate) fn unmet(image: &MetadataImage, node_id: i32) -> Vec<Unmet> {
     unmet
 }
 
-/// Features that bring duties to whoever leads a partition, and that this broker does not do yet.
+/// Features that bring duties which this broker does not do yet to whoever gets a replica: of transactions it does those
+/// of a partition's leader, but does not coordinate them.
 pub(crate) const NOT_SERVED: [&str; 3] =
     ["transaction.version", "share.version", "streams.version"];
 

@@ -216,7 +216,7 @@ pub const NOT_YET: &[(&str, &str)] = &[
     ("tele", "client telemetry is not served yet"),
     ("threads", "there is no such thread pool, queue or sweep"),
     ("tier", "tiered storage is not built yet"),
-    ("txn", "transactions are not served yet"),
+    ("txn", "transactions are not coordinated yet"),
 ];
 
 /// All configs of one kind of resource.
