@@ -17,6 +17,9 @@ use thalweg_wire::messages::offset_fetch_request::{
 use thalweg_wire::messages::txn_offset_commit_request::{
     TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic,
 };
+use thalweg_wire::messages::write_txn_markers_request::{
+    WritableTxnMarker, WritableTxnMarkerTopic,
+};
 use thalweg_wire::messages::*;
 
 use crate::support::{Data, send};
@@ -136,6 +139,25 @@ impl Session {
         };
         send(&self.connection, &request, 8).await.topics[0].partitions[0].error_code
     }
+
+    /// Ends a transaction where the group's offsets are.
+    async fn end(&self, producer_epoch: i16, commit: bool) -> ErrorCode {
+        let marker = WritableTxnMarker {
+            producer_id: PRODUCER,
+            producer_epoch,
+            transaction_result: commit,
+            coordinator_epoch: 1,
+            topics: vec![WritableTxnMarkerTopic {
+                name: "__consumer_offsets".into(),
+                partition_indexes: vec![0],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let request = WriteTxnMarkersRequest { markers: vec![marker], ..Default::default() };
+        let response = self.connection.send(&request).await.unwrap();
+        response.markers[0].topics[0].partitions[0].error_code
+    }
 }
 
 const PRODUCER: i64 = 4_711;
@@ -185,6 +207,22 @@ async fn offsets_of_an_open_transaction_are_unstable_also_after_a_restart() {
     let zombie = session.commit(&request(0, &[("t", 0, 99)]), 3).await;
     assert_eq!(zombie, ErrorCode::INVALID_PRODUCER_EPOCH);
     assert_eq!(session.plain_commit(6).await, ErrorCode::NONE, "others go on");
+    session.broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn offsets_count_when_the_transaction_commits_and_never_if_it_aborts() {
+    let data = Data::new();
+    let session = Session::with_topic(&data.0, false).await;
+    assert_eq!(session.commit(&request(1, &[("t", 0, 10)]), 3).await, ErrorCode::NONE);
+    assert_eq!(session.fetch(true).await, UNSTABLE);
+    assert_eq!(session.end(0, true).await, ErrorCode::INVALID_PRODUCER_EPOCH);
+    assert_eq!(session.fetch(true).await, UNSTABLE);
+    assert_eq!(session.end(1, true).await, ErrorCode::NONE);
+    assert_eq!(session.fetch(true).await, (10, ErrorCode::NONE));
+    assert_eq!(session.commit(&request(1, &[("t", 0, 20)]), 3).await, ErrorCode::NONE);
+    assert_eq!(session.end(1, false).await, ErrorCode::NONE);
+    assert_eq!(session.fetch(true).await, (10, ErrorCode::NONE));
     session.broker.shut_down().await;
 }
 

@@ -137,7 +137,6 @@ impl Groups {
     /// Ends a producer's transaction in a partition of the topic: writes the marker, and has what the transaction
     /// committed count, or forgets it. What the transaction's coordinator is told comes when the marker is committed;
     /// it is the log's error or the runner's own, and NOT_COORDINATOR where no shard is.
-    #[cfg_attr(not(test), expect(dead_code, reason = "WriteTxnMarkers does not ask yet"))]
     pub(crate) fn complete_transaction(
         &self,
         partition: i32,

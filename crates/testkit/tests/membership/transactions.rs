@@ -1,5 +1,7 @@
 //! Transactions whose coordinator is a Java broker, over partitions that are led here.
 
+mod offsets;
+
 use std::io::{BufRead, BufReader, Write};
 
 use thalweg::Connection;
