@@ -36,15 +36,19 @@
 //! counts only if it is higher than the loaded one. Shutdown closes the same way.
 //!
 //! **A request.** Refuse what needs no shard first (for groups: `thalweg_groups` has these checks),
-//! find the partition, take the lock, [`Runner::submit`], then *pump*:
+//! find the partition, take the lock, [`Runner::submit`], then *pump*. A request of a transaction is asked about at
+//! the transaction's coordinator before that, and comes with what proves it ([`Runner::submit_with_proof`]):
 //!
 //! 1. while [`Runner::poll_append`] gives an append: build one batch of its records (CREATE_TIME,
 //!    `timestamp_ms` on every record, no producer id, compression as `offsets.topic.compression.codec`
-//!    says) and append it as the leader with the leader epoch unchanged. A record that cannot be
+//!    says) and append it as the leader with the leader epoch unchanged. A transactional batch
+//!    ([`AppendKind::Transactional`]) has its producer and the base sequence 0, and the log is shown the append's
+//!    proof; a marker is a control batch. A record that cannot be
 //!    encoded (text too long for its field) fails the append with UNKNOWN_SERVER_ERROR. [`Runner::appended`] with the
 //!    base offset, or [`Runner::append_failed`] with the log's own error code: NOT_LEADER_OR_FOLLOWER,
 //!    KAFKA_STORAGE_ERROR, NOT_ENOUGH_REPLICAS, MESSAGE_TOO_LARGE for a batch above
-//!    `max.message.bytes`, which the builder checks *before* it writes. An append that is not atomic
+//!    `max.message.bytes`, which the builder checks *before* it writes, INVALID_PRODUCER_EPOCH and the like for
+//!    what a producer or another coordinator did, which only its own request is told. An append that is not atomic
 //!    may be cut into several batches at any record; if a later one of them fails, that is
 //!    [`Runner::appended_in_part`]. An append that cannot be done in place (its log
 //!    directory stalls, the partition's lock is taken) may be reported later: requests go on
@@ -80,6 +84,7 @@
 //! are refused while those appends hold more than 4 MiB.
 
 mod account;
+mod append;
 mod memory;
 mod now;
 mod runner;
@@ -88,9 +93,10 @@ mod timers;
 mod undo;
 
 pub use account::{Account, Held};
-pub use memory::MemoryRunner;
+pub use append::{Append, AppendKind, OutOfSync, Producer, TransactionEnd};
+pub use memory::{LogEntry, MemoryRunner};
 pub use now::Now;
-pub use runner::{Append, OutOfSync, Runner, RunnerConfig, RunnerState};
+pub use runner::{Runner, RunnerConfig, RunnerState};
 pub use shard::{
     CoordinatorRecord, Job, KeyValue, Outcome, Position, Reply, Shard, TimerChange, Token,
     append_error,

@@ -5,7 +5,41 @@ use std::collections::VecDeque;
 use thalweg_wire::ErrorCode;
 
 use crate::shard::{CoordinatorRecord, Job, KeyValue, Position, Shard, Token};
-use crate::{Now, Runner, RunnerConfig};
+use crate::{AppendKind, Now, Producer, Runner, RunnerConfig, TransactionEnd};
+
+/// What stands at one offset of a [`MemoryRunner`]'s log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogEntry {
+    /// A record of the coordinator's own, or of a producer's transaction.
+    Record(Option<Producer>, KeyValue),
+    /// The end of a transaction.
+    Marker(TransactionEnd),
+}
+
+impl From<KeyValue> for LogEntry {
+    fn from(record: KeyValue) -> LogEntry {
+        LogEntry::Record(None, record)
+    }
+}
+
+impl LogEntry {
+    /// Replays the entry at `offset`. Panics where a load would fail.
+    fn load<S: Shard>(&self, offset: i64, runner: &mut Runner<S>, now: Now) {
+        match self {
+            LogEntry::Marker(end) => runner.load_marker(offset, end.producer.id, end.commit),
+            LogEntry::Record(producer, KeyValue { key, value }) => {
+                let producer_id = producer.map(|producer| producer.id);
+                match S::Record::decode(key, value.as_deref()) {
+                    Ok(Some(record)) => {
+                        runner.load_record(Position { offset, producer_id }, now, &record);
+                    }
+                    Ok(None) => {}
+                    Err(error) => panic!("record at offset {offset}: {error}"),
+                }
+            }
+        }
+    }
+}
 
 /// A runner with a log, a high watermark and a clock that only moves when told to.
 ///
@@ -14,8 +48,8 @@ use crate::{Now, Runner, RunnerConfig};
 pub struct MemoryRunner<S: Shard> {
     /// The runner.
     pub runner: Runner<S>,
-    /// The log: one record per offset, from 0.
-    pub log: Vec<KeyValue>,
+    /// The log, from offset 0.
+    pub log: Vec<LogEntry>,
     /// The clock.
     pub now: Now,
     /// Whether what is written is committed at once.
@@ -38,16 +72,10 @@ impl<S: Shard> MemoryRunner<S> {
     }
 
     /// A shard on an existing log, loaded.
-    pub fn with_log(shard: S, now: Now, log: Vec<KeyValue>) -> Self {
+    pub fn with_log(shard: S, now: Now, log: Vec<LogEntry>) -> Self {
         let mut runner = Runner::new(shard, RunnerConfig::default());
-        for (offset, record) in (0i64..).zip(&log) {
-            match S::Record::decode(&record.key, record.value.as_deref()) {
-                Ok(Some(decoded)) => {
-                    runner.load_record(Position { offset, producer_id: None }, now, &decoded);
-                }
-                Ok(None) => {}
-                Err(error) => panic!("record at offset {offset}: {error}"),
-            }
+        for (offset, entry) in (0i64..).zip(&log) {
+            entry.load(offset, &mut runner, now);
         }
         let end = i64::try_from(log.len()).unwrap_or(i64::MAX);
         runner.load_finished(end, end, now);
@@ -125,9 +153,17 @@ impl<S: Shard> MemoryRunner<S> {
             return true;
         }
         let base = i64::try_from(self.log.len()).unwrap_or(i64::MAX);
+        let producer = match append.kind {
+            AppendKind::Own { .. } => None,
+            AppendKind::Transactional(producer) => Some(producer),
+            AppendKind::Marker(end) => {
+                self.log.push(LogEntry::Marker(end));
+                None
+            }
+        };
         for record in &append.records {
             match record.encode() {
-                Ok(bytes) => self.log.push(bytes),
+                Ok(bytes) => self.log.push(LogEntry::Record(producer, bytes)),
                 Err(error) => panic!("record of append {}: {error}", append.id),
             }
         }

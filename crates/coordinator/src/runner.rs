@@ -1,10 +1,10 @@
 //! Everything between a shard and its partition's log, without I/O.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::fmt;
 
 use thalweg_wire::ErrorCode;
 
+use crate::append::{Append, AppendKind, OutOfSync};
 use crate::shard::{CoordinatorRecord, Job, Outcome, Position, Reply, Shard, TimerChange, Token};
 use crate::{Now, Timers};
 
@@ -43,46 +43,18 @@ pub enum RunnerState {
     Closed,
 }
 
-/// Records to write as one batch, or several if they are not atomic.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Append<R> {
-    /// To be given back with the result.
-    pub id: u64,
-    /// Where the first record must come to stand.
-    pub base_offset: i64,
-    /// The records, in order; never empty.
-    pub records: Vec<R>,
-    /// Whether they must stand in one batch.
-    pub atomic: bool,
-    /// The records' timestamp: wall time in milliseconds.
-    pub timestamp_ms: i64,
-}
-
-/// The log gave records other offsets than the shard had applied them under. The runner is closed;
-/// a new one must be loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutOfSync {
-    /// Offset the records were applied under.
-    pub expected: i64,
-    /// Offset the log gave them.
-    pub actual: i64,
-}
-
-impl fmt::Display for OutOfSync {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "coordinator expected offset {}, the log appended at {}",
-            self.expected, self.actual
-        )
-    }
-}
-
-impl std::error::Error for OutOfSync {}
-
 enum What<S: Shard> {
     Answer(Token, S::Response),
     Resume(S::Then),
+}
+
+#[derive(Clone, Copy)]
+struct InFlight {
+    id: u64,
+    /// Its first offset, and the one after its last.
+    base: i64,
+    end: i64,
+    kind: AppendKind,
 }
 
 struct Waiting<S: Shard> {
@@ -107,7 +79,9 @@ struct Waiting<S: Shard> {
 /// [`poll_answer`]: Runner::poll_answer
 /// [`poll_job`]: Runner::poll_job
 /// [`wake_at_ms`]: Runner::wake_at_ms
-pub struct Runner<S: Shard> {
+/// `P` is what the log has to be shown with a batch of a producer's transaction; it passes from the request to the
+/// append.
+pub struct Runner<S: Shard, P = ()> {
     shard: S,
     config: RunnerConfig,
     state: RunnerState,
@@ -120,11 +94,11 @@ pub struct Runner<S: Shard> {
     /// Offset after the last record the log has confirmed.
     written: i64,
     committed: i64,
-    outbox: VecDeque<Append<S::Record>>,
+    outbox: VecDeque<Append<S::Record, P>>,
     /// Memory of the records in `outbox`.
     queued_bytes: usize,
-    /// Id, base and end of the append the shell is working on.
-    in_flight: Option<(u64, i64, i64)>,
+    /// The append the shell is working on.
+    in_flight: Option<InFlight>,
     waiting: VecDeque<Waiting<S>>,
     /// Entries at the front of `waiting` that were answered because of their deadline.
     given_up: usize,
@@ -134,8 +108,15 @@ pub struct Runner<S: Shard> {
 }
 
 impl<S: Shard> Runner<S> {
-    /// A runner whose log has not been replayed yet.
+    /// A runner whose log has not been replayed yet, and asks for no proofs.
     pub fn new(shard: S, config: RunnerConfig) -> Self {
+        Runner::with_proofs(shard, config)
+    }
+}
+
+impl<S: Shard, P> Runner<S, P> {
+    /// A runner whose log has not been replayed yet.
+    pub fn with_proofs(shard: S, config: RunnerConfig) -> Self {
         Runner {
             shard,
             config,
@@ -221,6 +202,12 @@ impl<S: Shard> Runner<S> {
 
     /// Handles a request; the answer comes out of [`poll_answer`](Runner::poll_answer).
     pub fn submit(&mut self, request: S::Request, now: Now) -> Token {
+        self.submit_with_proof(request, None, now)
+    }
+
+    /// The same, for a request of a producer's transaction: `proof` comes back with the append of its records, if
+    /// there are any.
+    pub fn submit_with_proof(&mut self, request: S::Request, proof: Option<P>, now: Now) -> Token {
         let token = Token(self.next_token);
         self.next_token += 1;
         match self.state {
@@ -243,7 +230,7 @@ impl<S: Shard> Runner<S> {
             RunnerState::Active => {
                 let mut out = Outcome::default();
                 let reply = self.shard.handle(token, request, now, &mut out);
-                self.absorb(out, Some((token, reply)), now);
+                self.absorb_with_proof(out, Some((token, reply)), proof, now);
                 self.release(now);
             }
         }
@@ -331,35 +318,36 @@ impl<S: Shard> Runner<S> {
         }
     }
 
-    /// The next records to write. One append is out at a time: report it with
+    /// The next thing to write. One append is out at a time: report it with
     /// [`appended`](Runner::appended), [`append_failed`](Runner::append_failed) or
     /// [`appended_in_part`](Runner::appended_in_part) before asking again.
-    pub fn poll_append(&mut self) -> Option<Append<S::Record>> {
+    pub fn poll_append(&mut self) -> Option<Append<S::Record, P>> {
         if self.in_flight.is_some() {
             return None;
         }
         let append = self.outbox.pop_front()?;
         self.queued_bytes -= size(&append.records);
-        let end = append.base_offset.saturating_add(len_i64(&append.records));
-        self.in_flight = Some((append.id, append.base_offset, end));
+        let Append { id, base_offset: base, kind, .. } = append;
+        let end = base.saturating_add(append.offsets());
+        self.in_flight = Some(InFlight { id, base, end, kind });
         Some(append)
     }
 
     /// The log wrote append `id`, its first record at `base_offset`.
     pub fn appended(&mut self, id: u64, base_offset: i64) -> Result<(), OutOfSync> {
-        if let Some((_, end)) = self.take_in_flight(id, base_offset)? {
-            self.written = end;
+        if let Some(append) = self.take_in_flight(id, base_offset)? {
+            self.written = append.end;
         }
         Ok(())
     }
 
     /// The log refused append `id`, or lost it. Everything computed on top of it is taken back too.
     pub fn append_failed(&mut self, id: u64, error: ErrorCode, now: Now) {
-        if let Some((in_flight, base, end)) = self.in_flight
-            && in_flight == id
+        if let Some(append) = self.in_flight
+            && append.id == id
         {
             self.in_flight = None;
-            self.take_back(base, end, error, now);
+            self.take_back(append.base, append, error, now);
         }
     }
 
@@ -373,37 +361,32 @@ impl<S: Shard> Runner<S> {
         error: ErrorCode,
         now: Now,
     ) -> Result<(), OutOfSync> {
-        if let Some((base, end)) = self.take_in_flight(id, base_offset)? {
+        if let Some(append) = self.take_in_flight(id, base_offset)? {
             let records = i64::try_from(records).unwrap_or(i64::MAX);
-            self.written = base.saturating_add(records).min(end);
-            if self.written < end {
-                self.take_back(self.written, end, error, now);
+            self.written = append.base.saturating_add(records).min(append.end);
+            if self.written < append.end {
+                self.take_back(self.written, append, error, now);
             }
         }
         Ok(())
     }
 
-    /// Base and end of append `id`; `None` if it is of no interest any more.
-    fn take_in_flight(
-        &mut self,
-        id: u64,
-        base_offset: i64,
-    ) -> Result<Option<(i64, i64)>, OutOfSync> {
-        let Some((in_flight, base, end)) = self.in_flight else { return Ok(None) };
-        if in_flight != id {
+    /// The append of that id; `None` if it is of no interest any more.
+    fn take_in_flight(&mut self, id: u64, base_offset: i64) -> Result<Option<InFlight>, OutOfSync> {
+        let Some(append) = self.in_flight.filter(|append| append.id == id) else {
             return Ok(None);
-        }
-        if base_offset != base {
+        };
+        if base_offset != append.base {
             self.close(ErrorCode::NOT_COORDINATOR);
-            return Err(OutOfSync { expected: base, actual: base_offset });
+            return Err(OutOfSync { expected: append.base, actual: base_offset });
         }
         self.in_flight = None;
-        Ok(Some((base, end)))
+        Ok(Some(append))
     }
 
-    /// Takes back what was applied from `offset` on. The append that failed ends at `end`; what was
-    /// computed after it has done nothing wrong.
-    fn take_back(&mut self, offset: i64, end: i64, error: ErrorCode, now: Now) {
+    /// Takes back what was applied from `offset` on, of the append that failed and of what was computed after it,
+    /// which has done nothing wrong.
+    fn take_back(&mut self, offset: i64, append: InFlight, error: ErrorCode, now: Now) {
         let later = if is_of_its_records(error) { ErrorCode::NOT_ENOUGH_REPLICAS } else { error };
         self.outbox.clear();
         self.queued_bytes = 0;
@@ -412,11 +395,13 @@ impl<S: Shard> Runner<S> {
         let failed = self.waiting.split_off(split);
         self.given_up = self.given_up.min(split);
         let mut out = Outcome::default();
-        self.shard.revert(offset, error, now, &mut out);
+        // What a producer asks for is never parked, so that it is others who are parked upon it.
+        let parked = if append.kind.is_of_producer() { later } else { error };
+        self.shard.revert(offset, parked, now, &mut out);
         self.absorb(out, None, now);
         for Waiting { needs, what, .. } in failed {
             let Some(what) = what else { continue };
-            let error = if needs > end { later } else { error };
+            let error = if needs > append.end { later } else { error };
             match what {
                 What::Answer(token, response) => {
                     self.answers.push_back((token, S::fail(response, error)));
@@ -483,6 +468,16 @@ impl<S: Shard> Runner<S> {
 
     /// Applies what a handler computed.
     fn absorb(&mut self, out: Outcome<S>, reply: Option<(Token, Reply<S::Response>)>, now: Now) {
+        self.absorb_with_proof(out, reply, None, now);
+    }
+
+    fn absorb_with_proof(
+        &mut self,
+        out: Outcome<S>,
+        reply: Option<(Token, Reply<S::Response>)>,
+        proof: Option<P>,
+        now: Now,
+    ) {
         for change in out.timers {
             match change {
                 TimerChange::Schedule(key, delay_ms) => {
@@ -497,23 +492,7 @@ impl<S: Shard> Runner<S> {
             }
         }
         self.jobs.extend(out.jobs);
-        if !out.records.is_empty() {
-            let base_offset = self.next_offset;
-            self.queued_bytes += size(&out.records);
-            for record in &out.records {
-                let at = Position { offset: self.next_offset, producer_id: None };
-                self.shard.replay(at, now, record);
-                self.next_offset += 1;
-            }
-            self.outbox.push_back(Append {
-                id: self.next_append,
-                base_offset,
-                records: out.records,
-                atomic: out.atomic,
-                timestamp_ms: now.wall_ms,
-            });
-            self.next_append += 1;
-        }
+        self.write(out.kind, out.records, proof, now);
         let deadline_ms = now.monotonic_ms.saturating_add(self.config.write_timeout_ms);
         let needs = self.next_offset;
         let wait = |what| Waiting { needs, deadline_ms, what: Some(what) };
@@ -539,6 +518,36 @@ impl<S: Shard> Runner<S> {
         if let Some(what) = answer {
             self.waiting.push_back(wait(what));
         }
+    }
+
+    /// Applies records or a marker to the shard and has them written.
+    fn write(&mut self, kind: AppendKind, records: Vec<S::Record>, proof: Option<P>, now: Now) {
+        let base_offset = self.next_offset;
+        match kind {
+            AppendKind::Marker(end) => {
+                debug_assert!(records.is_empty(), "a marker stands for itself");
+                self.shard.replay_marker(base_offset, end.producer.id, end.commit);
+                self.next_offset += 1;
+            }
+            _ if records.is_empty() => return,
+            AppendKind::Own { .. } | AppendKind::Transactional(_) => {
+                self.queued_bytes += size(&records);
+                for record in &records {
+                    let at = Position { offset: self.next_offset, producer_id: kind.producer_id() };
+                    self.shard.replay(at, now, record);
+                    self.next_offset += 1;
+                }
+            }
+        }
+        self.outbox.push_back(Append {
+            id: self.next_append,
+            base_offset,
+            kind,
+            records,
+            proof: proof.filter(|_| kind.is_of_producer()),
+            timestamp_ms: now.wall_ms,
+        });
+        self.next_append += 1;
     }
 
     /// Lets out what is committed.
@@ -567,13 +576,15 @@ fn is_of_its_records(error: ErrorCode) -> bool {
         ErrorCode::MESSAGE_TOO_LARGE
             | ErrorCode::RECORD_LIST_TOO_LARGE
             | ErrorCode::UNKNOWN_SERVER_ERROR
+            | ErrorCode::INVALID_PRODUCER_EPOCH
+            | ErrorCode::INVALID_PRODUCER_ID_MAPPING
+            | ErrorCode::UNKNOWN_PRODUCER_ID
+            | ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER
+            | ErrorCode::INVALID_TXN_STATE
+            | ErrorCode::TRANSACTION_COORDINATOR_FENCED
     )
 }
 
 fn size<R: CoordinatorRecord>(records: &[R]) -> usize {
     records.iter().map(CoordinatorRecord::size).sum()
-}
-
-fn len_i64<T>(items: &[T]) -> i64 {
-    i64::try_from(items.len()).unwrap_or(i64::MAX)
 }

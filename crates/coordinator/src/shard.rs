@@ -7,6 +7,7 @@ use bytes::Bytes;
 use thalweg_wire::ErrorCode;
 
 use crate::Now;
+use crate::append::AppendKind;
 
 /// Stands for one request that waits for its answer. Unique in the life of a [`Runner`].
 ///
@@ -88,9 +89,8 @@ pub enum TimerChange<K> {
 pub struct Outcome<S: Shard + ?Sized> {
     /// To be appended to the log, in this order, and replayed.
     pub records: Vec<S::Record>,
-    /// Whether the records must stand in one batch. Handlers say no when each record is right by
-    /// itself (expiry), so that any number of them fits.
-    pub atomic: bool,
+    /// What they are in the log: the coordinator's own, or a producer's. A marker is written without records.
+    pub kind: AppendKind,
     /// Answers to parked requests. They leave when the records are committed.
     pub completions: Vec<(Token, S::Response)>,
     /// Timers, applied in order.
@@ -106,7 +106,7 @@ impl<S: Shard + ?Sized> Default for Outcome<S> {
     fn default() -> Self {
         Outcome {
             records: Vec::new(),
-            atomic: true,
+            kind: AppendKind::Own { atomic: true },
             completions: Vec::new(),
             timers: Vec::new(),
             then: None,
@@ -119,6 +119,11 @@ impl<S: Shard + ?Sized> Outcome<S> {
     /// Appends a record.
     pub fn record(&mut self, record: S::Record) {
         self.records.push(record);
+    }
+
+    /// Lets the records stand in any number of batches, because each is right by itself.
+    pub fn split(&mut self) {
+        self.kind = AppendKind::Own { atomic: false };
     }
 
     /// Answers a parked request.

@@ -1,5 +1,8 @@
 //! The runner, with a shard that adds numbers: what is answered when, what is taken back.
 
+#[path = "runner/transactions.rs"]
+mod transactions;
+
 use bytes::Bytes;
 use thalweg_coordinator::{
     CoordinatorRecord, Job, KeyValue, MemoryRunner, Now, OutOfSync, Outcome, Position, Reply,
@@ -323,7 +326,7 @@ fn another_offset_than_expected_closes_it() {
     runner.load_finished(10, 10, now);
     let add = runner.submit(Ask::Add(vec![1]), now);
     let append = runner.poll_append().expect("an append");
-    assert_eq!((append.base_offset, append.atomic, append.timestamp_ms), (10, true, 0));
+    assert_eq!((append.base_offset, append.is_atomic(), append.timestamp_ms), (10, true, 0));
     assert_eq!(runner.poll_append(), None);
     let out_of_sync = runner.appended(append.id, 11).expect_err("not where it should be");
     assert_eq!(out_of_sync, OutOfSync { expected: 10, actual: 11 });

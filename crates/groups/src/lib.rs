@@ -51,7 +51,7 @@ pub use rebalances::{RebalanceCounters, RebalanceObserver, TriggerKind, WaitStep
 pub use record::{GroupRecord, RecordError};
 pub use request::{
     ConnectionId, GroupRequest, GroupResponse, RequestContext, Submission, offset_commit_error,
-    offset_fetch_error,
+    offset_fetch_error, txn_offset_commit_error,
 };
 pub use reserved::{ReservedRecord, ReservedType};
 pub use shard::{GroupEvent, GroupJob, GroupJobDone, GroupShard, GroupTimer, Then};

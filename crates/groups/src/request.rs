@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use thalweg_coordinator::append_error;
+use thalweg_coordinator::{TransactionEnd, append_error};
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::consumer_group_describe_response;
 use thalweg_wire::messages::delete_groups_response::DeletableGroupResult;
@@ -18,11 +18,15 @@ use thalweg_wire::messages::offset_fetch_request::OffsetFetchRequestGroup;
 use thalweg_wire::messages::offset_fetch_response::{
     OffsetFetchResponseGroup, OffsetFetchResponsePartitions, OffsetFetchResponseTopics,
 };
+use thalweg_wire::messages::txn_offset_commit_response::{
+    TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic,
+};
 use thalweg_wire::messages::{
     ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, HeartbeatRequest,
     HeartbeatResponse, JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeaveGroupResponse,
     ListGroupsRequest, ListGroupsResponse, OffsetCommitRequest, OffsetCommitResponse,
     OffsetDeleteRequest, OffsetDeleteResponse, SyncGroupRequest, SyncGroupResponse,
+    TxnOffsetCommitRequest, TxnOffsetCommitResponse,
 };
 
 use crate::GroupConfig;
@@ -76,6 +80,10 @@ pub enum GroupRequest {
     DeleteGroups(Vec<String>),
     /// Commit offsets. Topics have both name and id set; what does not exist was taken out.
     OffsetCommit(OffsetCommitRequest),
+    /// Commit offsets in a transaction, which its coordinator has been asked about. What does not exist was taken out.
+    TxnOffsetCommit(TxnOffsetCommitRequest),
+    /// End a producer's transaction in this shard's partition.
+    CompleteTransaction(TransactionEnd),
     /// Fetch a group's offsets. Topics have their names set.
     OffsetFetch {
         /// The group, and its topics or all.
@@ -128,6 +136,9 @@ pub enum GroupResponse {
     ListGroups(ListGroupsResponse),
     DeleteGroups(Vec<DeletableGroupResult>),
     OffsetCommit(OffsetCommitResponse),
+    TxnOffsetCommit(TxnOffsetCommitResponse),
+    /// What the transaction's coordinator is told.
+    CompleteTransaction(ErrorCode),
     OffsetFetch(OffsetFetchResponseGroup),
     OffsetDelete(OffsetDeleteResponse),
     ConsumerGroupHeartbeat(ConsumerGroupHeartbeatResponse),
@@ -156,6 +167,7 @@ impl Submission {
             GroupRequest::Heartbeat(r) => r.group_id.is_empty(),
             GroupRequest::LeaveGroup(r) => r.group_id.is_empty(),
             GroupRequest::OffsetDelete(r) => r.group_id.is_empty(),
+            GroupRequest::TxnOffsetCommit(r) => r.group_id.is_empty(),
             // The others take the empty group id, as ever.
             _ => false,
         };
@@ -217,6 +229,11 @@ impl Submission {
             GroupRequest::OffsetCommit(r) => {
                 GroupResponse::OffsetCommit(offset_commit_error(r, code))
             }
+            GroupRequest::TxnOffsetCommit(r) => {
+                GroupResponse::TxnOffsetCommit(txn_offset_commit_error(r, code))
+            }
+            // Not a client of the group asks: it is told what the log says.
+            GroupRequest::CompleteTransaction(_) => GroupResponse::CompleteTransaction(error),
             GroupRequest::OffsetFetch { group, .. } => GroupResponse::OffsetFetch(
                 offset_fetch_error(group, offset_fetch_code(error), self.context.api_version),
             ),
@@ -293,6 +310,13 @@ impl GroupResponse {
                 }
                 GroupResponse::OffsetCommit(response)
             }
+            GroupResponse::TxnOffsetCommit(mut response) => {
+                for topic in &mut response.topics {
+                    topic.partitions.iter_mut().for_each(|p| p.error_code = code);
+                }
+                GroupResponse::TxnOffsetCommit(response)
+            }
+            GroupResponse::CompleteTransaction(_) => GroupResponse::CompleteTransaction(error),
             // Only stable fetches wait for a commit, and they have a group's error code.
             GroupResponse::OffsetFetch(group) => {
                 GroupResponse::OffsetFetch(OffsetFetchResponseGroup {
@@ -335,6 +359,16 @@ impl GroupResponse {
                 let error_code =
                     if r.error_code == ErrorCode::NONE { member } else { r.error_code };
                 GroupResponse::LeaveGroup(LeaveGroupResponse { error_code, ..Default::default() })
+            }
+            GroupResponse::TxnOffsetCommit(mut r) if version < 2 => {
+                // Producers of before Kafka 2.0 fall over the other one (KAFKA-7296).
+                let partitions = r.topics.iter_mut().flat_map(|topic| &mut topic.partitions);
+                for partition in partitions {
+                    if partition.error_code == ErrorCode::COORDINATOR_LOAD_IN_PROGRESS {
+                        partition.error_code = ErrorCode::COORDINATOR_NOT_AVAILABLE;
+                    }
+                }
+                GroupResponse::TxnOffsetCommit(r)
             }
             other => other,
         }
@@ -390,6 +424,31 @@ pub fn offset_commit_error(
         })
         .collect();
     OffsetCommitResponse { topics, ..Default::default() }
+}
+
+/// Every partition of a TxnOffsetCommit request with one error.
+pub fn txn_offset_commit_error(
+    request: &TxnOffsetCommitRequest,
+    error: ErrorCode,
+) -> TxnOffsetCommitResponse {
+    let topics = request
+        .topics
+        .iter()
+        .map(|topic| TxnOffsetCommitResponseTopic {
+            name: topic.name.clone(),
+            partitions: topic
+                .partitions
+                .iter()
+                .map(|p| TxnOffsetCommitResponsePartition {
+                    partition_index: p.partition_index,
+                    error_code: error,
+                    ..Default::default()
+                })
+                .collect(),
+            ..Default::default()
+        })
+        .collect();
+    TxnOffsetCommitResponse { topics, ..Default::default() }
 }
 
 /// A group of an OffsetFetch request with one error. Below version 2 there is no place for it but

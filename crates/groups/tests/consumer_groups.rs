@@ -335,7 +335,7 @@ fn groups_of_types_that_are_not_run_keep_their_ids_offsets_and_records() {
     world.run("topic n=t1 p=4", None);
     world.run("commit g=share v=9 gen=-1 o=t1:0:7:m", None);
     for (record_type, group) in [(10, "share"), (11, "share"), (19, "streams"), (17, "streams")] {
-        world.memory.log.push(foreign(record_type, group, true));
+        world.memory.log.push(foreign(record_type, group, true).into());
     }
     world.run("reload", None);
     let log = world.memory.log.clone();
@@ -364,10 +364,10 @@ fn groups_of_types_that_are_not_run_keep_their_ids_offsets_and_records() {
     world.run("tick ms=600000", None);
     assert_eq!(world.memory.log, log, "nothing is written for them");
     // Their own broker has removed them; the last record counts.
-    world.memory.log.push(foreign(10, "share", false));
+    world.memory.log.push(foreign(10, "share", false).into());
     world.run("reload", None);
     assert!(answer(&world.run("join g=share v=9 c=c p=range:t1", None)).contains("err=23 "));
-    world.memory.log.push(foreign(11, "share", false));
+    world.memory.log.push(foreign(11, "share", false).into());
     world.run("reload", None);
     assert!(answer(&world.run("join g=share v=9 c=c p=range:t1", None)).contains("err=79 "));
     world.check();

@@ -257,6 +257,43 @@ fn a_member_of_now_does_not_commit_what_others_own_or_are_to_own() {
 }
 
 #[test]
+fn nor_does_it_in_a_transaction() {
+    let mut world = world(2);
+    let mut clients = settled(&mut world, 1, "range");
+    clients.push(consumer("b", "range"));
+    settle(&mut world, &mut clients);
+    topic(&mut world, "u1", 1);
+    let first = |client: &Client| client.owned.first().cloned().expect("a partition");
+    let (kept, moved) = (first(&clients[0]), first(&clients[1]));
+    let commit = |world: &mut World, clients: &[Client], generation: i32, what: &Partition| {
+        clients[0].commit_in_transaction(world, generation, what)
+    };
+    let now = clients[0].generation;
+    assert_eq!(commit(&mut world, &clients, now, &kept), ErrorCode::NONE);
+    // REBALANCE_IN_PROGRESS would end the producer; of this it hears that it has to abort.
+    assert_eq!(commit(&mut world, &clients, now, &moved), ErrorCode::ILLEGAL_GENERATION);
+    assert_eq!(commit(&mut world, &clients, now + 1, &kept), ErrorCode::ILLEGAL_GENERATION);
+    assert_eq!(commit(&mut world, &clients, now, &("u1".to_owned(), 0)), ErrorCode::NONE);
+    // What it has had since before that generation it may commit in the one before.
+    let (before, _) = clients[0].past.iter().find(|(_, had)| *had == kept).cloned().expect("its");
+    assert!(before < now);
+    assert_eq!(commit(&mut world, &clients, before, &kept), ErrorCode::NONE);
+    assert_eq!(commit(&mut world, &clients, before, &moved), ErrorCode::ILLEGAL_GENERATION);
+    // Producers that name no member are held by their transactional ids alone.
+    let nobody = Client { member_id: String::new(), ..clients[0].clone() };
+    assert_eq!(nobody.commit_in_transaction(&mut world, -1, &moved), ErrorCode::NONE);
+    assert_eq!(nobody.commit_in_transaction(&mut world, now, &kept), ErrorCode::UNKNOWN_MEMBER_ID);
+    let mut gone = clients.remove(1);
+    gone.leave(&mut world);
+    gone.receive(&mut world);
+    let late = gone.commit_in_transaction(&mut world, gone.generation, &moved);
+    assert_eq!(late, ErrorCode::UNKNOWN_MEMBER_ID);
+    settle(&mut world, &mut clients);
+    let now = clients[0].generation;
+    assert_eq!(commit(&mut world, &clients, now, &moved), ErrorCode::NONE);
+}
+
+#[test]
 fn from_outside_it_is_a_stable_classic_group() {
     let mut world = world(4);
     let mut clients = settled(&mut world, 2, "range");

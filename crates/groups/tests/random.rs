@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use script::random::{Generator, Operations as _, delay, delay_nothing};
+use script::random::{Generator, Operations, delay, delay_nothing};
+use script::transactions::WithProducers;
 use script::{Names, World, replay};
 use thalweg_coordinator::{CoordinatorRecord, KeyValue};
 use thalweg_groups::{
@@ -35,8 +36,23 @@ fn rounds(world: &World) -> BTreeMap<String, Round> {
 
 #[test]
 fn random_events_keep_the_invariants() {
-    seeds::family("classic", 250, 20, |seed, history| {
+    seeds::family("classic", 250, 15, |seed, history| {
         let mut generator = Generator::new(seed ^ 0xabcd);
+        let mut world = World::new(GroupConfig::default());
+        let mut names = Names::default();
+        history.push(generator.config());
+        world.run(&history[0], None);
+        for _ in 0..150 {
+            step(&mut world, &mut names, &mut generator, history);
+        }
+        finish(&mut world);
+    });
+}
+
+#[test]
+fn random_events_with_transactions_keep_the_invariants() {
+    seeds::family("transactions", 150, 5, |seed, history| {
+        let mut generator = WithProducers::new(seed, Generator::new(seed ^ 0xbeef));
         let mut world = World::new(GroupConfig::default());
         let mut names = Names::default();
         history.push(generator.config());
@@ -51,7 +67,7 @@ fn random_events_keep_the_invariants() {
 fn step(
     world: &mut World,
     names: &mut Names,
-    generator: &mut Generator,
+    generator: &mut impl Operations,
     history: &mut Vec<String>,
 ) {
     delay(world, generator, history);
@@ -174,7 +190,7 @@ proptest! {
     #[test]
     fn contradictory_records_load(value in metadata_value(), joins in any::<bool>()) {
         let record = GroupRecord::group_metadata("g", Some(value));
-        let log = vec![record.encode().expect("it can be written")];
+        let log = vec![record.encode().expect("it can be written").into()];
         let mut world = World::new(GroupConfig::default());
         world.memory.log = log;
         world.run("reload", None);

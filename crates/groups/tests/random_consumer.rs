@@ -3,8 +3,9 @@
 
 use crate::{script, seeds};
 
-use script::random::{Operations as _, delay, delay_nothing};
+use script::random::{Operations, delay, delay_nothing};
 use script::random_consumer::ConsumerGenerator;
+use script::transactions::WithProducers;
 use script::{Names, World, replay};
 use thalweg_groups::consumer::{ConsumerGroupState, ConsumerMember};
 use thalweg_groups::{GroupConfig, GroupRequest, RequestContext, Submission};
@@ -13,7 +14,7 @@ use thalweg_wire::messages::consumer_group_heartbeat_request::TopicPartitions;
 
 #[test]
 fn random_events_keep_the_invariants() {
-    seeds::family("consumer", 150, 20, |seed, history| {
+    seeds::family("consumer", 150, 15, |seed, history| {
         let mut generator = ConsumerGenerator::new(seed ^ 0x7777);
         let mut world = World::new(GroupConfig::default());
         let mut names = Names::default();
@@ -28,10 +29,25 @@ fn random_events_keep_the_invariants() {
     });
 }
 
+#[test]
+fn random_events_with_transactions_keep_the_invariants() {
+    seeds::family("consumer-transactions", 80, 5, |seed, history| {
+        let mut generator = WithProducers::new(seed, ConsumerGenerator::new(seed ^ 0x7770));
+        let mut world = World::new(GroupConfig::default());
+        let mut names = Names::default();
+        history.push(generator.config());
+        world.run(&history[0], None);
+        for _ in 0..150 {
+            step(&mut world, &mut names, &mut generator, history);
+        }
+        finish(&mut world);
+    });
+}
+
 fn step(
     world: &mut World,
     names: &mut Names,
-    generator: &mut ConsumerGenerator,
+    generator: &mut impl Operations,
     history: &mut Vec<String>,
 ) {
     delay(world, generator, history);

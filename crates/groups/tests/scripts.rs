@@ -80,4 +80,7 @@ transcripts! {
     admin
     failures
     restart
+    transactions
+    transactions_of_members
+    transactions_of_consumers
 }

@@ -38,9 +38,9 @@ import org.apache.kafka.common.utils.Exit;
  * The first line of standard output is the port. It ends when standard input does, and removes SCRATCH:
  * whoever started it cannot leave it behind.
  *
- * A connection begins with the path of a source file (or nothing), the name of a class, and the number
- * of arguments and each of them; a text is preceded by its length in bytes, and all numbers are i32. What
- * follows is the program's standard input. Back come frames: a byte for the kind, an i32, and for the kinds
+ * A connection begins with the path of a source file (or nothing; several are separated by colons), the name
+ * of a class, and the number of arguments and each of them; a text is preceded by its length in bytes, and all
+ * numbers are i32. What follows is the program's standard input. Back come frames: a byte for the kind, an i32, and for the kinds
  * 1 (standard output) and 2 (standard error) so many bytes. Kind 3 is the end; its number is the exit code.
  *
  * Programs share Kafka's classes, and what these keep in static fields. A program that ends the virtual
@@ -207,7 +207,7 @@ public final class OracleServer {
             options.addAll(List.of("-cp", System.getProperty("java.class.path"), "-d", classes.toString()));
             StringWriter said = new StringWriter();
             boolean compiles = compiler.getTask(said, files, null, options, null,
-                files.getJavaFileObjects(Path.of(source))).call();
+                files.getJavaFileObjects(source.split(":"))).call();
             if (!compiles) {
                 throw new IOException(source + " does not compile: " + said);
             }

@@ -94,6 +94,12 @@ impl Program {
         Program { source: path.as_ref().display().to_string(), ..Program::class(name) }
     }
 
+    /// Adds a source file that has to be compiled with the first one.
+    pub fn with(mut self, path: impl AsRef<Path>) -> Program {
+        self.source = format!("{}:{}", self.source, path.as_ref().display());
+        self
+    }
+
     /// Adds an argument.
     pub fn arg(mut self, arg: impl ToString) -> Program {
         self.args.push(arg.to_string());

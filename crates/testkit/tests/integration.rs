@@ -19,4 +19,5 @@ mod oracle;
 mod periodic;
 mod stalls;
 mod support;
+mod txn_offsets;
 mod uncommitted;

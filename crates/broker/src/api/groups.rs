@@ -60,6 +60,11 @@ fn submit(context: &Context, group: &str, request: GroupRequest) -> Submitted<Gr
     submit_to(context, partition_of(context, group), request, None)
 }
 
+/// A request that belongs to no connection of a member.
+pub(super) fn submission(context: &Context, request: GroupRequest) -> Submission {
+    Submission { context: request_context(context), request }
+}
+
 /// Asks the shard of a partition. `hold` is of a heartbeat whose answer may be kept back.
 pub(super) fn submit_to(
     context: &Context,
@@ -338,7 +343,7 @@ pub(super) async fn offset_commit(
 }
 
 /// Adds topics to those of an answer, each topic once.
-fn merge<T, K: Hash + Eq>(
+pub(super) fn merge<T, K: Hash + Eq>(
     topics: &mut Vec<T>,
     more: Vec<T>,
     key: impl Fn(&T) -> K,

@@ -29,6 +29,7 @@ mod offset_for_leader_epoch;
 pub(crate) mod produce;
 pub(crate) mod request;
 mod transactions;
+mod txn_offset_commit;
 mod unregister_broker;
 mod write_txn_markers;
 
@@ -186,6 +187,7 @@ apis! {
     // These give the charge back when a coordinator has taken the request over.
     consumed_first:
     OffsetCommitRequest => groups::offset_commit,
+    TxnOffsetCommitRequest => txn_offset_commit::handle,
     JoinGroupRequest => groups::join,
     LeaveGroupRequest => groups::leave,
     ;

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use thalweg_coordinator::{Producer, TransactionEnd};
 use thalweg_log::TransactionCheck;
+use thalweg_metadata::controller::OFFSETS_TOPIC;
 use thalweg_records::TimestampType;
 use thalweg_records::batch::set_max_timestamp;
 use thalweg_records::control::{EndTxnMarker, end_txn_marker};
@@ -39,6 +41,7 @@ pub(super) async fn handle(
     let mut results = Results::new();
     let mut written = Vec::new();
     let mut uncommitted = Vec::new();
+    let mut of_groups = Vec::new();
     let append_results = Arc::new(AppendResults::default());
     let mut wakes = Wakes::default();
     let transaction = TransactionCheck::Waived;
@@ -48,6 +51,20 @@ pub(super) async fn handle(
         for named in &marker.topics {
             let topic = context.broker.topics().by_name(&named.name).cloned();
             for &partition in &named.partition_indexes {
+                if named.name == OFFSETS_TOPIC
+                    && topic.as_ref().is_some_and(|topic| topic.partition(partition).is_some())
+                {
+                    // Nobody but the group coordinator writes there.
+                    let end = TransactionEnd {
+                        producer: Producer { id: marker.producer_id, epoch: marker.producer_epoch },
+                        coordinator_epoch: marker.coordinator_epoch,
+                        transaction_version: i16::from(marker.transaction_version),
+                        commit: marker.transaction_result,
+                    };
+                    let ended = context.broker.groups.complete_transaction(partition, end);
+                    of_groups.push((marker.producer_id, partition, ended));
+                    continue;
+                }
                 let appended =
                     append(&context, marker, topic.as_deref(), partition, &mut appending).await;
                 let code = match appended {
@@ -73,7 +90,21 @@ pub(super) async fn handle(
     for (marker, code) in written.iter().zip(codes) {
         note(&mut results, marker.producer_id, &marker.topic, marker.partition, code);
     }
+    for (producer_id, partition, ended) in of_groups {
+        note(&mut results, producer_id, OFFSETS_TOPIC, partition, of_coordinator(ended.await));
+    }
     response(results)
+}
+
+/// The coordinator of a transaction knows no errors of coordinators: here they mean that another broker leads, or that
+/// this one is not ready.
+fn of_coordinator(code: ErrorCode) -> ErrorCode {
+    match code {
+        ErrorCode::COORDINATOR_NOT_AVAILABLE
+        | ErrorCode::COORDINATOR_LOAD_IN_PROGRESS
+        | ErrorCode::NOT_COORDINATOR => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+        code => code,
+    }
 }
 
 fn note(results: &mut Results, producer_id: i64, topic: &str, partition: i32, code: ErrorCode) {
@@ -114,14 +145,12 @@ async fn append(
     }
     let version = i16::from(marker.transaction_version);
     let appended = partition.append_marker(&mut batch, version, now, appending).await;
-    let appended = appended.map_err(|failure| match failure {
-        AppendFailure::NotLeader { .. } => ErrorCode::NOT_LEADER_OR_FOLLOWER,
-        AppendFailure::TimedOut => ErrorCode::REQUEST_TIMED_OUT,
-        AppendFailure::Log(error) => {
+    let appended = appended.map_err(|failure| {
+        if let AppendFailure::Log(error) = &failure {
             tracing::info!(topic = %partition.topic, partition = partition.index,
                 producer_id = marker.producer_id, %error, "a transaction marker was refused");
-            error.code()
         }
+        failure.code()
     })?;
     context.broker.metrics.transaction_markers.add(1);
     Ok((!partition.is_alone()).then(|| Uncommitted {

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use thalweg_coordinator::Account;
+use thalweg_coordinator::{Account, TransactionEnd};
 use thalweg_groups::{
-    ConnectionId, GroupConfig, GroupCounters, GroupCounts, GroupEvent, GroupResponse, GroupShard,
-    RebalanceObserver, Submission, partition_for,
+    ConnectionId, GroupConfig, GroupCounters, GroupCounts, GroupEvent, GroupRequest, GroupResponse,
+    GroupShard, RebalanceObserver, RequestContext, Submission, partition_for,
 };
+use thalweg_log::TransactionCheck;
 use thalweg_metadata::image::{Changes, MetadataImage};
 use thalweg_wire::ErrorCode;
 
@@ -100,12 +101,55 @@ impl Groups {
         partition: Option<i32>,
         submission: Submission,
     ) -> Submitted<GroupResponse> {
+        self.submit_with(partition, submission, None)
+    }
+
+    /// The same for a request of a producer's transaction, with what the log of the partition is shown of it.
+    pub(crate) fn submit_transactional(
+        &self,
+        partition: Option<i32>,
+        submission: Submission,
+        check: TransactionCheck,
+    ) -> Submitted<GroupResponse> {
+        self.submit_with(partition, submission, Some(check))
+    }
+
+    fn submit_with(
+        &self,
+        partition: Option<i32>,
+        submission: Submission,
+        check: Option<TransactionCheck>,
+    ) -> Submitted<GroupResponse> {
         if let Some(refused) = submission.precheck(&self.current.config.load()) {
             return Submitted::Now(refused);
         }
         match partition {
-            Some(partition) => self.coordinator.submit(partition, submission),
+            Some(partition) => self.coordinator.submit_verified(partition, submission, check),
             None => Submitted::Now(submission.refused(ErrorCode::NOT_COORDINATOR)),
+        }
+    }
+
+    /// A partition of the topic that this broker coordinates the groups of.
+    pub(crate) fn partition(&self, index: i32) -> Option<Arc<Partition>> {
+        self.coordinator.partition(index)
+    }
+
+    /// Ends a producer's transaction in a partition of the topic: writes the marker, and has what the transaction
+    /// committed count, or forgets it. What the transaction's coordinator is told comes when the marker is committed;
+    /// it is the log's error or the runner's own, and NOT_COORDINATOR where no shard is.
+    pub(crate) fn complete_transaction(
+        &self,
+        partition: i32,
+        end: TransactionEnd,
+    ) -> impl Future<Output = ErrorCode> + Send + use<> {
+        let request = GroupRequest::CompleteTransaction(end);
+        let submission = Submission { context: RequestContext::default(), request };
+        let submitted = self.coordinator.submit(partition, submission);
+        async {
+            match submitted.wait().await {
+                Some(GroupResponse::CompleteTransaction(code)) => code,
+                _ => ErrorCode::NOT_COORDINATOR,
+            }
         }
     }
 
@@ -186,3 +230,6 @@ impl Groups {
         (counts, counters)
     }
 }
+
+#[cfg(test)]
+mod tests;

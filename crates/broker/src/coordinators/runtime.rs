@@ -21,15 +21,15 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
-use thalweg_coordinator::{Job, Now, Runner, RunnerConfig, RunnerState, Shard, Token};
-use thalweg_log::{AppendError, AppendInfo, AppendWaiter};
+use thalweg_coordinator::{AppendKind, Job, Now, RunnerConfig, RunnerState, Shard, Token};
+use thalweg_log::{AppendError, AppendInfo, AppendWaiter, TransactionCheck};
 use thalweg_records::codec::CompressionSpec;
 use thalweg_wire::ErrorCode;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 
 use crate::clock::Clock;
-use crate::partition::{AppendFailure, HighWatermarkListener, Partition, SubmittedOwn};
+use crate::partition::{AppendFailure, HighWatermarkListener, OwnAppend, Partition, SubmittedOwn};
 use crate::pool::Pool;
 
 pub(crate) use batches::compressed_len;
@@ -38,6 +38,9 @@ pub(crate) use batches::compressed_len;
 const FULL_BACKOFF: Duration = Duration::from_millis(10);
 /// How long a partition whose coordinator panicked waits before it is loaded again.
 const RELOAD_BACKOFF: Duration = Duration::from_millis(if cfg!(test) { 10 } else { 1000 });
+
+/// A runner whose transactional appends come with what the log has to be shown.
+type Runner<S> = thalweg_coordinator::Runner<S, TransactionCheck>;
 
 /// What a shard that becomes active is told first: everything that is so.
 type Initial<E> = Arc<dyn Fn() -> Vec<E> + Send + Sync>;
@@ -109,6 +112,8 @@ struct Writing {
     left: VecDeque<(Vec<u8>, usize)>,
     /// Bytes and records of the batch that the log has.
     current: (usize, usize),
+    /// What the log is told of it.
+    own: OwnAppend,
     /// Whether the log has a batch and will say what became of it.
     with_log: bool,
     /// First offset and number of the records that are written.
@@ -219,7 +224,7 @@ where
             leader_epoch: AtomicI32::new(leader_epoch),
             state: Mutex::new(State {
                 // Refuses requests until the load is done.
-                runner: Runner::new((self.shard)(), self.config.runner),
+                runner: Runner::with_proofs((self.shard)(), self.config.runner),
                 waiting: HashMap::new(),
                 writing: None,
                 failed: false,
@@ -244,7 +249,7 @@ where
         let listener: Weak<dyn HighWatermarkListener> = led.me.clone();
         led.partition.set_listener(listener);
         let loading = Arc::clone(&led);
-        let runner = Runner::new((self.shard)(), self.config.runner);
+        let runner = Runner::with_proofs((self.shard)(), self.config.runner);
         // An empty partition, which is the usual case for most of fifty, loads here and now.
         if led.partition.log.log_end_offset() == led.partition.log.log_start_offset() {
             load::load(&loading, runner);
@@ -334,10 +339,25 @@ where
 
     /// Handles a request on the partition's shard.
     pub(crate) fn submit(&self, index: i32, request: S::Request) -> Submitted<S::Response> {
+        self.submit_verified(index, request, None)
+    }
+
+    /// The same, for a request of a producer's transaction, with what the log is shown of that.
+    pub(crate) fn submit_verified(
+        &self,
+        index: i32,
+        request: S::Request,
+        check: Option<TransactionCheck>,
+    ) -> Submitted<S::Response> {
         let Some(led) = self.led.read().get(&index).cloned() else {
             return Submitted::Now(S::refuse(&request, ErrorCode::NOT_COORDINATOR));
         };
-        led.submit(request)
+        led.submit(request, check)
+    }
+
+    /// A partition that this broker coordinates.
+    pub(crate) fn partition(&self, index: i32) -> Option<Arc<Partition>> {
+        self.led.read().get(&index).map(|led| Arc::clone(&led.partition))
     }
 
     /// Tells the shard of every partition led here of something outside its log. One that is loading is
@@ -441,16 +461,24 @@ where
         });
     }
 
-    fn submit(self: &Arc<Self>, request: S::Request) -> Submitted<S::Response> {
+    fn submit(
+        self: &Arc<Self>,
+        request: S::Request,
+        check: Option<TransactionCheck>,
+    ) -> Submitted<S::Response> {
         let mut submitted = None;
-        self.guarded(|| submitted = Some(self.handle(request)));
+        self.guarded(|| submitted = Some(self.handle(request, check)));
         // After a panic: the answer of a coordinator that went away.
         submitted.unwrap_or_else(|| Submitted::Later(oneshot::channel().1))
     }
 
-    fn handle(self: &Arc<Self>, request: S::Request) -> Submitted<S::Response> {
+    fn handle(
+        self: &Arc<Self>,
+        request: S::Request,
+        check: Option<TransactionCheck>,
+    ) -> Submitted<S::Response> {
         let mut state = self.state.lock();
-        let token = state.runner.submit(request, self.clock.now());
+        let token = state.runner.submit_with_proof(request, check, self.clock.now());
         if let Some(response) = state.answer(Some(token)) {
             self.drive(state);
             return Submitted::Now(response);
@@ -581,13 +609,13 @@ where
             };
             writing.current = (batch.len(), records);
             writing.with_log = true;
-            let id = writing.id;
+            let (id, own) = (writing.id, writing.own);
             drop(state);
             let waiter: Arc<dyn AppendWaiter> = self.clone();
             let epoch = self.leader_epoch.load(Ordering::Acquire);
             let now_ms = self.clock.wall_ms();
             let submitted = catch_unwind(AssertUnwindSafe(|| {
-                self.partition.submit_own(&mut batch, epoch, now_ms, &waiter, id)
+                self.partition.submit_own(&mut batch, own, epoch, now_ms, &waiter, id)
             }));
             match submitted {
                 Err(panic) => {
@@ -623,11 +651,19 @@ where
             match batches::build(&append, self.config, self.partition.max_message_bytes()) {
                 Ok(batches) => {
                     let left = batches.into();
-                    let id = append.id;
+                    let own = match append.kind {
+                        AppendKind::Own { .. } => OwnAppend::Records,
+                        // Where nothing is shown, nothing was verified.
+                        AppendKind::Transactional(_) => OwnAppend::Transactional(
+                            append.proof.unwrap_or(TransactionCheck::Guarded(None)),
+                        ),
+                        AppendKind::Marker(end) => OwnAppend::Marker(end.transaction_version),
+                    };
                     return Some(Writing {
-                        id,
+                        id: append.id,
                         left,
                         current: (0, 0),
+                        own,
                         with_log: false,
                         written: None,
                     });
@@ -660,16 +696,18 @@ where
                 runner.appended(writing.id, *first)
             }
             Err(failure) => {
-                let code = match failure {
-                    AppendFailure::NotLeader { .. } => ErrorCode::NOT_LEADER_OR_FOLLOWER,
-                    AppendFailure::TimedOut => ErrorCode::REQUEST_TIMED_OUT,
-                    AppendFailure::Log(error) => {
-                        tracing::warn!(topic = %self.partition.topic,
-                            partition = self.partition.index, %error,
+                if let AppendFailure::Log(error) = &failure {
+                    let (topic, partition) = (&self.partition.topic, self.partition.index);
+                    if matches!(writing.own, OwnAppend::Records) {
+                        tracing::warn!(%topic, partition, %error,
                             "a coordinator's records were not written");
-                        error.code()
+                    } else {
+                        // A zombie may try this as often as it likes.
+                        tracing::debug!(%topic, partition, %error,
+                            "what belongs to a transaction was not written");
                     }
-                };
+                }
+                let code = failure.code();
                 match writing.written {
                     None => {
                         runner.append_failed(writing.id, code, now);

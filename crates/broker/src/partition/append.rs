@@ -8,6 +8,7 @@ use thalweg_log::{
     AppendContext, AppendError, AppendInfo, AppendWaiter, Submitted, TransactionCheck,
 };
 use thalweg_records::validate::Validated;
+use thalweg_wire::ErrorCode;
 use tokio::sync::Notify;
 
 use super::Partition;
@@ -27,6 +28,17 @@ pub(crate) enum AppendFailure {
     Log(AppendError),
     /// The log directory takes nothing for now, and the request's time is over.
     TimedOut,
+}
+
+impl AppendFailure {
+    /// What it is to those who ask for the append.
+    pub(crate) fn code(&self) -> ErrorCode {
+        match self {
+            AppendFailure::NotLeader { .. } => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+            AppendFailure::TimedOut => ErrorCode::REQUEST_TIMED_OUT,
+            AppendFailure::Log(error) => error.code(),
+        }
+    }
 }
 
 /// What an append that cannot be done at once goes by.
@@ -53,6 +65,17 @@ pub(crate) enum AppendNow {
 pub(crate) struct AppendLater {
     submitted: Submitted,
     context: AppendContext,
+}
+
+/// A batch that a coordinator of this broker writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OwnAppend {
+    /// Its own records.
+    Records,
+    /// Records of a producer's transaction, with what is shown of it.
+    Transactional(TransactionCheck),
+    /// A marker, of a sender with this `transaction.version`.
+    Marker(i16),
 }
 
 /// What became of a batch of this broker's own.
@@ -330,6 +353,7 @@ impl Partition {
     pub(crate) fn submit_own(
         &self,
         batch: &mut [u8],
+        own: OwnAppend,
         leader_epoch: i32,
         now_ms: i64,
         waiter: &Arc<dyn AppendWaiter>,
@@ -346,7 +370,12 @@ impl Partition {
         if let Some(failure) = not_led {
             return SubmittedOwn::Done(Err(failure));
         }
-        let context = AppendContext::coordinator(leader_epoch, now_ms);
+        let mut context = AppendContext::coordinator(leader_epoch, now_ms);
+        match own {
+            OwnAppend::Records => {}
+            OwnAppend::Transactional(check) => context.transaction = check,
+            OwnAppend::Marker(version) => context.transaction_version = version,
+        }
         match self.log.submit(batch, &context, waiter, token) {
             Submitted::Done(result) => SubmittedOwn::Done(self.own_appended(result, batch.len())),
             Submitted::Queued => SubmittedOwn::Queued,

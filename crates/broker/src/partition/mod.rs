@@ -27,7 +27,8 @@ use thalweg_wire::ErrorCode;
 use tokio::sync::Notify;
 
 pub(crate) use append::{
-    AppendFailure, AppendLater, AppendNow, AppendResults, Appended, Appending, SubmittedOwn, Wakes,
+    AppendFailure, AppendLater, AppendNow, AppendResults, Appended, Appending, OwnAppend,
+    SubmittedOwn, Wakes,
 };
 pub(crate) use delayed_produce::{DelayedProduce, Uncommitted};
 pub(crate) use piece::Piece;
@@ -642,7 +643,7 @@ mod tests {
     fn append(partition: &Partition, epoch: i32) {
         let waiter: Arc<dyn AppendWaiter> = Arc::<AppendResults>::default();
         let mut batch = BatchSpec::new(0, 1).build();
-        let appended = partition.submit_own(&mut batch, epoch, 0, &waiter, 0);
+        let appended = partition.submit_own(&mut batch, OwnAppend::Records, epoch, 0, &waiter, 0);
         assert!(matches!(appended, SubmittedOwn::Done(Ok(_))), "{appended:?}");
     }
 

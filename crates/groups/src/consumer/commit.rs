@@ -80,6 +80,44 @@ impl ConsumerGroup {
         if !member.is_classic() && api_version < FIRST_VERSION_WITH_MEMBER_EPOCH {
             return Err(ErrorCode::UNSUPPORTED_VERSION);
         }
+        self.check_epoch(member, epoch, hosted)
+    }
+
+    /// The same of a producer that commits on a member's behalf, in whichever version.
+    pub(crate) fn check_transactional_commit(
+        &self,
+        member_id: &str,
+        epoch: i32,
+        hosted: bool,
+    ) -> Result<CommitCheck<'_>, ErrorCode> {
+        if epoch < 0 && self.members().is_empty() {
+            return Ok(CommitCheck::Any);
+        }
+        let member = self.member(member_id).ok_or(ErrorCode::UNKNOWN_MEMBER_ID)?;
+        self.check_epoch(member, epoch, hosted)
+    }
+
+    /// Refuses a static member of before, which must not take its place back, as one that is unknown would: in a group
+    /// that is `hosted`. Kafka does not look at instance ids in groups of this type.
+    pub(crate) fn check_instance(
+        &self,
+        instance_id: Option<&str>,
+        member_id: &str,
+        hosted: bool,
+    ) -> Result<(), ErrorCode> {
+        let of_instance = instance_id.filter(|_| hosted).and_then(|id| self.static_member(id));
+        match of_instance {
+            Some(member) if *member.id != *member_id => Err(ErrorCode::FENCED_INSTANCE_ID),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_epoch<'a>(
+        &'a self,
+        member: &'a ConsumerMember,
+        epoch: i32,
+        hosted: bool,
+    ) -> Result<CommitCheck<'a>, ErrorCode> {
         if epoch == member.epoch {
             Ok(if hosted { CommitCheck::Owned(self, member) } else { CommitCheck::Any })
         } else if epoch > member.epoch {

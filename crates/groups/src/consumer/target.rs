@@ -385,6 +385,6 @@ impl Step<'_, '_> {
         self.live().written_by_job = Some(done.epoch);
         // Written in parts if it is too large for one batch. The epoch comes last: until it is written,
         // the group counts as assigning, and an assignment is computed again if it never is.
-        self.cx.out.atomic = false;
+        self.cx.out.split();
     }
 }

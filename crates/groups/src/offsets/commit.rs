@@ -42,14 +42,8 @@ fn admit<'a>(
         CommitGroup::Classic(group) => group.accept_commit(request, env).map(|()| CommitCheck::Any),
         CommitGroup::Consumer(group) => {
             let is_hosted = is_hosted(group, env.config, &request.group_id);
-            // A static member of before must not take its place back, as one that is unknown would.
             let instance_id = request.group_instance_id.as_deref();
-            if is_hosted
-                && let Some(member) = instance_id.and_then(|id| group.static_member(id))
-                && *member.id != *request.member_id
-            {
-                return Err(ErrorCode::FENCED_INSTANCE_ID);
-            }
+            group.check_instance(instance_id, &request.member_id, is_hosted)?;
             group.check_commit(&request.member_id, epoch, api_version, is_hosted)
         }
         // Nobody manages this group: its offsets are somebody's own business.
@@ -75,7 +69,7 @@ pub(crate) fn commit_offsets(
     };
     for topic in &request.topics {
         for partition in &topic.partitions {
-            if !metadata_is_too_large(partition, env.config)
+            if !metadata_is_too_large(partition.committed_metadata.as_deref(), env.config)
                 && let Err(error) = check.partition(topic.topic_id, partition.partition_index)
             {
                 return offset_commit_error(request, error);
@@ -92,11 +86,12 @@ pub(crate) fn commit_offsets(
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         for partition in &topic.partitions {
             let owned = check.owned(&topic.name, topic.topic_id, partition.partition_index);
-            let refused = if metadata_is_too_large(partition, env.config) {
-                ErrorCode::OFFSET_METADATA_TOO_LARGE
-            } else {
-                owned.err().unwrap_or_default()
-            };
+            let refused =
+                if metadata_is_too_large(partition.committed_metadata.as_deref(), env.config) {
+                    ErrorCode::OFFSET_METADATA_TOO_LARGE
+                } else {
+                    owned.err().unwrap_or_default()
+                };
             if refused.is_ok() {
                 let value = value_of(topic, partition, now_ms, expire_timestamp);
                 env.out.record(GroupRecord::offset_commit(
@@ -122,13 +117,10 @@ pub(crate) fn commit_offsets(
     response
 }
 
-fn metadata_is_too_large(partition: &OffsetCommitRequestPartition, config: &GroupConfig) -> bool {
+pub(super) fn metadata_is_too_large(text: Option<&str>, config: &GroupConfig) -> bool {
     // In UTF-16 code units, of which there are never more than bytes.
     let limit = config.offset_metadata_max_bytes;
-    partition
-        .committed_metadata
-        .as_deref()
-        .is_some_and(|text| text.len() > limit && text.encode_utf16().count() > limit)
+    text.is_some_and(|text| text.len() > limit && text.encode_utf16().count() > limit)
 }
 
 fn value_of(

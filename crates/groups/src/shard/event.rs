@@ -146,14 +146,14 @@ impl GroupShard {
                     step.hosted_refresh();
                     Ok(((), None))
                 });
-                out.atomic = false;
+                out.split();
             }
         }
         let deleted: Vec<(Uuid, Arc<str>)> =
             changes.deleted_topics.values().map(|topic| (topic.id, topic.name.clone())).collect();
         if !deleted.is_empty() {
             delete_topics(&self.logged, &deleted, &mut out.records);
-            out.atomic = false;
+            out.split();
         }
     }
 

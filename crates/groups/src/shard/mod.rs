@@ -9,6 +9,7 @@ mod consumer;
 mod event;
 mod held;
 mod hosted;
+mod offsets;
 mod rebalances;
 mod reserved;
 
@@ -17,14 +18,13 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use thalweg_coordinator::{
-    Account, Now, Outcome, Position, Reply, Shard, Token, UndoLog, append_error,
+    Account, AppendKind, Now, Outcome, Position, Reply, Shard, Token, UndoLog, append_error,
 };
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::describe_groups_response::DescribedGroup;
 use thalweg_wire::messages::{
     HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest,
-    ListGroupsResponse, OffsetCommitRequest, OffsetDeleteRequest, OffsetDeleteResponse,
-    SyncGroupRequest,
+    ListGroupsResponse, SyncGroupRequest,
 };
 
 use crate::classic::{
@@ -38,10 +38,7 @@ use crate::consumer::{
 use crate::hosted::{is_hosted, list as list_hosted};
 use crate::logged::{Existence, GroupEntry, Logged};
 use crate::metrics::{GroupCounters, GroupCounts};
-use crate::offsets::{
-    CommitGroup, Expiry, commit_offsets, delete_all_offsets, delete_offsets, expire_offsets,
-    fetch_committed, fetch_stable, refuse_delete,
-};
+use crate::offsets::{delete_all_offsets, fetch_committed, fetch_stable};
 use crate::push::HeldHeartbeats;
 use crate::rebalances::{RebalanceObserver, Rebalances};
 use crate::request::{deleted_group, join_error, sync_error};
@@ -405,88 +402,6 @@ impl GroupShard {
         GroupResponse::DeleteGroups(results)
     }
 
-    fn commit_offsets(
-        &mut self,
-        context: &RequestContext,
-        request: &OffsetCommitRequest,
-        now: Now,
-        out: &mut Out,
-    ) -> GroupResponse {
-        let mut env = Env {
-            config: &self.config,
-            account: &self.account,
-            now,
-            out,
-            completed_rebalances: &mut self.counters.completed_rebalances,
-            rebalances: &mut self.rebalances,
-        };
-        let id = request.group_id.as_str();
-        let group = match (self.live.get_mut(id), self.logged.consumer_group(id)) {
-            (Some(group), _) => CommitGroup::Classic(group),
-            (None, Some(group)) => CommitGroup::Consumer(group),
-            (None, None) => CommitGroup::None,
-        };
-        let response = commit_offsets(group, request, context.api_version, &mut env);
-        self.counters.offset_commits += out.records.len() as u64;
-        GroupResponse::OffsetCommit(response)
-    }
-
-    fn delete_offsets(&mut self, request: &OffsetDeleteRequest, out: &mut Out) -> GroupResponse {
-        let id = request.group_id.as_str();
-        let response = match (self.live.get(id), self.logged.consumer_group(id)) {
-            (Some(group), _) => refuse_delete(group).unwrap_or_else(|| {
-                let is_subscribed = |topic: &str| group.is_subscribed_to(topic);
-                delete_offsets(&self.logged, is_subscribed, request, &mut out.records)
-            }),
-            (None, Some(group)) => {
-                let is_subscribed = |topic: &str| group.topics().contains_key(topic);
-                delete_offsets(&self.logged, is_subscribed, request, &mut out.records)
-            }
-            (None, None) => OffsetDeleteResponse {
-                error_code: ErrorCode::GROUP_ID_NOT_FOUND,
-                ..Default::default()
-            },
-        };
-        self.counters.offset_deletions += out.records.len() as u64;
-        GroupResponse::OffsetDelete(response)
-    }
-
-    /// Removes expired offsets, and groups that hold nothing any more.
-    fn expire(&mut self, now: Now, out: &mut Out) {
-        let mut expired = 0;
-        let mut expire = |expiry: &Expiry<'_>, records: &mut Vec<GroupRecord>| {
-            let before = records.len();
-            let retention_ms = self.config.offsets_retention_ms;
-            let nothing_left =
-                expire_offsets(&self.logged, expiry, now.wall_ms, retention_ms, records);
-            expired += records.len() - before;
-            nothing_left
-        };
-        for group in self.live.values() {
-            if expire(&Expiry::of_classic(group), &mut out.records)
-                && group.is(ClassicGroupState::Empty)
-            {
-                out.record(GroupRecord::group_metadata(group.id(), None));
-                self.rebalances.forget(group.id());
-            }
-        }
-        let mut ended: Vec<Arc<str>> = Vec::new();
-        for (id, group) in self.logged.consumer_groups() {
-            if expire(&Expiry::of_consumer(id, group), &mut out.records)
-                && group.members().is_empty()
-            {
-                ended.push(id.clone());
-            }
-        }
-        self.counters.offset_expirations += expired as u64;
-        for id in ended {
-            self.rebalances.forget(&id);
-            self.end_consumer_group(&id, now, out);
-        }
-        out.atomic = false;
-        out.schedule(GroupTimer::Expiration, self.config.offsets_retention_check_interval_ms);
-    }
-
     /// A live group for one that the log brought into being.
     fn appear(&mut self, id: Arc<str>, now: Now) {
         let Some(entry) = self.logged.group(&id) else { return };
@@ -576,6 +491,13 @@ impl Shard for GroupShard {
             }
             GroupRequest::OffsetCommit(request) => {
                 Reply::AfterCommit(self.commit_offsets(context, request, now, out))
+            }
+            GroupRequest::TxnOffsetCommit(request) => {
+                Reply::AfterCommit(self.commit_transactional_offsets(request, now, out))
+            }
+            GroupRequest::CompleteTransaction(end) => {
+                out.kind = AppendKind::Marker(*end);
+                Reply::AfterCommit(GroupResponse::CompleteTransaction(ErrorCode::NONE))
             }
             GroupRequest::OffsetFetch { group, require_stable: false } => {
                 Reply::Now(GroupResponse::OffsetFetch(fetch_committed(

@@ -29,12 +29,14 @@ impl GroupShard {
             GroupRequest::Heartbeat(r) => (&r.group_id, ErrorCode::UNKNOWN_MEMBER_ID),
             GroupRequest::LeaveGroup(r) => (&r.group_id, ErrorCode::UNKNOWN_MEMBER_ID),
             GroupRequest::OffsetCommit(r) => (&r.group_id, ErrorCode::GROUP_ID_NOT_FOUND),
+            GroupRequest::TxnOffsetCommit(r) => (&r.group_id, ErrorCode::GROUP_ID_NOT_FOUND),
             GroupRequest::OffsetDelete(r) => (&r.group_id, ErrorCode::GROUP_ID_NOT_FOUND),
             GroupRequest::ConsumerGroupHeartbeat(r) => (&r.group_id, ErrorCode::GROUP_ID_NOT_FOUND),
             GroupRequest::DescribeGroups { .. }
             | GroupRequest::ListGroups(_)
             | GroupRequest::DeleteGroups(_)
             | GroupRequest::OffsetFetch { .. }
+            | GroupRequest::CompleteTransaction(_)
             | GroupRequest::ConsumerGroupDescribe(_) => return None,
         };
         if !self.is_reserved(group) {

@@ -16,9 +16,13 @@ use thalweg_wire::messages::offset_commit_request::{
     OffsetCommitRequestPartition, OffsetCommitRequestTopic,
 };
 use thalweg_wire::messages::sync_group_request::SyncGroupRequestAssignment;
+use thalweg_wire::messages::txn_offset_commit_request::{
+    TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic,
+};
 use thalweg_wire::messages::{
     ConsumerProtocolAssignment, ConsumerProtocolSubscription, HeartbeatRequest, JoinGroupRequest,
     JoinGroupResponse, LeaveGroupRequest, OffsetCommitRequest, SyncGroupRequest, SyncGroupResponse,
+    TxnOffsetCommitRequest,
 };
 use thalweg_wire::{ErrorCode, Message as _, Reader, Writer};
 
@@ -395,6 +399,40 @@ impl Client {
         let token = world.memory.submit(Submission { context, request });
         world.memory.settle();
         let Some(GroupResponse::OffsetCommit(response)) = world.memory.take_answer(token) else {
+            panic!("commits are answered when they are written");
+        };
+        response.topics[0].partitions[0].error_code
+    }
+
+    /// The same in a transaction of a producer that this member reads for.
+    pub fn commit_in_transaction(
+        &self,
+        world: &mut World,
+        generation: i32,
+        partition: &Partition,
+    ) -> ErrorCode {
+        let request = TxnOffsetCommitRequest {
+            group_id: GROUP.to_owned(),
+            producer_id: 7,
+            generation_id: generation,
+            member_id: self.member_id.clone(),
+            group_instance_id: self.instance_id.clone(),
+            topics: vec![TxnOffsetCommitRequestTopic {
+                name: partition.0.clone(),
+                partitions: vec![TxnOffsetCommitRequestPartition {
+                    partition_index: partition.1,
+                    committed_offset: 1,
+                    ..Default::default()
+                }],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let context = self.context(5);
+        let request = GroupRequest::TxnOffsetCommit(request);
+        let token = world.memory.submit(Submission { context, request });
+        world.memory.settle();
+        let Some(GroupResponse::TxnOffsetCommit(response)) = world.memory.take_answer(token) else {
             panic!("commits are answered when they are written");
         };
         response.topics[0].partitions[0].error_code

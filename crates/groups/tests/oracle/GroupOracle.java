@@ -55,6 +55,7 @@ import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.Record;
+import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.common.requests.JoinGroupRequest;
 import org.apache.kafka.common.requests.SyncGroupRequest;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
@@ -208,11 +209,9 @@ public class GroupOracle {
         public void close() { }
     }
 
-    record Entry(long offset, CoordinatorRecord record) { }
-
     /** The log: appends are committed at once, or fail with what was asked for. */
     class Log implements PartitionWriter, CoordinatorLoader<CoordinatorRecord> {
-        final List<Entry> entries = new ArrayList<>();
+        final List<TxnOracle.Entry> entries = new ArrayList<>();
         final ArrayDeque<Errors> failures = new ArrayDeque<>();
         final GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
         Listener listener;
@@ -232,15 +231,24 @@ public class GroupOracle {
         public long append(TopicPartition tp, VerificationGuard guard, MemoryRecords records, short version) {
             Errors failure = failures.poll();
             if (failure != null) throw failure.exception();
-            for (Record record : records.records()) {
-                CoordinatorRecord decoded = serde.deserialize(record.key(), record.value());
-                entries.add(new Entry(entries.size(), decoded));
-                short valueVersion = record.hasValue() ? record.value().getShort(0) : -1;
-                lines.add(show(decoded, valueVersion));
+            for (RecordBatch batch : records.batches()) {
+                for (Record record : batch) add(batch, record);
             }
             long end = entries.size();
             if (listener != null) listener.onHighWatermarkUpdated(TP, end);
             return end;
+        }
+
+        void add(RecordBatch batch, Record record) {
+            if (batch.isControlBatch()) {
+                entries.add(TxnOracle.marker(entries.size(), batch, record));
+                lines.add(TxnOracle.show(entries.get(entries.size() - 1)));
+                return;
+            }
+            CoordinatorRecord decoded = serde.deserialize(record.key(), record.value());
+            entries.add(TxnOracle.record(entries.size(), batch, decoded));
+            short valueVersion = record.hasValue() ? record.value().getShort(0) : -1;
+            lines.add(show(decoded, valueVersion) + TxnOracle.producer(batch));
         }
 
         public CompletableFuture<VerificationGuard> maybeStartTransactionVerification(
@@ -254,9 +262,7 @@ public class GroupOracle {
         }
 
         public CompletableFuture<LoadSummary> load(TopicPartition tp, CoordinatorPlayback<CoordinatorRecord> playback) {
-            for (Entry entry : entries) {
-                playback.replay(entry.offset, -1L, (short) -1, entry.record);
-            }
+            for (TxnOracle.Entry entry : entries) entry.replay(playback);
             if (!entries.isEmpty()) {
                 playback.updateLastWrittenOffset(entries.size());
                 playback.updateLastCommittedOffset(entries.size());
@@ -533,6 +539,9 @@ public class GroupOracle {
             case "commit" -> answer(service.commitOffsets(context, commit(op), BufferSupplier.NO_CACHING), r -> List.of(
                 "commit topics=" + set(r.topics().stream().flatMap(t -> t.partitions().stream().map(p ->
                     t.name() + "/" + p.partitionIndex() + "/" + p.errorCode())).toList())));
+            case "tcommit" -> answer(
+                service.commitTransactionalOffsets(context, TxnOracle.commit(op), BufferSupplier.NO_CACHING), TxnOracle::committed);
+            case "txnend" -> answer(TxnOracle.end(service, TP, op), error -> List.of("txnend err=" + error));
             // What the broker makes of an error is the group's error.
             case "fetch" -> answer(service.fetchOffsets(context, fetch(op), "1".equals(op.get("stable"))).exceptionally(e ->
                 new OffsetFetchResponseData.OffsetFetchResponseGroup().setGroupId(op.get("g"))

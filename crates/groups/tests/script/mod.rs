@@ -9,13 +9,16 @@
 pub mod consumer;
 pub mod random;
 pub mod random_consumer;
+pub mod transactions;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use thalweg_coordinator::{CoordinatorRecord, KeyValue, MemoryRunner, Now, Position, Shard, Token};
+use thalweg_coordinator::{
+    CoordinatorRecord, KeyValue, LogEntry, MemoryRunner, Now, Position, Shard, Token,
+};
 use thalweg_groups::{
     ClassicGroup, ConnectionId, GroupConfig, GroupEvent, GroupRecord, GroupRequest, GroupResponse,
     GroupShard, RequestContext, Submission, java_string_hash,
@@ -284,7 +287,7 @@ impl World {
                 self.next_request += 1;
             }
         }
-        let mut lines: Vec<String> = self.memory.log[logged..].iter().map(show_record).collect();
+        let mut lines: Vec<String> = self.memory.log[logged..].iter().map(show_entry).collect();
         for (token, response) in self.memory.take_answers() {
             let number = self.requests.remove(&token).unwrap_or_else(|| {
                 panic!("{token:?} is answered twice");
@@ -328,12 +331,18 @@ impl World {
 }
 
 /// A shard as the log alone makes it.
-pub fn replay(log: &[KeyValue]) -> GroupShard {
+pub fn replay(log: &[LogEntry]) -> GroupShard {
     let mut shard = GroupShard::new(Arc::new(GroupConfig::default()));
-    for (offset, record) in (0i64..).zip(log) {
-        let record = GroupRecord::decode(&record.key, record.value.as_deref());
-        if let Some(record) = record.expect("a record that was written") {
-            shard.replay(Position { offset, producer_id: None }, Now::default(), &record);
+    for (offset, entry) in (0i64..).zip(log) {
+        match entry {
+            LogEntry::Marker(end) => shard.replay_marker(offset, end.producer.id, end.commit),
+            LogEntry::Record(producer, record) => {
+                let producer_id = producer.map(|producer| producer.id);
+                let record = GroupRecord::decode(&record.key, record.value.as_deref());
+                if let Some(record) = record.expect("a record that was written") {
+                    shard.replay(Position { offset, producer_id }, Now::default(), &record);
+                }
+            }
         }
     }
     shard
@@ -473,6 +482,8 @@ fn request_of(op: &Op<'_>, line: &str, metadata_now: &consumer::Metadata) -> Gro
                 .collect(),
             ..Default::default()
         }),
+        "tcommit" => transactions::commit(op),
+        "txnend" => transactions::end(op),
         "fetch" => GroupRequest::OffsetFetch {
             group: OffsetFetchRequestGroup {
                 group_id,
@@ -582,6 +593,15 @@ fn null(text: Option<&str>) -> &str {
 
 fn set(items: impl IntoIterator<Item = String>) -> String {
     format!("{{{}}}", items.into_iter().collect::<Vec<_>>().join("|"))
+}
+
+fn show_entry(entry: &LogEntry) -> String {
+    match entry {
+        LogEntry::Marker(end) => transactions::show_marker(end),
+        LogEntry::Record(producer, record) => {
+            show_record(record) + &transactions::show_producer(*producer)
+        }
+    }
 }
 
 fn show_record(record: &KeyValue) -> String {
@@ -715,6 +735,8 @@ fn show_response(response: &GroupResponse) -> Vec<String> {
             });
             format!("commit topics={}", set(partitions))
         }
+        GroupResponse::TxnOffsetCommit(r) => transactions::show_response(r),
+        GroupResponse::CompleteTransaction(error) => format!("txnend err={}", error.0),
         GroupResponse::OffsetFetch(r) => {
             let partitions = r.topics.iter().flat_map(|t| {
                 t.partitions.iter().map(|p| {

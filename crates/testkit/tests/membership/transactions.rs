@@ -1,5 +1,7 @@
 //! Transactions whose coordinator is a Java broker, over partitions that are led here.
 
+mod offsets;
+
 use std::io::{BufRead, BufReader, Write};
 
 use thalweg::Connection;
@@ -10,10 +12,9 @@ use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduce
 use thalweg_wire::messages::{
     FindCoordinatorRequest, InitProducerIdRequest, ProduceRequest, ProduceResponse,
 };
-use thalweg_wire::{Message, Reader, Request, Writer};
 
 use super::*;
-use crate::support::metric;
+use crate::support::{metric, send};
 
 const JAVA: i32 = 1;
 /// Led here, and by Java.
@@ -91,6 +92,7 @@ impl World {
             .feature("transaction.version", transaction_version)
             .feature("share.version", 0)
             .feature("streams.version", 0)
+            .config("offsets.topic.num.partitions", 1)
             .start();
         let java = kafka.bootstrap(Kafka::INTERNAL);
         // Where this broker is not cordoned the coordinators' topic must not be placed here.
@@ -115,19 +117,23 @@ impl World {
 
     /// Has a partition led by another broker.
     async fn lead(&self, partition: i32, leader: i32) {
-        let moved = TopicPartition::new("t", partition);
+        self.lead_of("t", partition, leader).await;
+    }
+
+    async fn lead_of(&self, topic: &str, partition: i32, leader: i32) {
+        let moved = TopicPartition::new(topic, partition);
         let replicas = if leader == OWN { vec![OWN, JAVA] } else { vec![JAVA, OWN] };
         let reassigned =
             self.admin.alter_partition_reassignments([(moved.clone(), Some(replicas))]).await;
         assert!(reassigned.values().all(Result::is_ok), "{reassigned:?}");
-        self.in_sync().await;
+        eventually("all in sync", async || in_sync(&self.admin, topic, 2).await).await;
         let elected = self.admin.elect_leaders(Election::Preferred, Some(vec![moved])).await;
         assert!(elected.as_ref().unwrap().values().all(Result::is_ok), "{elected:?}");
         let leads = async || {
-            let described = self.admin.describe_topics([TopicRef::from("t")]).await;
-            let topic = described[&TopicRef::from("t")].as_ref().unwrap();
+            let described = self.admin.describe_topics([TopicRef::from(topic)]).await;
+            let found = described[&TopicRef::from(topic)].as_ref().unwrap();
             let at = usize::try_from(partition).unwrap();
-            topic.partitions[at].leader == Some(leader)
+            found.partitions[at].leader == Some(leader)
         };
         eventually("its leader", leads).await;
     }
@@ -311,14 +317,6 @@ fn batch(producer_id: i64, producer_epoch: i16, sequence: i32, transactional: bo
     let mut builder = BatchBuilder::new(options);
     builder.append(1_000, None, Some(b"x"), &[]);
     builder.finish(&mut Compressor::new()).unwrap()
-}
-
-/// Asks in a version of one's own choice.
-async fn send<R: Request>(connection: &Connection, request: &R, version: i16) -> R::Response {
-    let mut frame = Writer::new();
-    thalweg::raw::encode_request(&mut frame, request, version, "raw").unwrap();
-    let body = connection.send_frame(frame, R::API_KEY, version).await.unwrap();
-    R::Response::decode(&mut Reader::shared(&body), version).unwrap()
 }
 
 /// The error of each partition of an answer, in the order of the partitions.

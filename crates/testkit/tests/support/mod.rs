@@ -29,7 +29,7 @@ use thalweg_wire::messages::offset_commit_request::{
 };
 use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use thalweg_wire::messages::*;
-use thalweg_wire::{ErrorCode, Uuid};
+use thalweg_wire::{ErrorCode, Message as _, Reader, Request, Uuid, Writer};
 
 /// For how long something is waited for that must come.
 const WAIT: Duration = Duration::from_secs(60);
@@ -73,6 +73,14 @@ pub fn metric(broker: &TestBroker, name: &str) -> u64 {
     let page = broker.metrics_text();
     let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{name} in {page}"))
+}
+
+/// Asks in a version of one's own choice.
+pub async fn send<R: Request>(connection: &Connection, request: &R, version: i16) -> R::Response {
+    let mut frame = Writer::new();
+    thalweg::raw::encode_request(&mut frame, request, version, "raw").unwrap();
+    let body = connection.send_frame(frame, R::API_KEY, version).await.unwrap();
+    R::Response::decode(&mut Reader::shared(&body), version).unwrap()
 }
 
 /// Waits until something is so, for half a minute.

@@ -445,7 +445,7 @@ mod tests {
     use thalweg_records::codec::Compressor;
 
     use super::*;
-    use crate::partition::{AppendResults, Partition, ReadRequest, SubmittedOwn};
+    use crate::partition::{AppendResults, OwnAppend, Partition, ReadRequest, SubmittedOwn};
 
     /// A part of an answer that has a piece of a few bytes, and those bytes.
     fn part(dir: &TempDir) -> (Part, Vec<u8>) {
@@ -460,7 +460,7 @@ mod tests {
         builder.append(1, None, Some(b"value"), &[]);
         let mut batch = builder.finish(&mut Compressor::new()).unwrap();
         let waiter: Arc<dyn AppendWaiter> = Arc::<AppendResults>::default();
-        let appended = partition.submit_own(&mut batch, 0, 0, &waiter, 0);
+        let appended = partition.submit_own(&mut batch, OwnAppend::Records, 0, 0, &waiter, 0);
         assert!(matches!(appended, SubmittedOwn::Done(Ok(0))));
         let request = ReadRequest {
             offset: 0,

@@ -1,9 +1,10 @@
 //! A coordinator's records as batches for its log.
 
-use thalweg_coordinator::{Append, CoordinatorRecord};
+use thalweg_coordinator::{Append, AppendKind, CoordinatorRecord, TransactionEnd};
 use thalweg_records::batch::Compression;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::CompressionSpec;
+use thalweg_records::control::{EndTxnMarker, end_txn_marker};
 
 use super::RuntimeConfig;
 use crate::workspace;
@@ -24,14 +25,25 @@ pub(crate) fn compressed_len(bytes: &[u8]) -> usize {
 /// The batches of an append with how many records each holds: one, or as few as fit when the records
 /// stand for themselves. One that is too long is compressed, if all records of the append may be. Says what stands in
 /// the way.
-pub(super) fn build<R: CoordinatorRecord>(
-    append: &Append<R>,
+pub(super) fn build<R: CoordinatorRecord, P>(
+    append: &Append<R, P>,
     config: RuntimeConfig,
     max: usize,
 ) -> Result<Vec<(Vec<u8>, usize)>, String> {
     let mut out = Vec::new();
     let mut scratch = workspace::validation();
-    let options = BatchOptions { compression: config.compression, ..BatchOptions::default() };
+    let mut options = BatchOptions { compression: config.compression, ..BatchOptions::default() };
+    match append.kind {
+        AppendKind::Own { .. } => {}
+        AppendKind::Transactional(producer) => {
+            options.producer_id = producer.id;
+            options.producer_epoch = producer.epoch;
+            // Nobody checks the sequences of a coordinator's batches. Kafka has 0 in all of them.
+            options.base_sequence = 0;
+            options.transactional = true;
+        }
+        AppendKind::Marker(end) => return Ok(vec![(marker(&end, append.timestamp_ms), 1)]),
+    }
     let mut builder = BatchBuilder::new(options);
     let may_be_compressed = append.records.iter().all(CoordinatorRecord::may_be_compressed);
     let mut finish = |builder: &mut BatchBuilder| -> Result<(), String> {
@@ -54,7 +66,10 @@ pub(super) fn build<R: CoordinatorRecord>(
         let encoded =
             record.encode().map_err(|error| format!("a record cannot be encoded: {error}"))?;
         let len = encoded.key.len() + encoded.value.as_ref().map_or(0, |v| v.len()) + 32;
-        if !append.atomic && builder.record_count() > 0 && builder.records_len() + len > max / 2 {
+        if !append.is_atomic()
+            && builder.record_count() > 0
+            && builder.records_len() + len > max / 2
+        {
             finish(&mut builder)?;
             builder = BatchBuilder::new(options);
         }
@@ -62,4 +77,10 @@ pub(super) fn build<R: CoordinatorRecord>(
     }
     finish(&mut builder)?;
     Ok(out)
+}
+
+/// The control batch that ends a transaction.
+fn marker(end: &TransactionEnd, timestamp_ms: i64) -> Vec<u8> {
+    let marker = EndTxnMarker { commit: end.commit, coordinator_epoch: end.coordinator_epoch };
+    end_txn_marker(end.producer.id, end.producer.epoch, marker, timestamp_ms)
 }

@@ -7,12 +7,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use thalweg_coordinator::{CoordinatorRecord, Now, Position, Runner, Shard};
+use thalweg_coordinator::{CoordinatorRecord, Now, Position, Shard};
 use thalweg_records::batch::{BatchView, Compression};
 use thalweg_records::record::{self, RecordContext};
 use thalweg_records::validate::Scratch;
 
-use super::Led;
+use super::{Led, Runner};
 use crate::workspace;
 
 /// Bytes of the log that are read at a time.

@@ -169,7 +169,7 @@ impl Shard for Adder {
             }
             Ask::AddEach(numbers) => {
                 out.records = numbers.into_iter().map(Number).collect();
-                out.atomic = false;
+                out.split();
                 Reply::AfterCommit(Ok(0))
             }
             Ask::PanicTwice => {
@@ -397,7 +397,7 @@ async fn a_coordinator_that_disagrees_with_its_log_is_loaded_again() {
     // Somebody else writes to the log, which nobody may.
     let mut batch = BatchOfOne::new(20);
     let waiter: Arc<dyn AppendWaiter> = Arc::<crate::partition::AppendResults>::default();
-    let appended = world.partition.submit_own(&mut batch.0, 0, 0, &waiter, 0);
+    let appended = world.partition.submit_own(&mut batch.0, OwnAppend::Records, 0, 0, &waiter, 0);
     assert!(matches!(appended, SubmittedOwn::Done(Ok(1))));
     assert_eq!(world.ask(Ask::Add(vec![300])).await, Err(ErrorCode::NOT_COORDINATOR));
     // What was written is there, from whomever it came.
@@ -502,7 +502,7 @@ async fn a_load_ends_with_the_batch_at_hand_when_it_is_not_wanted_any_more() {
         batch[..8].copy_from_slice(&(number - 1).to_be_bytes());
         chunk.extend(batch);
     }
-    let mut runner = Runner::new(Adder::default(), RunnerConfig::default());
+    let mut runner = Runner::with_proofs(Adder::default(), RunnerConfig::default());
     let (mut scratch, mut plain) = (crate::workspace::validation(), Vec::new());
     let mut found = load::Found::default();
     let looks = AtomicU64::new(0);
@@ -520,7 +520,7 @@ async fn what_cannot_be_loaded_has_no_coordinator() {
     world.elected(0);
     let mut batch = BatchOfOne::new(PANICS_WHEN_REPLAYED);
     let waiter: Arc<dyn AppendWaiter> = Arc::<crate::partition::AppendResults>::default();
-    let appended = world.partition.submit_own(&mut batch.0, 0, 0, &waiter, 0);
+    let appended = world.partition.submit_own(&mut batch.0, OwnAppend::Records, 0, 0, &waiter, 0);
     assert!(matches!(appended, SubmittedOwn::Done(Ok(0))));
     world.elected(1);
     world.coordinator.resigned(0, None);
@@ -569,7 +569,7 @@ async fn unknown_types_are_counted_and_left_alone() {
     for number in [UNKNOWN, 5, UNKNOWN] {
         chunk.extend(BatchOfOne::new(number).0);
     }
-    let mut runner = Runner::new(Adder::default(), RunnerConfig::default());
+    let mut runner = Runner::with_proofs(Adder::default(), RunnerConfig::default());
     let (mut scratch, mut plain) = (crate::workspace::validation(), Vec::new());
     let mut found = load::Found::default();
     let now = Clock::new().now();

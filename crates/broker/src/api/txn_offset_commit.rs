@@ -1,0 +1,164 @@
+//! TxnOffsetCommit: offsets of a group that count when a producer's transaction ends with a commit (KIP-98, KIP-447).
+//!
+//! The group's coordinator is the leader of a partition like any other to the transaction's coordinator, which is
+//! asked first (KIP-890).
+
+use std::time::Duration;
+
+use thalweg_coordinator::append_error;
+use thalweg_groups::{GroupRequest, GroupResponse, txn_offset_commit_error};
+use thalweg_log::TransactionCheck;
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::txn_offset_commit_response::{
+    TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic,
+};
+use thalweg_wire::messages::{TxnOffsetCommitRequest, TxnOffsetCommitResponse};
+
+use super::groups;
+use crate::api::request::Context;
+use crate::net::budget::Charge;
+use crate::partition::Transactional;
+use crate::topics::TopicTable;
+use crate::transactions::{Operation, Question};
+
+pub(super) async fn handle(
+    context: Context,
+    mut request: TxnOffsetCommitRequest,
+    held: Charge,
+) -> TxnOffsetCommitResponse {
+    let refused = take_unknown(&context.broker.topics(), &mut request);
+    let mut response = if request.topics.is_empty() {
+        TxnOffsetCommitResponse::default()
+    } else {
+        commit(&context, request, held).await
+    };
+    let key = |topic: &TxnOffsetCommitResponseTopic| topic.name.clone();
+    groups::merge(&mut response.topics, refused, key, |there, topic| {
+        there.partitions.extend(topic.partitions);
+    });
+    response
+}
+
+/// Takes out of the request what is not there, with the answer for it.
+fn take_unknown(
+    table: &TopicTable,
+    request: &mut TxnOffsetCommitRequest,
+) -> Vec<TxnOffsetCommitResponseTopic> {
+    let mut refused = Vec::new();
+    request.topics.retain_mut(|topic| {
+        let partitions = table.by_name(&topic.name).map_or(0, |known| known.slots().len());
+        let is_there = |index: i32| usize::try_from(index).is_ok_and(|index| index < partitions);
+        let unknown: Vec<TxnOffsetCommitResponsePartition> = topic
+            .partitions
+            .extract_if(.., |p| !is_there(p.partition_index))
+            .map(|p| TxnOffsetCommitResponsePartition {
+                partition_index: p.partition_index,
+                error_code: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+                ..Default::default()
+            })
+            .collect();
+        if !unknown.is_empty() {
+            refused.push(TxnOffsetCommitResponseTopic {
+                name: topic.name.clone(),
+                partitions: unknown,
+                ..Default::default()
+            });
+        }
+        !topic.partitions.is_empty()
+    });
+    refused
+}
+
+/// Asks the transaction's coordinator, and then the group's.
+async fn commit(
+    context: &Context,
+    request: TxnOffsetCommitRequest,
+    held: Charge,
+) -> TxnOffsetCommitResponse {
+    let partition = groups::partition_of(context, &request.group_id);
+    let gone = txn_offset_commit_error(&request, ErrorCode::NOT_COORDINATOR);
+    let check = match verify(context, partition, &request).await {
+        Ok(check) => check,
+        Err(error) => {
+            let refused = txn_offset_commit_error(&request, append_error(error));
+            return for_version(GroupResponse::TxnOffsetCommit(refused), context);
+        }
+    };
+    let submission = groups::submission(context, GroupRequest::TxnOffsetCommit(request));
+    let submitted = context.broker.groups.submit_transactional(partition, submission, check);
+    // The coordinator has consumed the request.
+    drop(held);
+    let answer = submitted.wait().await.unwrap_or(GroupResponse::TxnOffsetCommit(gone));
+    for_version(answer, context)
+}
+
+fn for_version(answer: GroupResponse, context: &Context) -> TxnOffsetCommitResponse {
+    match answer.for_version(context.version) {
+        GroupResponse::TxnOffsetCommit(response) => response,
+        _ => TxnOffsetCommitResponse::default(),
+    }
+}
+
+/// Has the transaction's coordinator say that the group's partition may take offsets of it; gives what the
+/// partition's log is shown of that.
+async fn verify(
+    context: &Context,
+    partition: Option<i32>,
+    request: &TxnOffsetCommitRequest,
+) -> Result<TransactionCheck, ErrorCode> {
+    // What is wrong with the request whoever coordinates the group.
+    if request.group_id.is_empty() {
+        return Err(ErrorCode::INVALID_GROUP_ID);
+    }
+    let broker = &context.broker;
+    let is_enabled = broker.settings().verifies_transactions();
+    let operation = operation_of(context.version);
+    if !is_enabled && operation != Operation::Add {
+        return Ok(TransactionCheck::Waived);
+    }
+    if broker.controller.remote().is_none() {
+        // Nobody coordinates transactions, and nothing is to be remembered of who asks for one.
+        return Err(ErrorCode::COORDINATOR_NOT_AVAILABLE);
+    }
+    let partition = partition.and_then(|index| broker.groups.partition(index));
+    let partition = partition.ok_or(ErrorCode::NOT_COORDINATOR)?;
+    let TxnOffsetCommitRequest { producer_id, producer_epoch, .. } = *request;
+    let asked = Transactional {
+        producer_id,
+        producer_epoch,
+        // Offsets have no sequence numbers.
+        sequence: -1,
+        bumps_epoch: operation.bumps_epoch(),
+    };
+    let timeout_ms = u64::try_from(broker.settings().offsets_commit_timeout_ms()).unwrap_or(0);
+    let timeout = Duration::from_millis(timeout_ms);
+    let begun = broker.transactions.begin(broker, &partition, asked, timeout).await;
+    let guard = begun.map_err(|failure| failure.code())?;
+    if let Some(guard) = guard {
+        let question = Question {
+            transactional_id: request.transactional_id.clone(),
+            producer_id,
+            producer_epoch,
+            operation,
+            topics: [(partition.topic.to_string(), vec![partition.index])].into(),
+        };
+        let verdict = broker.transactions.verify(broker, question).await;
+        let code = verdict.of(&partition.topic, partition.index);
+        if code == ErrorCode::INVALID_PRODUCER_ID_MAPPING {
+            partition.forget_verification(producer_id, guard);
+        }
+        if code.is_err() {
+            return Err(code);
+        }
+    }
+    Ok(if is_enabled { TransactionCheck::Guarded(guard) } else { TransactionCheck::Waived })
+}
+
+/// What a request of this version asks of the transaction's coordinator.
+fn operation_of(version: i16) -> Operation {
+    match version {
+        ..=3 => Operation::Verify,
+        4 => Operation::VerifyAbortable,
+        5.. => Operation::Add,
+    }
+}

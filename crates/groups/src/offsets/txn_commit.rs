@@ -1,0 +1,160 @@
+//! TxnOffsetCommit: offsets that count when a producer's transaction ends with a commit.
+//!
+//! Whose the transaction is, and that it is one, has been asked of its coordinator before; the log looks at the
+//! producer's epoch. Here it is about the member of the group on whose behalf the producer commits (KIP-447).
+
+use thalweg_metadata::image::MetadataImage;
+use thalweg_wire::messages::txn_offset_commit_request::TxnOffsetCommitRequestPartition;
+use thalweg_wire::messages::txn_offset_commit_response::{
+    TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic,
+};
+use thalweg_wire::messages::{OffsetCommitValue, TxnOffsetCommitRequest, TxnOffsetCommitResponse};
+use thalweg_wire::{ErrorCode, Uuid};
+
+use super::commit::{CommitGroup, metadata_is_too_large};
+use crate::classic::{ClassicGroup, ClassicGroupState};
+use crate::consumer::{CommitCheck, ConsumerGroup};
+use crate::hosted::is_hosted;
+use crate::request::txn_offset_commit_error;
+use crate::{GroupConfig, GroupRecord};
+
+/// Whether the request names no member: producers before KIP-447 cannot, and others need not.
+fn is_nobodys(request: &TxnOffsetCommitRequest) -> bool {
+    request.generation_id == -1
+        && request.member_id.is_empty()
+        && request.group_instance_id.is_none()
+}
+
+/// Whether the request may commit, and what.
+fn admit<'a>(
+    group: CommitGroup<'a>,
+    request: &TxnOffsetCommitRequest,
+    config: &GroupConfig,
+) -> Result<CommitCheck<'a>, ErrorCode> {
+    match group {
+        CommitGroup::Classic(group) => {
+            group.accept_transactional_commit(request).map(|()| CommitCheck::Any)
+        }
+        CommitGroup::Consumer(group) => admit_to_consumer_group(group, request, config),
+        CommitGroup::None if request.generation_id < 0 => Ok(CommitCheck::Any),
+        CommitGroup::None => Err(ErrorCode::ILLEGAL_GENERATION),
+    }
+}
+
+fn admit_to_consumer_group<'a>(
+    group: &'a ConsumerGroup,
+    request: &TxnOffsetCommitRequest,
+    config: &GroupConfig,
+) -> Result<CommitCheck<'a>, ErrorCode> {
+    if is_nobodys(request) {
+        return Ok(CommitCheck::Any);
+    }
+    let is_hosted = is_hosted(group, config, &request.group_id);
+    group.check_instance(request.group_instance_id.as_deref(), &request.member_id, is_hosted)?;
+    group.check_transactional_commit(&request.member_id, request.generation_id, is_hosted)
+}
+
+/// What producers are told, who do not know of epochs of members.
+fn told(error: ErrorCode) -> ErrorCode {
+    match error {
+        // The last one is the answer to a plain commit of a member that does not know yet what it owns: the
+        // transaction of one that goes on with what it has lost must be aborted instead.
+        ErrorCode::STALE_MEMBER_EPOCH | ErrorCode::REBALANCE_IN_PROGRESS => {
+            ErrorCode::ILLEGAL_GENERATION
+        }
+        other => other,
+    }
+}
+
+/// Computes the records and the answer. A request with one partition that the member may not commit
+/// is refused as a whole.
+pub(crate) fn commit_transactional_offsets(
+    group: CommitGroup<'_>,
+    request: &TxnOffsetCommitRequest,
+    image: &MetadataImage,
+    config: &GroupConfig,
+    now_ms: i64,
+    records: &mut Vec<GroupRecord>,
+) -> TxnOffsetCommitResponse {
+    let refused = |error| txn_offset_commit_error(request, told(error));
+    let check = match admit(group, request, config) {
+        Ok(check) => check,
+        Err(error) => return refused(error),
+    };
+    let is_too_large = |partition: &TxnOffsetCommitRequestPartition| {
+        metadata_is_too_large(partition.committed_metadata.as_deref(), config)
+    };
+    for topic in &request.topics {
+        // Requests name topics by their names alone.
+        let id = image.topics.by_name(&topic.name).map_or(Uuid::ZERO, |topic| topic.id);
+        if id.is_zero() && matches!(check, CommitCheck::AssignedBefore(..)) {
+            return refused(ErrorCode::ILLEGAL_GENERATION);
+        }
+        for partition in topic.partitions.iter().filter(|partition| !is_too_large(partition)) {
+            let index = partition.partition_index;
+            let may = check.partition(id, index);
+            if let Err(error) = may.and_then(|()| check.owned(&topic.name, id, index)) {
+                return refused(error);
+            }
+        }
+    }
+    let mut response = TxnOffsetCommitResponse::default();
+    for topic in &request.topics {
+        let mut partitions = Vec::with_capacity(topic.partitions.len());
+        for partition in &topic.partitions {
+            let partition_index = partition.partition_index;
+            let mut error_code = ErrorCode::OFFSET_METADATA_TOO_LARGE;
+            if !is_too_large(partition) {
+                error_code = ErrorCode::NONE;
+                let value = Some(value_of(partition, now_ms));
+                let (group, topic) = (&request.group_id, &topic.name);
+                records.push(GroupRecord::offset_commit(group, topic, partition_index, value));
+            }
+            partitions.push(TxnOffsetCommitResponsePartition {
+                partition_index,
+                error_code,
+                ..Default::default()
+            });
+        }
+        response.topics.push(TxnOffsetCommitResponseTopic {
+            name: topic.name.clone(),
+            partitions,
+            ..Default::default()
+        });
+    }
+    response
+}
+
+/// Kafka has no topic's id in it, because the request has none. So these offsets go by the topic's name.
+fn value_of(partition: &TxnOffsetCommitRequestPartition, now_ms: i64) -> OffsetCommitValue {
+    OffsetCommitValue {
+        offset: partition.committed_offset,
+        leader_epoch: partition.committed_leader_epoch,
+        metadata: partition.committed_metadata.clone().unwrap_or_default(),
+        commit_timestamp: now_ms,
+        expire_timestamp: -1,
+        ..Default::default()
+    }
+}
+
+impl ClassicGroup {
+    /// Whether a producer may commit offsets of this group. The state of the group does not count, and the member's
+    /// session goes on as it was, because it is not the member that is heard of.
+    fn accept_transactional_commit(
+        &self,
+        request: &TxnOffsetCommitRequest,
+    ) -> Result<(), ErrorCode> {
+        let generation = request.generation_id;
+        let is_empty = self.is(ClassicGroupState::Empty);
+        let names_a_member =
+            generation >= 0 || !request.member_id.is_empty() || request.group_instance_id.is_some();
+        if generation < 0 && is_empty || !names_a_member {
+            return Ok(());
+        }
+        self.validate_member(&request.member_id, request.group_instance_id.as_deref())?;
+        match self.is_generation_of(&request.member_id, generation) {
+            true => Ok(()),
+            false => Err(ErrorCode::ILLEGAL_GENERATION),
+        }
+    }
+}

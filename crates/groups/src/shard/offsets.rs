@@ -1,0 +1,139 @@
+//! Offsets of the groups of a shard, whatever their type.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use thalweg_coordinator::{AppendKind, Now, Producer};
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::{
+    OffsetCommitRequest, OffsetDeleteRequest, OffsetDeleteResponse, TxnOffsetCommitRequest,
+};
+
+use super::{GroupShard, GroupTimer, Out};
+use crate::classic::{ClassicGroup, ClassicGroupState, Env};
+use crate::logged::Logged;
+use crate::offsets::{
+    CommitGroup, Expiry, commit_offsets, commit_transactional_offsets, delete_offsets,
+    expire_offsets, refuse_delete,
+};
+use crate::{GroupRecord, GroupResponse, RequestContext};
+
+/// The group whose offsets are to be committed.
+fn commit_group<'a>(
+    live: &'a mut BTreeMap<Arc<str>, ClassicGroup>,
+    logged: &'a Logged,
+    id: &str,
+) -> CommitGroup<'a> {
+    match (live.get_mut(id), logged.consumer_group(id)) {
+        (Some(group), _) => CommitGroup::Classic(group),
+        (None, Some(group)) => CommitGroup::Consumer(group),
+        (None, None) => CommitGroup::None,
+    }
+}
+
+impl GroupShard {
+    pub(super) fn commit_offsets(
+        &mut self,
+        context: &RequestContext,
+        request: &OffsetCommitRequest,
+        now: Now,
+        out: &mut Out,
+    ) -> GroupResponse {
+        let mut env = Env {
+            config: &self.config,
+            account: &self.account,
+            now,
+            out,
+            completed_rebalances: &mut self.counters.completed_rebalances,
+            rebalances: &mut self.rebalances,
+        };
+        let group = commit_group(&mut self.live, &self.logged, &request.group_id);
+        let response = commit_offsets(group, request, context.api_version, &mut env);
+        self.counters.offset_commits += out.records.len() as u64;
+        GroupResponse::OffsetCommit(response)
+    }
+
+    /// Offsets of a producer's transaction.
+    pub(super) fn commit_transactional_offsets(
+        &mut self,
+        request: &TxnOffsetCommitRequest,
+        now: Now,
+        out: &mut Out,
+    ) -> GroupResponse {
+        let group = commit_group(&mut self.live, &self.logged, &request.group_id);
+        let response = commit_transactional_offsets(
+            group,
+            request,
+            &self.image,
+            &self.config,
+            now.wall_ms,
+            &mut out.records,
+        );
+        out.kind = AppendKind::Transactional(Producer {
+            id: request.producer_id,
+            epoch: request.producer_epoch,
+        });
+        self.counters.offset_commits += out.records.len() as u64;
+        GroupResponse::TxnOffsetCommit(response)
+    }
+
+    pub(super) fn delete_offsets(
+        &mut self,
+        request: &OffsetDeleteRequest,
+        out: &mut Out,
+    ) -> GroupResponse {
+        let id = request.group_id.as_str();
+        let response = match (self.live.get(id), self.logged.consumer_group(id)) {
+            (Some(group), _) => refuse_delete(group).unwrap_or_else(|| {
+                let is_subscribed = |topic: &str| group.is_subscribed_to(topic);
+                delete_offsets(&self.logged, is_subscribed, request, &mut out.records)
+            }),
+            (None, Some(group)) => {
+                let is_subscribed = |topic: &str| group.topics().contains_key(topic);
+                delete_offsets(&self.logged, is_subscribed, request, &mut out.records)
+            }
+            (None, None) => OffsetDeleteResponse {
+                error_code: ErrorCode::GROUP_ID_NOT_FOUND,
+                ..Default::default()
+            },
+        };
+        self.counters.offset_deletions += out.records.len() as u64;
+        GroupResponse::OffsetDelete(response)
+    }
+
+    /// Removes expired offsets, and groups that hold nothing any more.
+    pub(super) fn expire(&mut self, now: Now, out: &mut Out) {
+        let mut expired = 0;
+        let mut expire = |expiry: &Expiry<'_>, records: &mut Vec<GroupRecord>| {
+            let before = records.len();
+            let retention_ms = self.config.offsets_retention_ms;
+            let nothing_left =
+                expire_offsets(&self.logged, expiry, now.wall_ms, retention_ms, records);
+            expired += records.len() - before;
+            nothing_left
+        };
+        for group in self.live.values() {
+            if expire(&Expiry::of_classic(group), &mut out.records)
+                && group.is(ClassicGroupState::Empty)
+            {
+                out.record(GroupRecord::group_metadata(group.id(), None));
+                self.rebalances.forget(group.id());
+            }
+        }
+        let mut ended: Vec<Arc<str>> = Vec::new();
+        for (id, group) in self.logged.consumer_groups() {
+            if expire(&Expiry::of_consumer(id, group), &mut out.records)
+                && group.members().is_empty()
+            {
+                ended.push(id.clone());
+            }
+        }
+        self.counters.offset_expirations += expired as u64;
+        for id in ended {
+            self.rebalances.forget(&id);
+            self.end_consumer_group(&id, now, out);
+        }
+        out.split();
+        out.schedule(GroupTimer::Expiration, self.config.offsets_retention_check_interval_ms);
+    }
+}
