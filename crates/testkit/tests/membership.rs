@@ -5,7 +5,6 @@ mod transactions;
 mod unclean;
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use thalweg::admin::{Admin, AdminConfig, Election, Mode, NewTopic, TopicRef};
@@ -18,7 +17,7 @@ use thalweg_testkit::oracle::Program;
 use thalweg_testkit::{Builder, TestBroker};
 use thalweg_wire::ErrorCode;
 
-use crate::support::{self, Data};
+use crate::support::{self, Data, bytes_of};
 
 /// This broker's id.
 pub(crate) const OWN: i32 = 10;
@@ -193,24 +192,6 @@ async fn a_broker_joins_lives_through_elections_and_comes_back() {
     assert_eq!(read(&own, "here", 2).await, ["one", "two"]);
     assert_eq!(read(&own, "after", 1).await, ["three"]);
     broker.shut_down().await;
-}
-
-/// The bytes of a replica's records, below the first directory named.
-fn bytes_of(dir: &Path, partition: &str) -> Vec<u8> {
-    let mut segments: Vec<_> = std::fs::read_dir(dir.join(partition))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "log"))
-        .collect();
-    segments.sort_unstable();
-    let mut bytes = Vec::new();
-    for segment in segments {
-        bytes.extend(std::fs::read(segment).unwrap());
-    }
-    // Java makes room for the active segment ahead. Batches may end with a zero themselves, in all replicas.
-    let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
-    bytes.truncate(end);
-    bytes
 }
 
 /// So many records to each partition, acknowledged by all in-sync replicas.

@@ -5,8 +5,6 @@ mod offsets;
 use std::io::{BufRead, BufReader, Write};
 
 use thalweg::Connection;
-use thalweg_records::builder::{BatchBuilder, BatchOptions};
-use thalweg_records::codec::Compressor;
 use thalweg_testkit::oracle::{Input, Output};
 use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use thalweg_wire::messages::{
@@ -14,7 +12,7 @@ use thalweg_wire::messages::{
 };
 
 use super::*;
-use crate::support::{metric, send};
+use crate::support::{metric, producer_batch as batch, send};
 
 const JAVA: i32 = 1;
 /// Led here, and by Java.
@@ -303,20 +301,6 @@ async fn transactions_survive_their_coordinator() {
     kafka.start_again(node);
 
     broker.shut_down().await;
-}
-
-/// A batch of a transaction as a producer would send it.
-fn batch(producer_id: i64, producer_epoch: i16, sequence: i32, transactional: bool) -> Vec<u8> {
-    let options = BatchOptions {
-        producer_id,
-        producer_epoch,
-        base_sequence: sequence,
-        transactional,
-        ..BatchOptions::default()
-    };
-    let mut builder = BatchBuilder::new(options);
-    builder.append(1_000, None, Some(b"x"), &[]);
-    builder.finish(&mut Compressor::new()).unwrap()
 }
 
 /// The error of each partition of an answer, in the order of the partitions.

@@ -4,7 +4,7 @@
 #![allow(dead_code)]
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -81,6 +81,45 @@ pub async fn send<R: Request>(connection: &Connection, request: &R, version: i16
     thalweg::raw::encode_request(&mut frame, request, version, "raw").unwrap();
     let body = connection.send_frame(frame, R::API_KEY, version).await.unwrap();
     R::Response::decode(&mut Reader::shared(&body), version).unwrap()
+}
+
+/// A batch as a producer with an id would send it, of one record.
+pub fn producer_batch(
+    producer_id: i64,
+    producer_epoch: i16,
+    sequence: i32,
+    transactional: bool,
+) -> Vec<u8> {
+    let options = BatchOptions {
+        producer_id,
+        producer_epoch,
+        base_sequence: sequence,
+        transactional,
+        ..BatchOptions::default()
+    };
+    let mut builder = BatchBuilder::new(options);
+    builder.append(1_000, None, Some(b"x"), &[]);
+    builder.finish(&mut Compressor::new()).unwrap()
+}
+
+/// The bytes of a partition's segments, one behind the other.
+pub fn segments_of(dir: &Path, partition: &str) -> Vec<u8> {
+    let mut segments: Vec<_> = std::fs::read_dir(dir.join(partition))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "log"))
+        .collect();
+    segments.sort_unstable();
+    segments.iter().flat_map(|segment| std::fs::read(segment).unwrap()).collect()
+}
+
+/// The bytes of a replica's records, without zeros at their end: Java makes room for the active segment ahead. Batches
+/// may end with a zero themselves, in all replicas.
+pub fn bytes_of(dir: &Path, partition: &str) -> Vec<u8> {
+    let mut bytes = segments_of(dir, partition);
+    let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
+    bytes.truncate(end);
+    bytes
 }
 
 /// Waits until something is so, for half a minute.
