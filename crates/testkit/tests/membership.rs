@@ -1,5 +1,6 @@
 //! A broker among the controllers and brokers of an Apache Kafka cluster.
 
+mod configs;
 mod moves;
 mod transactions;
 mod unclean;

@@ -1,6 +1,6 @@
 //! The APIs of configs and quotas that a broker answers itself, or in part.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use thalweg_metadata::{ApiError, controller};
 use thalweg_wire::ErrorCode;
@@ -47,24 +47,94 @@ pub(super) async fn incremental_alter(
     context: Context,
     mut request: IncrementalAlterConfigsRequest,
 ) -> Result<IncrementalAlterConfigsResponse, String> {
-    let of_loggers = alter_loggers(&context, &request);
-    if of_loggers.is_empty() {
+    let mut here: Places<_> = alter_loggers(&context, &request).into_iter().collect();
+    if context.broker.controller.remote().is_some() {
+        let refused =
+            context.broker.with_controller_context(|c| controller::refused_by_broker(c, &request));
+        for (at, error) in refused.into_iter().enumerate() {
+            let resource = &request.resources[at];
+            if let Some(error) = error.filter(|_| resource.resource_type != BROKER_LOGGER) {
+                here.insert(at, altered(resource, error));
+            }
+        }
+    }
+    if here.is_empty() {
         return forward::handle(context, request).await;
     }
     // The broker sees to these itself; the others go to the controller. Answers keep their places.
-    request.resources.retain(|resource| resource.resource_type != BROKER_LOGGER);
+    drop_places(&mut request.resources, &here);
     let mut response = match request.resources.is_empty() {
         true => IncrementalAlterConfigsResponse::default(),
         false => forward::handle(context, request).await?,
     };
-    let count = response.responses.len() + of_loggers.len();
-    let mut others = std::mem::take(&mut response.responses).into_iter();
-    let mut of_loggers = of_loggers.into_iter().peekable();
-    for at in 0..count {
-        let of_logger = of_loggers.next_if(|(place, _)| *place == at).map(|(_, answer)| answer);
-        response.responses.extend(of_logger.or_else(|| others.next()));
-    }
+    response.responses = in_place(here, response.responses);
     Ok(response)
+}
+
+pub(super) async fn alter(
+    context: Context,
+    mut request: AlterConfigsRequest,
+) -> Result<AlterConfigsResponse, String> {
+    let mut here = Places::new();
+    if context.broker.controller.remote().is_some() {
+        let refused = context
+            .broker
+            .with_controller_context(|c| controller::legacy_refused_by_broker(c, &request));
+        for (at, error) in refused.into_iter().enumerate() {
+            let resource = &request.resources[at];
+            if let Some(error) = error {
+                here.insert(
+                    at,
+                    alter_configs_response::AlterConfigsResourceResponse {
+                        error_code: error.code,
+                        error_message: error.message,
+                        resource_type: resource.resource_type,
+                        resource_name: resource.resource_name.clone(),
+                        ..Default::default()
+                    },
+                );
+            }
+        }
+    }
+    if here.is_empty() {
+        return forward::handle(context, request).await;
+    }
+    drop_places(&mut request.resources, &here);
+    let mut response = match request.resources.is_empty() {
+        true => AlterConfigsResponse::default(),
+        false => forward::handle(context, request).await?,
+    };
+    response.responses = in_place(here, response.responses);
+    Ok(response)
+}
+
+/// Answers that the broker gives itself, by the places of what they are for.
+type Places<T> = BTreeMap<usize, T>;
+
+/// Leaves out what is answered here.
+fn drop_places<R, T>(resources: &mut Vec<R>, here: &Places<T>) {
+    let mut places = 0..;
+    resources.retain(|_| places.next().is_none_or(|at| !here.contains_key(&at)));
+}
+
+/// The broker's own answers among those of the controller.
+fn in_place<T>(mut here: Places<T>, others: Vec<T>) -> Vec<T> {
+    let count = here.len() + others.len();
+    let mut others = others.into_iter();
+    (0..count).filter_map(|at| here.remove(&at).or_else(|| others.next())).collect()
+}
+
+fn altered(
+    resource: &incremental_alter_configs_request::AlterConfigsResource,
+    error: ApiError,
+) -> incremental_alter_configs_response::AlterConfigsResourceResponse {
+    incremental_alter_configs_response::AlterConfigsResourceResponse {
+        error_code: error.code,
+        error_message: error.message,
+        resource_type: resource.resource_type,
+        resource_name: resource.resource_name.clone(),
+        ..Default::default()
+    }
 }
 
 /// Changes the levels of the log that the request is about; the answers with their places.
@@ -89,15 +159,7 @@ fn alter_loggers(
             let message = "Each resource must appear at most once.";
             Err(ApiError::new(ErrorCode::INVALID_REQUEST, message))
         };
-        let error = altered.err().unwrap_or(ApiError::NONE);
-        let answer = incremental_alter_configs_response::AlterConfigsResourceResponse {
-            error_code: error.code,
-            error_message: error.message,
-            resource_type: resource.resource_type,
-            resource_name: resource.resource_name.clone(),
-            ..Default::default()
-        };
-        answers.push((at, answer));
+        answers.push((at, self::altered(resource, altered.err().unwrap_or(ApiError::NONE))));
     }
     answers
 }

@@ -173,7 +173,7 @@ apis! {
     forwarded:
     CreateTopicsRequest => forward::handle,
     DeleteTopicsRequest => forward::handle,
-    AlterConfigsRequest => forward::handle,
+    AlterConfigsRequest => configs::alter,
     CreatePartitionsRequest => forward::handle,
     ElectLeadersRequest => forward::handle,
     IncrementalAlterConfigsRequest => configs::incremental_alter,

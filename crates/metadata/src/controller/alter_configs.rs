@@ -3,11 +3,15 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use thalweg_wire::ErrorCode;
-use thalweg_wire::messages::alter_configs_request::AlterConfigsRequest;
+use thalweg_wire::messages::alter_configs_request::{
+    AlterConfigsRequest, AlterConfigsResource as Legacy,
+};
 use thalweg_wire::messages::alter_configs_response::{
     AlterConfigsResourceResponse as LegacyResponse, AlterConfigsResponse,
 };
-use thalweg_wire::messages::incremental_alter_configs_request::IncrementalAlterConfigsRequest;
+use thalweg_wire::messages::incremental_alter_configs_request::{
+    AlterConfigsResource as Incremental, IncrementalAlterConfigsRequest,
+};
 use thalweg_wire::messages::incremental_alter_configs_response::{
     AlterConfigsResourceResponse, IncrementalAlterConfigsResponse,
 };
@@ -84,37 +88,9 @@ fn incremental_alter_configs(
     context: &Context<'_>,
     request: &IncrementalAlterConfigsRequest,
 ) -> Decision<IncrementalAlterConfigsResponse> {
-    let keys = request.resources.iter().map(|r| (r.resource_type, r.resource_name.as_str()));
-    let duplicates = duplicates(keys);
-    let decide = |resource: &thalweg_wire::messages::incremental_alter_configs_request::AlterConfigsResource| {
-        if duplicates.contains(&(resource.resource_type, resource.resource_name.as_str())) {
-            return Err(twice());
-        }
-        check_names(resource.configs.iter().map(|config| config.name.as_str()))?;
-        const DELETE: i8 = 1;
-        let missing = resource.configs.iter().filter(|c| c.config_operation != DELETE);
-        check_values(missing.map(|config| (config.name.as_str(), config.value.as_deref())))?;
-        let target = target(context, resource.resource_type, &resource.resource_name)?;
-        let mut operations = Operations::new();
-        for config in &resource.configs {
-            let value = config.value.as_deref().unwrap_or_default();
-            let operation = match config.config_operation {
-                0 => Operation::Set(value),
-                DELETE => Operation::Delete,
-                2 => Operation::Append(value),
-                3 => Operation::Subtract(value),
-                other => {
-                    return Err(ApiError::new(
-                        ErrorCode::INVALID_REQUEST,
-                        format!("config {} has unknown operation {other}", config.name),
-                    ));
-                }
-            };
-            operations.insert(&config.name, operation);
-        }
-        if target.resource_type == ResourceType::Broker {
-            check_broker_change(context, &target, &operations)?;
-        }
+    let duplicates = duplicates_of(request);
+    let decide = |resource: &Incremental| {
+        let (target, operations) = prepare(context, &duplicates, resource)?;
         change(context, &target, &operations, false)
     };
     let mut records = Vec::new();
@@ -154,26 +130,11 @@ fn alter_configs(
     context: &Context<'_>,
     request: &AlterConfigsRequest,
 ) -> Decision<AlterConfigsResponse> {
-    let keys = request.resources.iter().map(|r| (r.resource_type, r.resource_name.as_str()));
-    let duplicates = duplicates(keys);
-    let decide =
-        |resource: &thalweg_wire::messages::alter_configs_request::AlterConfigsResource| {
-            if duplicates.contains(&(resource.resource_type, resource.resource_name.as_str())) {
-                return Err(twice());
-            }
-            check_names(resource.configs.iter().map(|config| config.name.as_str()))?;
-            check_values(resource.configs.iter().map(|c| (c.name.as_str(), c.value.as_deref())))?;
-            let target = target(context, resource.resource_type, &resource.resource_name)?;
-            let configs: Properties = resource
-                .configs
-                .iter()
-                .map(|c| (c.name.clone(), c.value.clone().unwrap_or_default()))
-                .collect();
-            if target.resource_type == ResourceType::Broker {
-                dynamic::validate(context.config, &configs, !target.name.is_empty())?;
-            }
-            replace(context, &target, &configs)
-        };
+    let duplicates = legacy_duplicates_of(request);
+    let decide = |resource: &Legacy| {
+        let (target, configs) = prepare_legacy(context, &duplicates, resource)?;
+        replace(context, &target, &configs)
+    };
     let mut records = Vec::new();
     let mut responses = Vec::with_capacity(request.resources.len());
     for resource in &request.resources {
@@ -203,6 +164,97 @@ fn alter_configs(
     }
     let response = AlterConfigsResponse { responses, ..Default::default() };
     Decision { records, response }.validated(request.validate_only)
+}
+
+/// Resources that are named more than once.
+type Duplicates<'a> = HashSet<(i8, &'a str)>;
+
+fn duplicates_of(request: &IncrementalAlterConfigsRequest) -> Duplicates<'_> {
+    duplicates(request.resources.iter().map(|r| (r.resource_type, r.resource_name.as_str())))
+}
+
+fn legacy_duplicates_of(request: &AlterConfigsRequest) -> Duplicates<'_> {
+    duplicates(request.resources.iter().map(|r| (r.resource_type, r.resource_name.as_str())))
+}
+
+/// What a broker refuses of a request before it passes it on to the controllers of other nodes, which do not know what
+/// fits a broker: an error for each resource that the controllers do not get to see.
+pub fn refused_by_broker(
+    context: &Context<'_>,
+    request: &IncrementalAlterConfigsRequest,
+) -> Vec<Option<ApiError>> {
+    let duplicates = duplicates_of(request);
+    let check = |resource| prepare(context, &duplicates, resource).err();
+    request.resources.iter().map(check).collect()
+}
+
+/// The same of a request that replaces all configs of its resources.
+pub fn legacy_refused_by_broker(
+    context: &Context<'_>,
+    request: &AlterConfigsRequest,
+) -> Vec<Option<ApiError>> {
+    let duplicates = legacy_duplicates_of(request);
+    let check = |resource| prepare_legacy(context, &duplicates, resource).err();
+    request.resources.iter().map(check).collect()
+}
+
+/// Reads what is to become of a resource, and checks what the broker that is asked checks.
+fn prepare<'a>(
+    context: &Context<'_>,
+    duplicates: &Duplicates<'_>,
+    resource: &'a Incremental,
+) -> Result<(ConfigResource, Operations<'a>), ApiError> {
+    if duplicates.contains(&(resource.resource_type, resource.resource_name.as_str())) {
+        return Err(twice());
+    }
+    check_names(resource.configs.iter().map(|config| config.name.as_str()))?;
+    const DELETE: i8 = 1;
+    let missing = resource.configs.iter().filter(|c| c.config_operation != DELETE);
+    check_values(missing.map(|config| (config.name.as_str(), config.value.as_deref())))?;
+    let target = target(context, resource.resource_type, &resource.resource_name)?;
+    let mut operations = Operations::new();
+    for config in &resource.configs {
+        let value = config.value.as_deref().unwrap_or_default();
+        let operation = match config.config_operation {
+            0 => Operation::Set(value),
+            DELETE => Operation::Delete,
+            2 => Operation::Append(value),
+            3 => Operation::Subtract(value),
+            other => {
+                return Err(ApiError::new(
+                    ErrorCode::INVALID_REQUEST,
+                    format!("config {} has unknown operation {other}", config.name),
+                ));
+            }
+        };
+        operations.insert(&config.name, operation);
+    }
+    if target.resource_type == ResourceType::Broker {
+        check_broker_change(context, &target, &operations)?;
+    }
+    Ok((target, operations))
+}
+
+fn prepare_legacy(
+    context: &Context<'_>,
+    duplicates: &Duplicates<'_>,
+    resource: &Legacy,
+) -> Result<(ConfigResource, Properties), ApiError> {
+    if duplicates.contains(&(resource.resource_type, resource.resource_name.as_str())) {
+        return Err(twice());
+    }
+    check_names(resource.configs.iter().map(|config| config.name.as_str()))?;
+    check_values(resource.configs.iter().map(|c| (c.name.as_str(), c.value.as_deref())))?;
+    let target = target(context, resource.resource_type, &resource.resource_name)?;
+    let configs: Properties = resource
+        .configs
+        .iter()
+        .map(|c| (c.name.clone(), c.value.clone().unwrap_or_default()))
+        .collect();
+    if target.resource_type == ResourceType::Broker {
+        dynamic::validate(context.config, &configs, !target.name.is_empty())?;
+    }
+    Ok((target, configs))
 }
 
 fn duplicates<'a>(keys: impl Iterator<Item = (i8, &'a str)>) -> HashSet<(i8, &'a str)> {

@@ -34,6 +34,7 @@ use crate::config::{BrokerConfig, topic};
 use crate::features::MetadataVersion;
 use crate::image::{ConfigResource, MetadataImage, Partition, TopicImage};
 
+pub use alter_configs::{legacy_refused_by_broker, refused_by_broker};
 pub use brokers::fence_broker;
 pub use describe::{
     QuorumState, describe_cluster, describe_configs, describe_quorum, list_config_resources,
